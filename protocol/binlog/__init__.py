@@ -1,0 +1,1 @@
+"""Readable decoders of binlog events, used off the hot path."""

@@ -1,0 +1,105 @@
+"""Boundary types of WL#4162 and the parser that checks their order.
+
+This is the readable form. The compiled kernel holds the same table; a test compares the two.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+
+class BoundaryType(IntEnum):
+    """Where an event stands in its transaction. Source: WL#4162 (5.7 design), D2."""
+
+    NOT_DEFINED = 0
+    IGNORE = 1
+    SELF_CONTAINED = 2
+    START = 3
+    INSIDE = 4
+    END = 5
+
+    @property
+    def label(self) -> str:
+        """The name that the violation text uses."""
+        return BOUNDARY_LABELS[self]
+
+
+BOUNDARY_LABELS: Final[dict[int, str]] = {
+    BoundaryType.NOT_DEFINED: "Not Defined",
+    BoundaryType.IGNORE: "Ignore Boundary",
+    BoundaryType.SELF_CONTAINED: "Self Contained",
+    BoundaryType.START: "Start Transaction",
+    BoundaryType.INSIDE: "Inside Transaction",
+    BoundaryType.END: "End Transaction",
+}
+
+TBM_SHIFT: Final = 10
+TBM_MASK: Final = 0x1C00
+
+_B = BoundaryType
+_COLUMNS: Final = (_B.NOT_DEFINED, _B.SELF_CONTAINED, _B.START, _B.INSIDE, _B.END)
+
+# fmt: off
+# WL#4162, "Transaction Boundary Parser Transition Table": row = type of the event, column = state of the parser.
+_TABLE: Final = {
+    #                   Not Defined  Self Contained  Start   Inside  End
+    _B.SELF_CONTAINED: (True,        True,           False,  False,  True),
+    _B.START:          (True,        True,           False,  False,  True),
+    _B.INSIDE:         (False,       False,          True,   True,   False),
+    _B.END:            (False,       False,          True,   True,   False),
+}
+# fmt: on
+TRANSITIONS: Final[dict[tuple[BoundaryType, BoundaryType], bool]] = {
+    (state, event): allowed for event, row in _TABLE.items() for state, allowed in zip(_COLUMNS, row, strict=True)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An event whose boundary cannot follow the parser's state. `str()` gives WL#4162's text."""
+
+    from_type: BoundaryType
+    to_type: BoundaryType
+
+    def __str__(self) -> str:
+        return f"Unable to change boundary parser from {self.from_type.label} to {self.to_type.label}."
+
+
+class BoundaryParser:
+    """The transaction boundary parser of WL#4162.
+
+    After an error it is reset to Not Defined. An event that can open from there (Self Contained, Start) does so at
+    once, so the group behind a cut one is whole; other events are wrong in silence until such an event comes
+    (one message per run of bad events).
+    """
+
+    def __init__(self) -> None:
+        self.state = BoundaryType.NOT_DEFINED
+        self.recovering = False
+
+    @property
+    def in_group(self) -> bool:
+        """Whether a transaction is open."""
+        return self.state in (BoundaryType.START, BoundaryType.INSIDE)
+
+    def reset(self) -> None:
+        """Forgets everything: another source, another stream."""
+        self.state = BoundaryType.NOT_DEFINED
+        self.recovering = False
+
+    def feed(self, boundary: BoundaryType) -> Violation | None:
+        """Takes the next event's boundary; returns the violation to report, if there is one."""
+        if boundary in (BoundaryType.IGNORE, BoundaryType.NOT_DEFINED):
+            return None
+        if TRANSITIONS[self.state, boundary]:
+            self.state = boundary
+            self.recovering = False
+            return None
+        violation = None if self.recovering else Violation(self.state, boundary)
+        if TRANSITIONS[BoundaryType.NOT_DEFINED, boundary]:
+            self.state = boundary
+            self.recovering = False
+        else:
+            self.state = BoundaryType.NOT_DEFINED
+            self.recovering = True
+        return violation

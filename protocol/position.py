@@ -1,0 +1,35 @@
+"""A place in a source's binlog: file and offset."""
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+
+from protocol.errors import Malformed
+
+_FILE_NAME = re.compile(r"(?P<base>[^/\\\x00]+)\.(?P<number>[0-9]{6,20})")
+
+
+def binlog_number(file: str) -> int:
+    """The sequence number in a binlog's name: 42 for `mysql-bin.000042`.
+
+    Raises: Malformed for a name with a path in it, or one that does not end in a number of six digits or more.
+    """
+    match = _FILE_NAME.fullmatch(file)
+    if match is None or match["base"] in (".", ".."):
+        raise Malformed(f"{file!r} is not a binlog file name such as mysql-bin.000001")
+    return int(match["number"])
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Position:
+    """(file, offset). Ordered by file number, then by the 64-bit offset; the wire's 32-bit end_log_pos never orders."""
+
+    file: str
+    offset: int
+
+    def __lt__(self, other: "Position") -> bool:
+        return (binlog_number(self.file), self.offset) < (binlog_number(other.file), other.offset)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.offset}"

@@ -1,0 +1,1 @@
+"""The relay: asyncio shells around the protocol."""

@@ -1,0 +1,1 @@
+"""The archive: plain binlog files and what is derived from them."""

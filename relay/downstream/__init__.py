@@ -1,0 +1,1 @@
+"""The downstream side: a source for replicas."""

@@ -1,0 +1,1 @@
+"""The upstream side: a replica of the source."""

@@ -1,0 +1,38 @@
+"""Builds the compiled kernel.
+
+BINLOG_RELAY_KERNEL=skip     no extension modules: the same text runs uncompiled
+BINLOG_RELAY_KERNEL=require  a failed compilation fails the build
+unset                        compiled where a C compiler is found, uncompiled otherwise
+"""
+
+import os
+
+from setuptools import Extension, setup
+
+MODULES = ("crc", "inference", "ingest", "frame")
+
+wish = os.environ.get("BINLOG_RELAY_KERNEL", "")
+if wish not in ("", "skip", "require"):
+    raise SystemExit(f"BINLOG_RELAY_KERNEL is {wish!r}; it takes 'skip', 'require' or nothing")
+
+extensions: list[Extension] = []
+if wish != "skip":
+    from Cython.Build import cythonize
+
+    extensions = cythonize(
+        [
+            Extension(
+                f"protocol.kernel.{name}",
+                [f"protocol/kernel/{name}.py"],
+                depends=["protocol/kernel/native.h", "protocol/kernel/native.pxd"],
+                include_dirs=["protocol/kernel"],
+                extra_compile_args=["-O3", "-Wno-unused-function"],
+                optional=wish != "require",
+            )
+            for name in MODULES
+        ],
+        build_dir="build/cython",
+        language_level=3,
+    )
+
+setup(ext_modules=extensions)
