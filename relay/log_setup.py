@@ -1,0 +1,64 @@
+"""Logs: structlog to stderr, key=value lines on a terminal, JSON lines elsewhere, times in UTC, secrets masked."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Final, TextIO
+
+import structlog
+
+_SECRET_PARTS: Final = ("password", "passwd", "secret", "hash", "scramble", "token", "auth_response")
+MASK: Final = "********"
+
+
+def mask_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Replaces the value of every key that names a secret, at any depth of nested mappings."""
+    for key, value in event.items():
+        if key != "event" and any(part in key.lower() for part in _SECRET_PARTS):
+            event[key] = MASK
+        elif isinstance(value, dict):
+            event[key] = mask_secrets(_logger, _method, dict(value))
+    return event
+
+
+def setup_logging(level: str = "info", *, stream: TextIO | None = None, as_json: bool | None = None) -> None:
+    """Configures structlog for the process; standard library loggers end up in the same stream.
+
+    `as_json` None: JSON unless `stream` (default stderr) is a terminal.
+    """
+    target = sys.stderr if stream is None else stream
+    if as_json is None:
+        as_json = not target.isatty()
+    threshold = logging.getLevelNamesMapping()[level.upper()]
+    renderer: Any
+    if as_json:
+        renderer = structlog.processors.JSONRenderer(default=str)
+    else:
+        renderer = structlog.processors.KeyValueRenderer(
+            key_order=["timestamp", "level", "event"], drop_missing=True, repr_native_str=False
+        )
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        mask_secrets,
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(threshold),
+        logger_factory=structlog.PrintLoggerFactory(target),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    # Libraries speak at warning and above only: below that they log what they send, statements included.
+    root.setLevel(max(threshold, logging.WARNING))
