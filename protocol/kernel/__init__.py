@@ -1,0 +1,1 @@
+"""The compiled part: runs of bytes in, runs and facts out."""

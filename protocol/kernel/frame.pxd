@@ -1,0 +1,29 @@
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from protocol.kernel.native cimport copy_bytes, flags_effect, load16, load32, native_setup, store32
+
+cdef class Framer:
+    cdef readonly int mode
+    cdef readonly int prefix_length
+    cdef uint8_t prefix_bytes[8]
+    cdef public int sequence
+    cdef int checksum
+    cdef int64_t event_left
+    cdef int64_t packet_left
+    cdef bint more_packets
+    cdef uint32_t effect
+    cdef readonly int64_t consumed
+    cdef readonly int64_t events
+    cdef int problem
+
+    cpdef void begin_file(self, int checksum)
+    @cython.locals(n=int64_t)
+    cpdef int64_t frame(self, const uint8_t[::1] src, int64_t start, int64_t stop, uint8_t[::1] dst) except -1
+    @cython.locals(
+        r=int64_t, o=int64_t, length=int64_t, payload=int64_t, n=int64_t, t=cython.int, crc=cython.int, flags=uint32_t,
+        bits=uint32_t, checksum=cython.int, strip=cython.bint, prefix=cython.int, at=int64_t, stored=uint32_t, hold=int64_t
+    )
+    cdef int64_t walk(self, const uint8_t* p, int64_t start, int64_t stop, uint8_t* q) noexcept nogil
+    @cython.locals(i=cython.int)
+    cdef int64_t put_head(self, uint8_t* q, int64_t o, int64_t size, bint with_prefix) noexcept nogil

@@ -1,0 +1,199 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""The way out: runs of archived events become the packets of one replica's stream.
+
+Each event gets a packet header (length 3, sequence 1) and the prefix: the status byte 0x00, with semi-sync two bytes more.
+Payloads of 16,777,215 bytes and more are split. Markers are kept, or stripped with the CRC32 made right again.
+"""
+
+import cython
+
+if not cython.compiled:
+    from protocol.kernel.pure import copy_bytes, flags_effect, load16, load32, native_setup, store32
+
+KEEP = 0
+STRIP = 1
+MAX_PAYLOAD = 0xFFFFFF
+
+native_setup()
+
+
+def required_size(n, prefix_length=1):  # type: ignore[no-untyped-def]
+    """Bytes of output that `n` bytes of input can make: events are 19 bytes or longer, packets 16 MiB or shorter."""
+    return n + (n // 19 + 2) * (4 + prefix_length) + (n // MAX_PAYLOAD + 2) * 4
+
+
+class Framer:
+    """Makes one replica's packets out of bytes of an archived file, which may be cut anywhere.
+
+    mode: KEEP or STRIP the boundary markers. prefix: bytes before each event, at most 8. `sequence`: of the next packet.
+    """
+
+    def __init__(self, mode=0, prefix=b"\0"):  # type: ignore[no-untyped-def]
+        if mode != 0 and mode != 1:
+            raise ValueError(f"mode {mode} is neither KEEP nor STRIP")
+        if not 1 <= len(prefix) <= 8:
+            raise ValueError("a prefix has 1 to 8 bytes")
+        if not cython.compiled:
+            self.prefix_bytes = bytearray(8)
+        for i in range(len(prefix)):
+            self.prefix_bytes[i] = prefix[i]
+        self.mode = mode
+        self.prefix_length = len(prefix)
+        self.sequence = 1
+        self.checksum = 1
+        self.event_left = 0
+        self.packet_left = 0
+        self.more_packets = False
+        self.effect = 0
+        self.consumed = 0
+        self.events = 0
+        self.problem = 0
+
+    @property
+    def between_events(self):  # type: ignore[no-untyped-def]
+        """Whether the last byte framed was the last of its event."""
+        return self.event_left == 0 and not self.more_packets
+
+    def begin_file(self, checksum):  # type: ignore[no-untyped-def]
+        """The next bytes are of a file with this checksum algorithm: 0 none, 1 CRC32."""
+        self.checksum = checksum
+        self.event_left = 0
+        self.packet_left = 0
+        self.more_packets = False
+
+    def frame(self, src, start, stop, dst):  # type: ignore[no-untyped-def]
+        """Frames src[start:stop] into dst; returns the bytes written, `consumed` is where in src it stopped.
+
+        Less than a header at the end, or in STRIP mode less than a whole checksum, is left for the next call.
+        Raises: IndexError for a range outside src or a dst below `required_size`; ValueError for bytes that are no event.
+        """
+        if start < 0 or stop < start or stop > len(src):
+            raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
+        if len(dst) < required_size(stop - start, self.prefix_length):
+            raise IndexError(f"an output buffer of {len(dst)} bytes is too small for {stop - start} bytes of events")
+        self.consumed = start
+        if start == stop:
+            return 0
+        if cython.compiled:
+            with cython.nogil:
+                n = self.walk(cython.address(src[0]), start, stop, cython.address(dst[0]))
+        else:
+            n = self.walk(memoryview(src).cast("B"), start, stop, memoryview(dst).cast("B"))
+        if self.problem:
+            raise ValueError(f"no event at input offset {self.consumed}: its length is {self.problem} bytes")
+        return n
+
+    def put_head(self, q, o, size, with_prefix):  # type: ignore[no-untyped-def]
+        q[o] = size & 255
+        q[o + 1] = (size >> 8) & 255
+        q[o + 2] = (size >> 16) & 255
+        q[o + 3] = self.sequence
+        self.sequence = (self.sequence + 1) & 255
+        o += 4
+        if with_prefix:
+            for i in range(self.prefix_length):
+                q[o + i] = self.prefix_bytes[i]
+            o += self.prefix_length
+        return o
+
+    def walk(self, p, start, stop, q):  # type: ignore[no-untyped-def]
+        r = start
+        o = 0
+        prefix = self.prefix_length
+        strip = self.mode == 1
+        self.problem = 0
+        while r < stop or self.more_packets:
+            if self.event_left == 0 and not self.more_packets:
+                if stop - r < 19:
+                    break
+                length = load32(p, r + 9)
+                t = p[r + 4]
+                if length < 19:
+                    self.problem = length if length else -1
+                    break
+                payload = length + prefix
+                checksum = 1 if t == 15 else self.checksum
+                flags = load16(p, r + 17)
+                bits = (flags >> 10) & 7 if strip else 0
+                self.effect = 0
+                if bits and checksum and length >= 23:
+                    self.effect = flags_effect(bits, length - 23)
+                if length <= stop - r and payload < 0xFFFFFF:
+                    o = self.put_head(q, o, payload, True)
+                    copy_bytes(q, o, p, r, length)
+                    if bits:
+                        q[o + 18] = q[o + 18] & 0xE3
+                        if self.effect:
+                            store32(q, o + length - 4, load32(p, r + length - 4) ^ self.effect)
+                    o += length
+                    r += length
+                    self.events += 1
+                    continue
+                # an event that goes on in the next call, or in a second packet
+                if payload >= 0xFFFFFF:
+                    self.packet_left = 0xFFFFFF - prefix
+                    self.more_packets = True
+                    o = self.put_head(q, o, 0xFFFFFF, True)
+                else:
+                    self.packet_left = length
+                    o = self.put_head(q, o, payload, True)
+                self.event_left = length
+                copy_bytes(q, o, p, r, 19)
+                if bits:
+                    q[o + 18] = q[o + 18] & 0xE3
+                o += 19
+                r += 19
+                self.event_left -= 19
+                self.packet_left -= 19
+                continue
+            if self.packet_left == 0 and self.more_packets:
+                n = self.event_left
+                if n >= 0xFFFFFF:
+                    n = 0xFFFFFF
+                else:
+                    self.more_packets = False
+                self.packet_left = n
+                o = self.put_head(q, o, n, False)
+                if self.event_left == 0:
+                    self.events += 1
+                continue
+            if r >= stop:
+                break
+            n = stop - r
+            if n > self.event_left:
+                n = self.event_left
+            if self.effect and n > self.event_left - 4:
+                # the checksum changes: its four bytes are taken together
+                n = self.event_left - 4
+                if n <= 0:
+                    if stop - r < self.event_left:
+                        break
+                    stored = load32(p, r) ^ self.effect
+                    for n in range(4):
+                        if self.packet_left == 0:
+                            hold = self.event_left
+                            if hold >= 0xFFFFFF:
+                                hold = 0xFFFFFF
+                            else:
+                                self.more_packets = False
+                            self.packet_left = hold
+                            o = self.put_head(q, o, hold, False)
+                        q[o] = (stored >> (8 * n)) & 255
+                        o += 1
+                        r += 1
+                        self.event_left -= 1
+                        self.packet_left -= 1
+                    if not self.more_packets:
+                        self.events += 1
+                    continue
+            if n > self.packet_left:
+                n = self.packet_left
+            copy_bytes(q, o, p, r, n)
+            o += n
+            r += n
+            self.event_left -= n
+            self.packet_left -= n
+            if self.event_left == 0 and not self.more_packets:
+                self.events += 1
+        self.consumed = r
+        return o

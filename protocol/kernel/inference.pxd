@@ -1,0 +1,35 @@
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from protocol.kernel.native cimport load16, load32
+
+cdef class Inference:
+    cdef uint8_t kind[256]
+    cdef uint8_t post_length[256]
+    cdef uint8_t least[256]
+    cdef uint32_t load_ids[64]
+    cdef int load_count
+    cdef public int state
+    cdef public int opener
+    cdef public bint recovering
+    cdef public int from_state
+
+    @cython.locals(i=cython.int)
+    cpdef void reset(self)
+    @cython.locals(i=cython.int)
+    cpdef void set_post_lengths(self, bytes lengths)
+    cdef bint in_group(self) noexcept nogil
+    @cython.locals(t=cython.int, kind=cython.int, inside=cython.bint, opener=cython.int, statement=cython.int, flags=uint32_t)
+    cdef int infer(self, const uint8_t* p, int64_t at, int64_t length) noexcept nogil
+    @cython.locals(post=int64_t, body=int64_t, text=int64_t, status_length=int64_t, n=int64_t, start=int64_t, end=int64_t)
+    cdef int statement_kind(self, const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+    @cython.locals(state=cython.int)
+    cdef bint step(self, int boundary) noexcept nogil
+    cdef uint32_t create_file_id(self, const uint8_t* p, int64_t at) noexcept nogil
+    @cython.locals(i=cython.int)
+    cdef void load_opened(self, uint32_t file_id) noexcept nogil
+    @cython.locals(i=cython.int)
+    cdef bint load_closed(self, uint32_t file_id) noexcept nogil
+
+@cython.locals(i=int64_t, c=cython.int)
+cdef bint has_prefix(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil

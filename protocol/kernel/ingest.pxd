@@ -1,0 +1,107 @@
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from protocol.kernel.inference cimport Inference
+from protocol.kernel.native cimport (
+    crc32_of, flags_effect, load16, load24, load32, move_bytes, native_setup, store32, store64
+)
+
+cdef class Ingest:
+    # what the owner chose
+    cdef readonly bint packets
+    cdef readonly bint stamp
+    cdef readonly int prefix
+    cdef public bint announced_checksum
+    # where the stream stands
+    cdef readonly int64_t position
+    cdef readonly int64_t boundary
+    cdef readonly int64_t group_start
+    cdef readonly bint in_event
+    cdef readonly int checksum
+    cdef readonly bint cut_group
+    cdef public int sequence
+    cdef Inference inference
+    cdef bint expect_format
+    cdef bint skip_format
+    # a big event that is streamed
+    cdef int64_t event_start
+    cdef int64_t event_left
+    cdef int64_t chunk_left
+    cdef bint more_chunks
+    cdef uint32_t event_crc
+    cdef uint32_t event_effect
+    # what one feed reports
+    cdef readonly int64_t produced
+    cdef readonly int64_t consumed
+    cdef readonly int64_t packet_start
+    cdef readonly int64_t packet_stop
+    cdef readonly int64_t rotate_position
+    cdef readonly bytes rotate_name
+    cdef int64_t rotate_at
+    cdef int64_t rotate_end
+    cdef int64_t expected
+    cdef int64_t got
+    cdef int problem
+    cdef readonly int bad_type
+    # counts
+    cdef readonly int64_t events
+    cdef readonly int64_t groups
+    cdef readonly int64_t violations
+    cdef readonly int64_t unknown
+    cdef readonly int64_t heartbeats
+    cdef readonly int64_t position_jumps
+    cdef readonly int64_t disagreements
+    cdef readonly uint32_t timestamp
+    cdef readonly uint32_t first_timestamp
+    cdef readonly uint32_t server_id
+    cdef readonly uint32_t created
+    cdef readonly str server_version
+    # index entries
+    cdef uint8_t entries[24576]
+    cdef int entry_count
+    cdef int64_t entry_last
+    cdef bint entry_due
+    cdef bint entry_inside
+    # violations and unknown types
+    cdef int64_t violation_rows[384]
+    cdef int violation_count
+    cdef uint8_t seen_unknown[256]
+    cdef int64_t unknown_rows[512]
+    cdef int unknown_count
+    cdef int previous_type
+    cdef int64_t previous_position
+    # table
+    cdef bint has_table
+    cdef bint tolerant
+    cdef object table
+    cdef int64_t[::1] table_view
+    cdef int64_t table_size
+    cdef readonly int64_t table_rows
+
+    @cython.locals(i=cython.int)
+    cpdef begin_file(self, int64_t position, int64_t group_start=*)
+    @cython.locals(view=cython.uchar[::1], status=cython.int)
+    cpdef int feed(self, buf, int64_t start, int64_t stop) except -1
+    @cython.locals(
+        r=int64_t, o=int64_t, pos=int64_t, ev=int64_t, end=int64_t, length=int64_t, size=int64_t, covered=int64_t,
+        n=int64_t, log_pos=uint32_t, expected=uint32_t, flags=uint32_t, t=cython.int, kind=cython.int,
+        boundary=cython.int, arrived=cython.int, inferred=cython.int, status=cython.int, was_in=cython.bint,
+        was_bad=cython.bint, violation=cython.bint, whole=cython.bint, crc_bad=cython.bint, crc_len=cython.int,
+        stored=uint32_t, effect=uint32_t, at_boundary=cython.bint, packets=cython.bint, prefix=cython.int,
+        keep=cython.bint, timestamp=uint32_t, info=int64_t, row=int64_t, now_in=cython.bint, artificial=cython.bint,
+        chunk=int64_t
+    )
+    cdef int walk(self, uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    @cython.locals(r=int64_t, o=int64_t, n=int64_t, stored=uint32_t, size=int64_t)
+    cdef int stream(self, uint8_t* p, int64_t r, int64_t o, int64_t stop) noexcept nogil
+    cdef void finish_event(self) noexcept nogil
+    @cython.locals(at=int64_t)
+    cdef void add_entry(self, int64_t position, int64_t group_start, uint32_t timestamp, bint at_boundary) noexcept nogil
+    @cython.locals(i=cython.int)
+    cdef void add_violation(self, int64_t position, int from_type, int to_type, int event_type) noexcept nogil
+    cdef void add_unknown(self, int event_type, int64_t position) noexcept nogil
+    @cython.locals(view=cython.uchar[::1])
+    cpdef bint read_format(self, buf, int64_t start, int64_t stop) except? -1
+    @cython.locals(body=int64_t, count=int64_t, i=int64_t, version=uint32_t, aware=cython.bint, a=cython.int, b=cython.int,
+        c=cython.int, field=cython.int, digit=cython.bint, mariadb=cython.bint, k=int64_t)
+    cdef int take_format(self, uint8_t* p, int64_t at, int64_t length) noexcept nogil

@@ -1,0 +1,739 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""The way in: runs of received bytes become runs of checked, marked binlog events, in place.
+
+One pass over each run does: packet framing (where the bytes come from a server), the checks of length, sequence,
+CRC32 and position chain, the inference of the boundary, the marker in the header's flags and the CRC32 that covers it.
+Python sees runs and a few facts: where the newest transaction boundary is, where the file changes, what was wrong.
+
+The same walker reads files (`packets=False`): the relay's own for recovery and verification, a gone source's for the
+directory source, any for `events` and `positions`.
+"""
+
+import cython
+
+from protocol.kernel.inference import Inference
+
+if not cython.compiled:
+    from protocol.kernel.pure import crc32_of, flags_effect, load16, load24, load32, move_bytes, native_setup, store32, store64
+
+# What `feed` returns. From 16 on: an error at `consumed` in the input, `position` in the file.
+NEED_MORE = 0
+ROTATE = 1
+PACKET_ERR = 2
+PACKET_EOF = 3
+TABLE_FULL = 4
+STORED_ROTATE = 5
+BAD_CRC = 16
+BAD_LENGTH = 17
+BAD_SEQUENCE = 18
+BAD_POSITION = 19
+BAD_PACKET = 20
+BAD_FORMAT = 21
+NO_FORMAT = 22
+ENCRYPTED = 23
+BAD_EVENT = 24
+
+STATUS_NAMES = {
+    BAD_CRC: "checksum_mismatch",
+    BAD_LENGTH: "event_length_wrong",
+    BAD_SEQUENCE: "packet_sequence_broken",
+    BAD_POSITION: "position_chain_broken",
+    BAD_PACKET: "packet_malformed",
+    BAD_FORMAT: "format_description_unsupported",
+    NO_FORMAT: "format_description_missing",
+    ENCRYPTED: "binlog_encrypted",
+    BAD_EVENT: "event_malformed",
+}
+
+ROW = 8  # int64s a table row
+INDEX_GAP = 65536  # bytes between entries of the boundary index
+ENTRY_SIZE = 24
+MAX_WHOLE = 262144  # bytes: larger events are streamed
+HEAD = 70000  # bytes of a streamed event that the inference may need: status variables reach 64 KiB
+U32_MAX = cython.declare(cython.longlong, 4294967295)
+MAX_EVENT = 1 << 30  # max_allowed_packet's limit on every server
+
+native_setup()
+
+
+class Ingest:
+    """Walks a stream of events; see the module's text. Not thread-safe; `feed` releases the GIL.
+
+    packets: the input is a MySQL packet stream (4-byte header, status byte 0x00, `prefix` - 1 bytes of semi-sync header,
+        event); otherwise bare event bytes, as in a file behind its magic.
+    stamp: write the inferred boundary into events that arrive without one.
+    prefix: bytes before the event in a packet, status byte included: 1, or 3 with semi-sync.
+    """
+
+    def __init__(self, packets=False, stamp=False, prefix=1):  # type: ignore[no-untyped-def]
+        if not cython.compiled:
+            self.entries = bytearray(24576)
+            self.violation_rows = [0] * 384
+            self.seen_unknown = bytearray(256)
+            self.unknown_rows = [0] * 512
+            self.table_view = None
+        for i in range(256):
+            self.seen_unknown[i] = 0
+        self.packets = packets
+        self.stamp = stamp
+        self.prefix = prefix
+        self.announced_checksum = False
+        self.inference = Inference()
+        self.checksum = -1
+        self.sequence = 1
+        self.expect_format = True
+        self.skip_format = False
+        self.event_left = 0
+        self.event_start = 0
+        self.chunk_left = 0
+        self.more_chunks = False
+        self.event_crc = 0
+        self.event_effect = 0
+        self.in_event = False
+        self.cut_group = False
+        self.produced = self.consumed = self.packet_start = self.packet_stop = self.rotate_position = 0
+        self.rotate_at = self.rotate_end = 0
+        self.rotate_name = b""
+        self.expected = self.got = 0
+        self.problem = 0
+        self.bad_type = 0
+        self.events = self.groups = self.violations = self.unknown = self.heartbeats = 0
+        self.position_jumps = self.disagreements = 0
+        self.timestamp = self.first_timestamp = self.server_id = self.created = 0
+        self.server_version = ""
+        self.violation_count = self.unknown_count = 0
+        self.table = None
+        self.has_table = False
+        self.tolerant = False
+        self.table_size = self.table_rows = 0
+        self.begin_file(4)
+        self.cut_group = False
+
+    @property
+    def in_group(self):  # type: ignore[no-untyped-def]
+        """Whether a transaction is open at `position`."""
+        return self.inference.state == 3 or self.inference.state == 4
+
+    def begin_file(self, position, group_start=-1):  # type: ignore[no-untyped-def]
+        """The next event byte stands at `position` (u64) of its file; `cut_group` tells whether a group was open before.
+
+        At 4 a format description is expected and stored. Elsewhere the packet stream's one (sent for the start in the
+        middle of a file) is read and not stored, and a file's must have been given to `read_format`. `group_start` >= 0:
+        the stream goes on inside the group that starts there.
+        """
+        self.cut_group = self.inference.state == 3 or self.inference.state == 4
+        self.inference.reset()
+        self.position = position
+        self.boundary = position if group_start < 0 else group_start
+        self.group_start = position if group_start < 0 else group_start
+        if group_start >= 0:
+            self.inference.state = 4
+            self.inference.opener = 2
+        self.expect_format = position == 4 or self.packets
+        self.skip_format = position != 4
+        self.event_left = 0
+        self.in_event = False
+        self.entry_last = -1 if position == 4 else position
+        self.entry_due = position != 4
+        self.entry_inside = False
+        self.entry_count = 0
+        self.first_timestamp = 0
+        self.previous_type = 0
+        self.previous_position = position
+
+    def feed(self, buf, start, stop):  # type: ignore[no-untyped-def]
+        """Walks buf[start:stop]. Returns a status; see the attributes for the rest. Raises IndexError for a bad range."""
+        if start < 0 or stop < start or stop > len(buf):
+            raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
+        self.table_rows = 0
+        self.produced = self.consumed = start
+        if start == stop:
+            return NEED_MORE
+        if cython.compiled:
+            view = buf
+            with cython.nogil:
+                status = self.walk(cython.address(view[0]), start, stop)
+        else:
+            status = self.walk(memoryview(buf).cast("B"), start, stop)
+        if status == 1 or status == 5:
+            self.rotate_name = bytes(buf[self.rotate_at : self.rotate_end])
+        elif status == 21 or self.problem == 100:
+            self.problem = 0
+        return status
+
+    def walk(self, p, start, stop):  # type: ignore[no-untyped-def]
+        r = start
+        o = start
+        pos = self.position
+        packets = self.packets
+        prefix = self.prefix if packets else 0
+        status = 0
+        while True:
+            if self.in_event or self.more_chunks:
+                self.position = pos
+                status = self.stream(p, r, o, stop)
+                r = self.consumed
+                o = self.produced
+                pos = self.position
+                if status != 0 or self.in_event or self.more_chunks:
+                    break
+                continue
+            size = 0
+            if packets:
+                if stop - r < 5:
+                    break
+                size = load24(p, r)
+                if p[r + 3] != self.sequence:
+                    self.expected = self.sequence
+                    self.got = p[r + 3]
+                    status = 18
+                    break
+                if p[r + 4] != 0 or size == 0:
+                    if size > 65536:
+                        self.got = size
+                        self.bad_type = p[r + 4]
+                        status = 20
+                        break
+                    if stop - r < 4 + size:
+                        break
+                    self.packet_start = r + 4
+                    self.packet_stop = r + 4 + size
+                    self.bad_type = p[r + 4] if size else 0
+                    if size and p[r + 4] == 0xFF:
+                        status = 2
+                    elif size and size < 9 and p[r + 4] == 0xFE:
+                        status = 3
+                    else:
+                        self.got = size
+                        status = 20
+                    break
+                ev = r + 4 + prefix
+                if size < prefix + 19:
+                    self.got = size - prefix
+                    status = 17
+                    break
+            else:
+                ev = r
+            if stop - ev < 19:
+                break
+            length = load32(p, ev + 9)
+            t = p[ev + 4]
+            crc_len = 4 if self.checksum > 0 else 0
+            if length < 19 + crc_len or length > 1073741824:
+                self.got = length
+                self.bad_type = t
+                status = 17
+                break
+            if packets:
+                if (size < 0xFFFFFF and length + prefix != size) or (size == 0xFFFFFF and length + prefix < size):
+                    self.got = length
+                    self.expected = size - prefix
+                    self.bad_type = t
+                    status = 17
+                    break
+            end = ev + length
+            whole = end <= stop and (not packets or size < 0xFFFFFF)
+            if not whole and (length <= 262144 or stop - ev < 70000):
+                break
+
+            # An event is here, whole or with a head that is long enough to judge.
+            kind = self.inference.kind[t]
+            flags = load16(p, ev + 17)
+            timestamp = load32(p, ev)
+            log_pos = load32(p, ev + 13)
+            keep = True
+            artificial = False
+            covered = length - crc_len
+            if t == 4:
+                artificial = (flags & 0x20) != 0 or (timestamp == 0 and log_pos == 0)
+                if artificial and packets:
+                    if self.checksum < 0:
+                        covered = length - (4 if self.announced_checksum else 0)
+                    keep = False
+                elif self.checksum < 0:
+                    status = 22
+                    self.bad_type = t
+                    break
+            elif t == 15:
+                if not whole:
+                    self.got = length
+                    self.bad_type = t
+                    status = 17
+                    break
+                if not self.expect_format and packets and not self.tolerant:
+                    self.bad_type = t
+                    status = 24
+                    break
+                p[ev + 17] = p[ev + 17] & 0xFE
+                flags = flags & 0xFFFE
+                status = self.take_format(p, ev, length)
+                if status != 0:
+                    break
+                if self.skip_format and packets:
+                    keep = False
+                self.expect_format = False
+                crc_len = 4 if self.checksum > 0 else 0
+                covered = length - 4 if self.problem == 1 else length
+            elif t == 27 or t == 41:
+                if packets:
+                    keep = False
+                if self.checksum < 0:
+                    self.bad_type = t
+                    status = 22
+                    break
+            elif self.checksum < 0:
+                self.bad_type = t
+                status = 22
+                break
+            if covered < 19 or (not keep and not whole):
+                self.got = length
+                self.bad_type = t
+                status = 17
+                break
+
+            # CRC32
+            crc_bad = False
+            stored = 0
+            if whole and covered < length:
+                stored = load32(p, ev + covered)
+                if crc32_of(p, ev, ev + covered, 0) != stored:
+                    if t == 15 and self.checksum == 0:
+                        covered = length  # written without a checksum: the four bytes mean nothing
+                    else:
+                        crc_bad = True
+                        if not self.tolerant:
+                            self.expected = stored
+                            self.got = crc32_of(p, ev, ev + covered, 0)
+                            self.bad_type = t
+                            status = 16
+                            break
+
+            if not keep:
+                if t == 4:
+                    if covered < 27:
+                        self.got = length
+                        self.bad_type = t
+                        status = 17
+                        break
+                    self.rotate_position = load32(p, ev + 19)
+                    self.rotate_at = ev + 27
+                    self.rotate_end = ev + covered
+                    status = 1
+                elif t != 15:
+                    self.heartbeats += 1
+                    if log_pos != 0 and log_pos != (pos & U32_MAX) and pos < U32_MAX:
+                        self.expected = pos & U32_MAX
+                        self.got = log_pos
+                        self.bad_type = t
+                        status = 19
+                        break
+                self.sequence = (self.sequence + 1) & 255
+                r = end
+                if status != 0:
+                    break
+                continue
+
+            # Position chain
+            if log_pos != 0 and pos + length <= U32_MAX:
+                expected = pos + length
+                if log_pos != expected:
+                    self.position_jumps += 1
+                    if not self.tolerant:
+                        self.expected = expected
+                        self.got = log_pos
+                        self.bad_type = t
+                        status = 19
+                        break
+            if self.has_table and self.table_rows >= self.table_size:
+                status = 4
+                break
+            if self.entry_count >= 1020:
+                status = 4
+                break
+
+            # Boundary
+            was_in = self.inference.in_group()
+            was_bad = self.inference.recovering
+            arrived = (flags >> 10) & 7
+            inferred = self.inference.infer(p, ev, (length if whole else stop - ev) - (crc_len if whole else 0))
+            if inferred < 0:
+                self.bad_type = t
+                self.got = length
+                if not self.tolerant:
+                    status = 24
+                    break
+                inferred = 1
+            boundary = inferred
+            if arrived != 0 and arrived < 6:
+                boundary = arrived
+                if arrived != inferred:
+                    self.disagreements += 1
+            violation = self.inference.step(boundary)
+            if violation:
+                self.violations += 1
+                self.add_violation(pos, self.inference.from_state, boundary, t)
+            if kind == 0 and not (flags & 0x80):
+                self.unknown += 1
+                if not self.seen_unknown[t]:
+                    self.seen_unknown[t] = 1
+                    self.add_unknown(t, pos)
+            at_boundary = boundary == 3 or boundary == 2 or (not was_in and not was_bad and boundary <= 1)
+            if at_boundary:
+                self.group_start = pos
+            elif self.inference.recovering and not was_bad and not was_in:
+                self.group_start = pos
+
+            # Boundary index
+            if pos - self.entry_last >= 65536 or self.entry_due or self.entry_last < 0:
+                self.add_entry(pos, self.group_start, timestamp, at_boundary)
+
+            # Marker
+            effect = 0
+            if self.stamp and (flags & 0x1C00) == 0:
+                p[ev + 18] = p[ev + 18] | (boundary << 2)
+                if covered < length:
+                    effect = flags_effect(boundary, covered - 19)
+                    if whole:
+                        store32(p, ev + covered, stored ^ effect)
+
+            if self.has_table:
+                row = self.table_rows * 8
+                now_in = self.inference.in_group()
+                info = boundary
+                if arrived != 0:
+                    info |= 8
+                if covered < length:
+                    info |= 16
+                if crc_bad:
+                    info |= 32
+                if violation:
+                    info |= 64
+                if now_in:
+                    info |= 128
+                self.table_view[row] = pos
+                self.table_view[row + 1] = length
+                self.table_view[row + 2] = t
+                self.table_view[row + 3] = flags
+                self.table_view[row + 4] = timestamp
+                self.table_view[row + 5] = load32(p, ev + 5)
+                self.table_view[row + 6] = log_pos
+                self.table_view[row + 7] = info
+                self.table_rows += 1
+
+            self.events += 1
+            if timestamp != 0 and t != 15:
+                self.timestamp = timestamp
+                if self.first_timestamp == 0:
+                    self.first_timestamp = timestamp
+            self.previous_type = t
+            self.previous_position = pos
+            if boundary == 5 or (boundary == 2 and (kind == 7 or kind == 8 or kind == 9 or kind == 12 or kind == 14)):
+                self.groups += 1
+
+            if whole:
+                if o != ev:
+                    move_bytes(p, o, ev, length)
+                o += length
+                pos += length
+                r = end
+                if packets:
+                    self.sequence = (self.sequence + 1) & 255
+                # the newest place where nothing is open
+                if self.inference.in_group():
+                    if at_boundary:
+                        self.boundary = pos - length
+                elif not self.inference.recovering:
+                    self.boundary = pos
+                    if self.entry_inside:
+                        self.entry_due = True
+                        self.entry_inside = False
+                if t == 4:
+                    if covered < 27:
+                        self.got = length
+                        self.bad_type = t
+                        status = 17
+                        break
+                    self.rotate_position = load32(p, o - length + 19)
+                    self.rotate_at = o - length + 27
+                    self.rotate_end = o - length + covered
+                    status = 5
+                    break
+                continue
+
+            # A big event: its head goes on, the rest is streamed.
+            self.event_start = pos
+            self.in_event = True
+            self.event_crc = 0
+            self.event_effect = effect
+            self.event_left = length
+            if at_boundary and self.inference.in_group():
+                self.boundary = pos
+            if packets:
+                self.sequence = (self.sequence + 1) & 255
+                self.chunk_left = size - prefix
+                self.more_chunks = size == 0xFFFFFF
+                r = ev
+        self.consumed = r
+        self.produced = o
+        self.position = pos
+        return status
+
+    def stream(self, p, r, o, stop):  # type: ignore[no-untyped-def]
+        """Moves on what is there of a big event; its last four bytes, the CRC32, only when they are all there."""
+        while True:
+            if self.packets and self.chunk_left == 0 and self.more_chunks:
+                if stop - r < 4:
+                    break
+                size = load24(p, r)
+                if p[r + 3] != self.sequence:
+                    self.expected = self.sequence
+                    self.got = p[r + 3]
+                    self.consumed = r
+                    self.produced = o
+                    return 18
+                if size > self.event_left or (size < 0xFFFFFF and size != self.event_left):
+                    self.expected = self.event_left
+                    self.got = size
+                    self.consumed = r
+                    self.produced = o
+                    return 20
+                self.sequence = (self.sequence + 1) & 255
+                self.chunk_left = size
+                self.more_chunks = size == 0xFFFFFF
+                r += 4
+                if size == 0:
+                    continue
+            if not self.in_event:
+                break
+            n = stop - r
+            if self.packets and n > self.chunk_left:
+                n = self.chunk_left
+            if self.checksum > 0:
+                if self.event_left > 4:
+                    if n > self.event_left - 4:
+                        n = self.event_left - 4
+                    if n <= 0:
+                        break
+                    self.event_crc = crc32_of(p, r, r + n, self.event_crc)
+                else:
+                    # the four bytes may stand in two packets: then they are brought together first
+                    if n < self.event_left:
+                        if self.packets and n == self.chunk_left and self.more_chunks and stop - r >= 4 + self.event_left:
+                            size = load24(p, r + n)
+                            if p[r + n + 3] != self.sequence or size != self.event_left - n:
+                                self.expected = self.sequence
+                                self.got = p[r + n + 3]
+                                self.consumed = r
+                                self.produced = o
+                                return 18
+                            self.sequence = (self.sequence + 1) & 255
+                            move_bytes(p, r + 4, r, n)
+                            r += 4
+                            self.chunk_left = self.event_left
+                            self.more_chunks = False
+                            n = self.event_left
+                        else:
+                            break
+                    stored = load32(p, r)
+                    if self.event_crc != (stored ^ self.event_effect):
+                        self.expected = stored
+                        self.got = self.event_crc ^ self.event_effect
+                        self.bad_type = self.previous_type
+                        if not self.tolerant:
+                            self.consumed = r
+                            self.produced = o
+                            self.position = self.event_start
+                            self.in_event = False
+                            self.event_left = 0
+                            return 16
+                        if self.has_table and self.table_rows > 0:
+                            self.table_view[self.table_rows * 8 - 1] = self.table_view[self.table_rows * 8 - 1] | 32
+                    store32(p, r, stored ^ self.event_effect)
+            elif n <= 0:
+                break
+            if o != r:
+                move_bytes(p, o, r, n)
+            o += n
+            r += n
+            self.position += n
+            self.event_left -= n
+            if self.packets:
+                self.chunk_left -= n
+            if self.event_left == 0:
+                self.finish_event()
+        self.consumed = r
+        self.produced = o
+        return 0
+
+    def finish_event(self):  # type: ignore[no-untyped-def]
+        self.in_event = False
+        if not self.inference.in_group() and not self.inference.recovering:
+            self.boundary = self.position
+            if self.entry_inside:
+                self.entry_due = True
+                self.entry_inside = False
+
+    def add_entry(self, position, group_start, timestamp, at_boundary):  # type: ignore[no-untyped-def]
+        at = self.entry_count * 24
+        store64(self.entries, at, position)
+        store64(self.entries, at + 8, group_start)
+        store32(self.entries, at + 16, timestamp)
+        store32(self.entries, at + 20, 1 if at_boundary else 0)
+        self.entry_count += 1
+        self.entry_last = position
+        self.entry_due = False
+        if not at_boundary:
+            self.entry_inside = True
+
+    def add_violation(self, position, from_type, to_type, event_type):  # type: ignore[no-untyped-def]
+        if self.violation_count >= 64:
+            return
+        i = self.violation_count * 6
+        self.violation_rows[i] = position
+        self.violation_rows[i + 1] = from_type
+        self.violation_rows[i + 2] = to_type
+        self.violation_rows[i + 3] = event_type
+        self.violation_rows[i + 4] = self.previous_type
+        self.violation_rows[i + 5] = self.previous_position
+        self.violation_count += 1
+
+    def add_unknown(self, event_type, position):  # type: ignore[no-untyped-def]
+        if self.unknown_count < 256:
+            self.unknown_rows[self.unknown_count * 2] = event_type
+            self.unknown_rows[self.unknown_count * 2 + 1] = position
+            self.unknown_count += 1
+
+    def read_format(self, buf, start, stop):  # type: ignore[no-untyped-def]
+        """Learns the format description in buf[start:stop] without storing it. False: it is none, or not supported."""
+        if start < 0 or stop > len(buf) or stop - start < 19 + 57:
+            return False
+        if cython.compiled:
+            view = buf
+            if view[start + 4] != 15 or load32(cython.address(view[0]), start + 9) != stop - start:
+                return False
+            if self.take_format(cython.address(view[0]), start, stop - start) != 0:
+                return False
+        else:
+            if buf[start + 4] != 15 or load32(buf, start + 9) != stop - start:
+                return False
+            if self.take_format(memoryview(buf).cast("B"), start, stop - start) != 0:
+                return False
+        self.expect_format = False
+        return True
+
+    def take_format(self, p, at, length):  # type: ignore[no-untyped-def]
+        """Reads a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
+
+        Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always.
+        """
+        body = at + 19
+        if length < 19 + 57 + 1:
+            self.got = length
+            self.bad_type = 15
+            return 21
+        version = load16(p, body)
+        if version != 4:
+            self.got = version
+            self.expected = 4
+            self.bad_type = 15
+            return 21
+        if p[body + 56] != 19:
+            self.got = p[body + 56]
+            self.expected = 19
+            self.bad_type = 15
+            return 21
+        a = b = c = field = 0
+        digit = True
+        mariadb = False
+        for i in range(50):
+            k = p[body + 2 + i]
+            if k == 0:
+                break
+            if digit and 48 <= k <= 57:
+                if field == 0:
+                    a = a * 10 + (k - 48)
+                elif field == 1:
+                    b = b * 10 + (k - 48)
+                else:
+                    c = c * 10 + (k - 48)
+            elif digit and k == 46 and field < 2:
+                field += 1
+            else:
+                digit = False
+            if i + 7 <= 50 and (p[body + 2 + i] == 77 or p[body + 2 + i] == 109):
+                if (
+                    (p[body + 3 + i] | 32) == 97
+                    and (p[body + 4 + i] | 32) == 114
+                    and (p[body + 5 + i] | 32) == 105
+                    and (p[body + 6 + i] | 32) == 97
+                    and (p[body + 7 + i] | 32) == 100
+                    and (p[body + 8 + i] | 32) == 98
+                ):
+                    mariadb = True
+        if mariadb:
+            aware = a > 5 or (a == 5 and b >= 3)
+        else:
+            aware = a > 5 or (a == 5 and (b > 6 or (b == 6 and c >= 1)))
+        self.created = load32(p, at)
+        count = length - 19 - 57
+        self.problem = 0
+        if aware:
+            count -= 5
+            if count < 1:
+                self.got = length
+                self.bad_type = 15
+                return 21
+            if p[at + length - 5] > 1:
+                self.got = p[at + length - 5]
+                self.expected = 1
+                self.bad_type = 15
+                return 21
+            self.checksum = p[at + length - 5]
+            self.problem = 1
+        else:
+            self.checksum = 0
+        self.server_id = load32(p, at + 5)
+        for i in range(256):
+            self.inference.post_length[i] = 0
+        for i in range(count):
+            if i < 255:
+                self.inference.post_length[i + 1] = p[body + 57 + i]
+        return 0
+
+    def set_table(self, table, tolerant=False):  # type: ignore[no-untyped-def]
+        """With an array('q'), every event adds ROW numbers to it, from its start at each feed; None: no table.
+
+        offset, length, type, flags, timestamp, server_id, end_log_pos, info: bits 0-2 boundary, 3 marked on arrival, 4 CRC
+        present, 5 CRC wrong, 6 violation, 7 a transaction is open behind it. tolerant: a wrong CRC or position, or a
+        Query whose lengths lie, is noted and does not stop.
+        """
+        self.table = table
+        self.has_table = table is not None
+        self.tolerant = tolerant
+        if table is not None:
+            if cython.compiled:
+                self.table_view = table
+            else:
+                self.table_view = memoryview(table)
+            self.table_size = len(table) // 8
+
+    def take_entries(self):  # type: ignore[no-untyped-def]
+        """The index records made since the last call, 24 bytes each: offset u64, group start u64, time u32, flags u32."""
+        count = self.entry_count
+        self.entry_count = 0
+        if cython.compiled:
+            return cython.cast(cython.p_char, self.entries)[: count * 24]
+        else:
+            return bytes(self.entries[: count * 24])
+
+    def take_violations(self):  # type: ignore[no-untyped-def]
+        """(position, from, to, event type, previous event type, previous position) of at most 64 since the last call."""
+        rows = [tuple([self.violation_rows[i * 6 + k] for k in range(6)]) for i in range(self.violation_count)]
+        self.violation_count = 0
+        return rows
+
+    def take_unknown_types(self):  # type: ignore[no-untyped-def]
+        """(type, position of the first) of the unknown, not ignorable types that were seen for the first time."""
+        rows = [(self.unknown_rows[i * 2], self.unknown_rows[i * 2 + 1]) for i in range(self.unknown_count)]
+        self.unknown_count = 0
+        return rows

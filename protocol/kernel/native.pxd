@@ -1,0 +1,16 @@
+# The leaf operations of native.h; protocol/kernel/pure.py has the same for the uncompiled build.
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+cdef extern from "native.h" nogil:
+    uint32_t load16(const uint8_t* p, int64_t at) noexcept
+    uint32_t load24(const uint8_t* p, int64_t at) noexcept
+    uint32_t load32(const uint8_t* p, int64_t at) noexcept
+    uint64_t load64(const uint8_t* p, int64_t at) noexcept
+    void store32(uint8_t* p, int64_t at, uint32_t value) noexcept
+    void store64(uint8_t* p, int64_t at, uint64_t value) noexcept
+    void move_bytes(uint8_t* p, int64_t to, int64_t from_, int64_t count) noexcept
+    void copy_bytes(uint8_t* to_p, int64_t to, const uint8_t* from_p, int64_t from_, int64_t count) noexcept
+    uint32_t crc32_of(const uint8_t* p, int64_t start, int64_t stop, uint32_t value) noexcept
+    uint32_t flags_effect(uint32_t changed_bits, int64_t after) noexcept
+    void native_setup() noexcept
+    int native_use_clmul(int on) noexcept

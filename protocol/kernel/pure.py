@@ -1,0 +1,90 @@
+"""The leaf operations of `native.h`, uncompiled: what the kernel uses where there is no C compiler."""
+
+import zlib
+from typing import Final
+
+_POLYNOMIAL: Final = 0xEDB88320
+Bytes = bytes | bytearray | memoryview
+Writable = bytearray | memoryview
+
+
+def load16(p: Bytes, at: int) -> int:
+    """The u16 at `at`, little endian."""
+    return p[at] | p[at + 1] << 8
+
+
+def load24(p: Bytes, at: int) -> int:
+    """The u24 at `at`, little endian."""
+    return p[at] | p[at + 1] << 8 | p[at + 2] << 16
+
+
+def load32(p: Bytes, at: int) -> int:
+    """The u32 at `at`, little endian."""
+    return int.from_bytes(p[at : at + 4], "little")
+
+
+def load64(p: Bytes, at: int) -> int:
+    """The u64 at `at`, little endian."""
+    return int.from_bytes(p[at : at + 8], "little")
+
+
+def store32(p: Writable, at: int, value: int) -> None:
+    """Puts a u32 at `at`, little endian."""
+    p[at : at + 4] = value.to_bytes(4, "little")
+
+
+def store64(p: Writable, at: int, value: int) -> None:
+    """Puts a u64 at `at`, little endian."""
+    p[at : at + 8] = value.to_bytes(8, "little")
+
+
+def move_bytes(p: Writable, to: int, from_: int, count: int) -> None:
+    """Moves `count` bytes within one buffer; the ranges may overlap."""
+    p[to : to + count] = bytes(p[from_ : from_ + count])
+
+
+def copy_bytes(to_p: Writable, to: int, from_p: Bytes, from_: int, count: int) -> None:
+    """Copies `count` bytes between two buffers."""
+    to_p[to : to + count] = from_p[from_ : from_ + count]
+
+
+def crc32_of(p: Bytes, start: int, stop: int, value: int) -> int:
+    """zlib's crc32 of p[start:stop], continued from `value`."""
+    return zlib.crc32(p[start:stop], value)
+
+
+def _multiply(a: int, b: int) -> int:
+    """a * b modulo the CRC's polynomial, bits reflected."""
+    result = 0
+    bit = 1 << 31
+    while bit:
+        if a & bit:
+            result ^= b
+        b = (b >> 1) ^ (_POLYNOMIAL if b & 1 else 0)
+        bit >>= 1
+    return result
+
+
+def _one_byte(value: int) -> int:
+    for _ in range(8):
+        value = (value >> 1) ^ (_POLYNOMIAL if value & 1 else 0)
+    return value
+
+
+def flags_effect(changed_bits: int, after: int) -> int:
+    """What to xor into an event's CRC32 when the bits 10..13 of its flags change; `after`: bytes between flags and CRC.
+
+    CRC32 is linear, so the effect is the CRC of the changed byte alone, moved on over the bytes behind it.
+    """
+    effect = _one_byte((changed_bits & 15) << 2)
+    power = 1 << 23
+    while after:
+        if after & 1:
+            effect = _multiply(power, effect)
+        power = _multiply(power, power)
+        after >>= 1
+    return effect
+
+
+def native_setup() -> None:
+    """Nothing to set up without the compiled part."""
