@@ -1,0 +1,47 @@
+"""The short payloads a server sends: OK, ERR, EOF, authentication switch."""
+
+import struct
+from typing import Final
+
+from protocol.errors import sqlstate_of
+
+STATUS_AUTOCOMMIT: Final = 0x0002
+# MYSQL_ERRMSG_SIZE of clients is 512 bytes with the zero byte: what is longer is cut there in any case.
+MAX_MESSAGE_BYTES: Final = 511
+
+
+def cut_text(text: str, limit_bytes: int) -> bytes:
+    """`text` as UTF-8 of at most `limit_bytes` bytes, never ending inside a character."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit_bytes:
+        return data
+    return data[:limit_bytes].decode("utf-8", "ignore").encode()
+
+
+def ok_payload(status: int = STATUS_AUTOCOMMIT) -> bytes:
+    """OK without affected rows: header u8 | affected rows lenenc | insert id lenenc | status u16 | warnings u16."""
+    return b"\x00\x00\x00" + struct.pack("<HH", status, 0)
+
+
+def eof_payload(status: int = STATUS_AUTOCOMMIT) -> bytes:
+    """The old EOF (5 bytes), which every client takes: header u8 | warnings u16 | status u16."""
+    return b"\xfe" + struct.pack("<HH", 0, status)
+
+
+def err_payload(number: int, message: str, *, with_sqlstate: bool = True) -> bytes:
+    """ERR: header u8 | number u16 | '#' and SQLSTATE (5 bytes) | message to the end.
+
+    `with_sqlstate=False` is for errors instead of a greeting: older clients would print the SQLSTATE as text there.
+    """
+    state = b"#" + sqlstate_of(number).encode() if with_sqlstate else b""
+    return b"\xff" + struct.pack("<H", number) + state + cut_text(message, MAX_MESSAGE_BYTES)
+
+
+def auth_switch_payload(plugin: str, challenge: bytes) -> bytes:
+    """AuthSwitchRequest: header u8 | plugin name NUL | challenge NUL."""
+    return b"\xfe" + plugin.encode() + b"\0" + challenge + b"\0"
+
+
+def auth_more_payload(data: bytes) -> bytes:
+    """AuthMoreData: header u8 | plugin's bytes."""
+    return b"\x01" + data
