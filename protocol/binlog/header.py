@@ -1,0 +1,61 @@
+"""The 19 bytes that every event starts with."""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.binlog.boundary import TBM_MASK, TBM_SHIFT, BoundaryType
+from protocol.binlog.event_type import event_type_name
+from protocol.errors import Malformed, Truncated
+
+HEADER_SIZE: Final = 19
+CHECKSUM_SIZE: Final = 4
+
+FLAG_IN_USE: Final = 0x0001
+FLAG_ARTIFICIAL: Final = 0x0020
+FLAG_IGNORABLE: Final = 0x0080
+
+_HEADER: Final = struct.Struct("<IBIIIH")
+
+
+@dataclass(frozen=True, slots=True)
+class EventHeader:
+    """The common header. `log_pos` is the raw end_log_pos field: 32 bits that wrap, never used to order anything."""
+
+    timestamp: int
+    type: int
+    server_id: int
+    size: int
+    log_pos: int
+    flags: int
+
+    @property
+    def name(self) -> str:
+        """The event type's name, `Unknown(n)` for a code nobody documented."""
+        return event_type_name(self.type)
+
+    @property
+    def is_artificial(self) -> bool:
+        """Made by a server for one connection, not stored in any file."""
+        return bool(self.flags & FLAG_ARTIFICIAL)
+
+    @property
+    def boundary(self) -> BoundaryType | None:
+        """The boundary stamped into the flags (layout `tbm`); None for the two reserved values."""
+        value = (self.flags & TBM_MASK) >> TBM_SHIFT
+        return BoundaryType(value) if value <= BoundaryType.END else None
+
+
+def decode_header(data: bytes, offset: int = 0) -> EventHeader:
+    """Decode the common event header that starts at `offset`.
+
+    Layout (little-endian): timestamp u32 s | type u8 | server_id u32 | size u32 bytes | log_pos u32 | flags u16
+    Raises: Truncated if fewer than 19 bytes remain; Malformed if size < 19.
+    Source: MySQL 9.7 `Log_event_header`, MariaDB 11.8 `Log_event::write_header_to_memory`.
+    """
+    if len(data) - offset < HEADER_SIZE:
+        raise Truncated(f"an event header needs {HEADER_SIZE} bytes, {max(0, len(data) - offset)} are there")
+    header = EventHeader(*_HEADER.unpack_from(data, offset))
+    if header.size < HEADER_SIZE:
+        raise Malformed(f"event length {header.size} is below the header's {HEADER_SIZE}")
+    return header
