@@ -17,7 +17,7 @@ class Truncated(Malformed):
 
 
 class ErrorCode(IntEnum):
-    """Server error numbers used here, in the servers' spelling. Source: MySQL 5.7 and MariaDB 10.11 error references."""
+    """Server error numbers used here, in the servers' spelling. Source: MySQL 5.7 and MariaDB 10.11 references."""
 
     ER_CON_COUNT_ERROR = 1040
     ER_HANDSHAKE_ERROR = 1043

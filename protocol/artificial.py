@@ -1,0 +1,126 @@
+"""Events that a source makes for one replica and stores nowhere, and the patches of the one it sends twice.
+
+All numbers are little-endian. The common header: timestamp u32 | type u8 | server_id u32 | length u32 | end_log_pos u32 |
+flags u16. A checksum is CRC32 of all bytes before it, u32, at the end.
+"""
+
+import re
+import struct
+import zlib
+from typing import Final
+
+from protocol.binlog.event_type import EventType
+from protocol.errors import Malformed, Truncated
+from protocol.position import Position, binlog_number
+
+HEADER_BYTES: Final = 19
+CRC_BYTES: Final = 4
+MAX_WIRE_POSITION: Final = 0xFFFFFFFF
+_HEADER: Final = struct.Struct("<IBIIIH")
+_FLAGS_OFFSET: Final = 17
+_END_LOG_POS_OFFSET: Final = 13
+_CREATED_OFFSET: Final = HEADER_BYTES + 2 + 50
+_FLAG_IN_USE: Final = 0x0001
+_FLAG_ARTIFICIAL: Final = 0x0020
+_MARKER_BITS: Final = 0x3C00
+_SMALLEST_FORMAT_DESCRIPTION: Final = _CREATED_OFFSET + 5
+# Sources from these versions on put the algorithm byte and a CRC32 into the format description, also with algorithm 0.
+_CHECKSUM_AWARE_MYSQL: Final = (5, 6, 1)
+_CHECKSUM_AWARE_MARIADB: Final = (5, 3, 0)
+
+
+def _event(kind: EventType, server_id: int, end_log_pos: int, flags: int, body: bytes, with_checksum: bool) -> bytes:
+    size = HEADER_BYTES + len(body) + (CRC_BYTES if with_checksum else 0)
+    event = _HEADER.pack(0, kind, server_id, size, end_log_pos, flags) + body
+    return event + struct.pack("<I", zlib.crc32(event)) if with_checksum else event
+
+
+def rotate_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
+    """The artificial Rotate that names the file and offset of what follows.
+
+    Body: offset u64 | file name. Timestamp and end_log_pos 0, flags 0x20. Source: MySQL 5.6 `rpl_master.cc
+    (fake_rotate_event)`. A CRC for a replica that expects none becomes part of the file name there.
+    """
+    body = struct.pack("<Q", position.offset) + position.file.encode()
+    return _event(EventType.ROTATE, server_id, 0, _FLAG_ARTIFICIAL, body, with_checksum)
+
+
+def heartbeat_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
+    """A heartbeat, version 1: end_log_pos is the replica's position, the body its file name.
+
+    `position.offset` must fit the wire's 32 bits (raises ValueError): a wrapped one would stop the replica.
+    Source: MySQL 5.6 `rpl_master.cc (send_heartbeat_event)`.
+    """
+    if position.offset > MAX_WIRE_POSITION:
+        raise ValueError(f"{position} does not fit a heartbeat")
+    return _event(EventType.HEARTBEAT, server_id, position.offset, 0, position.file.encode(), with_checksum)
+
+
+def _version_numbers(version: str) -> tuple[int, ...]:
+    numbers = [int(part) for part in re.findall(r"\d{1,4}", version)[:3]]
+    return tuple(numbers + [0] * (3 - len(numbers)))
+
+
+def format_description_has_crc(event: bytes) -> bool:
+    """Whether this format description ends in a checksum: its server version says so, whatever its algorithm."""
+    version = event[HEADER_BYTES + 2 : _CREATED_OFFSET].split(b"\0", 1)[0].decode("latin-1")
+    aware = _CHECKSUM_AWARE_MARIADB if "mariadb" in version.lower() else _CHECKSUM_AWARE_MYSQL
+    return _version_numbers(version) >= aware
+
+
+def patch_format_description(event: bytes, *, mid_file: bool, strip_markers: bool) -> bytes:
+    """The format description as it goes to one replica; its CRC32 is made right again.
+
+    The in-use flag is cleared. `mid_file` (the stream goes on at an offset other than 4): end_log_pos 0, or the replica
+    would count its length; `created` 0, or the applier would roll back the transaction it is in.
+    Raises: Truncated, Malformed if `event` is no whole format description.
+    """
+    if len(event) < _SMALLEST_FORMAT_DESCRIPTION:
+        raise Truncated(f"a format description of {len(event)} bytes")
+    if event[4] != EventType.FORMAT_DESCRIPTION or int.from_bytes(event[9:13], "little") != len(event):
+        raise Malformed(f"event type {event[4]} where the format description must be")
+    patched = bytearray(event)
+    flags = int.from_bytes(patched[_FLAGS_OFFSET:HEADER_BYTES], "little") & ~_FLAG_IN_USE
+    if strip_markers:
+        flags &= ~_MARKER_BITS
+    struct.pack_into("<H", patched, _FLAGS_OFFSET, flags)
+    if mid_file:
+        struct.pack_into("<I", patched, _END_LOG_POS_OFFSET, 0)
+        struct.pack_into("<I", patched, _CREATED_OFFSET, 0)
+    if format_description_has_crc(event):
+        struct.pack_into("<I", patched, len(patched) - CRC_BYTES, zlib.crc32(patched[:-CRC_BYTES]))
+    return bytes(patched)
+
+
+def replica_position(tail: bytes, end: Position, *, with_checksum: bool) -> Position:
+    """Where a replica is that was sent a file up to `end`, whose last bytes are `tail` (256 are enough).
+
+    A Stop event is not counted by replicas: they stand before it. A Rotate moves them to the file it names. After any
+    other event they stand at `end`. Source: MySQL 5.6 `rpl_slave.cc (queue_event)`.
+    """
+    crc = CRC_BYTES if with_checksum else 0
+    if _ends_with(tail, HEADER_BYTES + crc, EventType.STOP, end.offset, with_checksum):
+        return Position(end.file, end.offset - HEADER_BYTES - crc)
+    # The next file's name is as long as this one's, but where the number gets a digit more.
+    for name_bytes in (len(end.file.encode()), len(end.file.encode()) + 1):
+        size = HEADER_BYTES + 8 + name_bytes + crc
+        if _ends_with(tail, size, EventType.ROTATE, end.offset, with_checksum):
+            body = tail[len(tail) - size + HEADER_BYTES : len(tail) - crc]
+            name = body[8:].decode("utf-8", "replace")
+            try:
+                binlog_number(name)
+            except Malformed:
+                continue
+            return Position(name, int.from_bytes(body[:8], "little"))
+    return end
+
+
+def _ends_with(tail: bytes, size: int, kind: EventType, end: int, with_checksum: bool) -> bool:
+    """Whether the last `size` bytes are an event of that type: its own length, its end_log_pos and its CRC32 agree."""
+    if len(tail) < size:
+        return False
+    event = tail[len(tail) - size :]
+    _, got_kind, _, got_size, end_log_pos, _ = _HEADER.unpack_from(event)
+    if (got_kind, got_size, end_log_pos) != (kind, size, end & MAX_WIRE_POSITION):
+        return False
+    return not with_checksum or zlib.crc32(event[:-CRC_BYTES]) == int.from_bytes(event[-CRC_BYTES:], "little")

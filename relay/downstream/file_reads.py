@@ -1,0 +1,133 @@
+"""Bytes of archived files for many readers: shared descriptors, a shared buffer, and threads for pages that are not cached.
+
+All calls are made on the event loop, except what `read_later` does in its thread.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+STEP_BYTES: Final = 256 * 1024
+_THREADS: Final = 4
+_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
+
+
+class OpenFile:
+    """An open archived file, shared by all who read it. Made by `FileReads.open`, given back by `FileReads.close`."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self.fd = fd
+        self.users = 0
+
+
+class BufferPool:
+    """Equal buffers for reuse; keeps at most `keep` that nobody uses."""
+
+    def __init__(self, size_bytes: int, keep: int) -> None:
+        self.size_bytes = size_bytes
+        self._keep = keep
+        self._free: list[bytearray] = []
+
+    def take(self) -> bytearray:
+        """A buffer with any content."""
+        return self._free.pop() if self._free else bytearray(self.size_bytes)
+
+    def give(self, buffer: bytearray) -> None:
+        """Takes a buffer back that nothing refers to any more."""
+        if len(self._free) < self._keep:
+            self._free.append(buffer)
+
+
+class FileReads:
+    """Reads for all sessions of one event loop.
+
+    `buffer` holds what `read_now` read; it is anybody's after the caller returned to the loop. When the same range is
+    asked for again (a hundred replicas at the live edge), it is not read again.
+    """
+
+    def __init__(self) -> None:
+        self.buffer = bytearray(STEP_BYTES)
+        self._view = memoryview(self.buffer)
+        self._held: tuple[OpenFile, int, int] | None = None
+        self._files: dict[Path, OpenFile] = {}
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="downstream-read")
+        self._read_buffers = BufferPool(STEP_BYTES, keep=_THREADS)
+        self._nowait = bool(_NOWAIT)
+
+    def open(self, path: Path) -> OpenFile:
+        """The file, opened if nobody has it open. Raises: OSError."""
+        file = self._files.get(path)
+        if file is None:
+            file = OpenFile(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            self._files[path] = file
+        file.users += 1
+        return file
+
+    def close(self, file: OpenFile) -> None:
+        """Ends one use of the file."""
+        file.users -= 1
+        if file.users == 0:
+            del self._files[file.path]
+            if self._held is not None and self._held[0] is file:
+                self._held = None
+            os.close(file.fd)
+
+    def shutdown(self) -> None:
+        """Ends the threads once their reads are done."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def read_now(self, file: OpenFile, offset: int, size_bytes: int) -> int:
+        """Reads up to `size_bytes` into `buffer` without waiting for the disk; 0: the pages are not in memory.
+
+        Raises: OSError for a read that failed.
+        """
+        held = self._held
+        if held is not None and held[0] is file and held[1] == offset and held[2] >= size_bytes:
+            return size_bytes
+        if not self._nowait:
+            return 0
+        self._held = None
+        try:
+            got = os.preadv(file.fd, [self._view[:size_bytes]], offset, _NOWAIT)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            if error.errno not in (95, 22):  # EOPNOTSUPP, EINVAL: this file system has no such reads
+                raise
+            self._nowait = False
+            return 0
+        self._held = (file, offset, got)
+        return got
+
+    def read_later(
+        self, file: OpenFile, offset: int, size_bytes: int, done: Callable[[bytearray, int, OSError | None], None]
+    ) -> None:
+        """Reads in a thread, then calls `done(buffer, size, error)` on the loop. The file stays open meanwhile.
+
+        The buffer is the callee's only during the call.
+        """
+        loop = asyncio.get_running_loop()
+        buffer = self._read_buffers.take()
+        file.users += 1
+
+        def read() -> tuple[int, OSError | None]:
+            try:
+                return os.preadv(file.fd, [memoryview(buffer)[:size_bytes]], offset), None
+            except OSError as error:
+                return 0, error
+
+        def finish(future: asyncio.Future[tuple[int, OSError | None]]) -> None:
+            self.close(file)
+            if future.cancelled():
+                return
+            size, error = future.result()
+            try:
+                done(buffer, size, error)
+            finally:
+                self._read_buffers.give(buffer)
+
+        loop.run_in_executor(self._executor, read).add_done_callback(finish)
