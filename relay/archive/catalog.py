@@ -1,0 +1,333 @@
+"""`catalog.sqlite`: what is known about each file, the source's identity, and the append-only ledger.
+
+Files are the truth: rows can be made again by `relay.archive.recovery`. The ledger cannot, so nothing deletes from it.
+"""
+
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, TypeVar
+
+from relay.archive.archived_file import ArchivedFile, SourceIdentity
+from relay.archive.errors import ArchiveError, ArchiveWriteError
+from relay.archive.files import FileLayer
+
+T = TypeVar("T")
+
+_SCHEMA_VERSION: Final = 1
+_SCHEMA: Final = """
+CREATE TABLE files (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    end INTEGER NOT NULL,           -- sealed: size; open: a synced transaction boundary, recovery scans from here
+    sealed INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    server_version TEXT NOT NULL,
+    server_id INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    flavour TEXT NOT NULL,
+    first_timestamp INTEGER NOT NULL,
+    last_timestamp INTEGER NOT NULL,
+    events INTEGER NOT NULL,        -- as of `end`
+    groups INTEGER NOT NULL,        -- as of `end`
+    cut INTEGER NOT NULL,
+    damaged INTEGER NOT NULL,
+    digest TEXT
+) STRICT;
+CREATE TABLE source (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    flavour TEXT NOT NULL,
+    version TEXT NOT NULL,
+    server_id INTEGER NOT NULL,
+    server_uuid TEXT
+) STRICT;
+CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    time REAL NOT NULL,
+    kind TEXT NOT NULL,
+    file TEXT NOT NULL,
+    offset INTEGER NOT NULL,
+    text TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+"""
+_FILE_COLUMNS: Final = (
+    "name, number, end, sealed, created, server_version, server_id, checksum, flavour, "
+    "first_timestamp, last_timestamp, events, groups, cut, damaged, digest"
+)
+_SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # noqa: S608 - constants only
+_PUT_FILE: Final = f"INSERT OR REPLACE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 16)})"  # noqa: S608
+
+
+class CatalogUnreadable(ArchiveError):
+    """`catalog.sqlite` is damaged, or was written by another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One thing that an operator must be able to find later. `time` in seconds since 1970, `offset` -1 where none."""
+
+    time: float
+    kind: str
+    file: str
+    offset: int
+    text: str
+
+
+class Catalog:
+    """The database, on one connection that must stay in one thread."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    @classmethod
+    def open(cls, path: Path, layer: FileLayer) -> "Catalog":
+        """Opens for writing, made when missing (mode 0640; SQLite gives -wal and -shm the same).
+
+        Raises: CatalogUnreadable; OSError; sqlite3.OperationalError (disk full).
+        """
+        if not path.exists():
+            layer.close(layer.create(path))
+        db = sqlite3.connect(path, isolation_level=None, timeout=10.0)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
+            elif version != _SCHEMA_VERSION:
+                raise CatalogUnreadable(
+                    f"the catalog has layout {version}, this program writes layout {_SCHEMA_VERSION}", file=path.name
+                )
+        except sqlite3.OperationalError:
+            db.close()
+            raise
+        except sqlite3.DatabaseError as error:
+            db.close()
+            raise CatalogUnreadable(f"the catalog cannot be read: {error}", file=path.name) from error
+        except CatalogUnreadable:
+            db.close()
+            raise
+        return cls(db)
+
+    @classmethod
+    def open_read_only(cls, path: Path) -> "Catalog":
+        """Opens beside a running relay, without its lock.
+
+        Raises: CatalogUnreadable, also when there is no catalog.
+        """
+        try:
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=10.0)
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            raise CatalogUnreadable(f"the catalog cannot be read: {error}", file=path.name) from error
+        if version != _SCHEMA_VERSION:
+            db.close()
+            raise CatalogUnreadable(f"the catalog has layout {version}, not {_SCHEMA_VERSION}", file=path.name)
+        return cls(db)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._db.close()
+
+    def files(self) -> list[ArchivedFile]:
+        """All rows by number. Raises: CatalogUnreadable."""
+        try:
+            rows = self._db.execute(_SELECT_FILES).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise CatalogUnreadable(f"the catalog cannot be read: {error}") from error
+        return [
+            ArchivedFile(n, i, e, s != 0, c, v, d, k, f, t0, t1, ev, g, cut != 0, bad != 0, digest)
+            for n, i, e, s, c, v, d, k, f, t0, t1, ev, g, cut, bad, digest in rows
+        ]
+
+    def put_files(self, files: Iterable[ArchivedFile]) -> None:
+        """Writes whole rows, in one transaction."""
+        self._db.execute("BEGIN")
+        try:
+            self._db.executemany(_PUT_FILE, [_row(file) for file in files])
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def put_file(self, row: tuple[object, ...]) -> None:
+        """Writes one row made by `file_row`."""
+        self._db.execute(_PUT_FILE, row)
+
+    def checkpoint(self, name: str, end: int, events: int, groups: int, last_timestamp: int) -> None:
+        """Notes that the open file is synced up to the boundary `end`."""
+        self._db.execute(
+            "UPDATE files SET end = ?, events = ?, groups = ?, last_timestamp = ? WHERE name = ? AND sealed = 0",
+            (end, events, groups, last_timestamp, name),
+        )
+
+    def set_digest(self, name: str, digest: str) -> None:
+        """Notes a sealed file's digest."""
+        self._db.execute("UPDATE files SET digest = ? WHERE name = ?", (digest, name))
+
+    def remove_files(self, names: Iterable[str]) -> None:
+        """Forgets files (their ledger rows stay)."""
+        self._db.executemany("DELETE FROM files WHERE name = ?", [(name,) for name in names])
+
+    def clear_files(self) -> None:
+        """Forgets all files: a rebuild follows."""
+        self._db.execute("DELETE FROM files")
+
+    def identity(self) -> SourceIdentity | None:
+        """The source's identity, or None before the first `set_identity`."""
+        row = self._db.execute("SELECT flavour, version, server_id, server_uuid FROM source").fetchone()
+        return None if row is None else SourceIdentity(*row)
+
+    def set_identity(self, identity: SourceIdentity) -> None:
+        """Remembers the source."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO source (one, flavour, version, server_id, server_uuid) VALUES (1, ?, ?, ?, ?)",
+            (identity.flavour, identity.version, identity.server_id, identity.server_uuid),
+        )
+
+    def add_ledger(self, row: LedgerRow) -> None:
+        """Appends one row, durable on return."""
+        self._db.execute("PRAGMA synchronous=FULL")
+        try:
+            self._db.execute(
+                "INSERT INTO ledger (time, kind, file, offset, text) VALUES (?, ?, ?, ?, ?)",
+                (row.time, row.kind, row.file, row.offset, row.text),
+            )
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
+
+    def add_ledger_once(self, row: LedgerRow) -> None:
+        """As `add_ledger`, unless that very finding (kind, file, offset) is there already."""
+        found = self._db.execute(
+            "SELECT 1 FROM ledger WHERE kind = ? AND file = ? AND offset = ? LIMIT 1", (row.kind, row.file, row.offset)
+        ).fetchone()
+        if found is None:
+            self.add_ledger(row)
+
+    def ledger(self) -> list[LedgerRow]:
+        """All rows, oldest first."""
+        rows = self._db.execute("SELECT time, kind, file, offset, text FROM ledger ORDER BY id").fetchall()
+        return [LedgerRow(*row) for row in rows]
+
+    def damage(self) -> str | None:
+        """What SQLite finds wrong with the database file, or None."""
+        try:
+            verdict: str = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            return str(error)
+        return None if verdict == "ok" else verdict
+
+
+def file_row(file: ArchivedFile) -> tuple[object, ...]:
+    """The file's catalog row as of now; pass it to `Catalog.put_file` in the catalog's thread."""
+    return _row(file)
+
+
+def _row(file: ArchivedFile) -> tuple[object, ...]:
+    return (
+        file.name,
+        file.number,
+        file.end,
+        int(file.sealed),
+        file.created,
+        file.server_version,
+        file.server_id,
+        file.checksum,
+        file.flavour,
+        file.first_timestamp,
+        file.last_timestamp,
+        file.events,
+        file.groups,
+        int(file.cut),
+        int(file.damaged),
+        file.digest,
+    )
+
+
+class CatalogThread:
+    """Runs catalog changes one after another in a thread of their own.
+
+    A change that fails stays first in line and `on_failure` is called (in this thread) with an ArchiveWriteError; no later
+    one overtakes it. `retry` tries again. The line is bounded by its producers: one checkpoint a second, a few rows per file.
+    """
+
+    def __init__(self, path: Path, layer: FileLayer, on_failure: Callable[[ArchiveWriteError], None]) -> None:
+        self._path = path
+        self._layer = layer
+        self._on_failure = on_failure
+        self._queue: SimpleQueue[Callable[[Catalog], object] | None] = SimpleQueue()
+        self._waiting: deque[Callable[[Catalog], object]] = deque()
+        self._thread = threading.Thread(target=self._main, name="archive-catalog", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread; call once."""
+        self._thread.start()
+
+    def submit(self, change: Callable[[Catalog], object]) -> None:
+        """Queues a change. Any thread."""
+        self._queue.put(change)
+
+    def retry(self) -> None:
+        """Tries the changes that failed once more."""
+        self._queue.put(lambda catalog: None)
+
+    def add_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
+        """Queues a ledger row with the time of now. Any thread."""
+        row = LedgerRow(time.time(), kind, file, offset, text)
+        self.submit(lambda catalog: catalog.add_ledger(row))
+
+    def stop(self) -> list[str]:
+        """Finishes what is queued, closes the database, returns when done. Gives the changes that could not be made."""
+        self._queue.put(None)
+        self._thread.join()
+        return [repr(change) for change in self._waiting]
+
+    def _main(self) -> None:
+        catalog: Catalog | None = None
+        while True:
+            change = self._queue.get()
+            if change is not None:
+                self._waiting.append(change)
+            try:
+                if catalog is None:
+                    catalog = Catalog.open(self._path, self._layer)
+                while self._waiting:
+                    self._waiting[0](catalog)
+                    self._waiting.popleft()
+            except (sqlite3.Error, OSError, CatalogUnreadable) as error:
+                self._on_failure(
+                    ArchiveWriteError(
+                        f"the catalog could not be written: {error}",
+                        file=self._path.name,
+                        offset=None,
+                        errno=getattr(error, "errno", 0) or 0,
+                        advice="Free space on the archive's disk, or restore the catalog with `archive rebuild`.",
+                    )
+                )
+            if change is None:
+                if catalog is not None:
+                    catalog.close()
+                return
+
+
+def set_catalog_aside(path: Path) -> Path:
+    """Renames an unreadable catalog (with its -wal and -shm) to a free name beside it; returns that name."""
+    serial = int(time.time())
+    while True:
+        target = path.with_name(f"{path.name}.corrupt-{serial}")
+        if not target.exists():
+            break
+        serial += 1
+    for suffix in ("-wal", "-shm"):
+        side = path.with_name(path.name + suffix)
+        if side.exists():
+            side.rename(target.with_name(target.name + suffix))
+    path.rename(target)
+    return target

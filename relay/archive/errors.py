@@ -1,0 +1,58 @@
+"""Errors of the archive: what happened, to which file, at which offset, and what to do about it."""
+
+
+class ArchiveError(Exception):
+    """Base of the archive's errors. `str()` is one sentence for an operator.
+
+    Fields: `what` (the finding), `file` (name inside the archive, or None), `offset` (bytes from the file's start, or
+    None), `advice` (the next step, may be empty).
+    """
+
+    def __init__(self, what: str, *, file: str | None = None, offset: int | None = None, advice: str = "") -> None:
+        self.what = what
+        self.file = file
+        self.offset = offset
+        self.advice = advice
+        place = ""
+        if file is not None:
+            place = f" ({file}" + (f", offset {offset})" if offset is not None else ")")
+        super().__init__(f"{what}{place}." + (f" {advice}" if advice else ""))
+
+
+class ArchiveLocked(ArchiveError):
+    """Another process has this archive directory open."""
+
+
+class ArchiveWriteError(ArchiveError):
+    """A write, sync, rename or catalog change failed; nothing past the last complete group was published.
+
+    `errno` is the system's number (ENOSPC: disk full), or 0 where there is none.
+    """
+
+    def __init__(self, what: str, *, file: str | None, offset: int | None, errno: int, advice: str = "") -> None:
+        super().__init__(what, file=file, offset=offset, advice=advice)
+        self.errno = errno
+
+
+class ArchiveCorrupt(ArchiveError):
+    """Bytes in the archive that cannot be what was archived. Nothing past them is served."""
+
+
+class ArchiveGap(ArchiveError):
+    """The next file in the source's sequence is not held; serving the one after it would skip transactions."""
+
+
+class ArchiveConflict(ArchiveError):
+    """Two files claim the same place, or a file is where a new one must go."""
+
+
+class ArchiveUnknownFile(ArchiveError):
+    """A file that the archive does not hold was asked for."""
+
+
+class ArchiveMisuse(ArchiveError):
+    """A call that the archive's state does not allow: a bug in the caller, not in the data."""
+
+
+class ArchiveQueueFull(ArchiveMisuse):
+    """More bytes were handed to the writer than its queue may hold; the caller ignored `queued_bytes`."""

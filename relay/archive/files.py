@@ -1,0 +1,140 @@
+"""The only file calls of the archive, so that a test can put another disk under it.
+
+`catalog.sqlite` (SQLite's own calls) and the mapped `replicas.marks` are the two files that do not go through here.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+Buffer = bytes | bytearray | memoryview
+
+FILE_MODE: Final = 0o640
+DIRECTORY_MODE: Final = 0o750
+MAGIC: Final = b"\xfebin"
+INDEX_NAME: Final = "mysql-bin.index"
+CATALOG_NAME: Final = "catalog.sqlite"
+MARKS_NAME: Final = "replicas.marks"
+LOCK_NAME: Final = "lock"
+IDX_SUFFIX: Final = ".idx"
+TEMPORARY_SUFFIX: Final = ".tmp"
+"""A file that was being made when the process ended; removed at open."""
+EVIDENCE_INFIX: Final = ".lost-"
+"""NAME.lost-OFFSET: bytes that recovery cut off although they were not merely an incomplete tail."""
+
+
+class FileLayer:
+    """Plain system calls. Every method raises OSError as the system does."""
+
+    def make_directory(self, path: Path) -> None:
+        """Makes `path` with mode 0750 whatever the umask; fine when it exists (its mode is then left alone)."""
+        if not path.is_dir():
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(DIRECTORY_MODE)
+
+    def create(self, path: Path) -> int:
+        """A new empty file, mode 0640 whatever the umask; an old one is emptied. Returns a read-write descriptor."""
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+        os.fchmod(fd, FILE_MODE)
+        return fd
+
+    def open_write(self, path: Path) -> int:
+        """An existing file, for reading and writing."""
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+    def open_read(self, path: Path) -> int:
+        """An existing file, for reading."""
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def close(self, fd: int) -> None:
+        """Closes a descriptor."""
+        os.close(fd)
+
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        """Writes at `offset`; returns how many bytes went in, which may be fewer than given."""
+        return os.pwritev(fd, buffers, offset)
+
+    def pread(self, fd: int, count: int, offset: int) -> bytes:
+        """Up to `count` bytes at `offset`; fewer only at the end of the file."""
+        return os.pread(fd, count, offset)
+
+    def preadv(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        """Reads into `buffers`; returns how many bytes came."""
+        return os.preadv(fd, buffers, offset)
+
+    def size(self, fd: int) -> int:
+        """The file's size in bytes."""
+        return os.fstat(fd).st_size
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cuts the file to `size` bytes."""
+        os.ftruncate(fd, size)
+
+    def sync_data(self, fd: int) -> None:
+        """Returns when the file's bytes and size are on stable storage."""
+        os.fdatasync(fd)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Replaces `target` by `source`. Durable after `sync_directory`."""
+        os.rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        """Removes a file; fine when there is none."""
+        path.unlink(missing_ok=True)
+
+    def exists(self, path: Path) -> bool:
+        """Whether there is something at `path`."""
+        return path.exists()
+
+    def names(self, directory: Path) -> list[str]:
+        """Names of the regular files in `directory`, in no order. Reads no inode."""
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+
+    def sync_directory(self, directory: Path) -> None:
+        """Returns when renames, creations and removals in `directory` are on stable storage."""
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def write_all(layer: FileLayer, fd: int, buffers: Sequence[Buffer], offset: int, size: int) -> None:
+    """Writes `buffers` (`size` bytes together) at `offset`, going on after short writes.
+
+    Raises: OSError; then any prefix may have been written.
+    """
+    done = layer.pwritev(fd, buffers, offset)
+    if done == size:
+        return
+    views = [memoryview(buffer).cast("B") for buffer in buffers]
+    while done < size:
+        skip = done
+        rest = []
+        for view in views:
+            if skip >= len(view):
+                skip -= len(view)
+            else:
+                rest.append(view[skip:])
+                skip = 0
+        written = layer.pwritev(fd, rest, offset + done)
+        if written <= 0:
+            raise OSError(5, "the system wrote nothing and gave no reason")
+        done += written
+
+
+def replace_file(layer: FileLayer, path: Path, content: Buffer) -> None:
+    """Puts `content` at `path` so that after any crash the old or the new content is there, whole."""
+    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    fd = layer.create(temporary)
+    try:
+        view = memoryview(content).cast("B")
+        if len(view):
+            write_all(layer, fd, [view], 0, len(view))
+        layer.sync_data(fd)
+    finally:
+        layer.close(fd)
+    layer.rename(temporary, path)
+    layer.sync_directory(path.parent)

@@ -1,0 +1,434 @@
+"""Brings an archive directory back to whole transactions, whatever happened to the process or the power.
+
+Files are the truth. What is synced is known from the catalog's checkpoint; everything after it is read again, CRCs included.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.position import binlog_number
+from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity, describe_new_file
+from relay.archive.boundary_index import RECORD, BoundaryIndex, records_before
+from relay.archive.catalog import Catalog, CatalogUnreadable, LedgerRow, set_catalog_aside
+from relay.archive.errors import ArchiveConflict, ArchiveCorrupt
+from relay.archive.files import (
+    CATALOG_NAME,
+    EVIDENCE_INFIX,
+    IDX_SUFFIX,
+    INDEX_NAME,
+    LOCK_NAME,
+    MAGIC,
+    MARKS_NAME,
+    TEMPORARY_SUFFIX,
+    FileLayer,
+    replace_file,
+    write_all,
+)
+from relay.archive.scan import Scan, first_event, scan
+
+Progress = Callable[[str, int], None]
+"""Called with a file's name and how many of its bytes were read since the last call. May run in another thread."""
+
+_COPY_CHUNK: Final = 1 << 20
+_OWN_NAMES: Final = frozenset({INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME})
+
+
+@dataclass(slots=True)
+class Recovered:
+    """An archive's state after recovery: files by number, and what was found on the way (already in the ledger)."""
+
+    files: list[ArchivedFile]
+    identity: SourceIdentity | None
+    findings: list[LedgerRow] = field(default_factory=list)
+
+
+def is_binlog_name(name: str) -> bool:
+    """Whether `name` is a binlog's name as a server gives it (mysql-bin.000001)."""
+    try:
+        binlog_number(name)
+    except Malformed:
+        return False
+    return True
+
+
+class Recovery:
+    """One recovery of one directory. Blocking: run it in a thread."""
+
+    def __init__(self, directory: Path, layer: FileLayer, progress: Progress | None = None) -> None:
+        self._directory = directory
+        self._layer = layer
+        self._progress = progress
+        self._findings: list[LedgerRow] = []
+
+    def run(self, *, force: bool = False) -> Recovered:
+        """Recovers. `force` reads every file again and makes catalog rows and indexes anew (`archive rebuild`).
+
+        Raises: ArchiveConflict, ArchiveCorrupt, OSError, sqlite3.Error.
+        """
+        names = self._layer.names(self._directory)
+        for name in names:
+            if name.endswith(TEMPORARY_SUFFIX):
+                self._layer.unlink(self._directory / name)
+        catalog = self._open_catalog()
+        try:
+            known = {} if force else {file.name: file for file in catalog.files()}
+            held = self._held_names(names, known)
+            self._note_foreign(names, held)
+            self._note_missing(catalog, held, known)
+            files, changed = self._reconcile(held, known, set(names), force)
+            for row in self._findings:
+                catalog.add_ledger_once(row)
+            if force:
+                catalog.clear_files()
+            if changed:
+                catalog.put_files(changed)
+            self._reconcile_index(files)
+            return Recovered(files, catalog.identity(), self._findings)
+        finally:
+            catalog.close()
+
+    def _find(self, kind: str, file: str, offset: int, text: str) -> None:
+        self._findings.append(LedgerRow(time.time(), kind, file, offset, text))
+
+    def _open_catalog(self) -> Catalog:
+        path = self._directory / CATALOG_NAME
+        try:
+            catalog = Catalog.open(path, self._layer)
+            try:
+                catalog.files()
+            except CatalogUnreadable:
+                catalog.close()
+                raise
+            return catalog
+        except CatalogUnreadable as error:
+            aside = set_catalog_aside(path)
+            self._find(
+                "catalog_set_aside",
+                aside.name,
+                -1,
+                f"{error} It was kept as {aside.name} (earlier ledger rows and the source's identity are only there); "
+                "a new one was made from the binlogs.",
+            )
+            return Catalog.open(path, self._layer)
+
+    def _held_names(self, names: list[str], known: dict[str, ArchivedFile]) -> list[str]:
+        held: dict[int, str] = {}
+        for name in names:
+            if name not in known and not is_binlog_name(name):
+                continue
+            number = known[name].number if name in known else binlog_number(name)
+            other = held.setdefault(number, name)
+            if other != name:
+                raise ArchiveConflict(
+                    f"{other} and {name} both claim number {number} in the source's sequence",
+                    file=name,
+                    advice="Move the one that is not this source's out of the archive directory.",
+                )
+        return [held[number] for number in sorted(held)]
+
+    def _note_foreign(self, names: list[str], held: list[str]) -> None:
+        mine = set(held)
+        for name in names:
+            if name in mine or name in _OWN_NAMES or name.startswith(CATALOG_NAME) or name.endswith(TEMPORARY_SUFFIX):
+                continue
+            base = name.removesuffix(IDX_SUFFIX)
+            if base != name and is_binlog_name(base):
+                if base not in mine:
+                    self._layer.unlink(self._directory / name)
+                continue
+            if EVIDENCE_INFIX in name:
+                continue
+            self._find("foreign_file", name, -1, f"{name} is not part of the archive and is left alone.")
+
+    def _note_missing(self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile]) -> None:
+        on_disk = set(held)
+        lost = [file for file in known.values() if file.name not in on_disk]
+        for file in lost:
+            self._find(
+                "file_missing",
+                file.name,
+                file.end,
+                f"{file.name} ({file.end} bytes) was archived and is no longer there.",
+            )
+        if lost:
+            catalog.remove_files(file.name for file in lost)
+        numbers = [known[name].number if name in known else binlog_number(name) for name in held]
+        for before, after, name in zip(numbers, numbers[1:], held[1:], strict=False):
+            if after != before + 1:
+                self._find(
+                    "gap",
+                    name,
+                    FIRST_EVENT,
+                    f"{after - before - 1} file(s) before {name} are not held; none is served past it.",
+                )
+
+    def _reconcile(
+        self, held: list[str], known: dict[str, ArchivedFile], names: set[str], force: bool
+    ) -> tuple[list[ArchivedFile], list[ArchivedFile]]:
+        files = []
+        changed = []
+        for name in held:
+            file = known.get(name)
+            newest = name == held[-1]
+            if file is not None and file.sealed:
+                files.append(file)
+                continue
+            fresh = file is None
+            if file is None:
+                described = self._describe(name, newest)
+                if described is None:
+                    continue
+                file = described
+            if not file.damaged:
+                recover_file(
+                    self._directory,
+                    self._layer,
+                    file,
+                    newest=newest,
+                    find=self._find,
+                    progress=self._progress,
+                    anew=fresh,
+                )
+            if not newest:
+                file.sealed = True
+            files.append(file)
+            changed.append(file)
+        return files, changed
+
+    def _describe(self, name: str, newest: bool) -> ArchivedFile | None:
+        fd = self._layer.open_read(self._directory / name)
+        try:
+            magic = self._layer.pread(fd, len(MAGIC), 0)
+            head = first_event(self._layer, fd)
+        finally:
+            self._layer.close(fd)
+        try:
+            if magic != MAGIC:
+                raise Malformed(f"{name} starts with {magic.hex() or 'nothing'}, a binlog with fe62696e")
+            return describe_new_file(name, head)
+        except Malformed as error:
+            if newest:
+                # Files appear whole with their header, so this was never ours; it must not become the newest file.
+                self._find("foreign_file", name, 0, f"{error}; the file is left alone and not part of the archive.")
+                return None
+            self._find("damaged", name, 0, f"{error}; nothing is served from here on.")
+            return ArchivedFile(
+                name=name,
+                number=binlog_number(name),
+                end=0,
+                sealed=True,
+                created=0,
+                server_version="",
+                server_id=0,
+                checksum=0,
+                flavour="",
+                damaged=True,
+            )
+
+    def _reconcile_index(self, files: list[ArchivedFile]) -> None:
+        path = self._directory / INDEX_NAME
+        wanted = "".join(f"./{file.name}\n" for file in files).encode()
+        try:
+            if path.read_bytes() == wanted:
+                return
+        except FileNotFoundError:
+            if not wanted:
+                return
+        replace_file(self._layer, path, wanted)
+
+
+def recover_file(
+    directory: Path,
+    layer: FileLayer,
+    file: ArchivedFile,
+    *,
+    newest: bool,
+    find: Callable[[str, str, int, str], None],
+    progress: Progress | None = None,
+    anew: bool = False,
+) -> None:
+    """Scans `file` from `file.end` (a synced boundary, or 4) and leaves it whole, its index too; updates its fields.
+
+    The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the
+    source's own cut, bad bytes make it damaged from there on. With `anew` the index is made from nothing.
+    Raises: ArchiveCorrupt if the newest file is shorter than what was synced; OSError.
+    """
+    path = directory / file.name
+    fd = layer.open_write(path)
+    try:
+        size = layer.size(fd)
+        start = FIRST_EVENT if anew else file.end
+        if size < start:
+            text = f"{file.name} has {size} bytes, {start} were synced"
+            if newest:
+                raise ArchiveCorrupt(
+                    text,
+                    file=file.name,
+                    offset=size,
+                    advice="Check the disk; then run `archive rebuild` to go on with what is left.",
+                )
+            find("damaged", file.name, size, text + "; nothing is served from there on.")
+            file.end, file.damaged = size, True
+            return
+        idx_ok = not anew and _index_reaches(layer, path, start)
+        if start == size and idx_ok and _index_ends_by(layer, path, start):
+            return
+        if not idx_ok and start != FIRST_EVENT:
+            start = FIRST_EVENT
+        if start == FIRST_EVENT:
+            file.events = file.groups = 0
+        on_progress = None if progress is None else (lambda count: progress(file.name, count))
+        result = scan(layer, fd, start, size, on_progress=on_progress)
+        file.events += result.events
+        file.groups += result.groups
+        file.last_timestamp = max(file.last_timestamp, result.timestamp)
+        if newest:
+            file.end = result.boundary
+            if not result.whole:
+                _trim(directory, layer, fd, file, result, size, find)
+        else:
+            _judge_older(file, result, size, find)
+        _put_records(layer, path, start, result, file.end)
+        layer.sync_data(fd)
+    finally:
+        layer.close(fd)
+
+
+def _judge_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[str, str, int, str], None]) -> None:
+    if result.status or result.incomplete:
+        why = result.error_text or "the last event is incomplete"
+        file.end, file.damaged = result.boundary, True
+        find("damaged", file.name, result.position, f"{file.name}: {why}; nothing is served from offset {file.end} on.")
+        return
+    file.end = size
+    file.cut = result.in_group
+    if file.cut:
+        find("cut_group", file.name, result.boundary, "The source's crash left this group without its end.")
+
+
+def _trim(
+    directory: Path,
+    layer: FileLayer,
+    fd: int,
+    file: ArchivedFile,
+    result: Scan,
+    size: int,
+    find: Callable[[str, str, int, str], None],
+) -> None:
+    """Cuts to the last whole group. What is not merely an incomplete tail is kept aside first: it may be evidence."""
+    boundary = result.boundary
+    if result.status:
+        kept = _keep_aside(directory, layer, fd, file.name, result.position, size)
+        find(
+            "trimmed_bad_bytes",
+            file.name,
+            boundary,
+            f"{size - boundary} bytes behind the last whole transaction were cut off; at {result.position}: {result.error_text}"
+            + (f" The bytes from there on are kept in {kept}." if kept else " They were all zero."),
+        )
+    else:
+        find(
+            "trimmed_tail",
+            file.name,
+            boundary,
+            f"{size - boundary} bytes of an incomplete transaction were cut off; the source sends it again.",
+        )
+    layer.truncate(fd, boundary)
+
+
+def _keep_aside(directory: Path, layer: FileLayer, fd: int, name: str, start: int, stop: int) -> str | None:
+    if all(not any(layer.pread(fd, min(_COPY_CHUNK, stop - at), at)) for at in range(start, stop, _COPY_CHUNK)):
+        return None
+    target = directory / f"{name}{EVIDENCE_INFIX}{start}"
+    serial = 1
+    while layer.exists(target):
+        serial += 1
+        target = directory / f"{name}{EVIDENCE_INFIX}{start}-{serial}"
+    out = layer.create(target)
+    try:
+        for at in range(start, stop, _COPY_CHUNK):
+            piece = layer.pread(fd, min(_COPY_CHUNK, stop - at), at)
+            write_all(layer, out, [piece], at - start, len(piece))
+        layer.sync_data(out)
+    finally:
+        layer.close(out)
+    return target.name
+
+
+def index_path(path: Path) -> Path:
+    """NAME.idx beside NAME."""
+    return path.with_name(path.name + IDX_SUFFIX)
+
+
+def _index_reaches(layer: FileLayer, path: Path, start: int) -> bool:
+    """Whether the index has a sound last record at or below `start`; records for `start` itself and later are made again."""
+    try:
+        fd = layer.open_read(index_path(path))
+    except FileNotFoundError:
+        return False
+    try:
+        index = BoundaryIndex(layer, fd)
+        number = index.last_at_or_before(start)
+        if start == FIRST_EVENT:
+            return True
+        return number >= 0 and index.record(0).offset == FIRST_EVENT and index.record(number).plausible
+    finally:
+        layer.close(fd)
+
+
+def _index_ends_by(layer: FileLayer, path: Path, end: int) -> bool:
+    fd = layer.open_read(index_path(path))
+    try:
+        index = BoundaryIndex(layer, fd)
+        whole = layer.size(fd) == index.count * RECORD.size
+        return whole and index.last_at_or_before(end) == index.count - 1
+    finally:
+        layer.close(fd)
+
+
+def _put_records(layer: FileLayer, path: Path, start: int, result: Scan, end: int) -> None:
+    idx = index_path(path)
+    if start == FIRST_EVENT or not layer.exists(idx):
+        fd = layer.create(idx)
+        layer.sync_directory(path.parent)
+    else:
+        fd = layer.open_write(idx)
+    try:
+        keep = records_before(layer, fd, start)
+        layer.truncate(fd, keep)
+        records = result.records
+        if start != FIRST_EVENT and (not records or RECORD.unpack_from(records)[0] != start):
+            # The parser starts anew here; the record keeps a group before it from reaching into what follows.
+            records = RECORD.pack(start, start, result.timestamp & 0xFFFFFFFF, 1) + records
+        if records:
+            write_all(layer, fd, [records], keep, len(records))
+        layer.truncate(fd, records_before(layer, fd, end + 1))
+        layer.sync_data(fd)
+    finally:
+        layer.close(fd)
+
+
+def rebuild_index(directory: Path, layer: FileLayer, file: ArchivedFile, progress: Progress | None = None) -> None:
+    """Makes a sealed file's NAME.idx anew from its bytes.
+
+    Raises: ArchiveCorrupt if the file itself cannot be read up to its end.
+    """
+    path = directory / file.name
+    fd = layer.open_read(path)
+    try:
+        on_progress = None if progress is None else (lambda count: progress(file.name, count))
+        result = scan(layer, fd, FIRST_EVENT, file.end, on_progress=on_progress)
+    finally:
+        layer.close(fd)
+    if result.status or result.incomplete:
+        raise ArchiveCorrupt(
+            result.error_text or "the last event is incomplete",
+            file=file.name,
+            offset=result.position,
+            advice="Run `archive verify --deep`, then restore this file from the source or from another relay.",
+        )
+    replace_file(layer, index_path(path), result.records)

@@ -1,0 +1,585 @@
+"""The one writer of an archive: a thread that writes runs in order, and a second one that syncs.
+
+    loop: append() --queue--> writer thread: pwritev, (boundary is published), index records --snapshot--> sync thread
+    loop: <------------- one call_soon_threadsafe per batch of runs / per sync ------------------------------+
+
+A slow fsync therefore never delays a write, and Python's work is per batch of runs, not per event.
+"""
+
+import asyncio
+import errno as errno_numbers
+import os
+import threading
+import time
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, NamedTuple, Protocol
+
+from protocol.errors import Malformed
+from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
+from relay.archive.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, records_before
+from relay.archive.catalog import CatalogThread, file_row
+from relay.archive.errors import ArchiveWriteError
+from relay.archive.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, FileLayer, write_all
+from relay.archive.recovery import index_path
+from relay.archive.scan import walk_headers
+
+_BATCH_BYTES: Final = 8 << 20
+_BATCH_RUNS: Final = 256
+_CHECKPOINT_EVERY_S: Final = 1.0
+_ADVICE: Final = {
+    errno_numbers.ENOSPC: "The disk is full: free space or purge archived files; then receiving can resume.",
+    errno_numbers.EDQUOT: "The disk quota is used up: raise it or purge archived files.",
+    errno_numbers.EIO: "The disk reports an error: look into the kernel's log before anything else.",
+    errno_numbers.EROFS: "The file system is read-only: look into the kernel's log, then remount it.",
+}
+
+
+class SyncPolicy(Enum):
+    """When written bytes are forced to stable storage."""
+
+    TRANSACTION = "transaction"
+    """As soon as a transaction has ended; one fdatasync covers all that were written before it."""
+    INTERVAL = "interval"
+    """Every `sync_interval_s`."""
+    NONE = "none"
+    """Only when a file is sealed."""
+
+
+class PublishPolicy(Enum):
+    """What readers may see."""
+
+    WRITTEN = "written"
+    """Whole transactions, as soon as they are written."""
+    SYNCED = "synced"
+    """Whole transactions, once they are on stable storage."""
+
+
+class Run(NamedTuple):
+    """A run on its way to the writer. See `Archive.append`."""
+
+    data: Buffer
+    boundary: int
+    position: int
+    records: bytes
+    events: int
+    groups: int
+    timestamp: int
+    on_written: Callable[[], None] | None
+
+
+class WriterEvents(Protocol):
+    """What the writer reports, always on the event loop."""
+
+    def file_created(self, file: ArchivedFile) -> None:
+        """A new file is in place under its name, with its header."""
+
+    def advanced(self, name: str, received: int, boundary: int, runs: list[Run]) -> None:
+        """`runs` are in the file: written up to `received`, whole groups up to `boundary`."""
+
+    def dropped(self, runs: list[Run]) -> None:
+        """`runs` were not written (the writer has failed before)."""
+
+    def synced_to(self, name: str, boundary: int) -> None:
+        """The file's whole groups up to `boundary` are on stable storage."""
+
+    def file_sealed(self, file: ArchivedFile) -> None:
+        """The file is complete and synced; `file` holds its final facts."""
+
+    def trimmed(self, name: str, boundary: int, events: int) -> None:
+        """Bytes behind `boundary` were taken back."""
+
+    def failed(self, error: ArchiveWriteError, runs: list[Run]) -> None:
+        """A write or sync failed; the writer drops everything until it is reopened. `runs` were not written."""
+
+
+class _OpenFile:
+    """The writer thread's view of the file that grows."""
+
+    __slots__ = (
+        "boundary",
+        "facts",
+        "fd",
+        "idx_fd",
+        "idx_size",
+        "last_record",
+        "mark_end",
+        "mark_events",
+        "position",
+        "resumed",
+    )
+
+    def __init__(self, facts: ArchivedFile, fd: int, idx_fd: int, idx_size: int, last_record: int) -> None:
+        self.facts = facts
+        """The writer's own copy: events, groups, last_timestamp as of `position`."""
+        self.fd = fd
+        self.idx_fd = idx_fd
+        self.idx_size = idx_size
+        self.last_record = last_record
+        """Offset of the newest index record, -1 when there is none."""
+        self.position = facts.end
+        self.boundary = facts.end
+        self.mark_end = facts.end
+        """End of the run in which `boundary` lies; `mark_events`, events up to there, tells events at `boundary`."""
+        self.mark_events = facts.events
+        self.resumed = facts.end > FIRST_EVENT
+        """The next run is the first behind a recovery or trim: it must start with an index record of its own."""
+
+
+class _Snapshot(NamedTuple):
+    """What the sync thread may sync: an immutable copy that the writer replaces after each batch."""
+
+    file: _OpenFile
+    boundary: int
+    mark_end: int
+    mark_events: int
+    groups: int
+    timestamp: int
+
+
+class Writer:
+    """Writes runs, makes and seals files, syncs. All methods are for the event loop's thread."""
+
+    def __init__(
+        self,
+        directory: Path,
+        layer: FileLayer,
+        catalog: CatalogThread,
+        loop: asyncio.AbstractEventLoop,
+        events: WriterEvents,
+        sync: SyncPolicy,
+        sync_interval_s: float,
+    ) -> None:
+        self._directory = directory
+        self._layer = layer
+        self._catalog = catalog
+        self._loop = loop
+        self._events = events
+        self._sync = sync
+        self._sync_interval_s = sync_interval_s
+        self._queue: SimpleQueue[Run | Callable[[], None] | None] = SimpleQueue()
+        self._file: _OpenFile | None = None
+        self._pending_name: str | None = None
+        self._failure: ArchiveWriteError | None = None
+        self._snapshot: _Snapshot | None = None
+        self._sync_lock = threading.Lock()
+        """Held while descriptors are synced, and while they are closed or cut."""
+        self._sync_wake = threading.Event()
+        self._stopping = False
+        self._sync_broken = False
+        """A sync failed and the writer has not recovered yet: what a later one says about those bytes means nothing."""
+        self._last_checkpoint = 0.0
+        self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
+        self._sync_thread = threading.Thread(target=self._sync_main, name="archive-sync", daemon=True)
+
+    # --- event loop side ---------------------------------------------------------------------------------------------
+
+    def start(self, newest: ArchivedFile | None) -> None:
+        """Starts the threads; `newest` is the open file to go on with, if there is one. Blocking: opens files."""
+        if newest is not None:
+            self._file = self._reopen(newest)
+            self._take_snapshot(self._file)
+        self._thread.start()
+        self._sync_thread.start()
+
+    def put(self, run: Run) -> None:
+        """Queues a run."""
+        self._queue.put(run)
+
+    def begin_file(self, name: str, cut: bool) -> asyncio.Future[None]:
+        """Queues: seal the current file, make `name` when the next run comes. Done when sealed."""
+        return self._command(lambda: self._begin_file(name, cut))
+
+    def trim(self) -> asyncio.Future[None]:
+        """Queues: take back what is behind the last whole group, and sync what is left."""
+        return self._command(self._trim)
+
+    def reopen(self, recover: Callable[[], ArchivedFile | None]) -> asyncio.Future[None]:
+        """Queues: forget the failure and go on with the file that `recover` (run in the writer thread) returns."""
+        return self._command(lambda: self._recover(recover))
+
+    def close(self) -> asyncio.Future[None]:
+        """Queues: trim, sync, checkpoint, close the file. `join` afterwards."""
+        return self._command(self._close)
+
+    def join(self) -> None:
+        """Ends both threads. Blocking, at most one system call long."""
+        self._stopping = True
+        self._queue.put(None)
+        self._sync_wake.set()
+        self._thread.join()
+        self._sync_thread.join()
+
+    def _command(self, action: Callable[[], None]) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = self._loop.create_future()
+
+        def settle(error: BaseException | None) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+        def run() -> None:
+            error: BaseException | None = None
+            try:
+                action()
+            except Exception as problem:
+                error = problem
+            self._loop.call_soon_threadsafe(settle, error)
+
+        self._queue.put(run)
+        return future
+
+    # --- writer thread -----------------------------------------------------------------------------------------------
+
+    def _main(self) -> None:
+        get = self._queue.get
+        empty = self._queue.empty
+        item: Run | Callable[[], None] | None
+        while (item := get()) is not None:
+            while isinstance(item, Run):
+                batch = [item]
+                size = len(item.data)
+                item = None
+                while size < _BATCH_BYTES and len(batch) < _BATCH_RUNS and not empty():
+                    following = get()
+                    if not isinstance(following, Run):
+                        item = following
+                        if item is None:
+                            self._queue.put(None)
+                        break
+                    batch.append(following)
+                    size += len(following.data)
+                self._write(batch, size)
+            if item is not None:
+                item()
+
+    def _write(self, batch: list[Run], size: int) -> None:
+        if self._failure is not None:
+            self._loop.call_soon_threadsafe(self._events.dropped, batch)
+            return
+        file = self._file
+        try:
+            if file is None:
+                file = self._create(batch, size)
+            else:
+                write_all(self._layer, file.fd, [run.data for run in batch], file.position, size)
+        except (OSError, Malformed) as error:
+            self._fail("the archive could not be written", error, batch)
+            return
+        resumed_at = file.position if file.resumed else -1
+        facts = file.facts
+        moved = False
+        for run in batch:
+            facts.events += run.events
+            facts.groups += run.groups
+            if run.boundary > file.boundary:
+                moved = True
+                file.boundary = run.boundary
+                file.mark_end = run.position
+                file.mark_events = facts.events
+        last = batch[-1]
+        file.position = last.position
+        if last.timestamp > facts.last_timestamp:
+            facts.last_timestamp = last.timestamp
+        self._loop.call_soon_threadsafe(self._events.advanced, facts.name, last.position, file.boundary, batch)
+        records = b"".join([run.records for run in batch])
+        if records or resumed_at >= 0:
+            try:
+                self._write_records(file, records, resumed_at)
+            except OSError as error:
+                self._fail("the boundary index could not be written", error, [])
+                return
+        if moved:
+            self._take_snapshot(file)
+            if self._sync is SyncPolicy.TRANSACTION:
+                self._sync_wake.set()
+
+    def _write_records(self, file: _OpenFile, records: bytes, resumed_at: int) -> None:
+        """Appends index records, none twice; behind a resume the first record is for the resume's own offset."""
+        while records and RECORD.unpack_from(records)[0] <= file.last_record:
+            records = records[RECORD_SIZE:]
+        if resumed_at >= 0:
+            file.resumed = False
+            if resumed_at > file.last_record and (not records or RECORD.unpack_from(records)[0] != resumed_at):
+                records = RECORD.pack(resumed_at, resumed_at, file.facts.last_timestamp & 0xFFFFFFFF, 1) + records
+        if not records:
+            return
+        write_all(self._layer, file.idx_fd, [records], file.idx_size, len(records))
+        file.idx_size += len(records)
+        file.last_record = RECORD.unpack_from(records, len(records) - RECORD_SIZE)[0]
+
+    def _take_snapshot(self, file: _OpenFile) -> None:
+        facts = file.facts
+        self._snapshot = _Snapshot(
+            file, file.boundary, file.mark_end, file.mark_events, facts.groups, facts.last_timestamp
+        )
+
+    def _create(self, batch: list[Run], size: int) -> _OpenFile:
+        """Makes the file under a temporary name with its header, syncs, renames, syncs the directory, lists it."""
+        name = self._pending_name
+        if name is None:
+            raise Malformed("bytes came before the name of their file")
+        path = self._directory / name
+        if self._layer.exists(path):
+            raise OSError(errno_numbers.EEXIST, "a file of this name is there already", str(path))
+        facts = describe_new_file(name, bytes(memoryview(batch[0].data)[: 1 << 16]))
+        temporary = path.with_name(name + TEMPORARY_SUFFIX)
+        fd = idx_fd = -1
+        try:
+            fd = self._layer.create(temporary)
+            write_all(self._layer, fd, [MAGIC, *(run.data for run in batch)], 0, len(MAGIC) + size)
+            self._layer.sync_data(fd)
+            idx_fd = self._layer.create(index_path(path))
+            self._layer.rename(temporary, path)
+            self._layer.sync_directory(self._directory)
+            self._list(name)
+        except OSError:
+            for opened in (fd, idx_fd):
+                if opened >= 0:
+                    self._layer.close(opened)
+            for leftover in (temporary, path, index_path(path)):
+                self._discard(leftover)
+            raise
+        file = _OpenFile(facts, fd, idx_fd, 0, -1)
+        row = file_row(facts)
+        self._catalog.submit(lambda catalog: catalog.put_file(row))
+        self._file = file
+        self._pending_name = None
+        self._loop.call_soon_threadsafe(self._events.file_created, _copy(facts))
+        return file
+
+    def _discard(self, path: Path) -> None:
+        try:
+            self._layer.unlink(path)
+        except OSError as error:
+            # The disk is failing already and that is being reported; recovery removes leftovers at the next open.
+            self._catalog.add_ledger("leftover", path.name, -1, f"could not be removed: {error}")
+
+    def _list(self, name: str) -> None:
+        path = self._directory / INDEX_NAME
+        fd = self._layer.open_write(path) if self._layer.exists(path) else self._layer.create(path)
+        try:
+            line = f"./{name}\n".encode()
+            write_all(self._layer, fd, [line], self._layer.size(fd), len(line))
+            self._layer.sync_data(fd)
+        finally:
+            self._layer.close(fd)
+
+    def _begin_file(self, name: str, cut: bool) -> None:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self._seal(cut)
+        except OSError as error:
+            raise self._fail("the finished file could not be synced", error, []) from error
+        self._pending_name = name
+
+    def _seal(self, cut: bool) -> None:
+        file = self._file
+        if file is None:
+            return
+        if cut and file.position > file.boundary:
+            file.boundary = file.mark_end = file.position
+            file.mark_events = file.facts.events
+        else:
+            cut = False
+        self._snapshot = None
+        with self._sync_lock:
+            self._layer.sync_data(file.fd)
+            self._layer.sync_data(file.idx_fd)
+            self._layer.close(file.fd)
+            self._layer.close(file.idx_fd)
+            self._file = None
+        facts = file.facts
+        facts.end = file.position
+        facts.sealed = True
+        facts.cut = cut
+        row = file_row(facts)
+        self._catalog.submit(lambda catalog: catalog.put_file(row))
+        self._loop.call_soon_threadsafe(self._events.file_sealed, _copy(facts))
+
+    def _trim(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self._trim_file()
+        except OSError as error:
+            raise self._fail("the incomplete transaction could not be taken back", error, []) from error
+
+    def _trim_file(self) -> None:
+        self._pending_name = None
+        file = self._file
+        if file is None:
+            return
+        with self._sync_lock:
+            if file.position > file.boundary:
+                self._cut_back(file)
+            self._layer.sync_data(file.fd)
+        file.resumed = True
+        self._take_snapshot(file)
+        name, boundary = file.facts.name, file.boundary
+        self._loop.call_soon_threadsafe(self._events.trimmed, name, boundary, file.facts.events)
+        self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
+
+    def _cut_back(self, file: _OpenFile) -> None:
+        events = file.mark_events
+        if file.mark_end > file.boundary:
+            events -= walk_headers(self._layer, file.fd, file.boundary, file.mark_end)[0]
+        self._layer.truncate(file.fd, file.boundary)
+        file.position = file.mark_end = file.boundary
+        file.facts.events = file.mark_events = events
+        file.idx_size = records_before(self._layer, file.idx_fd, file.boundary + 1)
+        self._layer.truncate(file.idx_fd, file.idx_size)
+        index = BoundaryIndex(self._layer, file.idx_fd)
+        file.last_record = index.record(index.count - 1).offset if index.count else -1
+
+    def _recover(self, recover: Callable[[], ArchivedFile | None]) -> None:
+        self._snapshot = None
+        with self._sync_lock:
+            if self._file is not None:
+                for fd in (self._file.fd, self._file.idx_fd):
+                    try:
+                        self._layer.close(fd)
+                    except OSError as error:
+                        self._catalog.add_ledger("close_failed", self._file.facts.name, -1, str(error))
+                self._file = None
+        newest = recover()
+        if newest is not None:
+            file = self._reopen(newest)
+            self._layer.sync_data(file.fd)
+            self._file = file
+            self._take_snapshot(file)
+            self._loop.call_soon_threadsafe(self._events.synced_to, newest.name, file.boundary)
+        self._pending_name = None
+        self._failure = None
+        self._sync_broken = False
+
+    def _reopen(self, facts: ArchivedFile) -> _OpenFile:
+        path = self._directory / facts.name
+        fd = self._layer.open_write(path)
+        try:
+            idx_fd = self._layer.open_write(index_path(path))
+        except OSError:
+            self._layer.close(fd)
+            raise
+        index = BoundaryIndex(self._layer, idx_fd)
+        last = index.record(index.count - 1).offset if index.count else -1
+        return _OpenFile(_copy(facts), fd, idx_fd, index.count * RECORD_SIZE, last)
+
+    def _close(self) -> None:
+        self._pending_name = None
+        file = self._file
+        self._snapshot = None
+        if file is None:
+            return
+        try:
+            if self._failure is None:
+                with self._sync_lock:
+                    if file.position > file.boundary:
+                        self._cut_back(file)
+                    self._layer.sync_data(file.fd)
+                    self._layer.sync_data(file.idx_fd)
+                facts = file.facts
+                end, events, groups, stamp = file.boundary, facts.events, facts.groups, facts.last_timestamp
+                self._catalog.submit(lambda catalog: catalog.checkpoint(facts.name, end, events, groups, stamp))
+        except OSError as error:
+            raise self._fail("the archive could not be synced at its close", error, []) from error
+        finally:
+            with self._sync_lock:
+                self._layer.close(file.fd)
+                self._layer.close(file.idx_fd)
+                self._file = None
+
+    def _fail(self, what: str, error: Exception, runs: list[Run]) -> ArchiveWriteError:
+        """Cuts the file back to its last whole group (best effort) and reports; everything later is dropped."""
+        file = self._file
+        self._snapshot = None
+        number = getattr(error, "errno", None) or 0
+        reason = os.strerror(number) if number else str(error)
+        name = file.facts.name if file is not None else self._pending_name
+        offset = file.position if file is not None else 0
+        problem = ArchiveWriteError(
+            f"{what}: {reason}",
+            file=name,
+            offset=offset,
+            errno=number,
+            advice=_ADVICE.get(number, "Nothing incomplete was published; correct the cause and receiving can resume."),
+        )
+        if self._failure is not None:
+            return self._failure
+        self._failure = problem
+        if file is not None:
+            try:
+                with self._sync_lock:
+                    self._cut_back(file)
+            except OSError as second:
+                self._catalog.add_ledger(
+                    "trim_failed", file.facts.name, file.boundary, f"not cut back after a failed write: {second}"
+                )
+            self._loop.call_soon_threadsafe(self._events.trimmed, file.facts.name, file.boundary, file.facts.events)
+        self._catalog.add_ledger("write_failed", name or "", offset, str(problem))
+        self._loop.call_soon_threadsafe(self._events.failed, problem, runs)
+        return problem
+
+    # --- sync thread -------------------------------------------------------------------------------------------------
+
+    def _sync_main(self) -> None:
+        wake = self._sync_wake
+        synced: tuple[_OpenFile | None, int] = (None, -1)
+        if self._sync is SyncPolicy.NONE:
+            return
+        while not self._stopping:
+            if self._sync is SyncPolicy.TRANSACTION:
+                wake.wait()
+                wake.clear()
+            elif wake.wait(self._sync_interval_s):
+                return
+            snapshot = self._snapshot
+            if snapshot is None or self._sync_broken or (snapshot.file, snapshot.boundary) == synced:
+                continue
+            try:
+                if not self._sync_snapshot(snapshot):
+                    continue
+            except OSError as error:
+                self._sync_broken = True
+                self._queue.put(self._sync_failure(error))
+                continue
+            synced = (snapshot.file, snapshot.boundary)
+            self._loop.call_soon_threadsafe(self._events.synced_to, snapshot.file.facts.name, snapshot.boundary)
+
+    def _sync_snapshot(self, snapshot: _Snapshot) -> bool:
+        file = snapshot.file
+        checkpoint = False
+        events = snapshot.mark_events
+        with self._sync_lock:
+            if self._snapshot is None or self._snapshot.file is not file or file.boundary < snapshot.boundary:
+                return False
+            self._layer.sync_data(file.fd)
+            now = time.monotonic()
+            if now - self._last_checkpoint >= _CHECKPOINT_EVERY_S:
+                self._last_checkpoint = now
+                checkpoint = True
+                # Only what the index covers on stable storage may be skipped by the next recovery.
+                self._layer.sync_data(file.idx_fd)
+                if snapshot.mark_end > snapshot.boundary:
+                    events -= walk_headers(self._layer, file.fd, snapshot.boundary, snapshot.mark_end)[0]
+        if checkpoint:
+            name, end, groups, stamp = file.facts.name, snapshot.boundary, snapshot.groups, snapshot.timestamp
+            self._catalog.submit(lambda catalog: catalog.checkpoint(name, end, events, groups, stamp))
+        return True
+
+    def _sync_failure(self, error: OSError) -> Callable[[], None]:
+        # The failure belongs to the writer thread: only it may cut the file and refuse what is queued.
+        def fail() -> None:
+            self._fail("the archive could not be synced", error, [])
+
+        return fail
+
+
+def _copy(facts: ArchivedFile) -> ArchivedFile:
+    return ArchivedFile(**{name: getattr(facts, name) for name in ArchivedFile.__slots__})
