@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.kernel.ingest import Ingest
+from protocol.kernel.ingest import STATUS_NAMES, Ingest
 from relay.archive.archived_file import FIRST_EVENT
 from relay.archive.files import FileLayer
 
@@ -72,6 +72,12 @@ def prepared_ingest(layer: FileLayer, fd: int, start: int) -> Ingest:
     return ingest
 
 
+def explain(ingest: Ingest, status: int) -> str:
+    """The kernel's error `status` (>= 16) as a sentence without its end."""
+    text: str = getattr(ingest, "error_text", "")
+    return text or f"{STATUS_NAMES[status].replace('_', ' ')} at {ingest.position}"
+
+
 def scan(
     layer: FileLayer,
     fd: int,
@@ -129,7 +135,7 @@ def scan(
         groups=ingest.groups - groups_before,
         timestamp=ingest.timestamp,
         status=status if status >= _ERROR_STATUS else 0,
-        error_text=ingest.error_text if status >= _ERROR_STATUS else "",
+        error_text=explain(ingest, status) if status >= _ERROR_STATUS else "",
         records=b"".join(records),
     )
 
@@ -190,7 +196,7 @@ def events_with_groups(layer: FileLayer, fd: int, start: int, stop: int) -> list
         for row in range(0, ingest.table_rows * ROW, ROW):
             places.append(EventPlace(table[row], table[row] + table[row + 1], bool(table[row + 7] & INFO_IN_GROUP)))
         if status >= _ERROR_STATUS:
-            raise ValueError(ingest.error_text)
+            raise ValueError(explain(ingest, status))
         used = ingest.consumed
         if used:
             view[: have - used] = view[used:have]
