@@ -8,7 +8,7 @@ if not cython.compiled:
 native_setup()
 
 
-def crc32(data, start, stop, value=0):  # type: ignore[no-untyped-def]
+def crc32(data, start, stop, value=0):
     """zlib's crc32 of data[start:stop], continued from `value`. Raises IndexError for a range outside `data`."""
     if start < 0 or stop < start or stop > len(data):
         raise IndexError(f"range {start}:{stop} outside a buffer of {len(data)} bytes")
@@ -23,7 +23,7 @@ def crc32(data, start, stop, value=0):  # type: ignore[no-untyped-def]
     return result
 
 
-def crc32_flags_effect(changed_bits, after):  # type: ignore[no-untyped-def]
+def crc32_flags_effect(changed_bits, after):
     """What to xor into an event's CRC32 when bits 10..13 of its flags change by `changed_bits` (a 4-bit xor mask).
 
     `after`: the number of checksummed bytes behind the flags field.
@@ -31,7 +31,7 @@ def crc32_flags_effect(changed_bits, after):  # type: ignore[no-untyped-def]
     return flags_effect(changed_bits, after)
 
 
-def use_carry_less_multiplication(on):  # type: ignore[no-untyped-def]
+def use_carry_less_multiplication(on):
     """Switches the fast path of this process off or on (for tests); returns whether it is on now."""
     if cython.compiled:
         return bool(native_use_clmul(on))

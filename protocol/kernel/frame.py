@@ -17,7 +17,7 @@ MAX_PAYLOAD = 0xFFFFFF
 native_setup()
 
 
-def required_size(n, prefix_length=1):  # type: ignore[no-untyped-def]
+def required_size(n, prefix_length=1):
     """Bytes of output that `n` bytes of input can make: events are 19 bytes or longer, packets 16 MiB or shorter."""
     return n + (n // 19 + 2) * (4 + prefix_length) + (n // MAX_PAYLOAD + 2) * 4
 
@@ -28,7 +28,7 @@ class Framer:
     mode: KEEP or STRIP the boundary markers. prefix: bytes before each event, at most 8. `sequence`: of the next packet.
     """
 
-    def __init__(self, mode=0, prefix=b"\0"):  # type: ignore[no-untyped-def]
+    def __init__(self, mode=0, prefix=b"\0"):
         if mode != 0 and mode != 1:
             raise ValueError(f"mode {mode} is neither KEEP nor STRIP")
         if not 1 <= len(prefix) <= 8:
@@ -50,18 +50,18 @@ class Framer:
         self.problem = 0
 
     @property
-    def between_events(self):  # type: ignore[no-untyped-def]
+    def between_events(self):
         """Whether the last byte framed was the last of its event."""
         return self.event_left == 0 and not self.more_packets
 
-    def begin_file(self, checksum):  # type: ignore[no-untyped-def]
+    def begin_file(self, checksum):
         """The next bytes are of a file with this checksum algorithm: 0 none, 1 CRC32."""
         self.checksum = checksum
         self.event_left = 0
         self.packet_left = 0
         self.more_packets = False
 
-    def frame(self, src, start, stop, dst):  # type: ignore[no-untyped-def]
+    def frame(self, src, start, stop, dst):
         """Frames src[start:stop] into dst; returns the bytes written, `consumed` is where in src it stopped.
 
         Less than a header at the end, or in STRIP mode less than a whole checksum, is left for the next call.
@@ -83,7 +83,7 @@ class Framer:
             raise ValueError(f"no event at input offset {self.consumed}: its length is {self.problem} bytes")
         return n
 
-    def put_head(self, q, o, size, with_prefix):  # type: ignore[no-untyped-def]
+    def put_head(self, q, o, size, with_prefix):
         q[o] = size & 255
         q[o + 1] = (size >> 8) & 255
         q[o + 2] = (size >> 16) & 255
@@ -96,7 +96,7 @@ class Framer:
             o += self.prefix_length
         return o
 
-    def walk(self, p, start, stop, q):  # type: ignore[no-untyped-def]
+    def walk(self, p, start, stop, q):
         r = start
         o = 0
         prefix = self.prefix_length

@@ -106,7 +106,7 @@ _LEAST = (
 )
 
 
-def has_prefix(p, at, end, word, count):  # type: ignore[no-untyped-def]
+def has_prefix(p, at, end, word, count):
     """Whether the text starts with `word` (`count` lower-case letters and single blanks), without case.
 
     A blank in `word` matches one or more blanks.
@@ -131,7 +131,7 @@ def has_prefix(p, at, end, word, count):  # type: ignore[no-untyped-def]
 class Inference:
     """The boundary of each event of one stream, in order. Fed by the kernel's walkers; `infer`, then `step`."""
 
-    def __init__(self):  # type: ignore[no-untyped-def]
+    def __init__(self):
         if not cython.compiled:
             self.kind = bytearray(256)
             self.post_length = bytearray(256)
@@ -148,7 +148,7 @@ class Inference:
             self.least[t] = 19 + length
         self.reset()
 
-    def reset(self):  # type: ignore[no-untyped-def]
+    def reset(self):
         """Another stream or another file: a transaction never spans two."""
         self.state = 0
         self.opener = BY_NOTHING
@@ -156,17 +156,17 @@ class Inference:
         self.from_state = 0
         self.load_count = 0
 
-    def set_post_lengths(self, lengths):  # type: ignore[no-untyped-def]
+    def set_post_lengths(self, lengths):
         """Takes the post-header lengths of a format description, type 1 first."""
         for i in range(256):
             self.post_length[i] = 0
         for i in range(min(len(lengths), 255)):
             self.post_length[i + 1] = lengths[i]
 
-    def in_group(self):  # type: ignore[no-untyped-def]
+    def in_group(self):
         return self.state == START or self.state == INSIDE
 
-    def infer(self, p, at, length):  # type: ignore[no-untyped-def]
+    def infer(self, p, at, length):
         """The boundary of the event at `at` by its type, its text and what is open; -1: a Query whose lengths lie.
 
         `length`: bytes of the event without its checksum; of a big event, those that are there (64 KiB and more).
@@ -284,11 +284,11 @@ class Inference:
             return INSIDE if inside else SELF_CONTAINED
         return IGNORE
 
-    def create_file_id(self, p, at):  # type: ignore[no-untyped-def]
+    def create_file_id(self, p, at):
         """The file id of a Create_file: behind the 18 bytes of Load's post-header."""
         return load32(p, at + 19 + 18)
 
-    def load_opened(self, file_id):  # type: ignore[no-untyped-def]
+    def load_opened(self, file_id):
         for i in range(self.load_count):
             if self.load_ids[i] == file_id:
                 return
@@ -296,7 +296,7 @@ class Inference:
             self.load_ids[self.load_count] = file_id
             self.load_count += 1
 
-    def load_closed(self, file_id):  # type: ignore[no-untyped-def]
+    def load_closed(self, file_id):
         """Takes the id out; whether none is open any more. An id that was never opened closes nothing."""
         for i in range(self.load_count):
             if self.load_ids[i] == file_id:
@@ -305,7 +305,7 @@ class Inference:
                 break
         return self.load_count == 0
 
-    def statement_kind(self, p, at, end):  # type: ignore[no-untyped-def]
+    def statement_kind(self, p, at, end):
         """What a Query event's statement does to a group. `end`: offset behind its text.
 
         Layout: thread id 4, time 4, schema length 1, error code 2, [status length 2], status, schema + NUL, text.
@@ -344,7 +344,7 @@ class Inference:
                 return S_XA_ROLLBACK
         return S_OTHER
 
-    def step(self, boundary):  # type: ignore[no-untyped-def]
+    def step(self, boundary):
         """Feeds WL#4162's parser; True: a violation to report, whose left side is in `from_state`.
 
         After an error: reset to Not Defined, from where Self Contained and Start go on at once, and other events are

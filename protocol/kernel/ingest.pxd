@@ -42,6 +42,7 @@ cdef class Ingest:
     cdef int64_t expected
     cdef int64_t got
     cdef int problem
+    cdef readonly int status
     cdef readonly int bad_type
     # counts
     cdef readonly int64_t events
@@ -55,7 +56,6 @@ cdef class Ingest:
     cdef readonly uint32_t first_timestamp
     cdef readonly uint32_t server_id
     cdef readonly uint32_t created
-    cdef readonly str server_version
     # index entries
     cdef uint8_t entries[24576]
     cdef int entry_count

@@ -14,7 +14,17 @@ import cython
 from protocol.kernel.inference import Inference
 
 if not cython.compiled:
-    from protocol.kernel.pure import crc32_of, flags_effect, load16, load24, load32, move_bytes, native_setup, store32, store64
+    from protocol.kernel.pure import (
+        crc32_of,
+        flags_effect,
+        load16,
+        load24,
+        load32,
+        move_bytes,
+        native_setup,
+        store32,
+        store64,
+    )
 
 # What `feed` returns. From 16 on: an error at `consumed` in the input, `position` in the file.
 NEED_MORE = 0
@@ -45,6 +55,18 @@ STATUS_NAMES = {
     BAD_EVENT: "event_malformed",
 }
 
+_DETAILS = {
+    BAD_CRC: "checksum {got:#010x}, stored {expected:#010x}",
+    BAD_LENGTH: "length {got}, where {expected} or a header of 19 bytes and more must be",
+    BAD_SEQUENCE: "packet number {got}, expected {expected}",
+    BAD_POSITION: "end_log_pos {got}, expected {expected}",
+    BAD_PACKET: "a packet of {got} bytes, expected {expected}",
+    BAD_FORMAT: "{got}, expected {expected}",
+    NO_FORMAT: "an event before any format description",
+    ENCRYPTED: "what follows is encrypted at rest",
+    BAD_EVENT: "an event of {got} bytes whose inner lengths do not fit, or that cannot stand here",
+}
+
 ROW = 8  # int64s a table row
 INDEX_GAP = 65536  # bytes between entries of the boundary index
 ENTRY_SIZE = 24
@@ -65,7 +87,7 @@ class Ingest:
     prefix: bytes before the event in a packet, status byte included: 1, or 3 with semi-sync.
     """
 
-    def __init__(self, packets=False, stamp=False, prefix=1):  # type: ignore[no-untyped-def]
+    def __init__(self, packets=False, stamp=False, prefix=1):
         if not cython.compiled:
             self.entries = bytearray(24576)
             self.violation_rows = [0] * 384
@@ -94,13 +116,12 @@ class Ingest:
         self.produced = self.consumed = self.packet_start = self.packet_stop = self.rotate_position = 0
         self.rotate_at = self.rotate_end = 0
         self.rotate_name = b""
-        self.expected = self.got = 0
+        self.expected = self.got = self.status = 0
         self.problem = 0
         self.bad_type = 0
         self.events = self.groups = self.violations = self.unknown = self.heartbeats = 0
         self.position_jumps = self.disagreements = 0
         self.timestamp = self.first_timestamp = self.server_id = self.created = 0
-        self.server_version = ""
         self.violation_count = self.unknown_count = 0
         self.table = None
         self.has_table = False
@@ -110,11 +131,17 @@ class Ingest:
         self.cut_group = False
 
     @property
-    def in_group(self):  # type: ignore[no-untyped-def]
+    def in_group(self):
         """Whether a transaction is open at `position`."""
         return self.inference.state == 3 or self.inference.state == 4
 
-    def begin_file(self, position, group_start=-1):  # type: ignore[no-untyped-def]
+    @property
+    def error_text(self):
+        """One sentence for the status that `feed` returned, with what was expected and got."""
+        name = STATUS_NAMES.get(self.status, "no error").replace("_", " ")
+        return f"{name}: {_DETAILS.get(self.status, '')}".format(expected=self.expected, got=self.got)
+
+    def begin_file(self, position, group_start=-1):
         """The next event byte stands at `position` (u64) of its file; `cut_group` tells whether a group was open before.
 
         At 4 a format description is expected and stored. Elsewhere the packet stream's one (sent for the start in the
@@ -141,7 +168,7 @@ class Ingest:
         self.previous_type = 0
         self.previous_position = position
 
-    def feed(self, buf, start, stop):  # type: ignore[no-untyped-def]
+    def feed(self, buf, start, stop):
         """Walks buf[start:stop]. Returns a status; see the attributes for the rest. Raises IndexError for a bad range."""
         if start < 0 or stop < start or stop > len(buf):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
@@ -155,13 +182,12 @@ class Ingest:
                 status = self.walk(cython.address(view[0]), start, stop)
         else:
             status = self.walk(memoryview(buf).cast("B"), start, stop)
+        self.status = status
         if status == 1 or status == 5:
             self.rotate_name = bytes(buf[self.rotate_at : self.rotate_end])
-        elif status == 21 or self.problem == 100:
-            self.problem = 0
         return status
 
-    def walk(self, p, start, stop):  # type: ignore[no-untyped-def]
+    def walk(self, p, start, stop):
         r = start
         o = start
         pos = self.position
@@ -250,7 +276,7 @@ class Ingest:
                     if self.checksum < 0:
                         covered = length - (4 if self.announced_checksum else 0)
                     keep = False
-                elif self.checksum < 0:
+                elif self.checksum < 0 or self.expect_format:
                     status = 22
                     self.bad_type = t
                     break
@@ -281,9 +307,13 @@ class Ingest:
                     self.bad_type = t
                     status = 22
                     break
-            elif self.checksum < 0:
+            elif self.checksum < 0 or self.expect_format:
                 self.bad_type = t
                 status = 22
+                break
+            elif t == 164 and not packets and not (flags & 0x80):
+                self.bad_type = t
+                status = 23
                 break
             if covered < 19 or (not keep and not whole):
                 self.got = length
@@ -478,7 +508,7 @@ class Ingest:
         self.position = pos
         return status
 
-    def stream(self, p, r, o, stop):  # type: ignore[no-untyped-def]
+    def stream(self, p, r, o, stop):
         """Moves on what is there of a big event; its last four bytes, the CRC32, only when they are all there."""
         while True:
             if self.packets and self.chunk_left == 0 and self.more_chunks:
@@ -518,7 +548,12 @@ class Ingest:
                 else:
                     # the four bytes may stand in two packets: then they are brought together first
                     if n < self.event_left:
-                        if self.packets and n == self.chunk_left and self.more_chunks and stop - r >= 4 + self.event_left:
+                        if (
+                            self.packets
+                            and n == self.chunk_left
+                            and self.more_chunks
+                            and stop - r >= 4 + self.event_left
+                        ):
                             size = load24(p, r + n)
                             if p[r + n + 3] != self.sequence or size != self.event_left - n:
                                 self.expected = self.sequence
@@ -565,7 +600,7 @@ class Ingest:
         self.produced = o
         return 0
 
-    def finish_event(self):  # type: ignore[no-untyped-def]
+    def finish_event(self):
         self.in_event = False
         if not self.inference.in_group() and not self.inference.recovering:
             self.boundary = self.position
@@ -573,7 +608,7 @@ class Ingest:
                 self.entry_due = True
                 self.entry_inside = False
 
-    def add_entry(self, position, group_start, timestamp, at_boundary):  # type: ignore[no-untyped-def]
+    def add_entry(self, position, group_start, timestamp, at_boundary):
         at = self.entry_count * 24
         store64(self.entries, at, position)
         store64(self.entries, at + 8, group_start)
@@ -585,7 +620,7 @@ class Ingest:
         if not at_boundary:
             self.entry_inside = True
 
-    def add_violation(self, position, from_type, to_type, event_type):  # type: ignore[no-untyped-def]
+    def add_violation(self, position, from_type, to_type, event_type):
         if self.violation_count >= 64:
             return
         i = self.violation_count * 6
@@ -597,13 +632,13 @@ class Ingest:
         self.violation_rows[i + 5] = self.previous_position
         self.violation_count += 1
 
-    def add_unknown(self, event_type, position):  # type: ignore[no-untyped-def]
+    def add_unknown(self, event_type, position):
         if self.unknown_count < 256:
             self.unknown_rows[self.unknown_count * 2] = event_type
             self.unknown_rows[self.unknown_count * 2 + 1] = position
             self.unknown_count += 1
 
-    def read_format(self, buf, start, stop):  # type: ignore[no-untyped-def]
+    def read_format(self, buf, start, stop):
         """Learns the format description in buf[start:stop] without storing it. False: it is none, or not supported."""
         if start < 0 or stop > len(buf) or stop - start < 19 + 57:
             return False
@@ -621,7 +656,7 @@ class Ingest:
         self.expect_format = False
         return True
 
-    def take_format(self, p, at, length):  # type: ignore[no-untyped-def]
+    def take_format(self, p, at, length):
         """Reads a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
 
         Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always.
@@ -700,7 +735,7 @@ class Ingest:
                 self.inference.post_length[i + 1] = p[body + 57 + i]
         return 0
 
-    def set_table(self, table, tolerant=False):  # type: ignore[no-untyped-def]
+    def set_table(self, table, tolerant=False):
         """With an array('q'), every event adds ROW numbers to it, from its start at each feed; None: no table.
 
         offset, length, type, flags, timestamp, server_id, end_log_pos, info: bits 0-2 boundary, 3 marked on arrival, 4 CRC
@@ -717,7 +752,7 @@ class Ingest:
                 self.table_view = memoryview(table)
             self.table_size = len(table) // 8
 
-    def take_entries(self):  # type: ignore[no-untyped-def]
+    def take_entries(self):
         """The index records made since the last call, 24 bytes each: offset u64, group start u64, time u32, flags u32."""
         count = self.entry_count
         self.entry_count = 0
@@ -726,13 +761,13 @@ class Ingest:
         else:
             return bytes(self.entries[: count * 24])
 
-    def take_violations(self):  # type: ignore[no-untyped-def]
+    def take_violations(self):
         """(position, from, to, event type, previous event type, previous position) of at most 64 since the last call."""
         rows = [tuple([self.violation_rows[i * 6 + k] for k in range(6)]) for i in range(self.violation_count)]
         self.violation_count = 0
         return rows
 
-    def take_unknown_types(self):  # type: ignore[no-untyped-def]
+    def take_unknown_types(self):
         """(type, position of the first) of the unknown, not ignorable types that were seen for the first time."""
         rows = [(self.unknown_rows[i * 2], self.unknown_rows[i * 2 + 1]) for i in range(self.unknown_count)]
         self.unknown_count = 0

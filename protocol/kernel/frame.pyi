@@ -1,0 +1,20 @@
+from typing import Final
+
+KEEP: Final[int]
+STRIP: Final[int]
+MAX_PAYLOAD: Final[int]
+
+def required_size(n: int, prefix_length: int = 1) -> int: ...
+
+class Framer:
+    mode: Final[int]
+    prefix_length: Final[int]
+    sequence: int
+    consumed: int
+    events: int
+
+    def __init__(self, mode: int = 0, prefix: bytes = b"\0") -> None: ...
+    @property
+    def between_events(self) -> bool: ...
+    def begin_file(self, checksum: int) -> None: ...
+    def frame(self, src: bytes | bytearray | memoryview, start: int, stop: int, dst: bytearray | memoryview) -> int: ...

@@ -1,0 +1,9 @@
+class Inference:
+    state: int
+    opener: int
+    recovering: bool
+    from_state: int
+
+    def __init__(self) -> None: ...
+    def reset(self) -> None: ...
+    def set_post_lengths(self, lengths: bytes) -> None: ...

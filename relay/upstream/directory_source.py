@@ -1,0 +1,247 @@
+"""Following a directory of binlogs: those of a source that is gone, or copied from one while they grow."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from protocol.binlog.event_type import EventType
+from protocol.errors import Malformed
+from protocol.kernel import ingest as kernel
+from protocol.position import binlog_number
+from relay.archive.archive import Archive, ArchivedFile, ArchiveState, SourceIdentity
+from relay.archive.errors import ArchiveError
+from relay.config import DirectorySource, StartPosition
+from relay.upstream.buffers import BUFFER_BYTES, BufferPool, ReceiveBuffer
+from relay.upstream.errors import Trouble, UpstreamError
+from relay.upstream.intake import Intake
+from relay.upstream.reconnect import Reconnect
+from relay.upstream.server_source import check_same_file
+
+log = structlog.get_logger()
+
+_MAGIC: Final = b"\xfebin"
+_ENCRYPTED_MAGIC: Final = b"\xfdbin"
+_LONGEST_FORMAT: Final = 512
+
+
+class DirectoryUpstream:
+    """The upstream side for `source.kind = "directory"`. `run()` ends only by an error that a retry cannot cure."""
+
+    def __init__(self, archive: Archive, settings: DirectorySource) -> None:
+        self._archive = archive
+        self._settings = settings
+        self._pool = BufferPool()
+        self._reconnect = Reconnect()
+        self._returned = asyncio.Event()
+        self._pool.on_return = self._returned.set
+        self.attached = False
+
+    async def run(self) -> UpstreamError:
+        """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
+        while True:
+            try:
+                await self._follow()
+            except UpstreamError as error:
+                trouble = error
+            except ArchiveError as error:
+                trouble = UpstreamError(Trouble.ARCHIVE, str(error), error.advice, name="archive_failed")
+            except OSError as error:
+                text = f"{error.filename or self._settings.path}: {error.strerror}"
+                trouble = UpstreamError(
+                    Trouble.NETWORK, text, "Check source.path and its permissions.", name="unreadable"
+                )
+            finally:
+                self.attached = False
+            place = self._archive.end
+            pause = self._reconnect.pause_after(trouble.trouble, place)
+            line = log.warning if pause is not None else log.error
+            line(
+                "source_lost" if pause is not None else "source_given_up",
+                trouble=trouble.name,
+                what=trouble.what,
+                advice=trouble.advice or None,
+                archive_end=str(place) if place is not None else None,
+                retry_in_s=round(pause, 3) if pause is not None else None,
+            )
+            if pause is None:
+                self._archive.append_ledger(
+                    trouble.name, place.file if place else "", place.offset if place else -1, trouble.what
+                )
+                return trouble
+            await asyncio.sleep(pause)
+
+    async def _follow(self) -> None:
+        archive = self._archive
+        place = await (archive.reopen_writer() if archive.state is ArchiveState.FAILED else archive.trim())
+        self._pool.put_back()  # the writer has given back everything of the attempt before
+        names = await asyncio.to_thread(binlog_names, self._settings.path)
+        intake = Intake(archive, place, packets=False, on_violation=self._settings.on_violation)
+        if place is None:
+            name = await self._first_name(names)
+        else:
+            name = place.file
+            if name not in names:
+                raise UpstreamError(
+                    Trouble.POSITION_GONE,
+                    f"{self._settings.path} has no {name}, where the archive ends at {place.offset}",
+                    "Copy it there again, or start a new archive with a source.name of its own.",
+                    name="position_purged",
+                )
+        log.info("source_attached", source=str(self._settings.path), file=name, offset=place.offset if place else 4)
+        self.attached = True
+        held = archive.file(name) if place is not None else None
+        while True:
+            name = await self._follow_file(intake, name, held)
+            held = None
+
+    async def _first_name(self, names: list[str]) -> str:
+        start = self._settings.start
+        if isinstance(start, StartPosition):
+            if start.file not in names:
+                text = f"{self._settings.path} has no {start.file}"
+                raise UpstreamError(Trouble.POSITION_GONE, text, "Correct source.start.", name="position_unknown")
+            return start.file
+        while not names:
+            log.info("waiting_for_first_binlog", path=str(self._settings.path))
+            await asyncio.sleep(max(1.0, self._settings.poll_interval_s))
+            names = await asyncio.to_thread(binlog_names, self._settings.path)
+        return names[-1] if start == "latest" else names[0]
+
+    async def _follow_file(self, intake: Intake, name: str, held: ArchivedFile | None) -> str:
+        """Takes the file in, waits at its end for more; returns the next file's name when there is one."""
+        path = self._settings.path / name
+        fd = await asyncio.to_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            await self._read_head(intake, fd, name, held)
+            offset = intake.ingest.position
+            buffer = await self._free_buffer()
+            fill = 0
+            idle = False
+            while True:
+                count = await asyncio.to_thread(os.preadv, fd, [buffer.view[fill:BUFFER_BYTES]], offset + fill)
+                if count == 0:
+                    following = await self._next_name(name)
+                    if following is not None:
+                        if idle:  # read once more after the next file was seen: the end is final now
+                            if fill:
+                                raise self._cut_event(name, intake, fill)
+                            intake.begin_file(following)
+                            return following
+                        idle = True
+                        continue
+                    idle = False
+                    size = (await asyncio.to_thread(os.fstat, fd)).st_size
+                    if size < offset + fill:
+                        text = f"{path} became shorter: {size} bytes, {offset + fill} were read"
+                        raise UpstreamError(
+                            Trouble.POSITION_GONE, text, "Decide which copy is right.", name="source_lost_its_tail"
+                        )
+                    await asyncio.sleep(self._settings.poll_interval_s)
+                    continue
+                idle = False
+                fill += count
+                start = 0
+                while True:
+                    status = intake.take(buffer, start, fill)
+                    start = intake.ingest.consumed
+                    if status == kernel.NEED_MORE:
+                        break
+                offset += start
+                left = fill - start
+                if buffer.pending:
+                    following_buffer = await self._free_buffer()
+                    following_buffer.view[:left] = buffer.view[start:fill]
+                    buffer = following_buffer
+                elif start:
+                    buffer.view[:left] = bytes(buffer.view[start:fill])
+                fill = left
+        finally:
+            os.close(fd)
+
+    async def _read_head(self, intake: Intake, fd: int, name: str, held: ArchivedFile | None) -> None:
+        while True:
+            head = await asyncio.to_thread(os.pread, fd, 4 + _LONGEST_FORMAT, 0)
+            size = int.from_bytes(head[13:17], "little") if len(head) >= 17 else 0
+            if len(head) >= 4 and head[:4] == _ENCRYPTED_MAGIC:
+                text = f"{name} is encrypted at rest by MySQL (binlog_encryption)"
+                advice = (
+                    "Attach to the server itself: its dump stream is in clear. Or decrypt the copy with its keyring."
+                )
+                raise UpstreamError(Trouble.SETUP, text, advice, name="binlog_encrypted")
+            if len(head) >= 4 and head[:4] != _MAGIC:
+                text = f"{name} is no binlog: it starts with {head[:4].hex()}, not {_MAGIC.hex()}"
+                raise UpstreamError(Trouble.SETUP, text, "Take it out of the directory.", name="not_a_binlog")
+            if size >= 19 and len(head) >= 4 + size:
+                break
+            if size > _LONGEST_FORMAT or (len(head) >= 9 and head[8] != EventType.FORMAT_DESCRIPTION):
+                text = f"{name} does not start with a format description (binlogs before MySQL 5.0 are not relayed)"
+                raise UpstreamError(
+                    Trouble.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
+                )
+            await asyncio.sleep(self._settings.poll_interval_s)
+        if intake.file is None:
+            intake.begin_file(name)
+        event = bytearray(head[4 : 4 + size])
+        if not intake.ingest.read_format(event, 0, size):
+            text = f"{name}: the format description is not one this relay reads"
+            raise UpstreamError(
+                Trouble.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
+            )
+        if held is not None:
+            check_same_file(held, intake.ingest)
+        version = "".join(map(chr, event[21:71])).rstrip("\0")
+        identity = SourceIdentity(
+            flavour="mariadb" if "mariadb" in version.lower() else "mysql",
+            version=version.removesuffix("-log"),
+            server_id=intake.ingest.server_id,
+            server_uuid=None,
+        )
+        known = self._archive.identity
+        if known is not None and (known.flavour != identity.flavour or known.server_id != identity.server_id):
+            raise UpstreamError(
+                Trouble.IDENTITY,
+                f"{name} is of a {identity.flavour} server with server_id {identity.server_id}; the archive is of "
+                f"{known.flavour}, server_id {known.server_id}",
+                "Give these binlogs a source.name (and so an archive directory) of their own.",
+                name="source_identity_changed",
+            )
+        if known != identity:
+            self._archive.set_identity(identity)
+
+    async def _free_buffer(self) -> ReceiveBuffer:
+        while True:
+            buffer = self._pool.take()
+            if buffer is not None:
+                return buffer
+            self._returned.clear()
+            await self._returned.wait()
+
+    async def _next_name(self, name: str) -> str | None:
+        names = await asyncio.to_thread(binlog_names, self._settings.path)
+        at = names.index(name) if name in names else -1
+        return names[at + 1] if 0 <= at < len(names) - 1 else None
+
+    def _cut_event(self, name: str, intake: Intake, left: int) -> UpstreamError:
+        offset = intake.ingest.position
+        text = (
+            f"{name} ends inside the event at offset {offset} ({left} bytes of it are there), and another file follows"
+        )
+        advice = (
+            "The source crashed while it wrote, or the copy is cut: copy the file again, or cut it back to that offset."
+        )
+        return UpstreamError(Trouble.STREAM_BROKEN, text, advice, name="file_truncated")
+
+
+def binlog_names(path: Path) -> list[str]:
+    """The binlogs in a directory, by number. Other files (indexes, logs) are passed over. Blocking."""
+    found = []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            try:
+                found.append((binlog_number(entry.name), entry.name))
+            except Malformed:
+                continue
+    return [name for _, name in sorted(found)]

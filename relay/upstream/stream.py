@@ -1,0 +1,159 @@
+"""The dump stream of a source: socket bytes into the kernel, runs into the archive."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from protocol.kernel import ingest as kernel
+from relay.upstream.buffers import BufferPool
+from relay.upstream.errors import Trouble, UpstreamError
+from relay.upstream.intake import Intake
+
+log = structlog.get_logger()
+
+_ER_FATAL_READING_BINLOG: Final = 1236
+_ER_ACCESS: Final = {1044, 1045, 1227}
+
+
+class DumpStream(asyncio.BufferedProtocol):
+    """Owner of the source's connection from COM_BINLOG_DUMP on. `ended` gets the UpstreamError that ends it.
+
+    Bytes are received straight into a large buffer, walked there by the kernel, and written from there. When all
+    buffers are with the writer, reading pauses and TCP holds the source back.
+    """
+
+    def __init__(self, intake: Intake, pool: BufferPool, transport: asyncio.Transport, early: bytes) -> None:
+        self._intake = intake
+        self._pool = pool
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[UpstreamError] = self._loop.create_future()
+        self.heard_at = self._loop.time()
+        self.bytes_received = 0
+        self._held: bytes | None = None
+        buffer = pool.take()
+        if buffer is None:
+            raise RuntimeError("the previous stream's runs are still with the writer")
+        self._buffer = buffer
+        self._fill = 0
+        pool.on_return = self._buffer_returned
+        if early:
+            self._buffer.view[: len(early)] = early
+            self._loop.call_soon(self.buffer_updated, len(early))
+
+    @property
+    def paused(self) -> bool:
+        """Whether reading waits for the archive's writer."""
+        return self._held is not None
+
+    def close(self) -> None:
+        """Ends the stream."""
+        self._end(UpstreamError(Trouble.NETWORK, "the relay closed the stream", name="closed"))
+
+    # --- asyncio -----------------------------------------------------------------------------------------------------
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go: the rest of the buffer in use."""
+        return self._buffer.view[self._fill :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """`nbytes` more are there."""
+        self.heard_at = self._loop.time()
+        self.bytes_received += nbytes
+        self._fill += nbytes
+        if self.ended.done():
+            return
+        try:
+            self._walk()
+        except UpstreamError as error:
+            self._end(error)
+
+    def eof_received(self) -> bool:
+        """The source has closed."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        cause = f": {exc}" if exc is not None else ""
+        self._end(UpstreamError(Trouble.NETWORK, f"the source closed the connection{cause}", name="connection_lost"))
+
+    # --- the way of the bytes ----------------------------------------------------------------------------------------
+
+    def _walk(self) -> None:
+        buffer, start, fill = self._buffer, 0, self._fill
+        ingest = self._intake.ingest
+        while True:
+            status = self._intake.take(buffer, start, fill)
+            start = ingest.consumed
+            if status == kernel.NEED_MORE:
+                break
+            if status == kernel.ROTATE:
+                self._rotated(ingest.rotate_name, ingest.rotate_position)
+            elif status == kernel.PACKET_ERR:
+                raise self._refused(bytes(buffer.view[ingest.packet_start : ingest.packet_stop]))
+            elif status == kernel.PACKET_EOF:
+                raise UpstreamError(Trouble.NETWORK, "the source ended the stream (EOF packet)", name="stream_ended")
+        left = fill - start
+        if buffer.pending:
+            rest = buffer.view[start:fill]
+            following = self._pool.take()
+            if following is None:
+                self._held = bytes(rest)
+                self._transport.pause_reading()
+                return
+            following.view[:left] = rest
+            self._buffer = following
+        elif start:
+            buffer.view[:left] = bytes(buffer.view[start:fill])
+        self._fill = left
+
+    def _buffer_returned(self) -> None:
+        """The writer gave a buffer back: goes on where reading paused."""
+        if self._held is None or self.ended.done():
+            return
+        following = self._pool.take()
+        if following is None:
+            return
+        held, self._held = self._held, None
+        following.view[: len(held)] = held
+        self._buffer, self._fill = following, len(held)
+        self._transport.resume_reading()
+
+    def _rotated(self, raw_name: bytes, position: int) -> None:
+        """An artificial Rotate: the stream is at this place. First it confirms the start, then it opens each new file."""
+        try:
+            name = raw_name.decode("utf-8")
+        except UnicodeDecodeError as error:
+            text = f"the source names a binlog that cannot be one: {raw_name!r}"
+            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="file_name_malformed") from error
+        if name != self._intake.file:
+            if position != 4:
+                text = f"the source jumps to {name}, offset {position}, instead of its beginning"
+                raise UpstreamError(Trouble.STREAM_BROKEN, text, name="position_chain_broken")
+            self._intake.begin_file(name)
+        elif position != self._intake.ingest.position:
+            text = f"the source goes on at {name}, offset {position}; expected {self._intake.ingest.position}"
+            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="position_chain_broken")
+
+    def _refused(self, payload: bytes) -> UpstreamError:
+        number = int.from_bytes(payload[1:3], "little") if len(payload) >= 3 else 0
+        text = payload[3:].decode("utf-8", "replace")
+        if text.startswith("#"):
+            text = text[6:]
+        said = f"the source ended the stream with error {number}: {text}"
+        if number == _ER_FATAL_READING_BINLOG:
+            if "same server" in text:
+                advice = "Another replica of this source has our server_id: give source.server_id a number of its own."
+                return UpstreamError(Trouble.SETUP, said, advice, name="server_id_clash")
+            advice = "What the archive holds stays and is served. Compare SHOW BINARY LOGS on the source with `archive list`."
+            return UpstreamError(Trouble.POSITION_GONE, said, advice, name="position_gone")
+        if number in _ER_ACCESS:
+            advice = "On the source: GRANT REPLICATION SLAVE ON *.* to the relay's user."
+            return UpstreamError(Trouble.AUTHENTICATION, said, advice)
+        return UpstreamError(Trouble.NETWORK, said, name="source_error")
+
+    def _end(self, error: UpstreamError) -> None:
+        if not self.ended.done():
+            self.ended.set_result(error)
+        self._transport.abort()
