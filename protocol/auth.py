@@ -18,14 +18,18 @@ Markers = Literal["tbm", "edges", "strip"]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who may log in. `native_hash`: SHA1(SHA1(password)), 20 bytes, never shown. `markers`: what it is sent."""
+    """Who may log in.
+
+    `native_hash`: SHA1(SHA1(password)), 20 bytes, never shown; b"" for an account with an empty password.
+    `markers`: the boundary markers it is sent.
+    """
 
     user: str
     native_hash: bytes = field(repr=False)
     markers: Markers = "tbm"
 
     def __post_init__(self) -> None:
-        if len(self.native_hash) != SCRAMBLE_BYTES:
+        if len(self.native_hash) not in (0, SCRAMBLE_BYTES):
             raise ValueError(f"account {self.user!r}: a mysql_native_password hash has {SCRAMBLE_BYTES} bytes")
 
 
@@ -86,7 +90,7 @@ class NativePassword:
 
     def respond(self, data: bytes) -> tuple[AuthResult, bytes]:
         """Checks the 20-byte token."""
-        matches = native_matches(data, self._scramble, self._stored_hash)
+        matches = native_matches(data, self._scramble, self._stored_hash) if self._stored_hash else not data
         return (AuthResult.ACCEPTED if matches and self._known else AuthResult.REFUSED), b""
 
 

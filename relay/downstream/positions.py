@@ -47,7 +47,7 @@ class CheckedPosition(Protocol):
 
     @property
     def group(self) -> tuple[int, int | None] | None:
-        """[start, end) of the transaction around the position; end None while it is not known."""
+        """[start, end) of the transaction around the position; end None where the source crashed in it."""
 
 
 def refusal(text: str, number: int = ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG) -> PositionRefused:
@@ -186,7 +186,11 @@ def not_here_yet(file: str, offset: int, *, end: str | None, waited_s: float) ->
 def _range(group: tuple[int, int | None] | None) -> str:
     if group is None:
         return "around it"
-    return f"{group[0]}-{group[1]}" if group[1] is not None else f"from {group[0]} on (its end is not here yet)"
+    return (
+        f"{group[0]}-{group[1]}"
+        if group[1] is not None
+        else f"from {group[0]} on, which the source's crash left without an end"
+    )
 
 
 def _nearest(check: CheckedPosition) -> str:

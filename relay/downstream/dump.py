@@ -1,0 +1,348 @@
+"""The stream of one replica: from the archive's published bytes to its socket. Nothing here looks at single events.
+
+A dump is never suspended inside a step. `pump` sends what can be sent and returns; it is called again when the socket
+took what it was given, when the archive grew, or when a read in a thread is done. So a replica that stalls costs one
+output buffer, and nobody waits for it.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from protocol.artificial import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
+from protocol.errors import AnsweredError, ErrorCode
+from protocol.framing import frame_payload, packet_count
+from protocol.kernel.frame import Framer, required_size
+from protocol.position import Position
+from relay.archive.archived_file import ArchivedFile
+from relay.archive.errors import ArchiveError
+from relay.archive.replica_marks import Mark
+from relay.downstream.archive_view import ServedArchive
+from relay.downstream.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
+from relay.downstream.positions import FIRST_OFFSET, refusal
+from relay.downstream.sent_range import SentRange
+
+# After this much the loop is given back, so that a replica that catches up from memory does not hold up the others.
+_TURN_BYTES: Final = 1 << 20
+# How long nothing may have been sent, with an empty send queue, until a replica is believed to have stored it all.
+_SETTLED_S: Final = 3.0
+_TAIL_BYTES: Final = 320
+OUTPUT_BYTES: Final = required_size(STEP_BYTES)
+_STATUS: Final = b"\0"
+
+
+class DumpOwner(Protocol):
+    """The connection that a dump writes to."""
+
+    @property
+    def write_paused(self) -> bool:
+        """Whether the socket has not taken yet what it was given last."""
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Gives bytes to the socket. They must not change until `write_paused` is False again."""
+
+    def unsent_bytes(self) -> int:
+        """Bytes in the system's send queue."""
+
+    def dump_ended(self, sequence: int) -> None:
+        """The client wanted EOF at the end, and the end is here."""
+
+    def dump_failed(self, sequence: int | None, error: AnsweredError) -> None:
+        """The stream cannot go on. `sequence` None: it broke off inside an event, so there is no place for an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpOptions:
+    """How this replica wants its stream.
+
+    `heartbeat_s`: silence after which a heartbeat is sent, 0: none. `first_rotate_checksum`: the replica's variable.
+    `ends_at_end`: EOF instead of waiting. `takes_checksums`: it set the variable. `mode`: of the framer.
+    """
+
+    server_id: int
+    heartbeat_s: float
+    first_rotate_checksum: bool
+    takes_checksums: bool
+    ends_at_end: bool
+    mode: int
+
+
+class Dump:
+    """One stream, from `begin` to `close`."""
+
+    def __init__(
+        self,
+        *,
+        archive: ServedArchive,
+        reads: FileReads,
+        outputs: BufferPool,
+        owner: DumpOwner,
+        options: DumpOptions,
+        file: ArchivedFile,
+        opened: OpenFile,
+        offset: int,
+        sequence: int,
+        mark: Mark | None,
+        at_edge: Callable[["Dump"], None],
+    ) -> None:
+        self._archive = archive
+        self._reads = reads
+        self._outputs = outputs
+        self._owner = owner
+        self._options = options
+        self._file = file
+        self._opened = opened
+        self._offset = offset
+        self._mark = mark
+        self._at_edge = at_edge
+        self._framer = Framer(options.mode, _STATUS)
+        self._framer.sequence = sequence
+        self._framer.begin_file(file.checksum)
+        self._range = SentRange(offset)
+        self._loop = asyncio.get_running_loop()
+        self._held: bytearray | None = None
+        self._closed = False
+        self._turn_scheduled = False
+        self._read_pending = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_sent = self._loop.time()
+        self._settled = False
+        self._settle_not_before = 0.0
+        self._start_in_file = offset
+        self.sent_bytes = 0
+
+    @property
+    def position(self) -> Position:
+        """Up to where the stream was given to the socket."""
+        return Position(self._file.name, self._offset)
+
+    def begin(self, format_description: bytes | None) -> None:
+        """Sends what comes before the events. `format_description`: already patched; None: it is part of the stream."""
+        with_checksum = self._options.first_rotate_checksum
+        rotate = rotate_event(self.position, self._options.server_id, with_checksum=with_checksum)
+        self._write_events([rotate] if format_description is None else [rotate, format_description])
+        self.pump()
+
+    def close(self) -> None:
+        """Ends the stream; nothing is written any more."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        # The output buffer is not given back: the transport may still refer to it.
+        self._held = None
+        self._reads.close(self._opened)
+        if self._mark is not None:
+            self._mark.end()
+
+    def fail(self, error: AnsweredError) -> None:
+        """Ends the stream with an error from outside."""
+        if not self._closed:
+            between = self._framer.between_events and not self._owner.write_paused
+            self._owner.dump_failed(self._framer.sequence if between else None, error)
+
+    def writable(self) -> None:
+        """The socket took everything."""
+        if self._held is not None:
+            self._outputs.give(self._held)
+            self._held = None
+        self.pump()
+
+    def pump(self) -> None:
+        """Sends until nothing is left, the socket is full, the disk must be waited for, or the turn is over."""
+        if self._closed or self._read_pending or self._turn_scheduled or self._owner.write_paused:
+            return
+        try:
+            self._pump()
+        except ArchiveError as error:
+            self.fail(refusal(f"{self.position}: {error}"))
+        except OSError as error:
+            self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
+        except ValueError as error:
+            # The archive holds bytes that are no event: serving on from here would be guessing.
+            self.fail(refusal(f"{self.position}: the archived file is damaged: {error}"))
+
+    def _pump(self) -> None:
+        left = _TURN_BYTES
+        while not self._closed and not self._owner.write_paused:
+            size = min(self._file.end - self._offset, STEP_BYTES)
+            if size <= 0:
+                if self._next_file():
+                    continue
+                return
+            if left <= 0:
+                self._turn_scheduled = True
+                self._loop.call_soon(self._next_turn)
+                return
+            got = self._reads.read_now(self._opened, self._offset, size)
+            if got == 0 or not self._send_run(self._reads.buffer, got):
+                self._read_pending = True
+                self._reads.read_later(self._opened, self._offset, size, self._read_done)
+                return
+            left -= got
+
+    def _next_turn(self) -> None:
+        self._turn_scheduled = False
+        self.pump()
+
+    def _read_done(self, buffer: bytearray, size: int, error: OSError | None) -> None:
+        self._read_pending = False
+        if self._closed:
+            return
+        try:
+            if error is not None:
+                raise error
+            if not self._send_run(buffer, size):
+                raise ValueError(f"{size} bytes that are published hold no whole header")
+        except OSError as failure:
+            self.fail(refusal(f"{self.position}: the archive cannot be read: {failure.strerror}"))
+        except ValueError as failure:
+            self.fail(refusal(f"{self.position}: the archived file is damaged: {failure}"))
+        else:
+            self.pump()
+
+    def _send_run(self, source: bytearray, size: int) -> bool:
+        """Frames and writes `size` bytes of the file; False if they are too few for a header."""
+        framer = self._framer
+        output = self._outputs.take()
+        events = framer.events
+        try:
+            made = framer.frame(source, 0, size, output)
+        except ValueError:
+            self._outputs.give(output)
+            raise
+        used = framer.consumed
+        if used == 0:
+            self._outputs.give(output)
+            return False
+        start, self._offset = self._offset, self._offset + used
+        self._range.sent(start, self._offset, event_ended=framer.events != events)
+        if self._mark is not None:
+            self._mark.sending(self._file.name, self._range.low, self._range.high)
+        self._settled = False
+        self._write(memoryview(output)[:made])
+        if self._owner.write_paused:
+            self._held = output
+        else:
+            self._outputs.give(output)
+        return True
+
+    def _write(self, data: bytes | memoryview) -> None:
+        self.sent_bytes += len(data)
+        self._last_sent = self._loop.time()
+        self._owner.write(data)
+
+    def _write_events(self, events: list[bytes]) -> None:
+        """Events that are made here, each as a packet of the stream."""
+        framed = b""
+        for event in events:
+            payload = _STATUS + event
+            framed += frame_payload(payload, self._framer.sequence)
+            self._framer.sequence = (self._framer.sequence + packet_count(len(payload))) & 0xFF
+        self._write(framed)
+
+    def _next_file(self) -> bool:
+        """All that is published of this file was sent: goes on to the next one, or waits. True: there is more to send."""
+        file = self._archive.file(self._file.name) or self._file
+        if file is not self._file:
+            self._file = file
+            if file.end > self._offset:
+                return True
+        if file.damaged:
+            raise ArchiveError(
+                "the archived file is damaged from here on and nothing behind it is served",
+                file=file.name,
+                offset=file.end,
+                advice="Run 'binlog-relay archive verify' on the relay's host.",
+            )
+        following = self._archive.next_file(file.name) if file.sealed else None
+        # Until the next file has its format description, a heartbeat could come between Rotate and it.
+        if following is None or following.end <= FIRST_OFFSET:
+            self._wait()
+            return False
+        if following.checksum and not self._options.takes_checksums:
+            raise ArchiveError(
+                "Slave can not handle replication events with the checksum that master is configured to log",
+                file=following.name,
+            )
+        opened = self._reads.open(self._archive.path(following.name))
+        self._reads.close(self._opened)
+        rotate = rotate_event(
+            Position(following.name, FIRST_OFFSET), self._options.server_id, with_checksum=bool(file.checksum)
+        )
+        self._file, self._opened, self._offset = following, opened, FIRST_OFFSET
+        self._start_in_file = FIRST_OFFSET
+        self._framer.begin_file(following.checksum)
+        self._range = SentRange(FIRST_OFFSET)
+        self._write_events([rotate])
+        return True
+
+    # --- the live edge --------------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        if self._options.ends_at_end:
+            self._owner.dump_ended(self._framer.sequence)
+            return
+        self._at_edge(self)
+        if self._timer is None:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        """One timer for all that happens in silence; set again when it fires, not when something is sent."""
+        dues = []
+        if self._options.heartbeat_s > 0:
+            dues.append(self._last_sent + self._options.heartbeat_s)
+        if self._mark is not None and not self._settled:
+            dues.append(max(self._last_sent + _SETTLED_S, self._settle_not_before))
+        if dues:
+            self._timer = self._loop.call_at(max(min(dues), self._loop.time() + 0.001), self._in_silence)
+
+    def _in_silence(self) -> None:
+        self._timer = None
+        if self._closed or self._owner.write_paused or self._read_pending or self._turn_scheduled:
+            return
+        if self._offset < self._file.end:
+            return
+        now = self._loop.time()
+        if self._mark is not None and not self._settled and now >= self._last_sent + _SETTLED_S:
+            self._settle()
+        if self._options.heartbeat_s > 0 and now >= self._last_sent + self._options.heartbeat_s:
+            self._send_heartbeat()
+        self._set_timer()
+
+    def _settle(self) -> None:
+        """The file's end is a transaction boundary: once the replica has it all, a start inside is no resume."""
+        if self._owner.unsent_bytes() == 0:
+            self._range.arrived()
+            if self._mark is not None:
+                self._mark.sending(self._file.name, self._range.low, self._range.high)
+            self._settled = True
+        else:
+            self._settle_not_before = self._loop.time() + 1.0
+
+    def _send_heartbeat(self) -> None:
+        with_checksum = bool(self._file.checksum)
+        try:
+            # Only what this session sent: a replica that started behind a Stop event does count it.
+            size = min(_TAIL_BYTES, self._offset - self._start_in_file)
+            tail = os.pread(self._opened.fd, size, self._offset - size)
+        except OSError as error:
+            self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
+            return
+        position = replica_position(tail, self.position, with_checksum=with_checksum)
+        if position.offset > MAX_WIRE_POSITION:
+            self._last_sent = self._loop.time()
+            return
+        self._write_events([heartbeat_event(position, self._options.server_id, with_checksum=with_checksum)])
+
+
+def replaced_by_newer() -> AnsweredError:
+    """What a replica gets whose identity connected again. Source: MySQL 5.7 `rpl_master.cc`."""
+    return AnsweredError(
+        ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG,
+        "A slave with the same server_uuid/server_id as this slave has connected to the master",
+    )
