@@ -52,6 +52,7 @@ class SourceConnection:
     def __init__(self, connection: Any, address: SourceAddress) -> None:
         self._connection = connection
         self._address = address
+        self._taken: tuple[object, object] | None = None
         self.facts: SourceFacts
 
     @classmethod
@@ -212,6 +213,7 @@ class SourceConnection:
         owner = protocol(transport, early)
         transport.set_protocol(owner)
         transport.write(packet)
+        self._taken = (reader, writer)  # a StreamWriter that is collected closes its transport
         self._connection._reader = self._connection._writer = None
         self._connection._close_reason = "the relay took the connection over"
         transport.resume_reading()

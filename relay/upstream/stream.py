@@ -6,6 +6,7 @@ from typing import Final
 import structlog
 
 from protocol.kernel import ingest as kernel
+from relay.archive.errors import ArchiveError
 from relay.upstream.buffers import BufferPool
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.intake import Intake
@@ -68,6 +69,8 @@ class DumpStream(asyncio.BufferedProtocol):
             self._walk()
         except UpstreamError as error:
             self._end(error)
+        except ArchiveError as error:
+            self._end(UpstreamError(Trouble.ARCHIVE, str(error), error.advice, name="archive_failed"))
 
     def eof_received(self) -> bool:
         """The source has closed."""
