@@ -1,0 +1,99 @@
+"""A replica's side of a connection, as PyMySQL logs in and as a test reads the stream: blocking, for use in a thread."""
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import pymysql
+from pymysql.constants import COMMAND
+
+USER = "replica"
+PASSWORD = "pass word"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedEvent:
+    """An event as it came."""
+
+    data: bytes
+
+    @property
+    def kind(self) -> int:
+        """Its type code."""
+        return self.data[4]
+
+    @property
+    def end_log_pos(self) -> int:
+        """As its header says."""
+        return int.from_bytes(self.data[13:17], "little")
+
+
+class ReplicaClient:
+    """A logged-in connection that can ask for a dump."""
+
+    def __init__(self, port: int, *, user: str = USER, password: str = PASSWORD, timeout_s: float = 10.0) -> None:
+        self.connection: Any = pymysql.connect(
+            host="127.0.0.1", port=port, user=user, password=password, read_timeout=timeout_s, ssl_disabled=True
+        )
+
+    def query(self, statement: str) -> tuple[tuple[Any, ...], ...]:
+        """The rows of a statement."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement)
+            return tuple(cursor.fetchall())
+
+    def set_up(
+        self, *, server_id: int = 77, uuid: str | None = None, checksum: bool = True, heartbeat_s: float = 0.0
+    ) -> None:
+        """What a 5.6 replica says before it asks for the dump."""
+        self.query("SELECT UNIX_TIMESTAMP()")
+        self.query(f"SET @master_heartbeat_period= {int(heartbeat_s * 1e9)}")
+        if checksum:
+            self.query("SET @master_binlog_checksum= @@global.binlog_checksum")
+        if uuid:
+            self.query(f"SET @slave_uuid= '{uuid}'")
+        self.command(COMMAND.COM_REGISTER_SLAVE, struct.pack("<IBBBHII", server_id, 0, 0, 0, 3306, 0, 0))
+        self.connection._read_ok_packet()
+
+    def command(self, code: int, body: bytes) -> None:
+        """Sends any command."""
+        self.connection._execute_command(code, body)
+
+    def ask_dump(self, file: str, offset: int, *, server_id: int = 77, flags: int = 0) -> None:
+        """COM_BINLOG_DUMP."""
+        self.command(
+            COMMAND.COM_BINLOG_DUMP, struct.pack("<IHI", offset & 0xFFFFFFFF, flags, server_id) + file.encode()
+        )
+
+    def event(self) -> StreamedEvent | None:
+        """The next event; None at EOF. Raises: pymysql.MySQLError for an error packet."""
+        packet = self.connection._read_packet()
+        if packet.is_eof_packet():
+            return None
+        data = packet.get_all_data()
+        assert data[0] == 0
+        return StreamedEvent(data[1:])
+
+    def events(self, count: int) -> list[StreamedEvent]:
+        """The next `count` events."""
+        events = []
+        for _ in range(count):
+            event = self.event()
+            assert event is not None
+            events.append(event)
+        return events
+
+    def events_to_eof(self) -> list[StreamedEvent]:
+        """All events up to EOF."""
+        events = []
+        while (event := self.event()) is not None:
+            events.append(event)
+        return events
+
+    def close(self) -> None:
+        """Says COM_QUIT."""
+        self.connection.close()
+
+    def cut(self) -> None:
+        """Drops the connection without a word."""
+        self.connection._force_close()
