@@ -121,6 +121,8 @@ class Server(ABC):
     _CHANGE: ClassVar[str] = "CHANGE MASTER TO"
     _CHANGE_PREFIX: ClassVar[str] = "MASTER_"
     _CHANGE_DEFAULTS: ClassVar[Mapping[str, object]] = {"MASTER_CONNECT_RETRY": 1}
+    # What makes CHECKSUM TABLE comparable between products.
+    _CHECKSUM_SETTINGS: ClassVar[Sequence[str]] = ()
     _CHANGE_PLAIN: ClassVar[frozenset[str]] = frozenset(
         {
             "RELAY_LOG_FILE",
@@ -158,6 +160,7 @@ class Server(ABC):
         self.binlog_base = self.datadir / "mysql-bin"
         self.error_log = self.directory / "error.log"
         self.socket = self.directory / "mysqld.sock"
+        self._log_start = 0
         self._socket_directory: Path | None = None
         if len(os.fsencode(self.socket)) > SOCKET_PATH_BYTES:
             self._socket_directory = Path(tempfile.mkdtemp(prefix="binlog-relay-"))
@@ -324,13 +327,18 @@ class Server(ABC):
             return len(head) == 5 and head[4] == 10
 
     def _log_tail(self, lines: int = 15) -> str:
+        """What the error log has since the last start, for a message: its errors, else its last lines."""
         try:
             with self.error_log.open("rb") as log:
                 log.seek(self._log_start)
                 text = log.read().decode("utf-8", "replace").strip()
         except FileNotFoundError:
             return ""
-        return "; the end of its error log:\n" + "\n".join(text.splitlines()[-lines:]) if text else ""
+        if not text:
+            return ""
+        said = text.splitlines()
+        errors = [line for line in said if "[ERROR]" in line]
+        return "; from its error log:\n" + "\n".join((errors or said)[-lines:])
 
     # ---- template ----------------------------------------------------------------------------------------------
 
@@ -387,19 +395,40 @@ class Server(ABC):
     # ---- SQL ---------------------------------------------------------------------------------------------------
 
     def connect(self, database: str | None = None, **options: Any) -> Any:
-        """A new PyMySQL connection as root over the socket, autocommit on. Close it, or use it with `with`."""
+        """A new PyMySQL connection as root over the socket, autocommit on. Close it, or use it with `with`.
+
+        `options` are PyMySQL's. Raises pymysql.err.OperationalError where the server is down.
+        """
         import pymysql
 
-        arguments: dict[str, Any] = {
-            "unix_socket": str(self.socket),
-            "user": "root",
-            "password": "",
-            "database": database,
-            "charset": "utf8mb4",
-            "autocommit": True,
-            "connect_timeout": 10,
-        }
-        return pymysql.connect(**{**arguments, **options})
+        connection = pymysql.connect(
+            **{
+                "host": "127.0.0.1",
+                "port": self.port,
+                "user": "root",
+                "password": "",
+                "database": database,
+                "charset": "utf8mb4",
+                "autocommit": True,
+                "max_allowed_packet": 64 * 1024 * 1024,
+                **options,
+                "defer_connect": True,
+            }
+        )
+        # Connected here, because PyMySQL leaves the socket open where the server is down.
+        link = socket.socket(socket.AF_UNIX)
+        try:
+            link.settimeout(10)
+            link.connect(str(self.socket))
+            link.settimeout(None)
+            connection.connect(link)
+        except OSError as error:
+            link.close()
+            raise pymysql.err.OperationalError(2003, f"cannot connect to {self!r}: {error}") from error
+        except BaseException:
+            link.close()
+            raise
+        return connection
 
     def sql(self, statement: str, database: str | None = None) -> list[tuple[Any, ...]]:
         """Run one statement on a connection of its own; its rows, or an empty list."""
@@ -544,7 +573,7 @@ class Server(ABC):
             if stopped or time.monotonic() > deadline:
                 what = "stopped" if stopped else f"did not reach {file}:{position} within {timeout:g} s"
                 told = {key: value for key, value in status.items() if key != "raw" and value not in ("", 0)}
-                raise CatchUpError(f"{self!r} {what}: {told}")
+                raise CatchUpError(f"{self!r} {what}: {told}{self._log_tail(5)}")
             time.sleep(pause)
             pause = min(pause * 1.5, 0.1)
 
@@ -569,6 +598,8 @@ class Server(ABC):
         """CHECKSUM TABLE of every base table of these databases, by "database.table"."""
         tables: dict[str, int] = {}
         with contextlib.closing(self.connect()) as connection, connection.cursor() as cursor:
+            for setting in self._CHECKSUM_SETTINGS:
+                cursor.execute(setting)
             for database in databases:
                 cursor.execute(
                     "SELECT table_name FROM information_schema.tables"

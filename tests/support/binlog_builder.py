@@ -116,7 +116,9 @@ class BinlogBuilder:
         """One inserted row of `size` bytes; `last`: STMT_END_F."""
         mysql = self.flavour == "mysql"
         body = struct.pack("<IHH", 42, 0, int(last)) + (b"\x02\0" if mysql else b"") + b"\x01\xff\0"
-        body += struct.pack("<H", size & 0xFFFF) + bytes(i * 31 & 0xFF for i in range(min(size, 251))) * (size // 251 + 1)
+        body += struct.pack("<H", size & 0xFFFF) + bytes(i * 31 & 0xFF for i in range(min(size, 251))) * (
+            size // 251 + 1
+        )
         body = body[: 20 + size]
         return self.event(EventType.WRITE_ROWS if mysql else EventType.WRITE_ROWS_V1, body, effect)
 

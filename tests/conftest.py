@@ -1,0 +1,55 @@
+"""Fixtures for all tests: real servers where this machine has them, a skip with the reason where it has not."""
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# `deploy` is no part of the installed distribution: it is imported from the checkout.
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from deploy.servers import SERVERS, Server, ServerError, ServerUnavailable  # noqa: E402
+
+# Makes a server that is not started yet: servers("mariadb").start(server_id=1, options=[...]).
+ServerFactory = Callable[[str], Server]
+
+
+@functools.cache
+def why_not(name: str) -> str | None:
+    """None where the server of this name can be started here, else why not. Asked once in a session."""
+    kind = SERVERS[name]
+    reason = kind.missing()
+    if reason is not None:
+        return reason
+    try:
+        kind.template()
+    except (ServerUnavailable, ServerError) as error:
+        return str(error)
+    return None
+
+
+def need_server(name: str) -> type[Server]:
+    """The class of this server; skips the test where it is not available."""
+    reason = why_not(name)
+    if reason is not None:
+        pytest.skip(f"{reason}; `python -m deploy.servers install {name}` may help")
+    return SERVERS[name]
+
+
+@pytest.fixture
+def servers() -> Iterator[ServerFactory]:
+    """Makes servers by name ("mariadb", "mysql56", "mysql97"); all are killed and their data removed at the end."""
+    with contextlib.ExitStack() as made:
+        yield lambda name: made.enter_context(need_server(name)())
+
+
+@pytest.fixture(scope="module")
+def module_servers() -> Iterator[ServerFactory]:
+    """Like `servers`, for servers that all tests of a module share."""
+    with contextlib.ExitStack() as made:
+        yield lambda name: made.enter_context(need_server(name)())

@@ -1,0 +1,73 @@
+"""A file layer over a real directory that can lose everything that was not synced, and can run full."""
+
+import errno
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from relay.archive.files import Buffer, FileLayer
+
+
+class ForgetfulDisk(FileLayer):
+    """Remembers what each file held at its last sync, and which names each directory had at its last sync.
+
+    `lose_power` puts the directory back: a file has its synced bytes, then of its unsynced ones a part, zeros, or none.
+    `room_bytes`: how many more bytes can be written before ENOSPC (None: no limit). `sync_error`: an errno for syncs.
+    """
+
+    def __init__(self) -> None:
+        self.paths: dict[int, Path] = {}
+        self.synced: dict[int, bytes] = {}
+        """Per inode: the bytes at its last sync."""
+        self.names_synced: dict[Path, dict[str, int]] = {}
+        self.room_bytes: int | None = None
+        self.sync_error: int | None = None
+        self.write_in_pieces = False
+
+    def create(self, path: Path) -> int:
+        fd = super().create(path)
+        self.synced.setdefault(os.fstat(fd).st_ino, b"")
+        return fd
+
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        data = b"".join(bytes(buffer) for buffer in buffers)
+        if self.write_in_pieces and len(data) > 1:
+            data = data[: len(data) // 2]
+        if self.room_bytes is not None:
+            if not self.room_bytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            data = data[: self.room_bytes]
+            self.room_bytes -= len(data)
+        return super().pwritev(fd, [data], offset)
+
+    def sync_data(self, fd: int) -> None:
+        if self.sync_error is not None:
+            raise OSError(self.sync_error, os.strerror(self.sync_error))
+        self.synced[os.fstat(fd).st_ino] = os.pread(fd, os.fstat(fd).st_size, 0)
+
+    def sync_directory(self, directory: Path) -> None:
+        self.names_synced[directory] = {
+            entry.name: entry.stat().st_ino for entry in os.scandir(directory) if not entry.name.startswith("catalog")
+        }
+
+    def lose_power(self, directory: Path, survivor: Path, seed: int) -> None:
+        """Writes to `survivor` what a power cut would have left of `directory`; SQLite's files are not copied."""
+        chance = random.Random(seed)
+        survivor.mkdir()
+        now = {entry.stat().st_ino: Path(entry.path) for entry in os.scandir(directory)}
+        durable = self.names_synced.get(directory, {})
+        for name, inode in durable.items():
+            kept = self.synced.get(inode, b"")
+            current = now[inode].read_bytes() if inode in now else kept
+            if current[: len(kept)] == kept and len(current) > len(kept):
+                fate = chance.choice(["lost", "part", "zeros", "holes"])
+                tail = current[len(kept) :]
+                cut = chance.randrange(len(tail) + 1)
+                if fate == "part":
+                    kept += tail[:cut]
+                elif fate == "zeros":
+                    kept += tail[:cut] + bytes(len(tail) - cut)
+                elif fate == "holes":
+                    kept += bytes(cut) + tail[cut:]
+            (survivor / name).write_bytes(kept)
