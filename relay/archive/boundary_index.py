@@ -77,9 +77,14 @@ class BoundaryIndex:
                 high = middle
         return self.record(low) if low < self.count else None
 
-    def first_fault(self) -> str | None:
-        """What is wrong with the index by itself (order, values, torn record), or None. Reads all of it in pieces."""
+    def first_fault(self, *, growing: bool = False) -> str | None:
+        """What is wrong with the index by itself (order, values), or None. Reads all of it in pieces.
+
+        A torn record at the end is a fault unless the file is `growing`.
+        """
         size = self._layer.size(self._fd)
+        if growing:
+            size -= size % RECORD_SIZE
         if size % RECORD_SIZE:
             return f"{size} bytes are not a whole number of {RECORD_SIZE}-byte records"
         previous = -1

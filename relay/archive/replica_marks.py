@@ -4,7 +4,7 @@ A replica that lost its connection asks for the event after the last one it stor
 alone may start there, and only in a stretch that was sent to it.
 
 Slots of 256 bytes, little endian. At 0: crc32 u32 of the 41 bytes that follow, server_id u32, length of uuid u8, uuid 36
-bytes. At 64 and 128: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then sequence u64, time
+bytes. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then sequence u64, time
 u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64). The sound copy with the greater sequence
 counts, so a write that a kill tears leaves the state before it, which is what the replica has.
 """
@@ -31,7 +31,7 @@ _IDENTITY: Final = struct.Struct("<IB36s")
 _CRC: Final = struct.Struct("<I")
 _STATE: Final = struct.Struct("<QIQIQQQIQQ")
 _STATE_WITH_CRC: Final = struct.Struct("<IQIQIQQQIQQ")
-_COPIES: Final = (64, 128)
+_COPIES: Final = (64, 160)
 
 
 @dataclass(frozen=True, slots=True)

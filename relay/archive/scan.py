@@ -13,6 +13,7 @@ from relay.archive.files import FileLayer
 _CHUNK: Final = 1 << 20
 _ERROR_STATUS: Final = 16
 _NEED_MORE: Final = 0
+_MOST_VIOLATIONS: Final = 64
 _HEADER: Final = struct.Struct("<IBIIIH")
 HEADER_SIZE: Final = _HEADER.size
 ROW: Final = 8
@@ -27,7 +28,7 @@ class Scan:
     `boundary`: end of the last whole group. `position`: up to where events were taken. `stop`: where reading ended.
     `status`: 0, or the kernel's error number (>= 16) with its `error_text`; the bad event starts at `position`.
     `in_group`: a group is open at `position`. `incomplete`: `stop` is inside an event.
-    `records`: index records, ready for NAME.idx.
+    `records`: index records, ready for NAME.idx. `violations`: offsets of events whose boundary cannot be, at most 64.
     """
 
     boundary: int
@@ -41,6 +42,7 @@ class Scan:
     status: int
     error_text: str
     records: bytes
+    violations: list[int]
 
     @property
     def whole(self) -> bool:
@@ -98,6 +100,7 @@ def scan(
     have = 0
     offset = start
     records = []
+    violations: list[int] = []
     status = _NEED_MORE
     while True:
         want = min(_CHUNK - have, stop - offset)
@@ -106,6 +109,8 @@ def scan(
         have += got
         status = ingest.feed(buffer, 0, have)
         records.append(ingest.take_entries())
+        if len(violations) < _MOST_VIOLATIONS:
+            violations.extend(row[0] for row in ingest.take_violations())
         if on_progress is not None and got:
             on_progress(got)
         if status >= _ERROR_STATUS:
@@ -137,6 +142,7 @@ def scan(
         status=status if status >= _ERROR_STATUS else 0,
         error_text=explain(ingest, status) if status >= _ERROR_STATUS else "",
         records=b"".join(records),
+        violations=violations[:_MOST_VIOLATIONS],
     )
 
 

@@ -245,7 +245,8 @@ class Writer:
                 batch = [item]
                 size = len(item.data)
                 item = None
-                while size < _BATCH_BYTES and len(batch) < _BATCH_RUNS and not empty():
+                # A new file is made of one run, so that it appears soon and needs little room.
+                while self._file is not None and size < _BATCH_BYTES and len(batch) < _BATCH_RUNS and not empty():
                     following = get()
                     if not isinstance(following, Run):
                         item = following
@@ -268,10 +269,13 @@ class Writer:
                 file = self._create(batch, size)
             else:
                 write_all(self._layer, file.fd, [run.data for run in batch], file.position, size)
+            # Before they are published: a look-up between the two would take the next group for part of the last one.
+            records = b"".join([run.records for run in batch])
+            if records or file.resumed:
+                self._write_records(file, records)
         except (OSError, Malformed) as error:
             self._fail("the archive could not be written", error, batch)
             return
-        resumed_at = file.position if file.resumed else -1
         facts = file.facts
         moved = False
         for run in batch:
@@ -287,26 +291,20 @@ class Writer:
         if last.timestamp > facts.last_timestamp:
             facts.last_timestamp = last.timestamp
         self._loop.call_soon_threadsafe(self._events.advanced, facts.name, last.position, file.boundary, batch)
-        records = b"".join([run.records for run in batch])
-        if records or resumed_at >= 0:
-            try:
-                self._write_records(file, records, resumed_at)
-            except OSError as error:
-                self._fail("the boundary index could not be written", error, [])
-                return
         if moved:
             self._take_snapshot(file)
             if self._sync is SyncPolicy.TRANSACTION:
                 self._sync_wake.set()
 
-    def _write_records(self, file: _OpenFile, records: bytes, resumed_at: int) -> None:
+    def _write_records(self, file: _OpenFile, records: bytes) -> None:
         """Appends index records, none twice; behind a resume the first record is for the resume's own offset."""
         while records and RECORD.unpack_from(records)[0] <= file.last_record:
             records = records[RECORD_SIZE:]
-        if resumed_at >= 0:
+        if file.resumed:
             file.resumed = False
-            if resumed_at > file.last_record and (not records or RECORD.unpack_from(records)[0] != resumed_at):
-                records = RECORD.pack(resumed_at, resumed_at, file.facts.last_timestamp & 0xFFFFFFFF, 1) + records
+            start = file.position
+            if start > file.last_record and (not records or RECORD.unpack_from(records)[0] != start):
+                records = RECORD.pack(start, start, file.facts.last_timestamp & 0xFFFFFFFF, 1) + records
         if not records:
             return
         write_all(self._layer, file.idx_fd, [records], file.idx_size, len(records))

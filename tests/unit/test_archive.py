@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+import zlib
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from relay.archive.errors import (
     ArchiveQueueFull,
     ArchiveUnknownFile,
 )
+from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 
 FIRST = "mysql-bin.000001"
@@ -26,33 +28,6 @@ SECOND = "mysql-bin.000002"
 
 def three_transactions(flavour: str = "mysql", checksum: bool = True) -> BinlogBuilder:
     return BinlogBuilder(flavour, checksum).ddl().transaction(10, 300).transaction(5)
-
-
-async def append_all(archive: Archive, data: bytes | bytearray, cuts: list[int] | None = None, start: int = 4) -> None:
-    """Appends and waits until the writer is done with the buffers."""
-    left = 0
-    done = asyncio.Event()
-
-    def one_done() -> None:
-        nonlocal left
-        left -= 1
-        if not left:
-            done.set()
-
-    runs = list(runs_of(data, cuts or [], start=start))
-    left = len(runs)
-    for run in runs:
-        archive.append(run.run, on_written=one_done, **run.arguments())  # type: ignore[arg-type]
-    if runs:
-        await done.wait()
-
-
-async def fill(directory: Path, *files: tuple[str, bytearray]) -> None:
-    archive = await Archive.open(directory)
-    for name, data in files:
-        await archive.begin_file(name)
-        await append_all(archive, data)
-    await archive.close()
 
 
 async def wait_for_end(archive: Archive, position: Position) -> None:
@@ -415,8 +390,6 @@ async def test_an_unknown_name_never_becomes_a_path(tmp_path: Path) -> None:
 
 
 async def test_a_sealed_file_gets_a_digest(tmp_path: Path) -> None:
-    import zlib
-
     built = three_transactions()
     archive = await Archive.open(tmp_path)
     await archive.begin_file(FIRST)

@@ -1,0 +1,325 @@
+"""Disasters of the disk and the process: nothing incomplete is ever published, nothing whole and synced is ever lost."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from protocol.position import Position
+from relay.archive.archive import (
+    Archive,
+    ArchiveState,
+    PublishPolicy,
+    SyncPolicy,
+    list_archive,
+    read_ledger,
+)
+from relay.archive.errors import ArchiveWriteError
+from relay.archive.verify import verify_archive
+from tests.support.archive_filling import append_all, fill
+from tests.support.binlog_builder import BinlogBuilder, runs_of
+from tests.support.forgetful_disk import ForgetfulDisk
+
+FIRST = "mysql-bin.000001"
+SECOND = "mysql-bin.000002"
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def small(flavour: str = "mysql") -> BinlogBuilder:
+    return BinlogBuilder(flavour).ddl().transaction(10, 40).transaction(5).ddl("DROP TABLE t")
+
+
+@pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
+async def test_a_file_cut_at_any_byte_comes_back_to_its_last_whole_transaction(tmp_path: Path, flavour: str) -> None:
+    built = small(flavour)
+    whole = tmp_path / "whole"
+    await fill(whole, (FIRST, built.data))
+    wrong = []
+    for size in range(built.events[0].end, built.size + 1):
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        (copy / FIRST).write_bytes(built.data[:size])
+        archive = await Archive.open(copy)
+        end = archive.end
+        file = archive.files[0]
+        await archive.close()
+        expected = built.boundary_at_or_before(size)
+        if (end, file.events, (copy / FIRST).stat().st_size) != (
+            Position(FIRST, expected),
+            built.events_before(expected),
+            expected,
+        ):
+            wrong.append((size, end, file.events))
+        shutil.rmtree(copy)
+    assert wrong == []
+
+
+async def test_an_archive_cut_at_any_byte_and_filled_again_is_whole(tmp_path: Path) -> None:
+    built = small()
+    for size in range(built.events[0].end, built.size + 1, 7):
+        copy = tmp_path / str(size)
+        copy.mkdir()
+        (copy / FIRST).write_bytes(built.data[:size])
+        archive = await Archive.open(copy)
+        assert archive.end is not None
+        await append_all(archive, built.data, start=archive.end.offset)
+        await archive.close()
+        assert ((copy / FIRST).read_bytes(), list(verify_archive(copy, deep=True))) == (bytes(built.data), [])
+
+
+async def test_a_zero_filled_tail_is_cut_off(tmp_path: Path) -> None:
+    built = small()
+    tmp_path.joinpath(FIRST).write_bytes(built.data + bytes(5000))
+    archive = await Archive.open(tmp_path)
+    assert archive.end == Position(FIRST, built.size)
+    await archive.close()
+
+
+async def test_bad_bytes_that_are_cut_off_are_kept_aside(tmp_path: Path) -> None:
+    built = small()
+    bad = bytearray(built.data)
+    at = built.boundaries[-2]
+    bad[at + 25] ^= 1
+    tmp_path.joinpath(FIRST).write_bytes(bad)
+    await (await Archive.open(tmp_path)).close()
+    assert (tmp_path / f"{FIRST}.lost-{at}").read_bytes() == bad[at:]
+    assert [row.kind for row in read_ledger(tmp_path)] == ["trimmed_bad_bytes"]
+
+
+@pytest.mark.parametrize("seed", range(25))
+async def test_after_a_power_cut_everything_synced_is_there_and_nothing_incomplete(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    disk = ForgetfulDisk()
+    one, two = small().transaction(*[500] * 300).rotate(SECOND), small().transaction(*[900] * 200).transaction(3)
+    directory = tmp_path / "before"
+    archive = await Archive.open(
+        directory,
+        layer=disk,
+        sync=SyncPolicy.TRANSACTION,
+        publish=PublishPolicy.SYNCED,
+    )
+    cuts = [chance.randrange(4, one.size) for _ in range(6)]
+    await archive.begin_file(FIRST)
+    first_part = chance.random() < 0.4
+    await append_all(archive, one.data[: one.boundaries[-3]] if first_part else one.data, cuts)
+    if not first_part:
+        await archive.begin_file(SECOND)
+        await append_all(archive, two.data[: chance.choice(two.boundaries[2:])], cuts)
+    await asyncio.sleep(chance.choice([0, 0.003, 0.02]))
+    # The cut: nothing is awaited between reading what was promised and taking the picture of the disk.
+    promised = archive.end
+    survivor = tmp_path / "after"
+    disk.lose_power(directory, survivor, seed)
+    if chance.random() < 0.5:
+        for path in directory.glob("catalog.sqlite*"):
+            shutil.copy(path, survivor)
+    await archive.close()
+    assert promised is not None
+
+    again = await Archive.open(survivor)
+    assert again.end is not None and again.end >= promised
+    built = {FIRST: one, SECOND: two}
+    for file in again.files:
+        stored = (survivor / file.name).read_bytes()
+        assert stored == built[file.name].data[: len(stored)] and len(stored) in built[file.name].boundaries
+    newest = again.files[-1]
+    await append_all(again, built[newest.name].data, start=again.end.offset)
+    await again.close()
+    assert list(verify_archive(survivor, deep=True)) == []
+
+
+async def test_a_full_disk_publishes_nothing_incomplete_and_names_itself(tmp_path: Path) -> None:
+    built = small()
+    whole = built.size
+    disk = ForgetfulDisk()
+    failures: list[ArchiveWriteError] = []
+    archive = await Archive.open(tmp_path, layer=disk, on_failure=failures.append)
+    await archive.begin_file(FIRST)
+    await append_all(archive, built.data)
+    built.transaction(400)
+    disk.room_bytes = 150
+    await append_all(archive, built.data, start=whole)
+    assert (archive.state, archive.end, archive.received) == (
+        ArchiveState.FAILED,
+        Position(FIRST, whole),
+        Position(FIRST, whole),
+    )
+    assert (failures[0].errno, failures[0].file, (tmp_path / FIRST).stat().st_size) == (errno.ENOSPC, FIRST, whole)
+    await archive.close()
+
+
+async def test_after_a_full_disk_the_writer_goes_on_where_it_was(tmp_path: Path) -> None:
+    built = small()
+    whole = built.size
+    disk = ForgetfulDisk()
+    archive = await Archive.open(tmp_path, layer=disk, on_failure=lambda error: None)
+    await archive.begin_file(FIRST)
+    await append_all(archive, built.data)
+    built.transaction(400)
+    disk.room_bytes = 150
+    await append_all(archive, built.data, start=whole)
+    with pytest.raises(ArchiveWriteError):
+        archive.append(b"x", boundary=4, position=whole + 1, entries=b"", events=0, groups=0, timestamp=0)
+    disk.room_bytes = None
+    assert await archive.reopen_writer() == Position(FIRST, whole)
+    await append_all(archive, built.data, start=whole)
+    await archive.close()
+    assert ((tmp_path / FIRST).read_bytes(), list(verify_archive(tmp_path, deep=True))) == (bytes(built.data), [])
+
+
+@pytest.mark.parametrize("room", range(0, 400, 37))
+async def test_a_disk_that_fills_while_a_file_is_made_leaves_the_one_before(tmp_path: Path, room: int) -> None:
+    one, two = small().rotate(SECOND), small()
+    disk = ForgetfulDisk()
+    archive = await Archive.open(tmp_path, layer=disk, on_failure=lambda error: None)
+    await archive.begin_file(FIRST)
+    await append_all(archive, one.data)
+    await archive.begin_file(SECOND)
+    disk.room_bytes = room
+    await append_all(archive, two.data)
+    assert (archive.state, archive.end) == (ArchiveState.FAILED, Position(FIRST, one.size))
+    disk.room_bytes = None
+    await archive.reopen_writer()
+    await archive.begin_file(SECOND)
+    await append_all(archive, two.data)
+    await archive.close()
+    assert list(verify_archive(tmp_path, deep=True)) == []
+
+
+async def test_short_writes_are_continued(tmp_path: Path) -> None:
+    built = small()
+    disk = ForgetfulDisk()
+    disk.write_in_pieces = True
+    archive = await Archive.open(tmp_path, layer=disk)
+    await archive.begin_file(FIRST)
+    await append_all(archive, built.data, [300, 500])
+    await archive.close()
+    assert (tmp_path / FIRST).read_bytes() == built.data
+
+
+async def test_a_failed_sync_publishes_nothing_under_publish_synced(tmp_path: Path) -> None:
+    built = small()
+    whole = built.size
+    disk = ForgetfulDisk()
+    failed = asyncio.Event()
+    archive = await Archive.open(
+        tmp_path,
+        layer=disk,
+        sync=SyncPolicy.TRANSACTION,
+        publish=PublishPolicy.SYNCED,
+        on_failure=lambda error: failed.set(),
+    )
+    await archive.begin_file(FIRST)
+    await append_all(archive, built.data)
+    while archive.end != Position(FIRST, whole):
+        await asyncio.sleep(0.005)
+    disk.sync_error = errno.EIO
+    built.transaction(10)
+    await append_all(archive, built.data, start=whole)
+    await asyncio.wait_for(failed.wait(), 10)
+    assert archive.end == Position(FIRST, whole)
+    with pytest.raises(ArchiveWriteError):
+        await archive.reopen_writer()
+    disk.sync_error = None
+    await archive.reopen_writer()
+    assert archive.end == Position(FIRST, built.size)
+    await archive.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+async def test_a_really_full_file_system_is_survived(tmp_path: Path) -> None:
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs here: {mounted.stderr.decode().strip()}")
+    try:
+        built = BinlogBuilder()
+        while built.size < 8 << 20:
+            built.transaction(60_000)
+        archive = await Archive.open(tmp_path, on_failure=lambda error: None)
+        await archive.begin_file(FIRST)
+        runs = list(runs_of(built.data, range(0, built.size, 100_000)))
+        for run in runs:
+            try:
+                archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
+            except ArchiveWriteError:
+                break
+            await asyncio.sleep(0)
+        while archive.queued_bytes:
+            await asyncio.sleep(0.005)
+        assert archive.failure is not None and archive.failure.errno == errno.ENOSPC
+        assert archive.end is not None and archive.end.offset in built.boundaries
+        with contextlib.suppress(ArchiveWriteError):
+            await archive.close()  # the catalog has no room either
+        size = (tmp_path / FIRST).stat().st_size
+        assert (tmp_path / FIRST).read_bytes() == built.data[:size] and size in built.boundaries
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+KILLED_PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from relay.archive.archive import Archive, SyncPolicy
+from tests.support.binlog_builder import BinlogBuilder, runs_of
+
+async def main():
+    archive = await Archive.open(Path(sys.argv[1]), sync=SyncPolicy(sys.argv[2]))
+    number = archive.files[-1].number + 1 if archive.files else 1
+    while True:
+        built = BinlogBuilder(timestamp=1000 + number)
+        for size in range(60):
+            built.transaction(size * 100, 30)
+        built.rotate(f"mysql-bin.{number + 1:06d}")
+        await archive.begin_file(f"mysql-bin.{number:06d}", previous_cut=False)
+        for run in runs_of(built.data, range(0, built.size, 1700)):
+            archive.append(run.run, **run.arguments())
+            print(archive.end, flush=True)
+            await asyncio.sleep(0)
+        number += 1
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("sync", ["transaction", "interval", "none"])
+def test_kill_nine_at_random_moments_loses_nothing_that_was_published(tmp_path: Path, sync: str) -> None:
+    chance = random.Random(sync)
+    program = textwrap.dedent(KILLED_PROGRAM)
+    for _ in range(4):
+        printed = tmp_path.with_name("printed")
+        with printed.open("w") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-c", program, str(tmp_path), sync], cwd=REPOSITORY, stdout=out
+            )
+            try:
+                process.wait(timeout=chance.uniform(0.6, 1.6))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert process.returncode == -signal.SIGKILL, "the writing program ended by itself"
+        lines = printed.read_text().splitlines()
+        published = next((line for line in reversed(lines) if line.count(":") == 1 and line[-1:].isdigit()), None)
+
+        async def reopen() -> Position | None:
+            archive = await Archive.open(tmp_path)
+            end = archive.end
+            await archive.close()
+            return end
+
+        end = asyncio.run(reopen())
+        if published is not None and end is not None and lines[-1] == published:
+            name, _, offset = published.partition(":")
+            assert end >= Position(name, int(offset))
+        findings = [f for f in verify_archive(tmp_path, deep=True)]
+        assert findings == []
+    assert all(file.sealed for file in list_archive(tmp_path)[:-1])
