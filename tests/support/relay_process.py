@@ -1,0 +1,208 @@
+"""A relay as a process of its own, with a configuration made for one test."""
+
+import contextlib
+import json
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pymysql
+
+from deploy.servers import Server
+from deploy.servers.process import start_process
+
+REPLICA_USER = "replica"
+REPLICA_PASSWORD = "replica-password"  # noqa: S105 - an account of the tests
+READY_TIMEOUT_S = 20.0
+
+
+class RelayError(Exception):
+    """The relay did not do what was asked; the text has the end of its log."""
+
+
+class RelayProcess:
+    """`binlog-relay run` in `directory`, from its own relay.toml. `with` starts it and ends it.
+
+    source: a server of deploy.servers, or a directory of binlogs. `sections` change the configuration:
+    sections={"archive": {"sync": "none"}, "source": {"start": "latest"}}.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        source: Server | Path,
+        *,
+        port: int,
+        server_id: int = 4242,
+        sections: dict[str, dict[str, Any]] | None = None,
+        markers: str = "tbm",
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.port = port
+        self.config = directory / "relay.toml"
+        self.log_path = directory / "relay.log"
+        self.archive = directory / "archive" / "source"
+        self._environment = environment or {}
+        self._process: subprocess.Popen[bytes] | None = None
+        if isinstance(source, Server):
+            upstream: dict[str, Any] = {
+                "kind": "server",
+                "host": "127.0.0.1",
+                "port": source.port,
+                "user": source.replication_user,
+                "password": source.replication_password,
+                "start": "earliest",
+                "server_id": server_id,
+                "heartbeat_period_s": 1.0,
+            }
+        else:
+            upstream = {"kind": "directory", "path": str(source), "poll_interval_s": 0.05}
+        wanted: dict[str, dict[str, Any]] = {
+            "source": upstream,
+            "archive": {"dir": str(directory / "archive")},
+            "listen": {"host": "127.0.0.1", "port": port},
+            "[account]": {"user": REPLICA_USER, "password": REPLICA_PASSWORD, "markers": markers},
+        }
+        for name, section in (sections or {}).items():
+            wanted.setdefault(name, {}).update(section)
+        lines = []
+        for name, section in wanted.items():
+            lines.append(f"[{name}]")
+            lines += [f"{key} = {_toml(value)}" for key, value in section.items()]
+        self.config.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        self.config.chmod(0o600)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.running:
+            self.kill()
+
+    @property
+    def running(self) -> bool:
+        """Whether the process exists."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        if self._process is None:
+            raise RelayError("the relay was not started")
+        return self._process.pid
+
+    def start(self, *, wait: bool = True) -> Self:
+        """Starts it; returns when it listens."""
+        self.log_path.touch()
+        self._process = start_process(
+            [sys.executable, "-m", "relay", "run", "--config", str(self.config)],
+            account=pwd.getpwuid(os.getuid()),
+            log=self.log_path,
+            directory=Path(__file__).resolve().parents[2],
+            environment={**os.environ, **self._environment},
+        )
+        if wait:
+            self.wait_listening()
+        return self
+
+    def wait_listening(self) -> None:
+        """Returns when the port takes connections."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if not self.running:
+                raise RelayError(f"the relay ended with code {self.wait_ended()}:\n{self.log_tail()}")
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return
+            time.sleep(0.02)
+        raise RelayError(f"the relay does not listen:\n{self.log_tail()}")
+
+    def kill(self) -> None:
+        """SIGKILL: a crash."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self, timeout_s: float = 10.0) -> int:
+        """SIGTERM, and its exit code. Raises: RelayError if it does not end in time."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return self.wait_ended(timeout_s)
+
+    def wait_ended(self, timeout_s: float = 10.0) -> int:
+        """The exit code. Raises: RelayError if it does not end in time."""
+        assert self._process is not None
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise RelayError(f"the relay did not end within {timeout_s} s:\n{self.log_tail()}") from error
+
+    # ---- what it says and holds ------------------------------------------------------------------------------------
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        """Its log so far, a dictionary a line."""
+        lines = []
+        for text in self.log_path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                lines.append(json.loads(text))
+            except ValueError:
+                lines.append({"event": text})
+        return lines
+
+    def logged(self, event: str) -> list[dict[str, Any]]:
+        """The log lines of one event name."""
+        return [line for line in self.log_lines() if line.get("event") == event]
+
+    def log_tail(self, lines: int = 25) -> str:
+        """The end of its log, for messages."""
+        return "\n".join(self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+    def archived(self) -> dict[str, int]:
+        """The archived binlogs with their sizes in bytes."""
+        found = {}
+        for path in sorted(self.archive.glob("*.[0-9]*")):
+            if path.name.rpartition(".")[2].isdigit():
+                found[path.name] = path.stat().st_size
+        return found
+
+    def wait_archived(self, file: str, size: int, timeout_s: float = 60.0) -> None:
+        """Returns when `file` holds `size` bytes. Raises: RelayError."""
+        deadline = time.monotonic() + timeout_s
+        path = self.archive / file
+        while time.monotonic() < deadline:
+            if path.exists() and path.stat().st_size >= size:
+                return
+            time.sleep(0.02)
+        raise RelayError(f"{file} did not reach {size} bytes, archive: {self.archived()}\n{self.log_tail()}")
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        """Runs a statement at the relay as the replica's account."""
+        with (
+            contextlib.closing(
+                pymysql.connect(host="127.0.0.1", port=self.port, user=REPLICA_USER, password=REPLICA_PASSWORD)
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, str):
+        return json.dumps(value)
+    return str(value)
