@@ -19,7 +19,7 @@ from deploy.servers import Server
 from deploy.servers.process import start_process
 
 REPLICA_USER = "replica"
-REPLICA_PASSWORD = "replica-password"  # noqa: S105 - an account of the tests
+REPLICA_PASSWORD = "replica-password"
 READY_TIMEOUT_S = 20.0
 
 
