@@ -116,4 +116,10 @@ class MariaDB(Server):
 
     @classmethod
     def _default_options(cls) -> list[str]:
-        return ["--master-retry-count=1000000", "--slave-net-timeout=10", "--performance-schema=OFF"]
+        return [
+            "--master-retry-count=1000000",
+            "--slave-net-timeout=10",
+            "--performance-schema=OFF",
+            # A replica killed while it wrote its relay log would stop with error 1866 instead.
+            "--relay-log-recovery=ON",
+        ]
