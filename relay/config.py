@@ -279,6 +279,7 @@ def load_config(path: Path) -> Config:
         problems += found
         warnings += advice
     problems += _duplicate_accounts(data)
+    problems += _publish_without_sync(data)
     if config is None or problems:
         # The ValidationError is not chained: its text could show what was typed for a password.
         raise ConfigError(path, sorted(problems, key=lambda problem: _section_rank(problem.key))) from None
@@ -404,6 +405,14 @@ def _duplicate_accounts(data: Mapping[str, Any]) -> list[Problem]:
         else:
             first[user] = index
     return problems
+
+
+def _publish_without_sync(data: Mapping[str, Any]) -> list[Problem]:
+    archive = data.get("archive")
+    if isinstance(archive, dict) and archive.get("publish") == "synced" and archive.get("sync") == "none":
+        instead = 'Write sync = "transaction" or "interval", or publish = "written"'
+        return [Problem("archive.publish", '"synced" with sync = "none" would publish nothing', instead)]
+    return []
 
 
 # --- from pydantic's errors to sentences ---------------------------------------------------------------------------

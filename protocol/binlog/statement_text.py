@@ -22,4 +22,4 @@ def one_line(text: bytes, limit: int = TEXT_LIMIT_CHARACTERS) -> str:
         line = line[:limit]
     if not line.isprintable():
         line = line.translate(_ESCAPES)
-    return f"{line}... ({len(text)} bytes)" if cut else line
+    return f"{line}..." if cut else line

@@ -1,0 +1,265 @@
+"""The command line: `binlog-relay`.
+
+Exit codes: 0 fine, 1 findings, 2 wrong use or configuration, 3 source unreachable or refused, 4 archive damaged,
+70 a bug. What a command needs is imported inside it, so that `--help` and `run` start at once.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from relay.commands.outcome import ARCHIVE_DAMAGED, BUG, FINDINGS, WRONG_USE, CommandFailed
+
+if TYPE_CHECKING:
+    from relay.config import Config
+
+app = typer.Typer(
+    name="binlog-relay",
+    help="Relays, checks, archives and serves MySQL and MariaDB binary logs.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+archive_app = typer.Typer(help="Look after the archive.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(archive_app, name="archive")
+
+ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The configuration file, TOML.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
+
+
+def main() -> None:
+    """Runs the command line and ends the process. Nobody sees a traceback unless BINLOG_RELAY_DEBUG=1 is set."""
+    try:
+        app()
+    except CommandFailed as failure:
+        print(failure, file=sys.stderr)  # noqa: T201 - a command's own output
+        sys.exit(failure.code)
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        if _debugging():
+            raise
+        print(f"The system refused: {error}.", file=sys.stderr)  # noqa: T201
+        sys.exit(FINDINGS)
+    except Exception as error:
+        if _debugging():
+            raise
+        print(_bug_report(error), file=sys.stderr)  # noqa: T201
+        sys.exit(BUG)
+
+
+def _debugging() -> bool:
+    return os.environ.get("BINLOG_RELAY_DEBUG") == "1"
+
+
+def _bug_report(error: Exception) -> str:
+    place = "an unknown place"
+    trace = error.__traceback__
+    while trace is not None:
+        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return (
+        f"Internal error: {type(error).__name__} at {place}: {error}. This is a bug in binlog-relay: please report it to "
+        "its maintainers with this line and the command (BINLOG_RELAY_DEBUG=1 adds a traceback)."
+    )
+
+
+def _loaded(path: Path) -> "Config":
+    from relay.config import ConfigError, load_config
+
+    try:
+        return load_config(path)
+    except ConfigError as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"binlog-relay {version('binlog-relay')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Relays, checks, archives and serves MySQL and MariaDB binary logs."""
+
+
+@app.command()
+def run(
+    config: ConfigOption,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+) -> None:
+    """Run the relay. SIGTERM stops it cleanly."""
+    loaded = _loaded(config)
+    if log_level.lower() not in ("debug", "info", "warning", "error"):
+        raise CommandFailed(f"--log-level {log_level}: write debug, info, warning or error.", WRONG_USE)
+    from relay.log_setup import setup_logging
+
+    setup_logging(log_level)
+    import structlog
+
+    log = structlog.get_logger()
+    for warning in loaded.warnings:
+        log.warning("configuration_advice", key=warning.key, what=warning.what, instead=warning.instead)
+    from relay.app import run as run_relay
+
+    raise typer.Exit(run_relay(loaded, config))
+
+
+@app.command("check-config")
+def check_config(config: ConfigOption) -> None:
+    """Check a configuration file and name every mistake in it."""
+    loaded = _loaded(config)
+    for warning in loaded.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    source = loaded.source
+    origin = f"directory {source.path}" if source.kind == "directory" else f"{source.user}@{source.host}:{source.port}"
+    accounts = "1 account" if len(loaded.accounts) == 1 else f"{len(loaded.accounts)} accounts"
+    typer.echo(
+        f"{config} is fine: source {origin}, archive {loaded.archive_directory}, "
+        f"listening on {loaded.listen.host}:{loaded.listen.port}, {accounts}."
+    )
+
+
+@app.command()
+def events(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Binlog files.", show_default=False)],
+    json: JsonOption = False,
+    start_position: Annotated[int, typer.Option(min=0, help="Skip events before this offset of the first file.")] = 0,
+    stop_position: Annotated[
+        int | None, typer.Option(min=0, help="Stop at the first event at or behind this offset of the last file.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Only events from this time on: ISO 8601, UTC.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only events before this time.")] = None,
+    type: Annotated[list[str] | None, typer.Option(help="Only this event type; may be repeated.")] = None,
+    boundary: Annotated[
+        list[str] | None, typer.Option(help="Only ignore, self, start, inside or end; may be repeated.")
+    ] = None,
+    no_detail: Annotated[bool, typer.Option("--no-detail", help="Leave out statements, tables and GTIDs.")] = False,
+) -> None:
+    """List events, one line each, with their transaction boundaries; say where they break the rules."""
+    from relay.commands.arguments import boundary_code, event_type_code, timestamp
+    from relay.commands.binlog_scan import Unreadable
+    from relay.commands.events import EventFilter, list_events
+    from relay.commands.progress import bytes_progress
+
+    wanted = EventFilter(
+        start=start_position,
+        stop=stop_position,
+        since=None if since is None else timestamp("--since", since),
+        until=None if until is None else timestamp("--until", until),
+        types=frozenset(event_type_code(text) for text in type or ()),
+        boundaries=frozenset(boundary_code(text) for text in boundary or ()),
+    )
+    out = sys.stdout
+    if hasattr(out, "reconfigure"):
+        # Statements hold any character; a terminal of another encoding gets escapes instead of a crash.
+        out.reconfigure(errors="backslashreplace", line_buffering=False)
+    total = 0 if out.isatty() else sum(path.stat().st_size for path in files if path.is_file())
+    try:
+        with bytes_progress("events", total) as on_progress:
+            findings = list_events(files, wanted, out, as_json=json, detail=not no_detail, on_progress=on_progress)
+        out.flush()
+    except Unreadable as error:
+        out.flush()
+        raise CommandFailed(str(error), WRONG_USE) from None
+    if findings:
+        noun = "finding" if findings == 1 else "findings"
+        typer.echo(f"{findings} {noun}: see the lines with WARNING, ERROR, bad or unreadable.", err=True)
+        raise typer.Exit(FINDINGS)
+
+
+@app.command()
+def positions(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A binlog file.", show_default=False)],
+    offset: Annotated[int | None, typer.Argument(metavar="[OFFSET]", min=0, help="Judge this offset.")] = None,
+    all: Annotated[bool, typer.Option("--all", help="List every valid position.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show which offsets a replica may start from, and why another one is none."""
+    from relay.commands.binlog_scan import Unreadable
+    from relay.commands.positions import Standing, report_position, summarise_positions
+    from relay.commands.progress import bytes_progress
+
+    try:
+        with bytes_progress(file.name, file.stat().st_size if file.is_file() else 0) as on_progress:
+            if offset is not None:
+                report = report_position(file, offset, on_progress)
+            else:
+                summary = summarise_positions(
+                    file, (lambda place: typer.echo(str(place))) if all else None, on_progress
+                )
+    except Unreadable as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+    if offset is not None:
+        typer.echo(_json_of(report) if json else str(report))
+        if report.standing is not Standing.VALID:
+            raise typer.Exit(FINDINGS)
+        return
+    typer.echo(_json_of(summary) if json else str(summary), err=all and not json)
+    if summary.broken is not None:
+        raise typer.Exit(FINDINGS)
+
+
+def _json_of(record: object) -> str:
+    import json
+    from dataclasses import asdict
+    from enum import Enum
+
+    def plain(value: object) -> object:
+        return value.value if isinstance(value, Enum) else str(value)
+
+    return json.dumps(asdict(record), default=plain)  # type: ignore[call-overload]
+
+
+@archive_app.command("list")
+def archive_list(config: ConfigOption, json: JsonOption = False) -> None:
+    """List the archived files."""
+    from relay.commands.archive import list_files
+
+    list_files(_loaded(config).archive_directory, as_json=json)
+
+
+@archive_app.command("verify")
+def archive_verify(
+    config: ConfigOption,
+    deep: Annotated[bool, typer.Option("--deep", help="Read every byte and check every event.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Check the archive's files against its catalog and indexes."""
+    from relay.commands.archive import verify
+
+    if verify(_loaded(config).archive_directory, deep=deep, as_json=json):
+        raise typer.Exit(ARCHIVE_DAMAGED)
+
+
+@archive_app.command("rebuild")
+def archive_rebuild(config: ConfigOption, json: JsonOption = False) -> None:
+    """Make the catalog and the boundary indexes again from the binlogs alone. The relay must be stopped."""
+    from relay.commands.archive import rebuild
+
+    rebuild(_loaded(config).archive_directory, as_json=json)
+
+
+@archive_app.command("ledger")
+def archive_ledger(config: ConfigOption, json: JsonOption = False) -> None:
+    """Show what happened to the archive that an operator should know."""
+    from relay.commands.archive import show_ledger
+
+    show_ledger(_loaded(config).archive_directory, as_json=json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What each subcommand of binlog-relay does, apart from how it is typed."""

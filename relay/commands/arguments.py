@@ -1,0 +1,53 @@
+"""Turns what was typed for a filter into numbers."""
+
+import difflib
+from datetime import UTC, datetime
+from typing import Final
+
+from protocol.binlog.boundary import BoundaryType
+from protocol.binlog.event_type import EventType
+from relay.commands.outcome import WRONG_USE, CommandFailed
+
+_BOUNDARIES: Final = {
+    "none": BoundaryType.NOT_DEFINED,
+    "ignore": BoundaryType.IGNORE,
+    "self": BoundaryType.SELF_CONTAINED,
+    "start": BoundaryType.START,
+    "inside": BoundaryType.INSIDE,
+    "end": BoundaryType.END,
+}
+
+
+def event_type_code(text: str) -> int:
+    """The code of an event type given by name, in any case, or by number. Raises: CommandFailed."""
+    if text.isdecimal() and int(text) <= 255:
+        return int(text)
+    name = text.strip().upper().replace("-", "_").replace(" ", "_")
+    member = EventType.__members__.get(name)
+    if member is not None:
+        return int(member)
+    near = difflib.get_close_matches(name, EventType.__members__, n=3, cutoff=0.5)
+    meant = ", ".join(item.capitalize() for item in near) or "Query, Xid, Table_map or a number"
+    raise CommandFailed(f"--type {text}: there is no such event type. Did you mean {meant}?", WRONG_USE)
+
+
+def boundary_code(text: str) -> int:
+    """The code of a boundary type given by its first word. Raises: CommandFailed."""
+    word = text.strip().lower().replace("_", " ").replace("-", " ").split(" ")[0]
+    if word in _BOUNDARIES:
+        return int(_BOUNDARIES[word])
+    raise CommandFailed(f"--boundary {text}: write one of {', '.join(_BOUNDARIES)}.", WRONG_USE)
+
+
+def timestamp(option: str, text: str) -> int:
+    """Seconds since the epoch from ISO 8601 (UTC unless it names an offset) or a plain number. Raises: CommandFailed."""
+    if text.isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        message = f"{option} {text}: write a time such as 2026-11-20T19:00:00 (UTC) or seconds since 1970."
+        raise CommandFailed(message, WRONG_USE) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp())

@@ -1,0 +1,218 @@
+"""Walks a binlog file with the kernel and hands out what stands where, a megabyte at a time."""
+
+import os
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from protocol.binlog.event_type import EventType, event_type_name
+from protocol.binlog.header import HEADER_SIZE
+from protocol.kernel.ingest import STATUS_NAMES, Ingest
+
+MAGIC: Final = b"\xfebin"
+_ENCRYPTED_MAGIC: Final = b"\xfdbin"
+_CHUNK_BYTES: Final = 1 << 20
+_TABLE_ROWS: Final = 32768
+_ROW: Final = 8
+_FIRST_ERROR: Final = 16
+_TABLE_FULL: Final = 4
+
+# Bits of a row's info.
+INFO_BOUNDARY: Final = 0x07
+INFO_STAMPED: Final = 0x08
+INFO_CRC: Final = 0x10
+INFO_CRC_BAD: Final = 0x20
+INFO_VIOLATION: Final = 0x40
+INFO_IN_GROUP: Final = 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Why a file cannot be read further: a name for machines, the offset, a sentence for people."""
+
+    name: str
+    offset: int
+    text: str
+
+
+class Unreadable(Exception):
+    """A file that cannot be opened or is no binlog. `str()` is a sentence with what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Events of one piece of the file. Row i has its numbers at `table[8 * i:8 * i + 8]`.
+
+    `data[0]` stands at `base` in the file. The last event may be longer than `data`: then only its head is here.
+    """
+
+    data: bytes
+    base: int
+    table: "array[int]"
+    rows: int
+
+    def columns(self) -> tuple[list[int], ...]:
+        """Offset, length, type, flags, timestamp, server id, end_log_pos and info of all rows, as eight lists."""
+        return tuple(self.table[column : self.rows * _ROW : _ROW].tolist() for column in range(_ROW))
+
+
+class BinlogScan:
+    """One pass over a binlog. After `chunks` is exhausted, `broken`, `stop` and the kernel's counters tell how it went."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens the file and checks its magic. Raises: Unreadable."""
+        self.path = path
+        self.broken: Broken | None = None
+        self.stop = 0
+        self._last_offset = self._last_length = 0
+        self._checked_cipher = self._encrypted = False
+        self.ingest: Any = Ingest(packets=False, stamp=False)
+        try:
+            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise Unreadable(
+                f"{path} cannot be opened: {error.strerror}. Check the name and its permissions."
+            ) from None
+        try:
+            self.size = os.fstat(self._fd).st_size
+            magic = os.pread(self._fd, len(MAGIC), 0)
+        except OSError as error:
+            os.close(self._fd)
+            raise Unreadable(f"{path} cannot be read: {error.strerror}. Name a binlog file.") from None
+        if magic != MAGIC:
+            os.close(self._fd)
+            raise Unreadable(_wrong_magic(path, magic))
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._fd)
+
+    def __enter__(self) -> "BinlogScan":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def chunks(self, on_progress: Callable[[int], None] | None = None) -> Iterator[Chunk]:
+        """Every event of the file, in order. `on_progress` gets the bytes read since its last call.
+
+        A wrong CRC or end_log_pos is noted in the row; anything that hides where the next event starts sets `broken`.
+        """
+        ingest = self.ingest
+        table = array("q", bytes(8 * _ROW * _TABLE_ROWS))
+        ingest.set_table(table, True)
+        ingest.begin_file(len(MAGIC))
+        buffer = bytearray(_CHUNK_BYTES)
+        view = memoryview(buffer)
+        base = len(MAGIC)
+        have = 0
+        while True:
+            got = os.preadv(self._fd, [view[have:]], base + have)
+            have += got
+            if on_progress is not None and got:
+                on_progress(got)
+            data = bytes(view[:have])
+            used = 0
+            status = _TABLE_FULL
+            while True:
+                status = ingest.feed(buffer, used, have)
+                ingest.take_entries()
+                ingest.take_violations()
+                progressed = ingest.consumed > used
+                used = ingest.consumed
+                rows = ingest.table_rows
+                if rows:
+                    plain = self._plain_rows(table, rows)
+                    if plain:
+                        self._remember(table, plain)
+                        yield Chunk(data, base, table, plain)
+                    if plain < rows:
+                        self.stop = table[plain * _ROW]
+                        self.broken = self._cipher_text(self.stop)
+                        return
+                if status >= _FIRST_ERROR or not progressed:
+                    break
+            if status >= _FIRST_ERROR:
+                self.broken = self._broken(status, data[used : used + HEADER_SIZE])
+                break
+            if used == 0 and got == 0:
+                break
+            view[: have - used] = view[used:have]
+            have -= used
+            base += used
+        self.stop = ingest.position
+        if self.broken is None and (have or ingest.in_event):
+            self.broken = self._truncated(data[used:])
+
+    def _plain_rows(self, table: "array[int]", rows: int) -> int:
+        """How many of the rows are events: behind a Start_encryption, a file at rest holds cipher text.
+
+        A file that came over the wire holds the same event and goes on in plain text, so what follows it is looked at.
+        """
+        if self._checked_cipher:
+            return rows
+        for row in range(rows):
+            if self._encrypted:
+                self._checked_cipher = True
+                kind, log_pos, info = table[row * _ROW + 2], table[row * _ROW + 6], table[row * _ROW + 7]
+                stands = table[row * _ROW] + table[row * _ROW + 1] == log_pos and event_type_name(kind)[:7] != "Unknown"
+                bad = info & INFO_CRC_BAD if info & INFO_CRC else not stands
+                return row if bad else rows
+            self._encrypted = table[row * _ROW + 2] == EventType.START_ENCRYPTION
+            if row >= 2 and not self._encrypted:
+                # It stands right behind the Format_description or nowhere.
+                self._checked_cipher = True
+                break
+        return rows
+
+    def _remember(self, table: "array[int]", rows: int) -> None:
+        """Keeps the last event's place, which an error at the end of the file may need."""
+        self._last_offset, self._last_length = table[_ROW * (rows - 1)], table[_ROW * (rows - 1) + 1]
+
+    def _broken(self, status: int, head: bytes) -> Broken:
+        offset = self.ingest.position
+        if self._encrypted and not self._checked_cipher:
+            return self._cipher_text(offset)
+        name = STATUS_NAMES.get(status, f"status_{status}")
+        found = event_type_name(head[4]) if len(head) > 4 else "the event"
+        length = int.from_bytes(head[9:13], "little")
+        if name == "event_length_wrong":
+            text = f"{found} announces {length} bytes; that cannot be an event. What follows is not read."
+        elif name == "format_description_missing":
+            text = f"{found} stands before any Format_description. Binlogs of MySQL 5.0 and later start with one."
+        elif name == "format_description_unsupported":
+            text = "This Format_description is of a layout that no MySQL or MariaDB server since 5.0 writes."
+        elif name == "event_malformed":
+            text = f"The lengths inside {found} pass its end."
+        else:
+            text = f"{found} cannot be read."
+        return Broken(name, offset, text)
+
+    def _truncated(self, rest: bytes) -> Broken:
+        offset, there = self.ingest.position, len(rest)
+        announced = int.from_bytes(rest[9:13], "little") if there >= 13 else HEADER_SIZE
+        if self.ingest.in_event:
+            offset, announced = self._last_offset, self._last_length
+            there += self.ingest.position - offset
+        if self._encrypted and not self._checked_cipher:
+            return self._cipher_text(offset)
+        least = "" if there >= 13 else "at least "
+        text = f"The event has {least}{announced} bytes, the file ends after {there} of them."
+        return Broken("event_truncated", offset, text)
+
+    def _cipher_text(self, offset: int) -> Broken:
+        text = "The file is encrypted at rest by MariaDB. Read it through its server: mysqlbinlog --read-from-remote-server."
+        return Broken("binlog_encrypted", offset, text)
+
+
+def _wrong_magic(path: Path, magic: bytes) -> str:
+    if magic == _ENCRYPTED_MAGIC:
+        return (
+            f"{path} is encrypted at rest by MySQL. Read it through its server: "
+            "mysqlbinlog --read-from-remote-server --raw."
+        )
+    if not magic:
+        return f"{path} is empty. A binlog starts with the bytes fe 62 69 6e."
+    return f"{path} is not a binlog: it starts with {magic.hex(' ')} instead of fe 62 69 6e."
