@@ -419,7 +419,7 @@ class SourceSide:
             self._become(Input.DUMP_ASKED)
             self._become(Input.DUMP_REFUSED)
             text = "binlog-relay serves by file and position: use SOURCE_AUTO_POSITION=0 (MASTER_AUTO_POSITION=0)"
-            error = AnsweredError(ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG, text)
+            error = PeerError(ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG, text)
             events.append(self._end_with(error))
         else:
             self._refuse(f"command 0x{code & 0xFF:02x}", ErrorCode.ER_UNKNOWN_COM_ERROR, "Unknown command", events)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import socket
 import struct
 import termios
 import time
@@ -15,7 +16,7 @@ import structlog
 from protocol.artificial import HEADER_BYTES, patch_format_description
 from protocol.auth import Account
 from protocol.commands import BinlogDump
-from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
+from protocol.errors import AnsweredError, ErrorCode, Malformed, PeerError, PositionRefused
 from protocol.framing import frame_payload
 from protocol.kernel.frame import KEEP, STRIP
 from protocol.packets import err_payload
@@ -57,6 +58,9 @@ _LINGER_S: Final = 1.0
 _RECHECK_S: Final = 0.05
 _LONGEST_FORMAT_DESCRIPTION: Final = 65536
 _MIN_HEARTBEAT_S: Final = 0.001
+_REFUSED: Final = ErrorCode.ER_ACCESS_DENIED_ERROR
+# A replica whose machine died silently while it waited for events is noticed after two or three minutes.
+_KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 20), (socket.TCP_KEEPCNT, 4))
 
 
 class SessionHost(Protocol):
@@ -137,6 +141,7 @@ class Session(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         # 0: pause_writing then tells that the buffer which was just given is still in use.
         self._transport.set_write_buffer_limits(high=0)
+        _keep_alive(transport.get_extra_info("socket"))
         peer = transport.get_extra_info("peername")
         host = str(peer[0]) if peer else ""
         self.address = f"{peer[0]}:{peer[1]}" if peer else ""
@@ -243,12 +248,14 @@ class Session(asyncio.BufferedProtocol):
         elif isinstance(event, LoginRefused):
             self._log.warning("login_refused", user=event.user)
         elif isinstance(event, StatementFailed):
-            self._log.info("statement_refused", user=self.user, statement=event.statement, number=event.number)
+            self._log.info("statement_refused", user=self.user, statement=event.statement, number=int(event.number))
         elif isinstance(event, Registered):
             self._server_id = event.replica.server_id
             self._log.info("replica_registered", user=self.user, server_id=self._server_id, uuid=self.replica_uuid)
-        elif isinstance(event, Closed) and event.error is not None and not isinstance(event.error, PositionRefused):
-            self._log.warning("connection_ended", user=self.user, number=event.error.number, reason=event.error.message)
+        elif isinstance(event, Closed) and isinstance(event.error, PeerError) and event.error.number != _REFUSED:
+            self._log.warning(
+                "connection_ended", user=self.user, number=int(event.error.number), reason=event.error.message
+            )
 
     def _set_timer(self) -> None:
         """The deadline moves with every command: the timer looks again when it fires, and is set again then."""
@@ -321,7 +328,7 @@ class Session(asyncio.BufferedProtocol):
             self._log.exception("dump_request_failed", **bound)
             refused = refusal("binlog-relay has an internal error, see its log", ErrorCode.ER_UNKNOWN_ERROR)
         if machine.state is State.DUMP_REQUESTED:
-            self._log.warning("dump_refused", number=refused.number, reason=refused.message, **bound)
+            self._log.warning("dump_refused", number=int(refused.number), reason=refused.message, **bound)
             self._after(machine.refuse_dump(refused))
 
     async def _begin_dump(self, machine: SourceSide, request: BinlogDump) -> None:
@@ -463,6 +470,15 @@ class Session(asyncio.BufferedProtocol):
             self.abort()
             return
         self._after(self._machine.fail_dump(sequence, error))
+
+
+def _keep_alive(sock: socket.socket | None) -> None:
+    if sock is None:
+        return
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _KEEPALIVE:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _heartbeat_s(value: object) -> float:

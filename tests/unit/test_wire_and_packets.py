@@ -1,0 +1,144 @@
+"""Reads that are checked, packets that are split and joined, and the payloads a server sends."""
+
+from collections.abc import Callable
+
+import pytest
+
+from protocol.errors import Malformed, Truncated, sqlstate_of
+from protocol.framing import OutOfOrder, PacketBuffer, PacketTooLarge, frame_payload
+from protocol.packets import auth_more_payload, cut_text, err_payload
+from protocol.resultset import Rows, result_payloads
+from protocol.wire import Cursor, lenenc_int
+
+
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [
+        (b"\x01\x02", lambda c: c.uint(3)),
+        (b"abc", lambda c: c.take(4)),
+        (b"abc", lambda c: c.skip(4)),
+        (b"\x03ab", lambda c: c.short_bytes()),
+        (b"\x03ab", lambda c: c.lenenc_bytes()),
+        (b"\xfc\x01", lambda c: c.lenenc_int()),
+        (b"\xfd\x01\x02", lambda c: c.lenenc_int()),
+        (b"\xfe" + bytes(7), lambda c: c.lenenc_int()),
+        (b"no end", lambda c: c.nul_bytes()),
+        (b"", lambda c: c.short_bytes()),
+    ],
+)
+def test_a_read_beyond_the_end_leaves_the_cursor_alone(data: bytes, read: Callable[[Cursor], object]) -> None:
+    cursor = Cursor(data)
+    with pytest.raises(Truncated):
+        read(cursor)
+    assert cursor.offset == 0
+
+
+@pytest.mark.parametrize("first", [0xFB, 0xFF])
+def test_a_byte_that_begins_no_length_is_malformed(first: int) -> None:
+    cursor = Cursor(bytes((first,)) + bytes(9))
+    with pytest.raises(Malformed):
+        cursor.lenenc_int()
+    assert cursor.offset == 0
+
+
+def test_reads_go_from_front_to_back() -> None:
+    cursor = Cursor(b"\x02\x00" + b"name\0" + b"\x02hi" + b"\x01x" + b"rest")
+    assert (cursor.uint(2), cursor.nul_bytes(), cursor.short_bytes(), cursor.lenenc_bytes()) == (
+        2,
+        b"name",
+        b"hi",
+        b"x",
+    )
+    assert (cursor.remaining, cursor.rest(), cursor.rest()) == (4, b"rest", b"")
+
+
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [(0, 1), (250, 1), (251, 3), (2**16 - 1, 3), (2**16, 4), (2**24 - 1, 4), (2**24, 9), (2**32, 9)],
+)
+def test_length_encoded_integers_take_as_few_bytes_as_can_be(number: int, size: int) -> None:
+    assert len(lenenc_int(number)) == size
+
+
+def test_a_payload_of_16_mib_less_one_is_followed_by_an_empty_packet() -> None:
+    framed = frame_payload(bytes(0xFFFFFF), 255)
+    assert framed[:4] == b"\xff\xff\xff\xff"
+    assert framed[-4:] == b"\0\0\0\0"
+
+
+def test_a_packet_waits_for_its_rest() -> None:
+    buffer = PacketBuffer(100)
+    for byte in frame_payload(b"hello", 3)[:-1]:
+        buffer.append(bytes((byte,)))
+        assert buffer.next_packet(3) is None
+    buffer.append(b"o")
+    packet = buffer.next_packet(3)
+    assert packet is not None and (packet.sequence, packet.payload) == (3, b"hello")
+
+
+def test_two_packets_in_one_read_come_one_by_one() -> None:
+    buffer = PacketBuffer(100)
+    buffer.append(frame_payload(b"a", 0) + frame_payload(b"b", 0))
+    assert [buffer.next_packet(0).payload, buffer.next_packet(0).payload] == [b"a", b"b"]  # type: ignore[union-attr]
+    assert buffer.next_packet(0) is None
+
+
+def test_a_packet_beyond_the_limit_is_refused_before_it_comes() -> None:
+    buffer = PacketBuffer(100)
+    buffer.append(b"\x65\0\0\0")
+    with pytest.raises(PacketTooLarge):
+        buffer.next_packet(0)
+
+
+def test_a_split_payload_beyond_the_limit_is_refused() -> None:
+    buffer = PacketBuffer(0xFFFFFF + 5)
+    buffer.append(frame_payload(bytes(0xFFFFFF + 6), 0))
+    with pytest.raises(PacketTooLarge):
+        buffer.next_packet(0)
+
+
+def test_a_second_part_with_a_wrong_number_is_refused() -> None:
+    buffer = PacketBuffer(1 << 25)
+    data = bytearray(frame_payload(bytes(0xFFFFFF), 0))
+    data[-1] = 7
+    buffer.append(data)
+    with pytest.raises(OutOfOrder):
+        buffer.next_packet(0)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 4, 5, 6])
+def test_text_is_never_cut_inside_a_character(limit: int) -> None:
+    cut = cut_text("aé€", limit)
+    assert len(cut) <= limit
+    assert "aé€".startswith(cut.decode())
+
+
+def test_an_error_carries_its_sqlstate() -> None:
+    assert err_payload(1045, "no") == b"\xff\x15\x04#28000no"
+
+
+def test_an_error_instead_of_a_greeting_carries_none() -> None:
+    assert err_payload(1040, "no", with_sqlstate=False) == b"\xff\x10\x04no"
+
+
+def test_an_errors_text_is_cut_to_what_clients_hold() -> None:
+    assert len(err_payload(1105, "x" * 1000)) == 9 + 511
+
+
+def test_an_error_without_a_state_of_its_own_has_hy000() -> None:
+    assert sqlstate_of(1236) == "HY000"
+
+
+def test_more_authentication_data_has_its_own_header() -> None:
+    assert auth_more_payload(b"\x03") == b"\x01\x03"
+
+
+def test_null_is_a_byte_of_its_own_in_a_row() -> None:
+    payloads = result_payloads(Rows(("a", "b"), ((None, "x"),)))
+    assert payloads[0] == b"\x02"
+    assert payloads[-2] == b"\xfb\x01x"
+
+
+def test_a_result_without_rows_has_columns_and_two_ends() -> None:
+    payloads = result_payloads(Rows(("a",), ()))
+    assert [payload[:1] for payload in payloads] == [b"\x01", b"\x03", b"\xfe", b"\xfe"]
