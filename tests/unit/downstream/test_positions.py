@@ -1,6 +1,5 @@
 """Which dump requests are served, and that every sentence fits a server's error field."""
 
-
 import pytest
 
 from protocol.commands import BinlogDump, DumpFlag

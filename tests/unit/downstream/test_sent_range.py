@@ -50,9 +50,7 @@ def test_every_event_that_may_not_have_arrived_whole_is_covered(sizes: list[int]
         stop = min(offset + step, starts[-1])
         sent.sent(offset, stop, event_ended=any(offset < end <= stop for end in starts[1:]))
         offset = stop
-        missing = [
-            start for start, end in itertools.pairwise(starts) if start <= stop and end > stop - in_flight
-        ]
+        missing = [start for start, end in itertools.pairwise(starts) if start <= stop and end > stop - in_flight]
         assert all(sent.low <= start for start in missing)
 
 

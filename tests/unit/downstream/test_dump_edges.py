@@ -1,0 +1,193 @@
+"""Streams in unusual places: pages that are not cached, gaps, damage, markers, ends of files, an empty archive."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pymysql
+import pytest
+
+from protocol.artificial import rotate_event
+from protocol.auth import Account, native_hash
+from protocol.binlog.event_type import EventType
+from protocol.errors import ErrorCode
+from protocol.kernel.ingest import Ingest
+from protocol.position import Position
+from relay.archive.archive import Archive, SourceIdentity
+from relay.downstream.server import DownstreamServer
+from tests.support.archive_filling import append_all
+from tests.support.binlog_builder import BinlogBuilder
+from tests.support.replica_client import PASSWORD, USER, ReplicaClient, StreamedEvent
+
+FIRST = "mysql-bin.000001"
+SECOND = "mysql-bin.000002"
+Serve = Callable[..., Awaitable[DownstreamServer]]
+
+
+def stamped(data: bytes) -> bytes:
+    """A file as the relay archives it: with markers."""
+    buffer = bytearray(data[4:])
+    ingest = Ingest(packets=False, stamp=True)
+    ingest.begin_file(4)
+    ingest.feed(buffer, 0, len(buffer))
+    assert ingest.produced == len(buffer)
+    return data[:4] + bytes(buffer)
+
+
+@pytest.fixture
+async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
+    made: list[tuple[DownstreamServer, Archive]] = []
+
+    async def serve(**files: bytes | bytearray) -> DownstreamServer:
+        archive = await Archive.open(tmp_path / "archive")
+        for number, data in files.items():
+            await archive.begin_file(f"mysql-bin.00000{number[1:]}")
+            await append_all(archive, data)
+        accounts = [Account(USER, native_hash(PASSWORD)), Account("plain", native_hash(PASSWORD), "strip")]
+        server = DownstreamServer(archive, accounts, position_wait_s=0.3)
+        await server.start("127.0.0.1", 0)
+        made.append((server, archive))
+        return server
+
+    yield serve
+    for server, archive in made:
+        await server.close()
+        await archive.close()
+
+
+async def stream(
+    server: DownstreamServer, *, file: str = "", offset: int = 4, user: str = USER, **set_up: object
+) -> list[StreamedEvent]:
+    """All events up to EOF."""
+
+    def read() -> list[StreamedEvent]:
+        client = ReplicaClient(server.port, user=user)
+        try:
+            client.set_up(**set_up)  # type: ignore[arg-type]
+            client.ask_dump(file, offset, flags=1)
+            return client.events_to_eof()
+        finally:
+            client.cut()
+
+    return await asyncio.wait_for(asyncio.to_thread(read), 20)
+
+
+def rotate_to(file: str) -> bytes:
+    return rotate_event(Position(file, 4), 1, with_checksum=True)
+
+
+async def test_pages_that_are_not_cached_are_read_in_threads(serve: Serve) -> None:
+    built = BinlogBuilder().transaction(900_000).transaction(20)
+    server = await serve(_1=built.data)
+    server.reads._nowait = False
+    events = await stream(server)
+    assert b"".join(event.data for event in events) == rotate_to(FIRST) + bytes(built.data[4:])
+
+
+async def test_an_account_without_markers_gets_the_sources_bytes(serve: Serve) -> None:
+    original = bytes(BinlogBuilder().transaction(20, 600_000).ddl().data)
+    server = await serve(_1=stamped(original))
+    events = await stream(server, user="plain")
+    assert b"".join(event.data for event in events) == rotate_to(FIRST) + original[4:]
+
+
+async def test_an_account_with_markers_gets_the_archived_bytes(serve: Serve) -> None:
+    archived = stamped(bytes(BinlogBuilder().transaction(20).ddl().data))
+    events = await stream(await serve(_1=archived))
+    assert b"".join(event.data for event in events) == rotate_to(FIRST) + archived[4:]
+
+
+async def test_a_start_in_a_file_without_markers_has_none_in_its_first_event(serve: Serve) -> None:
+    built = BinlogBuilder().transaction(20)
+    events = await stream(await serve(_1=stamped(bytes(built.data))), file=FIRST, offset=built.size, user="plain")
+    assert [event.kind for event in events] == [EventType.ROTATE, EventType.FORMAT_DESCRIPTION]
+    assert events[1].data[18] == 0
+
+
+async def test_a_file_without_checksums_is_served_to_who_knows_none(serve: Serve) -> None:
+    built = BinlogBuilder(checksum=False).transaction(20)
+    events = await stream(await serve(_1=built.data), checksum=False)
+    assert events[0].data == rotate_event(Position(FIRST, 4), 1, with_checksum=False)
+    assert b"".join(event.data for event in events[1:]) == bytes(built.data[4:])
+
+
+async def test_who_knows_no_checksums_is_stopped_at_the_first_file_with_them(serve: Serve) -> None:
+    plain = BinlogBuilder(checksum=False).transaction(20).rotate(SECOND)
+    server = await serve(_1=plain.data, _2=BinlogBuilder().transaction(20).data)
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await stream(server, checksum=False)
+    assert caught.value.args[0] == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG
+    assert "Slave can not handle" in caught.value.args[1]
+
+
+async def test_the_rotate_between_files_has_the_checksum_of_the_file_that_ended(serve: Serve) -> None:
+    plain = BinlogBuilder(checksum=False).transaction(20).rotate(SECOND)
+    server = await serve(_1=plain.data, _2=BinlogBuilder().transaction(20).data)
+    events = await stream(server)
+    assert rotate_event(Position(SECOND, 4), 1, with_checksum=False) in [event.data for event in events]
+
+
+async def test_a_gap_in_the_archive_ends_the_stream_by_name(serve: Serve) -> None:
+    first = BinlogBuilder().transaction(20)
+    server = await serve(_1=first.data, _2=BinlogBuilder().transaction(20).data)
+    archive = server.archive
+    archive.files[1].number = 9
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await stream(server)
+    assert caught.value.args[0] == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG
+    assert "not held" in caught.value.args[1]
+
+
+async def test_a_damaged_file_is_not_served_past(serve: Serve) -> None:
+    server = await serve(_1=BinlogBuilder().transaction(20).data, _2=BinlogBuilder().transaction(20).data)
+    server.archive.files[0].damaged = True
+    with pytest.raises(pymysql.MySQLError, match="damaged"):
+        await stream(server)
+
+
+async def test_a_replica_of_an_empty_archive_is_told_to_try_again(serve: Serve) -> None:
+    with pytest.raises(pymysql.err.OperationalError) as caught:
+        await stream(await serve())
+    assert caught.value.args[0] == ErrorCode.ER_UNKNOWN_ERROR
+
+
+async def test_the_first_file_may_still_come(serve: Serve) -> None:
+    server = await serve()
+    archive = server.archive
+    assert isinstance(archive, Archive)
+    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
+    server.position_wait_s = 10.0
+    client = await asyncio.to_thread(ReplicaClient, server.port)
+    await asyncio.to_thread(client.set_up)
+    await asyncio.to_thread(client.ask_dump, "", 4)
+    await archive.begin_file(FIRST)
+    await append_all(archive, BinlogBuilder().transaction(20).data)
+    events = await asyncio.wait_for(asyncio.to_thread(client.events, 2), 10)
+    assert [event.kind for event in events] == [EventType.ROTATE, EventType.FORMAT_DESCRIPTION]
+    client.cut()
+
+
+async def test_a_heartbeat_behind_a_rotate_names_the_next_file(serve: Serve) -> None:
+    server = await serve(_1=BinlogBuilder().transaction(20).rotate(SECOND).data)
+
+    def first_heartbeat() -> StreamedEvent:
+        client = ReplicaClient(server.port)
+        try:
+            client.set_up(heartbeat_s=0.05)
+            client.ask_dump("", 4)
+            while True:
+                event = client.events(1)[0]
+                if event.kind == EventType.HEARTBEAT:
+                    return event
+        finally:
+            client.cut()
+
+    event = await asyncio.wait_for(asyncio.to_thread(first_heartbeat), 10)
+    assert (event.end_log_pos, event.data[19:-4]) == (4, SECOND.encode())
+
+
+async def test_a_server_without_a_source_identity_tells_what_the_binlogs_say(serve: Serve) -> None:
+    server = await serve(_1=BinlogBuilder(flavour="mariadb").transaction(20).data)
+    client = await asyncio.to_thread(ReplicaClient, server.port)
+    assert await asyncio.to_thread(client.query, "SELECT VERSION()") == (("10.11.19-MariaDB-log",),)
+    client.cut()
