@@ -100,6 +100,8 @@ class MariaDB(Server):
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
                 "--skip-name-resolve",
+                # On a machine that cannot look up its own name it would refuse.
+                "--force",
                 f"--datadir={data}",
                 f"--user={server_account().pw_name}",
             ],

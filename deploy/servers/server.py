@@ -676,6 +676,6 @@ def run_tool(
         raise ServerUnavailable(f"{what or command[0]} failed: {error}") from error
     output = done.stdout.decode("utf-8", "replace")
     if done.returncode != 0:
-        last = " | ".join(line.strip() for line in output.splitlines()[-3:] if line.strip())
+        last = " | ".join(line.strip() for line in output.splitlines()[-10:] if line.strip())
         raise ServerUnavailable(f"{what or command[0]} failed with status {done.returncode}: {last}")
     return output
