@@ -1,6 +1,7 @@
 """The archive of one source: what upstream appends to, and the only thing downstream reads."""
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import sqlite3
@@ -228,6 +229,9 @@ class Archive:
         """
         if self.state is ArchiveState.CLOSED:
             raise ArchiveMisuse("the archive is closed")
+        with contextlib.suppress(ArchiveWriteError):
+            # Does nothing if it was the writer that failed (it has cut the file back then, and says so again).
+            await self._writer.trim()
         newest = self._files[-1] if self._files else None
         again = newest if newest is not None and not newest.sealed else None
         scratch = _copy_from(again, self._received_offset) if again is not None else None
@@ -359,9 +363,10 @@ class Archive:
     def start_file(self, name: str, *, previous_cut: bool = False) -> asyncio.Future[None]:
         """Queues the end of the current file and the start of `name`; runs appended from now on belong to it.
 
-        `previous_cut`: the source's crash left the current file's last group without its end; it is published as it is
-        and written to the ledger. The new file appears when its first run (which starts with the format description) is
-        written. The future is done when the current file is sealed; its failure also arrives through `on_failure`.
+        A last group without its end in the current file is published as the source left it and written to the ledger;
+        `previous_cut` says that the caller knows it for the source's crash. The new file appears when its first run
+        (which starts with the format description) is written. The future is done when the current file is sealed; its
+        failure also arrives through `on_failure`.
         Raises: ArchiveMisuse, ArchiveConflict (a number that does not go up), ArchiveWriteError (failed before).
         """
         self._writable()

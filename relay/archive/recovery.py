@@ -37,6 +37,10 @@ _COPY_CHUNK: Final = 1 << 20
 _OWN_NAMES: Final = frozenset({INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME})
 
 
+_LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group"})
+"""Findings that are there again at every open: one ledger row is enough."""
+
+
 @dataclass(slots=True)
 class Recovered:
     """An archive's state after recovery: files by number, and what was found on the way (already in the ledger)."""
@@ -81,7 +85,10 @@ class Recovery:
             self._note_missing(catalog, held, known)
             files, changed = self._reconcile(held, known, set(names), force)
             for row in self._findings:
-                catalog.add_ledger_once(row)
+                if row.kind in _LASTING:
+                    catalog.add_ledger_once(row)
+                else:
+                    catalog.add_ledger(row)
             if force:
                 catalog.clear_files()
             if changed:
@@ -392,16 +399,17 @@ def _index_ends_by(layer: FileLayer, path: Path, end: int) -> bool:
 
 def _put_records(layer: FileLayer, path: Path, start: int, result: Scan, end: int) -> None:
     idx = index_path(path)
-    if start == FIRST_EVENT or not layer.exists(idx):
-        fd = layer.create(idx)
-        layer.sync_directory(path.parent)
-    else:
-        fd = layer.open_write(idx)
+    if start == FIRST_EVENT:
+        # By a rename: a look-up, or a kill in the middle of a rebuild, must never meet half an index.
+        whole = [entry for entry in RECORD.iter_unpack(result.records) if entry[0] <= end]
+        replace_file(layer, idx, result.records[: len(whole) * RECORD.size])
+        return
+    fd = layer.open_write(idx)
     try:
         keep = records_before(layer, fd, start)
         layer.truncate(fd, keep)
         records = result.records
-        if start != FIRST_EVENT and (not records or RECORD.unpack_from(records)[0] != start):
+        if not records or RECORD.unpack_from(records)[0] != start:
             # The parser starts anew here; the record keeps a group before it from reaching into what follows.
             records = RECORD.pack(start, start, result.timestamp & 0xFFFFFFFF, 1) + records
         if records:

@@ -92,14 +92,18 @@ def _check_names(directory: Path, files: list[ArchivedFile], names: set[str]) ->
     known = {file.name for file in files}
     for name in sorted(names - known):
         if is_binlog_name(name) and files and binlog_number(name) <= files[-1].number:
-            yield Finding(name, None, "is in the directory and not in the catalog. Restart the relay or run `archive rebuild`.")
+            yield Finding(
+                name, None, "is in the directory and not in the catalog. Restart the relay or run `archive rebuild`."
+            )
     try:
         listed = (directory / INDEX_NAME).read_text().splitlines()
     except FileNotFoundError:
         listed = []
     wanted = [f"./{file.name}" for file in files]
     if listed[: len(wanted)] != wanted:
-        yield Finding(INDEX_NAME, None, "does not list the archived files in order. It is written anew at the next start.")
+        yield Finding(
+            INDEX_NAME, None, "does not list the archived files in order. It is written anew at the next start."
+        )
 
 
 def _check_file(
@@ -250,4 +254,3 @@ def _compare_index(layer: FileLayer, fd: int, path: Path, file: ArchivedFile, re
         if start != offset:
             yield Finding(index_path(path).name, None, f"a record is for {offset}, where no event starts")
             return
-

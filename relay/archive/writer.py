@@ -381,11 +381,14 @@ class Writer:
         file = self._file
         if file is None:
             return
-        if cut and file.position > file.boundary:
+        open_group = file.position > file.boundary
+        if open_group:
             file.boundary = file.mark_end = file.position
             file.mark_events = file.facts.events
-        else:
-            cut = False
+            if not cut:
+                self._catalog.add_ledger(
+                    "unannounced_cut", file.facts.name, file.position, "The file changed inside a transaction."
+                )
         self._snapshot = None
         with self._sync_lock:
             self._layer.sync_data(file.fd)
@@ -396,7 +399,7 @@ class Writer:
         facts = file.facts
         facts.end = file.position
         facts.sealed = True
-        facts.cut = cut
+        facts.cut = open_group
         row = file_row(facts)
         self._catalog.submit(lambda catalog: catalog.put_file(row))
         self._loop.call_soon_threadsafe(self._events.file_sealed, _copy(facts))

@@ -13,6 +13,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from protocol.position import Position
 from relay.archive.archive import (
     Archive,
@@ -73,6 +74,21 @@ async def test_an_archive_cut_at_any_byte_and_filled_again_is_whole(tmp_path: Pa
         await append_all(archive, built.data, start=archive.end.offset)
         await archive.close()
         assert ((copy / FIRST).read_bytes(), list(verify_archive(copy, deep=True))) == (bytes(built.data), [])
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("missing", [0, 1, 4, 5, 900_000, 1_500_000])
+async def test_a_file_cut_inside_a_big_event_comes_back_to_its_last_whole_transaction(
+    tmp_path: Path, checksum: bool, missing: int
+) -> None:
+    built = BinlogBuilder(checksum=checksum).transaction(9).transaction(30, 2_000_000)
+    size = built.size - missing
+    (tmp_path / FIRST).write_bytes(built.data[:size])
+    archive = await Archive.open(tmp_path)
+    end, events = archive.end, archive.files[0].events
+    await archive.close()
+    expected = built.boundary_at_or_before(size)
+    assert (end, events) == (Position(FIRST, expected), built.events_before(expected))
 
 
 async def test_a_zero_filled_tail_is_cut_off(tmp_path: Path) -> None:
@@ -298,9 +314,7 @@ def test_kill_nine_at_random_moments_loses_nothing_that_was_published(tmp_path: 
     for _ in range(4):
         printed = tmp_path.with_name("printed")
         with printed.open("w") as out:
-            process = subprocess.Popen(
-                [sys.executable, "-c", program, str(tmp_path), sync], cwd=REPOSITORY, stdout=out
-            )
+            process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path), sync], cwd=REPOSITORY, stdout=out)
             try:
                 process.wait(timeout=chance.uniform(0.6, 1.6))
             except subprocess.TimeoutExpired:
@@ -320,6 +334,6 @@ def test_kill_nine_at_random_moments_loses_nothing_that_was_published(tmp_path: 
         if published is not None and end is not None and lines[-1] == published:
             name, _, offset = published.partition(":")
             assert end >= Position(name, int(offset))
-        findings = [f for f in verify_archive(tmp_path, deep=True)]
+        findings = list(verify_archive(tmp_path, deep=True))
         assert findings == []
     assert all(file.sealed for file in list_archive(tmp_path)[:-1])

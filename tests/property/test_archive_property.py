@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from protocol.position import Position
 from relay.archive.archive import Archive, PublishPolicy, SyncPolicy, list_archive
 from relay.archive.verify import verify_archive
@@ -83,7 +84,7 @@ def test_lost_connections_and_restarts_anywhere_end_in_the_sources_file(
         await archive.begin_file("mysql-bin.000001")
         start = 4
         for lost_at, restart in losses:
-            whole = max((event.end for event in built.events if event.end <= max(lost_at, built.events[0].end)))
+            whole = max(event.end for event in built.events if event.end <= max(lost_at, built.events[0].end))
             if whole > start:
                 await append_all(archive, built.data[:whole], cuts, start=start)
             if restart:

@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+
 from protocol.position import Position
 from relay.archive.archive import Archive, PublishPolicy, SyncPolicy, list_archive, read_ledger, rebuild_archive
 from relay.archive.archived_file import SourceIdentity
@@ -20,7 +21,7 @@ from relay.archive.errors import (
     ArchiveUnknownFile,
 )
 from tests.support.archive_filling import append_all, fill
-from tests.support.binlog_builder import BinlogBuilder, runs_of
+from tests.support.binlog_builder import BinlogBuilder, BuiltRun, runs_of
 
 FIRST = "mysql-bin.000001"
 SECOND = "mysql-bin.000002"
@@ -88,9 +89,7 @@ async def test_watchers_are_woken_when_the_end_moves(tmp_path: Path) -> None:
 
 async def test_with_publish_synced_the_end_moves_only_after_a_sync(tmp_path: Path) -> None:
     built = three_transactions()
-    archive = await Archive.open(
-        tmp_path, sync=SyncPolicy.INTERVAL, publish=PublishPolicy.SYNCED, sync_interval_s=3600
-    )
+    archive = await Archive.open(tmp_path, sync=SyncPolicy.INTERVAL, publish=PublishPolicy.SYNCED, sync_interval_s=3600)
     await archive.begin_file(FIRST)
     await append_all(archive, built.data)
     assert archive.end == Position(FIRST, 4)
@@ -400,3 +399,45 @@ async def test_a_sealed_file_gets_a_digest(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
     await archive.close()
     assert list_archive(tmp_path)[0].digest == f"crc32:{zlib.crc32(built.data):08x}"
+
+
+async def test_a_file_that_ends_inside_a_transaction_is_noted_even_if_the_caller_was_not_aware(tmp_path: Path) -> None:
+    archive = await Archive.open(tmp_path)
+    await archive.begin_file(FIRST)
+    await append_all(archive, three_transactions().begin().table_map().data)
+    await archive.begin_file(SECOND)
+    assert archive.files[0].cut
+    await archive.close()
+    assert {row.kind for row in read_ledger(tmp_path)} == {"unannounced_cut", "cut_group"}
+
+
+async def test_reopening_the_writer_inside_a_transaction_goes_back_to_its_start(tmp_path: Path) -> None:
+    built = three_transactions()
+    whole = built.size
+    built.begin().table_map()
+    archive = await Archive.open(tmp_path)
+    await archive.begin_file(FIRST)
+    await append_all(archive, built.data)
+    assert await archive.reopen_writer() == Position(FIRST, whole)
+    assert (tmp_path / FIRST).stat().st_size == whole
+    await archive.close()
+
+
+async def test_a_run_is_only_released_when_it_is_in_the_file(tmp_path: Path) -> None:
+    built = three_transactions()
+    archive = await Archive.open(tmp_path)
+    await archive.begin_file(FIRST)
+    seen: list[bool] = []
+    done = asyncio.Event()
+    for run in runs_of(built.data, built.boundaries):
+
+        def written(run: BuiltRun = run) -> None:
+            stored = (tmp_path / FIRST).read_bytes()
+            seen.append(stored[run.position - len(run.run) : run.position] == run.run)
+            if run.position == built.size:
+                done.set()
+
+        archive.append(run.run, on_written=written, **run.arguments())  # type: ignore[arg-type]
+    await done.wait()
+    assert seen and all(seen)
+    await archive.close()

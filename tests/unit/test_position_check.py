@@ -1,13 +1,18 @@
 """Every offset is judged as a naive reading of the file judges it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from protocol.binlog.event_type import EventType
 from relay.archive.archive import Archive, read_ledger
+from relay.archive.boundary_index import RECORD
 from relay.archive.errors import ArchiveCorrupt
-from relay.archive.position_check import PositionCheck, Verdict
+from relay.archive.files import FileLayer
+from relay.archive.position_check import PositionCheck, Verdict, check_offset
 from tests.support.archive_filling import append_all, fill
-from tests.support.binlog_builder import BinlogBuilder
+from tests.support.binlog_builder import HEADER, BinlogBuilder
 
 FIRST = "mysql-bin.000001"
 SECOND = "mysql-bin.000002"
@@ -127,7 +132,12 @@ async def test_a_bad_index_of_a_sealed_file_is_made_again_on_demand(tmp_path: Pa
     elif damage == "empty":
         idx.write_bytes(b"")
     else:
-        idx.write_bytes(b"".join((int.from_bytes(good[i : i + 8], "little") + 3).to_bytes(8, "little") * 2 + good[i + 16 : i + 24] for i in range(0, len(good), 24)))
+        idx.write_bytes(
+            b"".join(
+                (int.from_bytes(good[i : i + 8], "little") + 3).to_bytes(8, "little") * 2 + good[i + 16 : i + 24]
+                for i in range(0, len(good), 24)
+            )
+        )
     archive = await Archive.open(tmp_path)
     offset = built.events[-2].start
     assert await archive.check_position(FIRST, offset) == judge_naively(built, built.size, offset)
@@ -145,3 +155,33 @@ async def test_a_damaged_file_is_an_error_with_a_name(tmp_path: Path) -> None:
     with pytest.raises(ArchiveCorrupt):
         await archive.check_position(FIRST, built.events[-1].start)
     await archive.close()
+
+
+def test_offsets_beyond_four_gibibytes_are_judged_right(tmp_path: Path) -> None:
+    built = BinlogBuilder(checksum=False)
+    head = built.begin().table_map().size
+    start = built.events[1].start
+    rows = HEADER.pack(1, EventType.WRITE_ROWS, 1, 1 << 30, 0, 0)
+    commit = HEADER.pack(1, EventType.XID, 1, 27, 0, 0) + bytes(8)
+    xid = head + (5 << 30)
+    end = xid + len(commit)
+    with (tmp_path / FIRST).open("wb") as file:
+        file.write(built.data)
+        for number in range(5):
+            file.seek(head + (number << 30))
+            file.write(rows)
+        file.seek(xid)
+        file.write(commit)
+    records = [(4, 4), *((head + (number << 30), start) for number in range(1, 6))]
+    (tmp_path / f"{FIRST}.idx").write_bytes(b"".join(RECORD.pack(at, group, 1, at == group) for at, group in records))
+    expected = PositionCheck(Verdict.INSIDE_TRANSACTION, start, end, (start, end))
+    judged = [
+        check_offset(FileLayer(), tmp_path / FIRST, end, False, offset)
+        for offset in (head + (4 << 30), head + (4 << 30) + 7, xid, end)
+    ]
+    assert judged == [
+        expected,
+        replace(expected, verdict=Verdict.INSIDE_EVENT),
+        expected,
+        PositionCheck(Verdict.BOUNDARY, end, end, None),
+    ]

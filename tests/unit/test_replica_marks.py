@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
+
 from relay.archive.errors import ArchiveError
 from relay.archive.replica_marks import SLOT_SIZE, ReplicaIdentity, ReplicaMarks
 

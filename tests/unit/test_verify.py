@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from relay.archive.archive import Archive
 from relay.archive.verify import verify_archive, verify_in_thread
 from tests.support.archive_filling import append_all, fill
@@ -77,9 +78,7 @@ async def test_a_missing_file_is_found(tmp_path: Path) -> None:
 
 
 async def test_a_rotate_that_names_another_file_is_found(tmp_path: Path) -> None:
-    await fill(
-        tmp_path, (FIRST, BinlogBuilder().rotate("mysql-bin.000009").data), (SECOND, BinlogBuilder().data)
-    )
+    await fill(tmp_path, (FIRST, BinlogBuilder().rotate("mysql-bin.000009").data), (SECOND, BinlogBuilder().data))
     (finding,) = verify_archive(tmp_path)
     assert "mysql-bin.000009" in finding.what
 
