@@ -330,6 +330,9 @@ class Session(asyncio.BufferedProtocol):
         if machine.state is State.DUMP_REQUESTED:
             self._log.warning("dump_refused", number=int(refused.number), reason=refused.message, **bound)
             self._after(machine.refuse_dump(refused))
+        elif machine.state is State.DUMPING:
+            # It failed after it had begun: nothing that could be said has a place in the stream.
+            self.abort()
 
     async def _begin_dump(self, machine: SourceSide, request: BinlogDump) -> None:
         variables = machine.session.user_variables
