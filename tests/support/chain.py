@@ -1,0 +1,142 @@
+"""A real source, a relay that follows it, and real replicas behind the relay."""
+
+import random
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from deploy.servers import BinlogPosition, Server
+from tests.support.binlog_comparison import check_archive
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+from tests.support.replica_client import ReplicaClient
+
+FIRST_SERVER_ID = 101
+# Between the ports of the servers and the ephemeral ones.
+_RELAY_PORTS = range(32001, 32700)
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on, outside the range that outgoing connections take theirs from."""
+    for port in random.sample(_RELAY_PORTS, len(_RELAY_PORTS)):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
+
+
+def wait_until(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:
+    """Returns when `true()` is. Raises: AssertionError with `what` after the time."""
+    deadline = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < deadline, f"not within {timeout_s:g} s: {what}"
+        time.sleep(0.02)
+
+
+class Chain:
+    """A source and a relay, both running, and the replicas that `replicas` made. `with` ends the relay.
+
+    The servers belong to the factory they come from. `options` are the source's; the rest is RelayProcess's.
+    """
+
+    def __init__(
+        self,
+        servers: Callable[[str], Server],
+        source_name: str,
+        directory: Path,
+        *,
+        options: Sequence[str] = (),
+        markers: str = "tbm",
+        sections: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self._servers = servers
+        self._next_id = FIRST_SERVER_ID
+        self.source = servers(source_name).start(server_id=1, options=options)
+        self.relay = RelayProcess(directory, self.source, port=free_port(), markers=markers, sections=sections)
+
+    def __enter__(self) -> Self:
+        self.relay.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.relay.running:
+            self.relay.kill()
+
+    # ---- replicas --------------------------------------------------------------------------------------------------
+
+    def server(self, name: str, options: Sequence[str] = ()) -> Server:
+        """A server that follows nobody yet."""
+        self._next_id += 1
+        return self._servers(name).start(server_id=self._next_id, options=options)
+
+    def replica(self, name: str, at: BinlogPosition | None = None, **extra: Any) -> Server:
+        """A replica behind the relay; without `at`, from the source's oldest binlog."""
+        server = self.server(name)
+        self.attach(server, at, **extra)
+        return server
+
+    def replicas(self, names: Iterable[str]) -> list[Server]:
+        """Replicas behind the relay from the source's oldest binlog, started side by side."""
+        made = []
+        for name in names:
+            self._next_id += 1
+            made.append((self._servers(name), self._next_id))
+        with ThreadPoolExecutor(len(made)) as pool:
+            replicas = list(pool.map(lambda item: item[0].start(server_id=item[1]), made))
+        for replica in replicas:
+            self.attach(replica)
+        return replicas
+
+    def attach(
+        self, server: Server, at: BinlogPosition | None = None, *, port: int | None = None, **extra: Any
+    ) -> None:
+        """CHANGE MASTER TO the relay (or whatever stands before it on `port`), from `at`, and START."""
+        at = at or self.first_position()
+        port = self.relay.port if port is None else port
+        server.attach("127.0.0.1", port, REPLICA_USER, REPLICA_PASSWORD, at.file, at.position, **extra)
+
+    def first_position(self) -> BinlogPosition:
+        """The first event of the source's oldest binlog."""
+        return BinlogPosition(self.source.binlogs()[0].name, 4)
+
+    def raw_client(self, *, timeout_s: float = 15.0, capability: int = 4) -> ReplicaClient:
+        """A connection to the relay that speaks as a replica, with everything said before the dump."""
+        client = ReplicaClient(self.relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD, timeout_s=timeout_s)
+        prepare(client, self.source.flavour, capability)
+        return client
+
+    # ---- comparing -------------------------------------------------------------------------------------------------
+
+    def wait_archived(self) -> BinlogPosition:
+        """Returns the source's end, when the archive has it."""
+        end = self.source.master_status()
+        self.relay.wait_archived(end.file, end.position)
+        return end
+
+    def check_archive(self) -> int:
+        """Waits for the archive and compares every file of it with the source's; the number of events."""
+        self.wait_archived()
+        return check_archive(self.relay.archive, self.source.binlogs())
+
+    def check_tables(self, replicas: Iterable[Server], databases: Sequence[str], timeout_s: float = 120.0) -> None:
+        """Waits for the replicas and compares their tables with the source's."""
+        end = self.source.master_status()
+        wanted = self.source.checksum_tables(databases)
+        for replica in replicas:
+            replica.wait_caught_up(*end, timeout=timeout_s)
+            assert replica.checksum_tables(databases) == wanted, f"{replica!r} has other tables than {self.source!r}"
+
+
+def prepare(client: ReplicaClient, flavour: str, capability: int = 4) -> None:
+    """What a replica of this flavour says before its dump, so that the source sends its events as they are."""
+    client.query("SET @master_binlog_checksum= @@global.binlog_checksum")
+    if flavour == "mariadb":
+        client.query(f"SET @mariadb_slave_capability={capability}")
