@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relay.commands.outcome import ARCHIVE_DAMAGED, BUG, FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import BUG, FINDINGS, WRONG_USE, CommandFailed
 
 if TYPE_CHECKING:
     from relay.config import Config
@@ -242,7 +242,7 @@ def archive_verify(
     from relay.commands.archive import verify
 
     if verify(_loaded(config).archive_directory, deep=deep, as_json=json):
-        raise typer.Exit(ARCHIVE_DAMAGED)
+        raise typer.Exit(FINDINGS)
 
 
 @archive_app.command("rebuild")

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from relay.archive.archive import list_archive, read_ledger, rebuild_archive
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.catalog import LedgerRow
 from relay.archive.errors import ArchiveError, ArchiveLocked
+from relay.archive.verify import verify_archive
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
 
@@ -50,6 +52,22 @@ def show_ledger(directory: Path, *, as_json: bool) -> None:
         return
     rows = [_ledger_cells(row) for row in ledger]
     _print_table(("time", "what", "place", "text"), rows, numbers=())
+
+
+def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
+    """Prints what is wrong as it is found; returns how many findings. Works beside a running relay. Raises: CommandFailed."""
+    count = 0
+    with _archive_failures(directory), _file_progress("verify", directory) as on_progress:
+        for finding in verify_archive(directory, deep=deep, on_progress=on_progress):
+            count += 1
+            if as_json:
+                sys.stdout.write(json.dumps(asdict(finding)) + "\n")
+            else:
+                place = finding.file if finding.offset is None else f"{finding.file}:{finding.offset}"
+                sys.stdout.write(f"{place}: {finding.what}\n")
+    if not as_json:
+        sys.stdout.write(f"{count} findings.\n" if count else "The archive is fine.\n")
+    return count
 
 
 def rebuild(directory: Path, *, as_json: bool) -> None:
