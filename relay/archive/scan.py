@@ -107,7 +107,11 @@ def scan(
         got = layer.preadv(fd, [view[have : have + want]], offset) if want > 0 else 0
         offset += got
         have += got
+        position_before = ingest.position
         status = ingest.feed(buffer, 0, have)
+        if status >= _ERROR_STATUS and ingest.position < position_before:
+            # A streamed event turned out bad at its end: it had been counted at its head.
+            events_before += 1
         records.append(ingest.take_entries())
         if len(violations) < _MOST_VIOLATIONS:
             violations.extend(row[0] for row in ingest.take_violations())
