@@ -38,10 +38,11 @@ def main() -> None:
     except CommandFailed as failure:
         print(failure, file=sys.stderr)  # noqa: T201 - a command's own output
         sys.exit(failure.code)
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except SystemExit as ended:
+        # The reader (head, less) has seen enough: typer ends with 1, which would mean findings here.
+        if isinstance(ended.__context__, BrokenPipeError):
+            sys.exit(0)
+        raise
     except OSError as error:
         if _debugging():
             raise

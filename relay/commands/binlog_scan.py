@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from protocol.binlog.event_type import EventType, event_type_name
+from protocol.binlog.event_type import event_type_name
 from protocol.binlog.header import HEADER_SIZE
 from protocol.kernel.ingest import STATUS_NAMES, Ingest
 
@@ -67,7 +67,6 @@ class BinlogScan:
         self.broken: Broken | None = None
         self.stop = 0
         self._last_offset = self._last_length = 0
-        self._checked_cipher = self._encrypted = False
         self.ingest: Any = Ingest(packets=False, stamp=False)
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -124,14 +123,8 @@ class BinlogScan:
                 used = ingest.consumed
                 rows = ingest.table_rows
                 if rows:
-                    plain = self._plain_rows(table, rows)
-                    if plain:
-                        self._remember(table, plain)
-                        yield Chunk(data, base, table, plain)
-                    if plain < rows:
-                        self.stop = table[plain * _ROW]
-                        self.broken = self._cipher_text(self.stop)
-                        return
+                    self._remember(table, rows)
+                    yield Chunk(data, base, table, rows)
                 if status >= _FIRST_ERROR or not progressed:
                     break
             if status >= _FIRST_ERROR:
@@ -146,35 +139,12 @@ class BinlogScan:
         if self.broken is None and (have or ingest.in_event):
             self.broken = self._truncated(data[used:])
 
-    def _plain_rows(self, table: "array[int]", rows: int) -> int:
-        """How many of the rows are events: behind a Start_encryption, a file at rest holds cipher text.
-
-        A file that came over the wire holds the same event and goes on in plain text, so what follows it is looked at.
-        """
-        if self._checked_cipher:
-            return rows
-        for row in range(rows):
-            if self._encrypted:
-                self._checked_cipher = True
-                kind, log_pos, info = table[row * _ROW + 2], table[row * _ROW + 6], table[row * _ROW + 7]
-                stands = table[row * _ROW] + table[row * _ROW + 1] == log_pos and event_type_name(kind)[:7] != "Unknown"
-                bad = info & INFO_CRC_BAD if info & INFO_CRC else not stands
-                return row if bad else rows
-            self._encrypted = table[row * _ROW + 2] == EventType.START_ENCRYPTION
-            if row >= 2 and not self._encrypted:
-                # It stands right behind the Format_description or nowhere.
-                self._checked_cipher = True
-                break
-        return rows
-
     def _remember(self, table: "array[int]", rows: int) -> None:
         """Keeps the last event's place, which an error at the end of the file may need."""
         self._last_offset, self._last_length = table[_ROW * (rows - 1)], table[_ROW * (rows - 1) + 1]
 
     def _broken(self, status: int, head: bytes) -> Broken:
         offset = self.ingest.position
-        if self._encrypted and not self._checked_cipher:
-            return self._cipher_text(offset)
         name = STATUS_NAMES.get(status, f"status_{status}")
         found = event_type_name(head[4]) if len(head) > 4 else "the event"
         length = int.from_bytes(head[9:13], "little")
@@ -184,6 +154,10 @@ class BinlogScan:
             text = f"{found} stands before any Format_description. Binlogs of MySQL 5.0 and later start with one."
         elif name == "format_description_unsupported":
             text = "This Format_description is of a layout that no MySQL or MariaDB server since 5.0 writes."
+        elif name == "binlog_encrypted":
+            text = (
+                "MariaDB encrypted the file at rest. Read it through its server: mysqlbinlog --read-from-remote-server."
+            )
         elif name == "event_malformed":
             text = f"The lengths inside {found} pass its end."
         else:
@@ -196,15 +170,9 @@ class BinlogScan:
         if self.ingest.in_event:
             offset, announced = self._last_offset, self._last_length
             there += self.ingest.position - offset
-        if self._encrypted and not self._checked_cipher:
-            return self._cipher_text(offset)
         least = "" if there >= 13 else "at least "
         text = f"The event has {least}{announced} bytes, the file ends after {there} of them."
         return Broken("event_truncated", offset, text)
-
-    def _cipher_text(self, offset: int) -> Broken:
-        text = "The file is encrypted at rest by MariaDB. Read it through its server: mysqlbinlog --read-from-remote-server."
-        return Broken("binlog_encrypted", offset, text)
 
 
 def _wrong_magic(path: Path, magic: bytes) -> str:

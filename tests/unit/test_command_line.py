@@ -31,10 +31,10 @@ def event(event_type: int, body: bytes, at: int, flags: int = 0) -> bytes:
 
 def binlog(*events: tuple[int, bytes]) -> bytes:
     fde = struct.pack("<H50sIB", 4, b"5.6.24-log", TIME, 19) + LENGTHS + b"\x01"
-    data = b"\xfebin"
+    data = bytearray(b"\xfebin")
     for event_type, body in ((15, fde), *events):
         data += event(event_type, body, len(data))
-    return data
+    return bytes(data)
 
 
 def statement(text: bytes) -> tuple[int, bytes]:
@@ -319,8 +319,8 @@ def test_all_positions_are_listed_one_a_line(command, tmp_path: Path) -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of foreign binlogs is not beside the repository")
 def test_a_file_encrypted_at_rest_is_named_and_not_guessed(command) -> None:
     result = command("events", CORPUS / "binlog_before_20574.bin")
-    assert "# ERROR: binlog_encrypted at 296" in result.out
-    assert len(result.lines) == 3
+    assert "# ERROR: binlog_encrypted at 256" in result.out
+    assert len(result.lines) == 2
 
 
 def test_a_file_encrypted_by_mysql_is_refused_by_name(tmp_path: Path) -> None:
