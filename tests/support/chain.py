@@ -140,3 +140,15 @@ def prepare(client: ReplicaClient, flavour: str, capability: int = 4) -> None:
     client.query("SET @master_binlog_checksum= @@global.binlog_checksum")
     if flavour == "mariadb":
         client.query(f"SET @mariadb_slave_capability={capability}")
+
+
+def last_transaction(source: Server) -> tuple[str, list[int], int]:
+    """(file, offsets of its events, offset behind it) of the newest transaction that ends with an Xid event.
+
+    Asked of the source itself (SHOW BINLOG EVENTS), so that nothing of the product has a say in it.
+    """
+    file = source.master_status().file
+    rows = source.sql(f"SHOW BINLOG EVENTS IN '{file}'")
+    last = max(number for number, row in enumerate(rows) if row[2] == "Xid")
+    first = max(number for number in range(last) if str(rows[number][5]).startswith("BEGIN"))
+    return file, [int(row[1]) for row in rows[first : last + 1]], int(rows[last][4])

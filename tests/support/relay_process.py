@@ -183,6 +183,8 @@ class RelayProcess:
         while time.monotonic() < deadline:
             if path.exists() and path.stat().st_size >= size:
                 return
+            if not self.running:
+                raise RelayError(f"the relay ended with code {self.wait_ended()}:\n{self.log_tail()}")
             time.sleep(0.02)
         raise RelayError(f"{file} did not reach {size} bytes, archive: {self.archived()}\n{self.log_tail()}")
 
