@@ -31,5 +31,5 @@ cdef class Inference:
     @cython.locals(i=cython.int)
     cdef bint load_closed(self, uint32_t file_id) noexcept nogil
 
-@cython.locals(i=int64_t, c=cython.int)
+@cython.locals(i=int64_t, c=cython.int, begin=int64_t)
 cdef bint has_prefix(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil

@@ -109,21 +109,34 @@ _LEAST = (
 def has_prefix(p, at, end, word, count):
     """Whether the text starts with `word` (`count` lower-case letters and single blanks), without case.
 
-    A blank in `word` matches one or more blanks.
+    A blank in `word` matches blanks, line ends and comments: 5.0 and 5.1 log ROLLBACK TO in the user's own spelling.
     """
     i = 0
     while i < count:
         if at >= end:
             return False
         c = p[at]
-        if 65 <= c <= 90:
-            c += 32
-        if c != word[i]:
-            return False
-        at += 1
-        if c == 32:
-            while at < end and p[at] == 32:
-                at += 1
+        if word[i] == 32:
+            begin = at
+            while at < end:
+                c = p[at]
+                if c == 32 or 9 <= c <= 13:
+                    at += 1
+                elif c == 47 and at + 1 < end and p[at + 1] == 42:
+                    at += 2
+                    while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
+                        at += 1
+                    at += 2
+                else:
+                    break
+            if at == begin:
+                return False
+        else:
+            if 65 <= c <= 90:
+                c += 32
+            if c != word[i]:
+                return False
+            at += 1
         i += 1
     return True
 
@@ -328,7 +341,7 @@ class Inference:
         if n == 6 and has_prefix(p, text, end, b"commit", 6):
             return S_COMMIT
         if has_prefix(p, text, end, b"rollback", 8):
-            if has_prefix(p, text, end, b"rollback to ", 12) or has_prefix(p, text, end, b"rollback work to ", 17):
+            if has_prefix(p, text, end, b"rollback to", 11) or has_prefix(p, text, end, b"rollback work to", 16):
                 return S_PART
             return S_ROLLBACK
         if has_prefix(p, text, end, b"savepoint ", 10):

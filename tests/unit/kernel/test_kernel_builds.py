@@ -1,0 +1,45 @@
+"""The kernel that is imported is the one that was built last."""
+
+import os
+import re
+
+import pytest
+
+from tests.support.kernel_builds import KERNEL, MODULES, KernelBuild, imported_kernel, is_extension, uncompiled_kernel
+
+COMPILED_FILES = sorted(KERNEL.glob("*.so")) + sorted(KERNEL.glob("*.pyd"))
+
+
+def test_the_kernel_is_compiled_where_compiling_was_required() -> None:
+    if os.environ.get("BINLOG_RELAY_KERNEL") != "require" and not COMPILED_FILES:
+        pytest.skip("no compiled kernel was asked for, and none is here")
+    not_compiled = [name for name in MODULES if not is_extension(getattr(imported_kernel(), name))]
+    assert not_compiled == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_compiled_module_is_older_than_its_sources(name: str) -> None:
+    compiled = [path for path in COMPILED_FILES if path.name.startswith(f"{name}.")]
+    if not compiled:
+        pytest.skip(f"{name} is not compiled here")
+    sources = [KERNEL / f"{name}.py", KERNEL / f"{name}.pxd", KERNEL / "native.pxd", KERNEL / "native.h"]
+    newest = max(source.stat().st_mtime for source in sources)
+    assert compiled[0].stat().st_mtime >= newest, "stale: python setup.py build_ext --inplace"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_uncompiled_twin_is_uncompiled(name: str) -> None:
+    assert str(getattr(uncompiled_kernel(), name).__file__).endswith(f"{name}.py")
+
+
+def test_the_uncompiled_ingest_uses_the_uncompiled_inference() -> None:
+    twin = uncompiled_kernel()
+    assert twin.ingest.Inference is twin.inference.Inference
+
+
+@pytest.mark.parametrize("name", ["crc", "inference", "ingest", "frame"])
+def test_the_stub_names_every_public_function_and_class(build: KernelBuild, name: str) -> None:
+    stub = (KERNEL / f"{name}.pyi").read_text()
+    named = set(re.findall(r"^(?:def|class) (\w+)|^([A-Z_]+):", stub, re.MULTILINE))
+    missing = [a or b for a, b in named if not hasattr(getattr(build, name), a or b)]
+    assert missing == []
