@@ -117,8 +117,8 @@ def check_flavour(flavour: str, user_variables: dict[str, Value]) -> None:
     if flavour != "mariadb" or mariadb_capability(user_variables) >= _GTID_CAPABILITY:
         return
     raise refusal(
-        "This stream comes from a MariaDB source, whose events only MariaDB 10.0.2 or newer (and its mariadb-binlog) can "
-        "read; this client did not set @mariadb_slave_capability=4. Replicate to a MariaDB server"
+        "This stream comes from a MariaDB source, whose events MySQL cannot read, only MariaDB 10.0.2 or newer and its "
+        "mariadb-binlog; this client did not set @mariadb_slave_capability=4. Replicate to a MariaDB server"
     )
 
 
