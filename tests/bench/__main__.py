@@ -1,0 +1,71 @@
+"""`python -m tests.bench [NAME...] [--quick]`: runs benchmarks and prints what they measured beside what was aimed at."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.bench import latency, live, memory, position, receive, serve, stamping, start_up
+from tests.bench.figures import Report
+from tests.bench.source_data import TRANSACTIONS, BenchSource, bench_source, working_directory
+
+QUICK_TRANSACTIONS = 3_000
+
+# name: (benchmark with the source's data, the same with little data)
+WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
+    "receive": lambda source, directory, quick: receive.run(source, directory, turns=1 if quick else 7),
+    "serve": lambda source, directory, quick: serve.run(source, directory, turns=1 if quick else 9),
+    "serve16": lambda source, directory, quick: serve.run(
+        source, directory, clients=3 if quick else 16, turns=1 if quick else 5
+    ),
+    "live100": lambda source, directory, quick: live.run(
+        source, directory, clients=4 if quick else 100, duration_s=1.0 if quick else 10.0
+    ),
+    "latency": lambda source, directory, quick: latency.run(source, directory, commits=60 if quick else 3000),
+    "stamping": lambda source, directory, quick: stamping.run(source, directory, turns=1 if quick else 11),
+    "memory": lambda source, directory, quick: memory.run(source, directory, transaction_mib=4 if quick else 1024),
+}
+ALONE: dict[str, Callable[[Path, bool], Report]] = {
+    "position": lambda directory, quick: position.run(directory, sizes_mib=(1, 2) if quick else (64, 256, 1024)),
+    "start": lambda directory, quick: start_up.run(directory, files=30 if quick else 10_000, turns=1 if quick else 5),
+}
+NAMES = (*WITH_SOURCE, *ALONE)
+
+
+def run(names: Sequence[str], *, quick: bool, kept: Path | None, transactions: int) -> list[Report]:
+    """Runs these benchmarks, printing each report as it comes."""
+    reports = []
+    with working_directory() as directory:
+        for name in (name for name in ALONE if name in names):
+            reports.append(_show(ALONE[name](directory, quick)))
+        if any(name in WITH_SOURCE for name in names):
+            with bench_source(transactions, kept) as source:
+                # `memory` comes last: it adds a gigabyte to the source's binlogs.
+                for name in (name for name in WITH_SOURCE if name in names):
+                    reports.append(_show(WITH_SOURCE[name](source, directory, quick)))
+    return reports
+
+
+def _show(report: Report) -> Report:
+    print(report.table(), report.json(), sep="\n", flush=True)
+    return report
+
+
+def main() -> None:
+    """Does what the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of: {', '.join(NAMES)}, all")
+    parser.add_argument("--quick", action="store_true", help="little data: shows that it runs, measures nothing")
+    parser.add_argument("--kept", type=Path, metavar="DIR", help="keep the source's data there for the next run")
+    arguments = parser.parse_args()
+    names = list(NAMES) if not arguments.names or "all" in arguments.names else arguments.names
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    transactions = QUICK_TRANSACTIONS if arguments.quick else TRANSACTIONS
+    run(names, quick=arguments.quick, kept=arguments.kept, transactions=transactions)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Relays as processes of their own, for measuring."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from deploy.servers import Server
+from tests.bench.source_data import BenchSource, wait_until_size
+from tests.bench.streams import Server as Login
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def login(relay: RelayProcess) -> Login:
+    """For dump streams."""
+    return Login(relay.port, REPLICA_USER, REPLICA_PASSWORD)
+
+
+def make_relay(directory: Path, source: Server | Path, **sections: dict[str, Any]) -> RelayProcess:
+    """A relay that is not started yet."""
+    return RelayProcess(directory, source, port=free_port(), server_id=4243, sections=sections)
+
+
+@contextlib.contextmanager
+def filled_relay(directory: Path, source: BenchSource) -> Iterator[RelayProcess]:
+    """A relay that has archived all of the source and is at rest."""
+    with make_relay(directory, source.server) as relay:
+        wait_until_archived(relay, source)
+        yield relay
+
+
+def wait_until_archived(relay: RelayProcess, source: BenchSource) -> None:
+    """Returns when the relay holds what the source holds, and has had time for its digests."""
+    file, size = source.newest()
+    wait_until_size(relay.archive / file, size)
+    time.sleep(1.0)
