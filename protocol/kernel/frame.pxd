@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from protocol.kernel.native cimport copy_bytes, flags_effect, load16, load32, native_setup, store32
+from protocol.kernel.native cimport copy_bytes, crc32_of, flags_effect, load16, load32, native_setup, store32
 
 cdef class Framer:
     cdef readonly int mode

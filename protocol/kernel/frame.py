@@ -8,7 +8,7 @@ Payloads of 16,777,215 bytes and more are split. Markers are kept, or stripped w
 import cython
 
 if not cython.compiled:
-    from protocol.kernel.pure import copy_bytes, flags_effect, load16, load32, native_setup, store32
+    from protocol.kernel.pure import copy_bytes, crc32_of, flags_effect, load16, load32, native_setup, store32
 
 KEEP = 0
 STRIP = 1
@@ -112,10 +112,15 @@ class Framer:
                     self.problem = length if length else -1
                     break
                 payload = length + prefix
-                checksum = 1 if t == 15 else self.checksum
+                checksum = self.checksum
                 flags = load16(p, r + 17)
                 bits = (flags >> 10) & 7 if strip else 0
                 self.effect = 0
+                if t == 15 and bits:
+                    # It has a CRC32 in files without checksums too, if the server knows of them at all.
+                    if length > stop - r:
+                        break
+                    checksum = length >= 23 and crc32_of(p, r, r + length - 4, 0) == load32(p, r + length - 4)
                 if bits and checksum and length >= 23:
                     self.effect = flags_effect(bits, length - 23)
                 if length <= stop - r and payload < 0xFFFFFF:

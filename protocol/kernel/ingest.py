@@ -311,6 +311,8 @@ class Ingest:
                 self.bad_type = t
                 status = 22
                 break
+            elif t == 164 and packets and self.skip_format and log_pos == 0:
+                keep = False  # MariaDB repeats it behind the format description of a start in mid-file
             elif t == 164 and not packets and not (flags & 0x80):
                 self.bad_type = t
                 status = 23
@@ -349,7 +351,7 @@ class Ingest:
                     self.rotate_at = ev + 27
                     self.rotate_end = ev + covered
                     status = 1
-                elif t != 15:
+                elif t == 27 or t == 41:
                     self.heartbeats += 1
                     if log_pos != 0 and log_pos != (pos & U32_MAX) and pos < U32_MAX:
                         self.expected = pos & U32_MAX
@@ -536,6 +538,8 @@ class Ingest:
             if not self.in_event:
                 break
             n = stop - r
+            if n > self.event_left:
+                n = self.event_left
             if self.packets and n > self.chunk_left:
                 n = self.chunk_left
             if self.checksum > 0:
