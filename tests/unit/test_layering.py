@@ -1,0 +1,58 @@
+"""Who may import what: protocol/ does no I/O, relay/ hides pyspark in one place, downstream reads the archive only."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+IO_MODULES = {
+    "aiomysql", "asyncio", "concurrent", "fcntl", "io", "logging", "mmap", "multiprocessing", "os", "pathlib",
+    "pymysql", "relay", "select", "selectors", "shutil", "signal", "socket", "sqlite3", "ssl", "structlog", "subprocess",
+    "sys", "tempfile", "threading", "time", "uvloop",
+}  # fmt: skip
+IO_CALLS = {"open", "print", "input"}
+
+
+def sources(package: str) -> list[Path]:
+    found = sorted((ROOT / package).rglob("*.py"))
+    assert found, f"no source in {package}/"
+    return found
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute here"
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("path", sources("protocol"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_protocol_does_no_input_or_output(path: Path) -> None:
+    wrong = {name for name in imported(path) if name.partition(".")[0] in IO_MODULES}
+    assert not wrong
+    calls = {
+        node.func.id
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not calls & IO_CALLS
+
+
+@pytest.mark.parametrize("path", sources("relay"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_audit_package_knows_spark(path: Path) -> None:
+    if "audit" not in path.parts:
+        assert not {name for name in imported(path) if name.partition(".")[0] in {"pyspark", "pyarrow"}}
+
+
+@pytest.mark.parametrize("path", sources("relay/downstream"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_downstream_knows_nothing_of_upstream(path: Path) -> None:
+    assert not {name for name in imported(path) if name.startswith("relay.upstream")}
+
+
+@pytest.mark.parametrize("path", sources("relay/upstream"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_upstream_knows_nothing_of_downstream(path: Path) -> None:
+    assert not {name for name in imported(path) if name.startswith("relay.downstream")}
