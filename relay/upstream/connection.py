@@ -233,6 +233,13 @@ def _connect_error(error: pymysql.err.Error, where: str, user: str) -> UpstreamE
             f"the source {where} refuses the user {user!r}: {_server_text(error)}",
             f"On the source: CREATE USER '{user}'@'<relay host>' …; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO it.",
         )
+    if isinstance(error, pymysql.err.InternalError):
+        # What the client raises for bytes that are no MySQL packet; an error that the server sent is an OperationalError.
+        return UpstreamError(
+            Trouble.SETUP,
+            f"{where} does not speak the MySQL protocol as a source does ({_server_text(error)})",
+            "Is this the port of a MySQL or MariaDB server?",
+        )
     cause = error.__cause__
     text = f"{_server_text(error)}" + (f" ({cause})" if cause is not None and str(cause) else "")
     return UpstreamError(
