@@ -29,7 +29,7 @@ SOURCE_OPTIONS = (
 DATABASES = ("steady", "mixed")
 CATCH_UP_S = 180.0
 _BIG_ROWS = 300
-_RELAY_LOG_WRITE_FAILURE = 1595
+_STOPPED_BY_A_CUT = (1593, 1595)
 
 
 class MixedWriter:
@@ -108,11 +108,12 @@ class MixedWriter:
 
 
 class Nurse:
-    """A thread that starts MariaDB replicas again which stopped with error 1595, as an operator would.
+    """A thread that starts MariaDB replicas again which a lost connection has stopped, as an operator would.
 
-    MariaDB (10.11.19, file and position) cannot go on when its connection broke between the row events of one
-    statement: it counts the missing end of the statement as a failure of its relay log. Behind a real source, without
-    a relay between, it stops the same way.
+    MariaDB (10.11.19, file and position) stops in two such cases, behind a real source without a relay between too:
+    1595 when the connection broke between the row events of one statement (the missing end of the statement counts as
+    a failure of its relay log); 1593 when it broke just behind the SET of @master_binlog_checksum (its client
+    reconnects unseen, and the variable is gone).
     """
 
     def __init__(self, replicas: Sequence[Server]) -> None:
@@ -134,7 +135,7 @@ class Nurse:
             for replica in self._replicas:
                 with contextlib.suppress(pymysql.err.MySQLError, OSError):
                     status = replica.replica_status()
-                    if status.get("io_errno") == _RELAY_LOG_WRITE_FAILURE and status["io_running"] == "No":
+                    if status.get("io_errno") in _STOPPED_BY_A_CUT and status["io_running"] == "No":
                         replica.stop_replica()
                         replica.start_replica()
                         self.revived += 1
