@@ -1,118 +1,210 @@
-"""A TCP proxy on the loopback that cuts connections: at once, or after so many more bytes."""
+"""A TCP proxy that is no kinder than a network: cuts connections after so many bytes, stalls, and splits what it passes.
+
+One thread for all connections. Only what goes to the client (from the server that stands behind) is counted and
+disturbed.
+"""
 
 import contextlib
+import selectors
 import socket
-import struct
 import threading
+from collections import deque
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-# SO_LINGER on with 0 seconds: closing sends a reset and throws away what was not sent, as a dead machine would.
-_RESET = struct.pack("ii", 1, 0)
-_CHUNK_BYTES = 65536
+_TICK_S: Final = 0.01
+_READ_BYTES: Final = 65536
+
+
+class _Link:
+    """One client's connection and the one to the server."""
+
+    def __init__(self, client: socket.socket, server: socket.socket, limit: int | None) -> None:
+        self.client = client
+        self.server = server
+        self.limit = limit  # bytes to the client after which it is cut; None: none
+        self.passed = 0
+        self.to_client = bytearray()
+        self.to_server = bytearray()
 
 
 class CuttingProxy:
-    """Listens on a free port and passes bytes on to 127.0.0.1:`target`. `with` closes it.
+    """Listens on `port` and passes on to `target_port`, both on loopback. `with` starts and ends it.
 
-    `cut()` resets all connections now; `cut_after(n)` when n more bytes have gone to the clients, all connections
-    together: that is how a cut falls inside a transaction, an event or a packet header.
+    cuts: for each new connection in turn, after how many bytes to the client it is cut; when they are used up
+    connections are left alone. `split_bytes`: the most that is passed on at once. `stall`: nothing is passed to
+    clients any more, and nothing is read from the server; `flow` ends that.
     """
 
-    def __init__(self, target: int) -> None:
-        self.target = target
-        self.cuts = 0
+    def __init__(self, target_port: int, *, split_bytes: int = _READ_BYTES) -> None:
+        self.target_port = target_port
+        self.split_bytes = split_bytes
+        self.connections = 0
+        self.cut_count = 0
+        self._cuts: deque[int] = deque()
+        self._stall_after: int | None = None
+        self._stalled = False
+        self._links: list[_Link] = []
+        self._orders: deque[Callable[[], None]] = deque()
+        self._ending = False
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self._listener.setblocking(False)
         self.port: int = self._listener.getsockname()[1]
-        self._lock = threading.Lock()
-        self._links: list[tuple[socket.socket, socket.socket]] = []
-        self._left: int | None = None
-        self._closed = False
-        self._accepting = threading.Thread(target=self._accept, name="cutting-proxy", daemon=True)
-        self._accepting.start()
+        self._thread = threading.Thread(target=self._run, name="cutting-proxy", daemon=True)
 
     def __enter__(self) -> Self:
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self._ending = True
+        self._thread.join()
 
-    def close(self) -> None:
-        """Stops listening and ends all connections."""
-        self._closed = True
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._accepting.join()
-        self.cut()
+    # ---- what a test tells it ------------------------------------------------------------------------------------
 
-    def cut(self) -> int:
-        """Resets all connections; how many there were."""
-        with self._lock:
-            links, self._links = self._links, []
-            self._left = None
-        for link in links:
-            for end in link:
-                _reset(end)
-        self.cuts += bool(links)
-        return len(links)
+    def cut_after(self, *counts: int) -> None:
+        """The next connections are cut after so many bytes each."""
+        self._order(lambda: self._cuts.extend(counts))
 
-    def cut_after(self, size: int) -> None:
-        """Resets all connections once `size` more bytes went to the clients."""
-        with self._lock:
-            self._left = size
+    def cut_now_after(self, count: int) -> None:
+        """The connections that exist are cut after `count` more bytes."""
+
+        def limit() -> None:
+            for link in self._links:
+                link.limit = link.passed + count
+
+        self._order(limit)
+
+    def cut_all(self) -> None:
+        """Cuts every connection now."""
+
+        def cut() -> None:
+            for link in list(self._links):
+                self._cut(link)
+
+        self._order(cut)
+
+    def stall_after(self, count: int) -> None:
+        """After `count` more bytes to clients all of them are stalled."""
+        self._order(lambda: setattr(self, "_stall_after", count))
+
+    def flow(self) -> None:
+        """Ends the stall."""
+
+        def end() -> None:
+            self._stalled = False
+            self._stall_after = None
+
+        self._order(end)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it holds back what the server sends."""
+        return self._stalled
+
+    @property
+    def cuts_left(self) -> int:
+        """Connections that are still to be cut."""
+        return len(self._cuts)
+
+    def _order(self, what: Callable[[], None]) -> None:
+        """Runs `what` in the proxy's thread and waits for that."""
+        done = threading.Event()
+
+        def run() -> None:
+            what()
+            done.set()
+
+        self._orders.append(run)
+        assert done.wait(10), "the proxy's thread does not answer"
+
+    # ---- its thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        with contextlib.closing(self._listener):
+            while not self._ending:
+                while self._orders:
+                    self._orders.popleft()()
+                self._turn()
+            for link in list(self._links):
+                self._cut(link)
+
+    def _turn(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._listener, selectors.EVENT_READ, None)
+            for link in self._links:
+                _register(selector, link.client, link, not link.to_server, bool(link.to_client) and not self._stalled)
+                _register(selector, link.server, link, not link.to_client, bool(link.to_server))
+            for key, events in selector.select(_TICK_S):
+                link = key.data
+                if link is None:
+                    self._accept()
+                elif link in self._links:
+                    try:
+                        self._serve(link, key.fileobj is link.client, events)
+                    except OSError:
+                        self._cut(link)
 
     def _accept(self) -> None:
-        while not self._closed:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
+        client, _ = self._listener.accept()
+        self.connections += 1
+        limit = self._cuts.popleft() if self._cuts else None
+        try:
+            server = socket.create_connection(("127.0.0.1", self.target_port), timeout=5)
+        except OSError:
+            client.close()
+            return
+        for end in (client, server):
+            end.setblocking(False)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._links.append(_Link(client, server, limit))
+
+    def _serve(self, link: _Link, is_client: bool, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            if not is_client:
+                del link.to_server[: link.server.send(link.to_server)]
+            else:
+                self._pass_to_client(link)
+            return
+        data = (link.client if is_client else link.server).recv(_READ_BYTES)
+        if not data:
+            if not is_client and link.to_client:
                 return
-            try:
-                server = socket.create_connection(("127.0.0.1", self.target), timeout=5)
-            except OSError:
-                _reset(client)
-                continue
-            server.settimeout(None)
-            for end in (client, server):
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with self._lock:
-                self._links.append((client, server))
-            for source, sink, counted in ((client, server, False), (server, client, True)):
-                threading.Thread(target=self._pass_on, args=(source, sink, counted), daemon=True).start()
+            self._cut(link, counted=False)
+        elif is_client:
+            link.to_server += data
+        else:
+            link.to_client += data
 
-    def _pass_on(self, source: socket.socket, sink: socket.socket, counted: bool) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(_CHUNK_BYTES):
-                if counted and self._left is not None:
-                    with self._lock:
-                        left = self._left
-                        if left is not None:
-                            self._left = max(0, left - len(data))
-                    if left is not None and left <= len(data):
-                        sink.sendall(data[:left])
-                        # Without this the reset would overtake what was just sent.
-                        sink.shutdown(socket.SHUT_WR)
-                        self.cut()
-                        return
-                sink.sendall(data)
-        for end in (source, sink):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-        with self._lock:
-            gone = [link for link in self._links if source in link]
-            self._links = [link for link in self._links if source not in link]
-        for link in gone:
-            for end in link:
-                end.close()
+    def _pass_to_client(self, link: _Link) -> None:
+        most = self.split_bytes
+        if link.limit is not None:
+            most = min(most, link.limit - link.passed)
+        if self._stall_after is not None:
+            most = min(most, self._stall_after)
+        if most > 0:
+            sent = link.client.send(memoryview(link.to_client)[:most])
+            del link.to_client[:sent]
+            link.passed += sent
+            if self._stall_after is not None:
+                self._stall_after -= sent
+        if self._stall_after is not None and self._stall_after <= 0:
+            self._stalled = True
+        if link.limit is not None and link.passed >= link.limit:
+            self._cut(link)
+
+    def _cut(self, link: _Link, *, counted: bool = True) -> None:
+        self._links.remove(link)
+        if counted:
+            self.cut_count += 1
+        link.client.close()
+        link.server.close()
 
 
-def _reset(end: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        # shutdown wakes the thread that reads; close alone would not.
-        end.shutdown(socket.SHUT_RD)
-    with contextlib.suppress(OSError):
-        end.close()
+def _register(selector: selectors.BaseSelector, end: socket.socket, link: _Link, read: bool, write: bool) -> None:
+    events = (selectors.EVENT_READ if read else 0) | (selectors.EVENT_WRITE if write else 0)
+    if events:
+        selector.register(end, events, link)

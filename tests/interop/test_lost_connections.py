@@ -1,0 +1,135 @@
+"""Replicas that lose their connection inside a transaction: they go on there, with nothing twice and nothing missing."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.servers import Server
+from tests.interop.conftest import ChainFactory
+from tests.support.chain import Chain, wait_until
+from tests.support.cutting_proxy import CuttingProxy
+from tests.support.workload import light_workload
+
+pytestmark = pytest.mark.interop
+
+PAIRS = [("mysql56", "mysql56"), ("mysql56", "mysql97"), ("mysql56", "mariadb"), ("mariadb", "mariadb")]
+ROWS = 60
+ROW_BYTES = 3000
+# A login, the statements and the head of the stream take less, so that each connection brings at least one event.
+LEAST_CUT_BYTES = 6000
+CUTS = 24
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def pair(request: pytest.FixtureRequest, chains: ChainFactory) -> tuple[Chain, str]:
+    """A chain and the name of the replica to put behind it; half of each transaction is statements, half rows."""
+    source_name, replica_name = request.param
+    chain = chains(source_name, options=["--binlog-format=MIXED"])
+    chain.source.execute_many(
+        [
+            "CREATE DATABASE one",
+            "CREATE TABLE one.t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, part INT, body LONGTEXT)"
+            " ENGINE=InnoDB DEFAULT CHARSET=latin1",
+            # Applied twice or not at all, these additions show.
+            "CREATE TABLE one.sums (id INT NOT NULL PRIMARY KEY, n INT NOT NULL, total BIGINT NOT NULL) ENGINE=InnoDB",
+            "INSERT INTO one.sums VALUES (1, 0, 0)",
+        ]
+    )
+    chain.wait_archived()
+    return chain, replica_name
+
+
+@pytest.fixture
+def attached(pair: tuple[Chain, str]) -> Iterator[tuple[Chain, Server, CuttingProxy]]:
+    """The chain, its replica and the proxy between relay and replica; the replica has caught up."""
+    chain, replica_name = pair
+    with CuttingProxy(chain.relay.port) as proxy:
+        replica = chain.server(replica_name)
+        chain.attach(replica, port=proxy.port)
+        chain.check_tables([replica], ["one"])
+        yield chain, replica, proxy
+
+
+def write_large_transaction(chain: Chain) -> int:
+    """One transaction of many events; its size in the binlog, in bytes."""
+    before = chain.source.master_status().position
+    statements = ["BEGIN"]
+    for number in range(ROWS):
+        statements += [
+            f"SET @part = {number}",
+            # UUID() is unsafe for statements, so every second one is logged as rows.
+            f"INSERT INTO one.t (part, body) VALUES (@part, CONCAT('{'ab' * (ROW_BYTES // 2)}', {('1', 'UUID()')[number % 2]}))",
+            f"UPDATE one.sums SET n = n + 1, total = total + {number} WHERE id = 1",
+        ]
+    chain.source.execute_many([*statements, "COMMIT"])
+    return chain.source.master_status().position - before
+
+
+def resumed(chain: Chain) -> int:
+    """How often a stream was begun inside a transaction."""
+    return sum(1 for line in chain.relay.logged("dump_started") if line["resumed_in_transaction"])
+
+
+def test_cut_at_many_places_of_one_transaction(attached: tuple[Chain, Server, CuttingProxy]) -> None:
+    chain, replica, proxy = attached
+    places = random.Random(4162)
+    size = write_large_transaction(chain)  # so that its size is known
+    chain.check_tables([replica], ["one"])
+    assert size > ROWS * ROW_BYTES
+    proxy.cut_after(*(places.randrange(LEAST_CUT_BYTES, 12_000) for _ in range(CUTS)))
+    proxy.cut_now_after(places.randrange(100, 20_000))
+    before = resumed(chain)
+    write_large_transaction(chain)
+    chain.check_tables([replica], ["one"])
+    assert proxy.cut_count >= CUTS / 2
+    assert resumed(chain) - before >= CUTS / 4
+    assert not chain.relay.logged("dump_refused")
+    assert replica.sql("SELECT n FROM one.sums") == [(2 * ROWS,)]
+
+
+def test_receiving_stopped_and_started_in_mid_transaction(attached: tuple[Chain, Server, CuttingProxy]) -> None:
+    chain, replica, proxy = attached
+    word = "REPLICA" if replica.name == "mysql97" else "SLAVE"
+    for stalled_after in (500, 7_001, 60_000, 123_457):
+        before = resumed(chain)
+        proxy.stall_after(stalled_after)
+        write_large_transaction(chain)
+        wait_until(lambda: proxy.stalled, "the proxy holds the transaction back")
+        replica.sql(f"STOP {word} IO_THREAD")
+        proxy.flow()
+        replica.sql(f"START {word} IO_THREAD")
+        chain.check_tables([replica], ["one"])
+        assert resumed(chain) == before + 1
+    assert not chain.relay.logged("dump_refused")
+
+
+def test_the_relay_killed_while_a_replica_is_in_mid_transaction(attached: tuple[Chain, Server, CuttingProxy]) -> None:
+    chain, replica, proxy = attached
+    for stalled_after in (3_333, 90_000):
+        before = resumed(chain)
+        proxy.stall_after(stalled_after)
+        write_large_transaction(chain)
+        chain.wait_archived()
+        wait_until(lambda: proxy.stalled, "the proxy holds the transaction back")
+        chain.relay.kill()
+        proxy.cut_all()
+        proxy.flow()
+        chain.relay.start()
+        chain.check_tables([replica], ["one"])
+        assert resumed(chain) == before + 1
+    assert not chain.relay.logged("dump_refused")
+    chain.check_archive()
+
+
+def test_a_stream_in_tiny_pieces_with_cuts_anywhere(attached: tuple[Chain, Server, CuttingProxy]) -> None:
+    chain, replica, proxy = attached
+    proxy.split_bytes = 17
+    places = random.Random(7592)
+    proxy.cut_after(*(places.randrange(LEAST_CUT_BYTES, 60_000) for _ in range(8)))
+    proxy.cut_now_after(10_000)
+    light_workload(chain.source)
+    wait_until(lambda: proxy.cut_count >= 4, "some cuts", 60)
+    proxy.split_bytes = 1 << 16
+    chain.check_tables([replica], ["one", "workload"])
+    assert not chain.relay.logged("dump_refused")
