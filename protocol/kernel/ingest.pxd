@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from protocol.kernel.inference cimport Inference
 from protocol.kernel.native cimport (
-    crc32_of, flags_effect, load16, load24, load32, move_bytes, native_setup, store32, store64
+    crc32_of, flags_effect, load16, load24, load32, load64, move_bytes, native_setup, store32, store64
 )
 
 cdef class Ingest:
@@ -12,12 +12,14 @@ cdef class Ingest:
     cdef readonly bint stamp
     cdef readonly int prefix
     cdef public bint announced_checksum
+    cdef public bint old_format
     # where the stream stands
     cdef readonly int64_t position
     cdef readonly int64_t boundary
     cdef readonly int64_t group_start
     cdef readonly bint in_event
     cdef readonly int checksum
+    cdef readonly int binlog_version
     cdef readonly bint cut_group
     cdef public int sequence
     cdef Inference inference
@@ -105,3 +107,5 @@ cdef class Ingest:
     @cython.locals(body=int64_t, count=int64_t, i=int64_t, version=uint32_t, aware=cython.bint, a=cython.int, b=cython.int,
         c=cython.int, field=cython.int, digit=cython.bint, mariadb=cython.bint, k=int64_t)
     cdef int take_format(self, uint8_t* p, int64_t at, int64_t length) noexcept nogil
+    @cython.locals(i=cython.int)
+    cdef int take_start_v3(self, uint8_t* p, int64_t at, int64_t length) noexcept nogil

@@ -20,6 +20,7 @@ if not cython.compiled:
         load16,
         load24,
         load32,
+        load64,
         move_bytes,
         native_setup,
         store32,
@@ -85,6 +86,7 @@ class Ingest:
         event); otherwise bare event bytes, as in a file behind its magic.
     stamp: write the inferred boundary into events that arrive without one.
     prefix: bytes before the event in a packet, status byte included: 1, or 3 with semi-sync.
+    `old_format`, when set: files that begin with Start_v3 (binlog version 3, of 4.0 and 4.1) are read too.
     """
 
     def __init__(self, packets=False, stamp=False, prefix=1):
@@ -101,6 +103,8 @@ class Ingest:
         self.prefix = prefix
         self.announced_checksum = False
         self.inference = Inference()
+        self.old_format = False
+        self.binlog_version = 4
         self.checksum = -1
         self.sequence = 1
         self.expect_format = True
@@ -206,15 +210,18 @@ class Ingest:
                 continue
             size = 0
             if packets:
-                if stop - r < 5:
+                if stop - r < 4:
                     break
                 size = load24(p, r)
+                if size and stop - r < 5:
+                    break
                 if p[r + 3] != self.sequence:
                     self.expected = self.sequence
                     self.got = p[r + 3]
                     status = 18
                     break
-                if p[r + 4] != 0 or size == 0:
+                if size == 0 or p[r + 4] != 0:
+                    self.expected = prefix + 19
                     if size > 65536:
                         self.got = size
                         self.bad_type = p[r + 4]
@@ -280,6 +287,17 @@ class Ingest:
                     status = 22
                     self.bad_type = t
                     break
+                if not whole or covered < 27:
+                    self.got = length
+                    self.expected = 27
+                    self.bad_type = t
+                    status = 17
+                    break
+                if p[ev + 26] >= 128:
+                    self.got = length
+                    self.bad_type = t
+                    status = 24
+                    break
             elif t == 15:
                 if not whole:
                     self.got = length
@@ -307,6 +325,18 @@ class Ingest:
                     self.bad_type = t
                     status = 22
                     break
+            elif t == 1 and self.expect_format and self.old_format and not packets:
+                if not whole:
+                    self.got = length
+                    self.bad_type = t
+                    status = 17
+                    break
+                status = self.take_start_v3(p, ev, length)
+                if status != 0:
+                    break
+                crc_len = 0
+                covered = length
+                self.expect_format = False
             elif self.checksum < 0 or self.expect_format:
                 self.bad_type = t
                 status = 22
@@ -342,12 +372,7 @@ class Ingest:
 
             if not keep:
                 if t == 4:
-                    if covered < 27:
-                        self.got = length
-                        self.bad_type = t
-                        status = 17
-                        break
-                    self.rotate_position = load32(p, ev + 19)
+                    self.rotate_position = load64(p, ev + 19)
                     self.rotate_at = ev + 27
                     self.rotate_end = ev + covered
                     status = 1
@@ -366,7 +391,7 @@ class Ingest:
                 continue
 
             # Position chain
-            if log_pos != 0 and pos + length <= U32_MAX:
+            if log_pos != 0 and pos + length <= U32_MAX and self.binlog_version != 3:
                 expected = pos + length
                 if log_pos != expected:
                     self.position_jumps += 1
@@ -479,13 +504,8 @@ class Ingest:
                     if self.entry_inside:
                         self.entry_due = True
                         self.entry_inside = False
-                if t == 4:
-                    if covered < 27:
-                        self.got = length
-                        self.bad_type = t
-                        status = 17
-                        break
-                    self.rotate_position = load32(p, o - length + 19)
+                if t == 4 and not artificial:
+                    self.rotate_position = load64(p, o - length + 19)
                     self.rotate_at = o - length + 27
                     self.rotate_end = o - length + covered
                     status = 5
@@ -559,12 +579,18 @@ class Ingest:
                             and stop - r >= 4 + self.event_left
                         ):
                             size = load24(p, r + n)
-                            if p[r + n + 3] != self.sequence or size != self.event_left - n:
+                            if p[r + n + 3] != self.sequence:
                                 self.expected = self.sequence
                                 self.got = p[r + n + 3]
                                 self.consumed = r
                                 self.produced = o
                                 return 18
+                            if size != self.event_left - n:
+                                self.expected = self.event_left - n
+                                self.got = size
+                                self.consumed = r
+                                self.produced = o
+                                return 20
                             self.sequence = (self.sequence + 1) & 255
                             move_bytes(p, r + 4, r, n)
                             r += 4
@@ -713,6 +739,7 @@ class Ingest:
             aware = a > 5 or (a == 5 and b >= 3)
         else:
             aware = a > 5 or (a == 5 and (b > 6 or (b == 6 and c >= 1)))
+        self.binlog_version = 4
         self.created = load32(p, at)
         count = length - 19 - 57
         self.problem = 0
@@ -739,13 +766,40 @@ class Ingest:
                 self.inference.post_length[i + 1] = p[body + 57 + i]
         return 0
 
+    def take_start_v3(self, p, at, length):
+        """Reads the Start_v3 of a 4.0 or 4.1 server: version 2, server version 50, created 4.
+
+        Its events have the header of 19 bytes, whose position is the event's start or, in a transaction, that of the
+        whole; nothing has a checksum, and a Query has no status variables. 3.23's version 1 has other headers.
+        """
+        if length < 19 + 56:
+            self.got = length
+            self.expected = 19 + 56
+            self.bad_type = 1
+            return 17
+        if load16(p, at + 19) != 3:
+            self.got = load16(p, at + 19)
+            self.expected = 3
+            self.bad_type = 1
+            return 21
+        self.binlog_version = 3
+        self.checksum = 0
+        self.problem = 0
+        self.created = load32(p, at)
+        self.server_id = load32(p, at + 5)
+        for i in range(256):
+            self.inference.post_length[i] = 0
+        self.inference.post_length[2] = 11
+        return 0
+
     def set_table(self, table, tolerant=False):
         """With an array('q'), every event adds ROW numbers to it, from its start at each feed; None: no table.
 
         offset, length, type, flags, timestamp, server_id, end_log_pos, info: bits 0-2 boundary, 3 marked on arrival, 4 CRC
         present, 5 CRC wrong, 6 violation, 7 a transaction is open behind it. tolerant: a wrong CRC or position, or a
-        Query whose lengths lie, is noted and does not stop.
+        Query whose lengths lie, is noted and does not stop, and files of 4.0 and 4.1 (binlog version 3) are read.
         """
+        self.old_format = self.old_format or tolerant
         self.table = table
         self.has_table = table is not None
         self.tolerant = tolerant

@@ -29,11 +29,13 @@ class Ingest:
     stamp: Final[bool]
     prefix: Final[int]
     announced_checksum: bool
+    old_format: bool
     position: int
     boundary: int
     group_start: int
     in_event: bool
     checksum: int
+    binlog_version: int
     cut_group: bool
     sequence: int
     produced: int
