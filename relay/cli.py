@@ -5,6 +5,7 @@ Exit codes: 0 fine, 1 findings, 2 wrong use or configuration, 3 source unreachab
 """
 
 import os
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -179,6 +180,35 @@ def events(
     if findings:
         noun = "finding" if findings == 1 else "findings"
         typer.echo(f"{findings} {noun}: see the lines with WARNING, ERROR, bad or unreadable.", err=True)
+        raise typer.Exit(FINDINGS)
+
+
+@app.command()
+def annotate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The binlog that mysqlbinlog read.", show_default=False)],
+) -> None:
+    """Add each event's boundary to the output of mysqlbinlog: mysqlbinlog FILE | binlog-relay annotate FILE."""
+    from relay.commands.annotate import annotate as annotate_output
+    from relay.commands.binlog_scan import Unreadable
+
+    if sys.stdin.isatty():
+        raise CommandFailed(
+            f"annotate reads mysqlbinlog's output: mysqlbinlog {file} | binlog-relay annotate {file}", WRONG_USE
+        )
+    # Statements hold any bytes: they go through as they are.
+    source = io.TextIOWrapper(sys.stdin.buffer, encoding="latin-1", newline="\n")
+    target = io.TextIOWrapper(sys.stdout.buffer, encoding="latin-1", newline="\n")
+    try:
+        violations, broken = annotate_output(file, source, target)
+        target.flush()
+        target.detach()
+    except Unreadable as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+    if violations:
+        typer.echo(f"{violations} violations: see the lines with WARNING.", err=True)
+    if broken is not None:
+        typer.echo(f"{file}: offset {broken.offset}: {broken.text}", err=True)
+    if violations or broken is not None:
         raise typer.Exit(FINDINGS)
 
 
