@@ -4,8 +4,8 @@ Exit codes: 0 fine, 1 findings, 2 wrong use or configuration, 3 source unreachab
 70 a bug. What a command needs is imported inside it, so that `--help` and `run` start at once.
 """
 
-import os
 import io
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
