@@ -26,7 +26,7 @@ BUILT = BinlogBuilder().ddl().transaction(10, 40).transaction(5)
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """The policy is tested here, not the patience."""
-    pauses = {trouble: (0.02, 0.2) for trouble in reconnect._PAUSES}
+    pauses = dict.fromkeys(reconnect._PAUSES, (0.02, 0.2))
     monkeypatch.setattr(reconnect, "_PAUSES", pauses)
 
 

@@ -289,10 +289,7 @@ class CrashRun:
                 return
             except CatchUpError:
                 # Perhaps the nurse is on the way.
-                ill = replica.flavour == "mariadb" and replica.replica_status()["io_errno"] in (
-                    0,
-                    _RELAY_LOG_WRITE_FAILURE,
-                )
+                ill = replica.flavour == "mariadb" and replica.replica_status()["io_errno"] in (0, *_STOPPED_BY_A_CUT)
                 if not ill or time.monotonic() > deadline:
                     raise
             time.sleep(0.3)

@@ -96,7 +96,13 @@ class FakeSource:
 
     def then(self, serve: "Callable[[Dump], Any]") -> None:
         """`serve` for what is connected now (its `wait` ends) and for every dump from now on, behind what is sent already."""
-        self.serve = lambda dump: (dump.head(), dump.rest(), serve(dump))
+
+        def all_then(dump: Dump) -> None:
+            dump.head()
+            dump.rest()
+            serve(dump)
+
+        self.serve = all_then
         self._next = serve
         woken, self._wake = self._wake, threading.Event()
         woken.set()
