@@ -1,5 +1,6 @@
 """The packet stream: heads, sequence numbers, what is stored and what is not."""
 
+import itertools
 import struct
 import zlib
 
@@ -252,4 +253,4 @@ def test_the_index_has_an_entry_every_64_kib_and_names_the_group_around_it(build
     assert entries[0][:2] == (4, 4)
     assert [(offset, group) for offset, group, *_ in entries[1:] if starts[offset] != group] == []
     assert [flag for offset, group, _, flag in entries if flag != (offset == group)] == []
-    assert max(b[0] - a[0] for a, b in zip(entries, entries[1:], strict=False)) < 65536 + 20100
+    assert max(b[0] - a[0] for a, b in itertools.pairwise(entries)) < 65536 + 20100
