@@ -11,16 +11,29 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import pymysql
 
-from deploy.servers import Server
 from deploy.servers.process import start_process
 
 REPLICA_USER = "replica"
 REPLICA_PASSWORD = "replica-password"
 READY_TIMEOUT_S = 20.0
+
+
+class Endpoint(Protocol):
+    """A source to log in to: a server of deploy.servers, or a fake one."""
+
+    port: int
+
+    @property
+    def replication_user(self) -> str:
+        """The account for replicas."""
+
+    @property
+    def replication_password(self) -> str:
+        """Its password."""
 
 
 class RelayError(Exception):
@@ -30,14 +43,14 @@ class RelayError(Exception):
 class RelayProcess:
     """`binlog-relay run` in `directory`, from its own relay.toml. `with` starts it and ends it.
 
-    source: a server of deploy.servers, or a directory of binlogs. `sections` change the configuration:
+    source: a server (of deploy.servers, or a fake one), or a directory of binlogs. `sections` change the configuration:
     sections={"archive": {"sync": "none"}, "source": {"start": "latest"}}.
     """
 
     def __init__(
         self,
         directory: Path,
-        source: Server | Path,
+        source: Endpoint | Path,
         *,
         port: int,
         server_id: int = 4242,
@@ -53,7 +66,7 @@ class RelayProcess:
         self.archive = directory / "archive" / "source"
         self._environment = environment or {}
         self._process: subprocess.Popen[bytes] | None = None
-        if isinstance(source, Server):
+        if not isinstance(source, Path):
             upstream: dict[str, Any] = {
                 "kind": "server",
                 "host": "127.0.0.1",
