@@ -173,6 +173,7 @@ def walk(
         ingest.begin_file(start)
     result = Walk()
     held = b""
+    ended = False
     at = 0
     out = bytearray()
     named: bytes | None = None
@@ -199,7 +200,8 @@ def walk(
             if status != build.ingest.TABLE_FULL:
                 break
         held = bytes(buffer[used:])
-        if status >= 16 or status in (build.ingest.PACKET_ERR, build.ingest.PACKET_EOF):
+        ended = status >= 16 or status in (build.ingest.PACKET_ERR, build.ingest.PACKET_EOF)
+        if ended:
             break
     result.produced = bytes(out)
     for name in ("position", "boundary", "group_start", "in_group", "events", "groups", "heartbeats", "unknown"):
@@ -209,5 +211,5 @@ def walk(
     if result.status >= 16:
         result.error_text = ingest.error_text
         result.bad_type = ingest.bad_type
-    result.left = len(held)
+    result.left = 0 if ended else len(held)
     return result

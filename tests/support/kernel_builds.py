@@ -4,8 +4,9 @@ import functools
 import importlib
 import sys
 from dataclasses import dataclass
-from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -36,26 +37,37 @@ def imported_kernel() -> KernelBuild:
     return KernelBuild("compiled", *(importlib.import_module(f"protocol.kernel.{name}") for name in MODULES))
 
 
+class _SourceFinder(MetaPathFinder):
+    """Finds the kernel's modules as text, and nothing else."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        source = KERNEL / f"{name}.py"
+        if package != "protocol.kernel" or not source.exists():
+            return None
+        return spec_from_file_location(fullname, source, loader=SourceFileLoader(fullname, str(source)))
+
+
 @functools.cache
 def uncompiled_kernel() -> KernelBuild:
     """The same text run by the interpreter: modules of their own that import each other and nothing compiled."""
-    names = ["pure", *MODULES]
-    real = {f"protocol.kernel.{name}": sys.modules.pop(f"protocol.kernel.{name}", None) for name in names}
-    made = {}
+    imported_kernel()
+    package = sys.modules["protocol.kernel"]
+    prefix = "protocol.kernel."
+    real = {name: module for name, module in sys.modules.items() if name.startswith(prefix)}
+    finder = _SourceFinder()
+    for name in real:
+        del sys.modules[name]
+    sys.meta_path.insert(0, finder)
     try:
-        for name in names:
-            alias, path = f"protocol.kernel.{name}", str(KERNEL / f"{name}.py")
-            spec = spec_from_file_location(alias, path, loader=SourceFileLoader(alias, path))
-            assert spec is not None and spec.loader is not None
-            module = module_from_spec(spec)
-            sys.modules[alias] = made[name] = module
-            spec.loader.exec_module(module)
+        return KernelBuild("uncompiled", *(importlib.import_module(prefix + name) for name in MODULES))
     finally:
-        for alias, module_or_none in real.items():
-            sys.modules.pop(alias, None)
-            if module_or_none is not None:
-                sys.modules[alias] = module_or_none
-    return KernelBuild("uncompiled", *(made[name] for name in MODULES))
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.startswith(prefix)]:
+            del sys.modules[name]
+        sys.modules.update(real)
+        for name, module in real.items():
+            setattr(package, name.removeprefix(prefix), module)
 
 
 def builds() -> list[KernelBuild]:
