@@ -1,6 +1,7 @@
 """Logs: structlog to stderr, key=value lines on a terminal, JSON lines elsewhere, times in UTC, secrets masked."""
 
 import logging
+import re
 import sys
 from collections.abc import MutableMapping
 from typing import Any, Final, TextIO
@@ -9,13 +10,21 @@ import structlog
 
 _SECRET_PARTS: Final = ("password", "passwd", "secret", "hash", "scramble", "token", "auth_response")
 MASK: Final = "********"
+# A client may send anything as a statement, CHANGE MASTER TO with its password included.
+_SECRET_WORDS: Final = re.compile(r"passw|identified|secret", re.IGNORECASE)
+_LITERALS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?""", re.DOTALL)
 
 
 def mask_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Replaces the value of every key that names a secret, at any depth of nested mappings."""
+    """Replaces the value of every key that names a secret, at any depth of nested mappings.
+
+    In the value of `statement` the texts in quotes are replaced where the statement speaks of passwords.
+    """
     for key, value in event.items():
         if key != "event" and any(part in key.lower() for part in _SECRET_PARTS):
             event[key] = MASK
+        elif key == "statement" and isinstance(value, str) and _SECRET_WORDS.search(value):
+            event[key] = _LITERALS.sub(f"'{MASK}'", value)
         elif isinstance(value, dict):
             event[key] = mask_secrets(_logger, _method, dict(value))
     return event
