@@ -9,7 +9,7 @@ import os
 
 from setuptools import Extension, setup
 
-MODULES = ("crc", "inference", "ingest", "frame")
+MODULES = ("crc", "inference", "ingest", "edges", "frame")
 
 wish = os.environ.get("BINLOG_RELAY_KERNEL", "")
 if wish not in ("", "skip", "require"):

@@ -98,12 +98,6 @@ def _checked_hash(value: SecretStr) -> SecretStr:
     return value
 
 
-def _checked_markers(value: str) -> str:
-    if value == "edges":
-        raise _Wrong("the edges layout cannot be served yet", 'Write "tbm" or "strip"')
-    return value
-
-
 class _Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, populate_by_name=True
@@ -215,7 +209,7 @@ class Account(_Section):
     password_file: PathText | None = None
     password_env: NonEmpty | None = None
     password_hash: Annotated[SecretStr, AfterValidator(_checked_hash)] | None = None
-    markers: Annotated[Markers, AfterValidator(_checked_markers)] = "tbm"
+    markers: Markers = "tbm"
 
     def password_text(self) -> str | None:
         """The password in clear, read from its file or variable now; None when only its hash is known.

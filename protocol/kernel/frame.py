@@ -2,16 +2,20 @@
 """The way out: runs of archived events become the packets of one replica's stream.
 
 Each event gets a packet header (length 3, sequence 1) and the prefix: the status byte 0x00, with semi-sync two bytes more.
-Payloads of 16,777,215 bytes and more are split. Markers are kept, or stripped with the CRC32 made right again.
+Payloads of 16,777,215 bytes and more are split. Markers are kept, stripped, or converted to the layout `edges`; the CRC32
+is made right again.
 """
 
 import cython
+
+from protocol.kernel.edges import Edges
 
 if not cython.compiled:
     from protocol.kernel.pure import copy_bytes, crc32_of, flags_effect, load16, load32, native_setup, store32
 
 KEEP = 0
 STRIP = 1
+EDGES = 2
 MAX_PAYLOAD = 0xFFFFFF
 
 native_setup()
@@ -25,12 +29,13 @@ def required_size(n, prefix_length=1):
 class Framer:
     """Makes one replica's packets out of bytes of an archived file, which may be cut anywhere.
 
-    mode: KEEP or STRIP the boundary markers. prefix: bytes before each event, at most 8. `sequence`: of the next packet.
+    mode: KEEP or STRIP the boundary markers, or convert them to EDGES. prefix: bytes before each event, at most 8.
+    `sequence`: of the next packet.
     """
 
     def __init__(self, mode=0, prefix=b"\0"):
-        if mode != 0 and mode != 1:
-            raise ValueError(f"mode {mode} is neither KEEP nor STRIP")
+        if mode < 0 or mode > 2:
+            raise ValueError(f"mode {mode} is none of KEEP, STRIP, EDGES")
         if not 1 <= len(prefix) <= 8:
             raise ValueError("a prefix has 1 to 8 bytes")
         if not cython.compiled:
@@ -38,6 +43,7 @@ class Framer:
         for i in range(len(prefix)):
             self.prefix_bytes[i] = prefix[i]
         self.mode = mode
+        self.edges = Edges()
         self.prefix_length = len(prefix)
         self.sequence = 1
         self.checksum = 1
@@ -60,6 +66,15 @@ class Framer:
         self.event_left = 0
         self.packet_left = 0
         self.more_packets = False
+        self.edges.begin()
+
+    def read_format(self, event):
+        """Learns the format description in force when the stream does not start with it (EDGES needs its lengths)."""
+        if len(event) >= 77:
+            if cython.compiled:
+                self.edges.take_format(cython.address(event[0]), 0, len(event))
+            else:
+                self.edges.take_format(event, 0, len(event))
 
     def frame(self, src, start, stop, dst):
         """Frames src[start:stop] into dst; returns the bytes written, `consumed` is where in src it stopped.
@@ -100,7 +115,7 @@ class Framer:
         r = start
         o = 0
         prefix = self.prefix_length
-        strip = self.mode == 1
+        mode = self.mode
         self.problem = 0
         while r < stop or self.more_packets:
             if self.event_left == 0 and not self.more_packets:
@@ -114,8 +129,17 @@ class Framer:
                 payload = length + prefix
                 checksum = self.checksum
                 flags = load16(p, r + 17)
-                bits = (flags >> 10) & 7 if strip else 0
                 self.effect = 0
+                bits = 0  # of the flags' bits 10 to 13, those that change
+                if mode == 1:
+                    bits = (flags >> 10) & 7
+                elif mode == 2:
+                    if length > stop - r and stop - r < 70000:
+                        break
+                    if t == 15 and length <= stop - r:
+                        self.edges.take_format(p, r, length)
+                    n = length if length <= stop - r else stop - r
+                    bits = ((flags >> 10) & 15) ^ self.edges.bits(p, r, n - (4 if checksum and n == length else 0))
                 if t == 15 and bits:
                     # It has a CRC32 in files without checksums too, if the server knows of them at all.
                     if length > stop - r:
@@ -127,7 +151,7 @@ class Framer:
                     o = self.put_head(q, o, payload, True)
                     copy_bytes(q, o, p, r, length)
                     if bits:
-                        q[o + 18] = q[o + 18] & 0xE3
+                        q[o + 18] = q[o + 18] ^ (bits << 2)
                         if self.effect:
                             store32(q, o + length - 4, load32(p, r + length - 4) ^ self.effect)
                     o += length
@@ -145,7 +169,7 @@ class Framer:
                 self.event_left = length
                 copy_bytes(q, o, p, r, 19)
                 if bits:
-                    q[o + 18] = q[o + 18] & 0xE3
+                    q[o + 18] = q[o + 18] ^ (bits << 2)
                 o += 19
                 r += 19
                 self.event_left -= 19

@@ -122,6 +122,8 @@ class Dump:
         """Sends what comes before the events. `format_description`: already patched; None: it is part of the stream."""
         with_checksum = self._options.first_rotate_checksum
         rotate = rotate_event(self.position, self._options.server_id, with_checksum=with_checksum)
+        if format_description is not None:
+            self._framer.read_format(format_description)
         self._write_events([rotate] if format_description is None else [rotate, format_description])
         self.pump()
 

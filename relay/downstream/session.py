@@ -18,7 +18,7 @@ from protocol.auth import Account
 from protocol.commands import BinlogDump
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PeerError, PositionRefused
 from protocol.framing import frame_payload
-from protocol.kernel.frame import KEEP, STRIP
+from protocol.kernel.frame import EDGES, KEEP, STRIP
 from protocol.packets import err_payload
 from protocol.source_side import (
     Closed,
@@ -60,6 +60,7 @@ _LONGEST_FORMAT_DESCRIPTION: Final = 65536
 _MIN_HEARTBEAT_S: Final = 0.001
 _REFUSED: Final = ErrorCode.ER_ACCESS_DENIED_ERROR
 # A replica whose machine died silently while it waited for events is noticed after two or three minutes.
+_MODES: Final = {"tbm": KEEP, "strip": STRIP, "edges": EDGES}
 _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 20), (socket.TCP_KEEPCNT, 4))
 
 
@@ -362,7 +363,7 @@ class Session(asyncio.BufferedProtocol):
                 first_rotate_checksum=replica_checksum(variables) == "CRC32",
                 takes_checksums=replica_checksum(variables) is not None,
                 ends_at_end=request.ends_at_end,
-                mode=STRIP if strip else KEEP,
+                mode=_MODES[account.markers] if account is not None else KEEP,
             )
             self.dump = Dump(
                 archive=self._host.archive,

@@ -103,7 +103,6 @@ def test_three_mistakes_are_reported_together(tmp_path: Path) -> None:
         (SOURCE + 'name = "../up"' + ARCHIVE, "source.name", "cannot be a directory"),
         (SOURCE, "archive", "is missing"),
         (ARCHIVE, "source", "is missing"),
-        (SOURCE + ARCHIVE + ACCOUNT + 'markers = "edges"', "account#1.markers", "cannot be served yet"),
         (SOURCE + ARCHIVE + ACCOUNT + 'markers = "tmb"', "account#1.markers", '"tbm"'),
         (SOURCE + ARCHIVE + ACCOUNT + ACCOUNT, "account#2.user", "also the user of account#1"),
         (SOURCE + ARCHIVE + '[[account]]\nuser = "r"', "account#1.password", "is missing"),

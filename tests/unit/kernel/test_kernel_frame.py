@@ -155,7 +155,7 @@ def test_bytes_that_are_no_event_are_named(build: KernelBuild, length: int) -> N
         build.frame.Framer().frame(data, 0, len(data), bytearray(1000))
 
 
-@pytest.mark.parametrize("arguments", [(2, b"\0"), (-1, b"\0"), (0, b""), (0, bytes(9))])
+@pytest.mark.parametrize("arguments", [(3, b"\0"), (-1, b"\0"), (0, b""), (0, bytes(9))])
 def test_a_mode_or_prefix_that_cannot_be_is_refused(build: KernelBuild, arguments: tuple[int, bytes]) -> None:
     with pytest.raises(ValueError):
         build.frame.Framer(*arguments)
