@@ -159,6 +159,7 @@ class DirectoryUpstream:
                     buffer.view[:left] = bytes(buffer.view[start:fill])
                 fill = left
         finally:
+            self._pool.put_back()
             os.close(fd)
 
     async def _read_head(self, intake: Intake, fd: int, name: str, held: ArchivedFile | None) -> None:
