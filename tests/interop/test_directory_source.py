@@ -1,0 +1,88 @@
+"""Binlogs copied from a source while it lives: followed as the copies grow, archived and served like a stream."""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from deploy.servers import BinlogPosition, Server
+from tests.conftest import ServerFactory
+from tests.support.binlog_comparison import check_archive
+from tests.support.chain import free_port, wait_until
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+from tests.support.workload import DATABASE, light_workload
+
+pytestmark = pytest.mark.interop
+
+
+class Copier:
+    """Copies a server's binlogs into a directory, in pieces of any size, oldest first, up to what there is now."""
+
+    def __init__(self, source: Server, directory: Path) -> None:
+        self._source = source
+        self._directory = directory
+        self._sizes = random.Random(2687)
+        directory.mkdir()
+
+    def copies(self) -> list[Path]:
+        """The copied files, oldest first."""
+        return sorted(self._directory.iterdir())
+
+    def copy(self) -> None:
+        """Brings the copies up to date; the next file appears only when the one before is complete."""
+        for path in self._source.binlogs():
+            copy = self._directory / path.name
+            with path.open("rb") as read, copy.open("ab") as write:
+                read.seek(write.tell())
+                # Small pieces are rare, or a run would take minutes.
+                while piece := read.read(self._sizes.choice((1, 7, 300, 20_000, 150_000))):
+                    write.write(piece)
+                    write.flush()
+                    time.sleep(0.002)
+
+
+@pytest.mark.parametrize(
+    ("source_name", "replica_names"), [("mysql56", ("mysql56", "mysql97", "mariadb")), ("mariadb", ("mariadb",))]
+)
+def test_a_growing_directory_is_archived_and_served_like_its_source(
+    servers: ServerFactory, tmp_path: Path, source_name: str, replica_names: tuple[str, ...]
+) -> None:
+    source = servers(source_name).start(server_id=1)
+    copier = Copier(source, tmp_path / "copies")
+    with RelayProcess(tmp_path / "relay", tmp_path / "copies", port=free_port()) as relay:
+        first = BinlogPosition(source.binlogs()[0].name, 4)
+        copier.copy()
+        replicas = []
+        for number, name in enumerate(replica_names):
+            replica = servers(name).start(server_id=10 + number)
+            replica.attach("127.0.0.1", relay.port, REPLICA_USER, REPLICA_PASSWORD, first.file, first.position)
+            replicas.append(replica)
+        light_workload(source)
+        copier.copy()
+        # What is there is served, whether or not more comes.
+        check(relay, source, copier, replicas, [DATABASE])
+        source.restart()
+        light_workload(source, database="restarted")
+        copier.copy()
+        check(relay, source, copier, replicas, [DATABASE, "restarted"])
+        relay.kill()
+        source.sql("FLUSH LOGS")
+        source.sql("CREATE DATABASE later")
+        copier.copy()
+        relay.start()
+        check(relay, source, copier, replicas, [DATABASE, "restarted"])
+        for replica in replicas:
+            wait_until(lambda replica=replica: replica.sql("SHOW DATABASES LIKE 'later'"), "later")  # type: ignore[misc]
+
+
+def check(relay: RelayProcess, source: Server, copier: Copier, replicas: list[Server], databases: list[str]) -> None:
+    # Up to what was copied: MariaDB writes a Binlog_checkpoint event up to a second after a rotation.
+    copies = copier.copies()
+    end = BinlogPosition(copies[-1].name, copies[-1].stat().st_size)
+    relay.wait_archived(*end)
+    wanted = source.checksum_tables(databases)
+    for replica in replicas:
+        replica.wait_caught_up(*end)
+        assert replica.checksum_tables(databases) == wanted
+    check_archive(relay.archive, copies)
