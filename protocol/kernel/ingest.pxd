@@ -20,6 +20,7 @@ cdef class Ingest:
     cdef readonly bint in_event
     cdef readonly int checksum
     cdef readonly int binlog_version
+    cdef bint loose_positions
     cdef readonly bint cut_group
     cdef public int sequence
     cdef Inference inference

@@ -105,6 +105,7 @@ class Ingest:
         self.inference = Inference()
         self.old_format = False
         self.binlog_version = 4
+        self.loose_positions = False
         self.checksum = -1
         self.sequence = 1
         self.expect_format = True
@@ -391,9 +392,11 @@ class Ingest:
                 continue
 
             # Position chain
-            if log_pos != 0 and pos + length <= U32_MAX and self.binlog_version != 3:
+            if log_pos != 0 and pos + length <= U32_MAX:
                 expected = pos + length
-                if log_pos != expected:
+                if log_pos != expected and not (
+                    self.loose_positions and (self.binlog_version == 3 or self.inference.in_group())
+                ):
                     self.position_jumps += 1
                     if not self.tolerant:
                         self.expected = expected
@@ -740,6 +743,8 @@ class Ingest:
         else:
             aware = a > 5 or (a == 5 and (b > 6 or (b == 6 and c >= 1)))
         self.binlog_version = 4
+        # 5.1.15 and 5.1.17 wrote positions within the transaction's cache inside transactions
+        self.loose_positions = a < 5 or (a == 5 and b < 5)
         self.created = load32(p, at)
         count = length - 19 - 57
         self.problem = 0
@@ -783,6 +788,7 @@ class Ingest:
             self.bad_type = 1
             return 21
         self.binlog_version = 3
+        self.loose_positions = True
         self.checksum = 0
         self.problem = 0
         self.created = load32(p, at)
