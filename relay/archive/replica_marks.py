@@ -5,7 +5,8 @@ alone may start there, and only in a stretch that was sent to it.
 
 Slots of 256 bytes, little endian. At 0: crc32 u32 of the 41 bytes that follow, server_id u32, length of uuid u8, uuid 36
 bytes. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then sequence u64, time
-u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64). The sound copy with the greater sequence
+u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64): of the newest file that was sent, and of
+the oldest one that may not have arrived; the files between them were sent whole. The sound copy with the greater sequence
 counts, so a write that a kill tears leaves the state before it, which is what the replica has.
 """
 
@@ -14,7 +15,7 @@ import os
 import struct
 import time
 import zlib
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,10 @@ _CRC: Final = struct.Struct("<I")
 _STATE: Final = struct.Struct("<QIQIQQQIQQ")
 _STATE_WITH_CRC: Final = struct.Struct("<IQIQIQQQIQQ")
 _COPIES: Final = (64, 160)
+# A file after which so much was sent has arrived: more than the buffers of both systems hold between here and a replica.
+ARRIVED_AFTER_BYTES: Final = 64 << 20
+# Of files so small that this many are on their way at once, the oldest are forgotten.
+_MOST_FILES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,14 @@ class _Window:
         return 0 < self.low <= offset <= self.high and self.number == number and self.name_crc == name_crc
 
 
+# There is no earlier file.
+_NO_WINDOW: Final = _Window()
+
+
 class Mark:
     """One session's note of what it sends. `end` when the session is over; the note stays for the next one."""
 
-    __slots__ = ("_current", "_file", "_marks", "_previous", "_sequence", "_slot", "identity")
+    __slots__ = ("_begun", "_current", "_earlier", "_file", "_marks", "_sent_before", "_sequence", "_slot", "identity")
 
     def __init__(self, marks: "ReplicaMarks", identity: ReplicaIdentity, slot: int, sequence: int) -> None:
         self._marks = marks
@@ -68,22 +77,33 @@ class Mark:
         self._sequence = sequence
         self._file = ""
         self._current = _Window()
-        self._previous = _Window()
+        self._begun = 0
+        """Where sending the current file began."""
+        self._earlier: deque[tuple[_Window, int]] = deque(maxlen=_MOST_FILES)
+        """Files that may not have arrived, oldest first, each with the bytes sent by its end."""
+        self._sent_before = 0
+        """Bytes sent of all files before the current one."""
 
     def sending(self, file: str, low: int, high: int) -> None:
         """Call before bytes up to `high` of `file` are sent; `low` is where this session's sending of the file began.
 
-        The window of the file before this one is kept. Costs about a microsecond.
+        Windows of the files before it are kept until they must have arrived. Costs about a microsecond.
         """
         current = self._current
         if file != self._file:
-            self._previous = current
+            if self._file:
+                self._sent_before += current.high - self._begun
+                self._earlier.append((current, self._sent_before))
             number, name_crc = _file_key(file)
             current = self._current = _Window(number, name_crc)
+            self._begun = low
             self._file = file
         current.low = low
         current.high = high
-        previous = self._previous
+        earlier = self._earlier
+        while earlier and self._sent_before + high - self._begun - earlier[0][1] > ARRIVED_AFTER_BYTES:
+            earlier.popleft()
+        oldest = earlier[0][0] if earlier else _NO_WINDOW
         self._sequence = sequence = self._sequence + 1
         state = _STATE.pack(
             sequence,
@@ -92,12 +112,17 @@ class Mark:
             current.name_crc,
             low,
             high,
-            previous.number,
-            previous.name_crc,
-            previous.low,
-            previous.high,
+            oldest.number,
+            oldest.name_crc,
+            oldest.low,
+            oldest.high,
         )
         self._marks.write(self._slot * SLOT_SIZE + _COPIES[sequence & 1], _CRC.pack(zlib.crc32(state)) + state)
+
+    def arrived(self) -> None:
+        """The replica has everything that was sent: it may go on at the end of it, and nowhere before."""
+        self._earlier.clear()
+        self.sending(self._file, self._current.high, self._current.high)
 
     def end(self) -> None:
         """The session is over: its slot may be reused once all others are younger."""
@@ -174,9 +199,10 @@ class ReplicaMarks:
             number, name_crc = _file_key(file)
         except Malformed:
             return False
-        return _Window(*state[2:6]).holds(number, name_crc, offset) or _Window(*state[6:10]).holds(
-            number, name_crc, offset
-        )
+        newest, oldest = _Window(*state[2:6]), _Window(*state[6:10])
+        if oldest.low and oldest.number < number < newest.number:
+            return True
+        return newest.holds(number, name_crc, offset) or oldest.holds(number, name_crc, offset)
 
     def write(self, at: int, data: bytes) -> None:
         """Puts bytes into the mapped file; for `Mark`."""

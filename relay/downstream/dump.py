@@ -321,7 +321,7 @@ class Dump:
         if self._owner.unsent_bytes() == 0:
             self._range.arrived()
             if self._mark is not None:
-                self._mark.sending(self._file.name, self._range.low, self._range.high)
+                self._mark.arrived()
             self._settled = True
         else:
             self._settle_not_before = self._loop.time() + 1.0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from relay.archive.errors import ArchiveError
-from relay.archive.replica_marks import SLOT_SIZE, ReplicaIdentity, ReplicaMarks
+from relay.archive.replica_marks import ARRIVED_AFTER_BYTES, SLOT_SIZE, ReplicaIdentity, ReplicaMarks
 
 ONE = ReplicaIdentity(7, "3e11fa47-71ca-11e1-9e33-c80aa9429562")
 OTHER = ReplicaIdentity(7, "")
@@ -53,6 +53,39 @@ def test_the_file_before_the_current_one_is_remembered(path: Path) -> None:
     mark.sending(FIRST, 100, 500)
     mark.sending(SECOND, 4, 90)
     assert [marks.may_resume(ONE, FIRST, 300), marks.may_resume(ONE, SECOND, 50)] == [True, True]
+
+
+def test_all_files_on_their_way_are_remembered(path: Path) -> None:
+    marks = ReplicaMarks.open(path)
+    mark = marks.begin(ONE, FIRST, 100)
+    mark.sending(FIRST, 100, 500)
+    for number in range(2, 6):
+        mark.sending(f"mysql-bin.00000{number}", 4, 4)
+        mark.sending(f"mysql-bin.00000{number}", 4, 90)
+    asked = [(FIRST, 99), (FIRST, 300), (SECOND, 50), ("mysql-bin.000004", 50), ("mysql-bin.000005", 90)]
+    assert [marks.may_resume(ONE, *place) for place in asked] == [False, True, True, True, True]
+    assert not marks.may_resume(ONE, "mysql-bin.000005", 91)
+    assert not marks.may_resume(ONE, "mysql-bin.000006", 4)
+
+
+def test_a_file_after_which_much_was_sent_is_forgotten(path: Path) -> None:
+    marks = ReplicaMarks.open(path)
+    mark = marks.begin(ONE, FIRST, 100)
+    mark.sending(FIRST, 100, 500)
+    mark.sending(SECOND, 4, ARRIVED_AFTER_BYTES)
+    assert marks.may_resume(ONE, FIRST, 300)
+    mark.sending(SECOND, 4, ARRIVED_AFTER_BYTES + 5)
+    assert [marks.may_resume(ONE, FIRST, 300), marks.may_resume(ONE, SECOND, 50)] == [False, True]
+
+
+def test_what_has_arrived_is_no_place_to_resume(path: Path) -> None:
+    marks = ReplicaMarks.open(path)
+    mark = marks.begin(ONE, FIRST, 100)
+    mark.sending(FIRST, 100, 500)
+    mark.sending(SECOND, 4, 90)
+    mark.arrived()
+    places = [(FIRST, 300), (SECOND, 50), (SECOND, 90)]
+    assert [marks.may_resume(ONE, *place) for place in places] == [False, False, True]
 
 
 def test_a_new_session_forgets_what_the_last_one_sent(path: Path) -> None:
