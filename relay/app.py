@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from protocol.auth import Account as ReplicaAccount
+from protocol.position import Position
 from relay.archive.archive import Archive, PublishPolicy, SyncPolicy
 from relay.archive.errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.config import Config, ConfigError, ServerSource, load_config
@@ -60,6 +61,8 @@ class Relay:
         self._config = config
         self._config_path = config_path
         self._stop = asyncio.Event()
+        self._archive: Archive | None = None
+        self._failure_logged: tuple[int, Position | None] | None = None
 
     async def serve(self) -> int:
         """Opens, listens, follows the source, until told to stop. Returns the exit code."""
@@ -73,11 +76,12 @@ class Relay:
                 sync=SyncPolicy(config.archive.sync),
                 publish=PublishPolicy(config.archive.publish),
                 sync_interval_s=config.archive.sync_interval_s,
-                on_failure=_archive_failed,
+                on_failure=self._archive_failed,
             )
         except ArchiveError as error:
             log.error("archive_not_opened", what=str(error), advice=error.advice or None)
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
+        self._archive = archive
         server = DownstreamServer(
             archive,
             replica_accounts(config),
@@ -143,6 +147,15 @@ class Relay:
             log.error("archive_not_closed_cleanly", what=str(error), advice=error.advice or None)
         log.info("stopped")
 
+    def _archive_failed(self, error: ArchiveWriteError) -> None:
+        """A full disk is said once, not again by each attempt to go on at the same place: those are in `source_lost`."""
+        failure = (error.errno, self._archive.end if self._archive is not None else None)
+        if failure != self._failure_logged:
+            self._failure_logged = failure
+            log.error(
+                "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
+            )
+
     def _reload(self, server: DownstreamServer) -> None:
         """SIGHUP: accounts are taken from the file anew; everything else needs a restart."""
         try:
@@ -187,7 +200,3 @@ def own_uuid(directory: Path) -> str:
         os.fsync(descriptor)
     temporary.rename(path)
     return made
-
-
-def _archive_failed(error: ArchiveWriteError) -> None:
-    log.error("archive_write_failed", what=str(error), file=error.file, offset=error.offset, advice=error.advice)

@@ -14,6 +14,8 @@ from relay.upstream.intake import Intake
 log = structlog.get_logger()
 
 _ER_FATAL_READING_BINLOG: Final = 1236
+# MariaDB's ER_SLAVE_SAME_ID; MySQL says it with 1236.
+_ER_SAME_ID: Final = 4052
 # A source sends 16 KiB at a time. When more than _BUSY_BYTES came in a millisecond, the next ones are gathered to runs of
 # _RUN_BYTES (or for 1 ms), so that handing a run on does not cost more than the run; a trickle is handed on at once.
 _BUSY_BYTES: Final = 128 << 10
@@ -170,10 +172,11 @@ class DumpStream(asyncio.BufferedProtocol):
         if text.startswith("#"):
             text = text[6:]
         said = f"the source ended the stream with error {number}: {text}"
+        if number == _ER_SAME_ID or (number == _ER_FATAL_READING_BINLOG and "same server" in text):
+            # Not tried again: two with one id would end each other's stream for ever.
+            advice = "Another replica of this source has our server_id: give source.server_id a number of its own."
+            return UpstreamError(Trouble.SETUP, said, advice, name="server_id_clash")
         if number == _ER_FATAL_READING_BINLOG:
-            if "same server" in text:
-                advice = "Another replica of this source has our server_id: give source.server_id a number of its own."
-                return UpstreamError(Trouble.SETUP, said, advice, name="server_id_clash")
             advice = "What the archive holds stays and is served. Compare SHOW BINARY LOGS on the source with `archive list`."
             return UpstreamError(Trouble.POSITION_GONE, said, advice, name="position_gone")
         if number in _ER_ACCESS:

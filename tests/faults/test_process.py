@@ -233,6 +233,7 @@ def test_a_full_disk_is_named_and_receiving_goes_on_when_there_is_room(
             sent = max(sent, event.end_log_pos)
         assert BUILT.size <= sent <= size
         assert relay.sql("SELECT 1") == [(1,)]
+        wait_until(lambda: len(_given(relay, "archive_failed")) >= 2, "another try", relay)
         assert len(relay.logged("archive_write_failed")) == 1
         disk.free(relay)
         relay.wait_archived(FIRST, more.size)
@@ -245,6 +246,11 @@ def test_a_full_disk_is_named_and_receiving_goes_on_when_there_is_room(
         archived = (relay.archive / FIRST).read_bytes()
         assert len(archived) == more.size
         assert damage(relay.archive) == []
+
+
+def _given(relay: RelayProcess, trouble: str) -> list[dict[str, Any]]:
+    """The attempts that ended for this reason."""
+    return [line for line in relay.logged("source_lost") if line["trouble"] == trouble]
 
 
 # ---- signals ---------------------------------------------------------------------------------------------------------
