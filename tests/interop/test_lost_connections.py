@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.servers import Server
+from deploy.servers import BinlogPosition, Server
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain, wait_until
 from tests.support.cutting_proxy import CuttingProxy
@@ -129,7 +129,27 @@ def test_a_stream_in_tiny_pieces_with_cuts_anywhere(attached: tuple[Chain, Serve
     proxy.cut_after(*(places.randrange(LEAST_CUT_BYTES, 60_000) for _ in range(8)))
     proxy.cut_now_after(10_000)
     light_workload(chain.source)
-    wait_until(lambda: proxy.cut_count >= 4, "some cuts", 60)
+    wait_until(lambda: start_again(replica) and proxy.cut_count >= 4, "some cuts", 60)
     proxy.split_bytes = 1 << 16
+    end = chain.source.master_status()
+    wait_until(lambda: start_again(replica) and exec_position(replica) >= end, "the replica is at the end", 60)
     chain.check_tables([replica], ["one", "workload"])
     assert not chain.relay.logged("dump_refused")
+
+
+def exec_position(replica: Server) -> BinlogPosition:
+    """Up to where the replica has applied."""
+    status = replica.replica_status()
+    return BinlogPosition(status["exec_file"], status["exec_position"])
+
+
+def start_again(replica: Server) -> bool:
+    """Starts a MariaDB replica that lost its connection between the row events of one statement; always True.
+
+    MariaDB 10.11 then stops with 1595 ("did not receive an expected Rows-log end-of-statement"), behind a MariaDB
+    source without a relay too. It asks for the same position when it is started, and goes on there.
+    """
+    if replica.name == "mariadb" and replica.replica_status()["io_errno"] == 1595:
+        replica.start_replica()
+        wait_until(lambda: replica.replica_status()["io_errno"] != 1595, "the receiving thread starts again")
+    return True
