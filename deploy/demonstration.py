@@ -28,7 +28,8 @@ RECORDED = Path(__file__).resolve().parent / "recorded"
 # The old source first; and for each source, the replicas that can read it, the newest first.
 SOURCES = ("mysql56", "mariadb")
 REPLICAS = {"mysql56": ("mysql97", "mariadb", "mysql56"), "mariadb": ("mariadb",)}
-BULK_TRANSACTIONS = 60_000
+BULK_TRANSACTIONS = 20_000
+SPEED_TRANSACTIONS = 300_000
 
 
 class DemoFailed(Exception):
@@ -98,7 +99,9 @@ def receive_speed(work: Path, source: Server, status: BinlogPosition) -> None:
     from datetime import datetime
 
     seconds = max(ended - datetime.fromisoformat(begun).timestamp(), 0.001)
-    say(f"  received, checked, marked and stored {size / 1e6:.0f} MB in {seconds:.2f} s: {size / 1e6 / seconds:.0f} MB/s")
+    say(
+        f"  received, checked, marked and stored {size / 1e6:.0f} MB in {seconds:.2f} s: {size / 1e6 / seconds:.0f} MB/s"
+    )
 
 
 def serve_speed(relay: RelayProcess, first: str) -> None:
@@ -135,7 +138,9 @@ def with_servers(work: Path, source_name: str, replica_name: str, keep: bool) ->
         replica.start(server_id=2)
         first = source.binlogs()[0].name
         replica.attach("127.0.0.1", relay.port, REPLICA_USER, REPLICA_PASSWORD, first, 4)
-        say(f"  replica  {replica_name} {replica.version} on 127.0.0.1:{replica.port}, attached to the relay at {first}:4")
+        say(
+            f"  replica  {replica_name} {replica.version} on 127.0.0.1:{replica.port}, attached to the relay at {first}:4"
+        )
 
         title("A workload: InnoDB and MyISAM in one transaction, savepoints, rollbacks, LOAD DATA, DDL, big rows …")
         begun = time.monotonic()
@@ -177,10 +182,16 @@ def with_servers(work: Path, source_name: str, replica_name: str, keep: bool) ->
         fresh.close()
         replica.start_replica()
 
-        title("Throughput on this machine (all of it shares the machine with source and replica)")
+        title("Throughput on this machine, which source, relay and client share")
+        replica.stop_replica()
+        with workload.session(source, "ROW", "bulk") as execute:
+            execute(f"CALL fill({SPEED_TRANSACTIONS})")
+        status = source.master_status()
+        relay.wait_archived(status.file, status.position, 120)
         receive_speed(work, source, status)
         serve_speed(relay, first)
         if keep:
+            replica.start_replica()
             stay(relay, source, replica)
 
 
