@@ -15,6 +15,7 @@ from protocol.auth import Account as ReplicaAccount
 from protocol.position import Position
 from relay.archive.archive import Archive, PublishPolicy, SyncPolicy
 from relay.archive.errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
+from relay.archive.files import UUID_NAME
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.downstream.server import DownstreamServer
 from relay.upstream.directory_source import DirectoryUpstream
@@ -27,7 +28,6 @@ EXIT_FINE: Final = 0
 EXIT_WRONG_USE: Final = 2
 EXIT_SOURCE: Final = 3
 EXIT_ARCHIVE: Final = 4
-_UUID_FILE: Final = "server_uuid"
 
 
 def run(config: Config, config_path: Path) -> int:
@@ -184,7 +184,7 @@ def replica_accounts(config: Config) -> list[ReplicaAccount]:
 
 def own_uuid(directory: Path) -> str:
     """The relay's own server_uuid, made once and kept beside the archive. Blocking; a few bytes."""
-    path = directory / _UUID_FILE
+    path = directory / UUID_NAME
     try:
         return str(uuid.UUID(path.read_text(encoding="ascii").strip()))
     except FileNotFoundError:

@@ -24,6 +24,7 @@ from relay.archive.files import (
     MAGIC,
     MARKS_NAME,
     TEMPORARY_SUFFIX,
+    UUID_NAME,
     FileLayer,
     replace_file,
     write_all,
@@ -34,7 +35,7 @@ Progress = Callable[[str, int], None]
 """Called with a file's name and how many of its bytes were read since the last call. May run in another thread."""
 
 _COPY_CHUNK: Final = 1 << 20
-_OWN_NAMES: Final = frozenset({INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME})
+_OWN_NAMES: Final = frozenset({INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME})
 
 
 _LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group"})

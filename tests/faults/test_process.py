@@ -21,7 +21,7 @@ from tests.conftest import ServerFactory
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.fake_source import FakeSource
 from tests.support.free_port import free_port
-from tests.support.relay_inside import damage
+from tests.support.relay_inside import damage, ledger
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
 from tests.support.workload import SteadyWriter
@@ -316,6 +316,19 @@ def test_sighup_with_a_mistake_in_the_file_changes_nothing(tmp_path: Path, sourc
         os.kill(relay.pid, signal.SIGHUP)
         wait_until(lambda: relay.logged("reload_refused"), "the refusal", relay)
         assert relay.sql("SELECT 1") == [(1,)]
+
+
+def test_a_restart_finds_nothing_to_remark_about_its_own_files(tmp_path: Path, source: FakeSource) -> None:
+    with filled(tmp_path, source) as relay:
+        assert relay.stop() == 0
+        relay.start()
+        assert relay.stop() == 0
+        relay.start()
+        relay.kill()
+        relay.start()
+        assert relay.stop() == 0
+        assert [line for line in relay.log_lines() if line["level"] not in ("info", "debug")] == []
+    assert ledger(relay.archive) == []
 
 
 # ---- secrets and permissions -----------------------------------------------------------------------------------------
