@@ -100,19 +100,19 @@ def receive_speed(work: Path, source: Server, status: BinlogPosition) -> None:
 
     seconds = max(ended - datetime.fromisoformat(begun).timestamp(), 0.001)
     say(
-        f"  received, checked, marked and stored {size / 1e6:.0f} MB in {seconds:.2f} s: {size / 1e6 / seconds:.0f} MB/s"
+        f"  the relay received, checked, marked and stored {size / 1e6:.0f} MB in {seconds:.2f} s: {size / 1e6 / seconds:.0f} MB/s"
     )
 
 
-def serve_speed(relay: RelayProcess, first: str) -> None:
-    """A client that throws the bytes away reads the whole archive."""
-    client = ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD)
+def serve_speed(who: str, port: int, user: str, password: str, files: dict[str, int]) -> None:
+    """A client that throws the bytes away reads all of these files."""
+    client = ReplicaClient(port, user=user, password=password)
     client.query("SET @mariadb_slave_capability= 4")
     client.set_up(server_id=9999)
-    client.ask_dump(first, 4, server_id=0, flags=1)
+    client.ask_dump(min(files), 4, server_id=9999)
     wire = client.connection._sock
     wire.settimeout(60)
-    expected = sum(relay.archived().values())
+    expected = sum(files.values())
     buffer = bytearray(1 << 18)
     count, begun = 0, time.monotonic()
     while count < expected:
@@ -122,7 +122,7 @@ def serve_speed(relay: RelayProcess, first: str) -> None:
         count += got
     seconds = time.monotonic() - begun
     client.cut()
-    say(f"  served {count / 1e6:.0f} MB to one client in {seconds:.2f} s: {count / 1e6 / seconds:.0f} MB/s")
+    say(f"  {who} served {count / 1e6:.0f} MB to one client in {seconds:.2f} s: {count / 1e6 / seconds:.0f} MB/s")
 
 
 def with_servers(work: Path, source_name: str, replica_name: str, keep: bool) -> None:
@@ -151,7 +151,7 @@ def with_servers(work: Path, source_name: str, replica_name: str, keep: bool) ->
             execute("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT, s VARCHAR(200)) ENGINE=InnoDB")
             execute(
                 "CREATE PROCEDURE fill(n INT) BEGIN DECLARE i INT DEFAULT 0; WHILE i < n DO "
-                f"INSERT INTO t (v, s) VALUES (i, REPEAT('x', 90)); SET i = i + 1; END WHILE; END"
+                "INSERT INTO t (v, s) VALUES (i, REPEAT('x', 90)); SET i = i + 1; END WHILE; END"
             )
             execute(f"CALL fill({BULK_TRANSACTIONS})")
         status = source.master_status()
@@ -189,7 +189,9 @@ def with_servers(work: Path, source_name: str, replica_name: str, keep: bool) ->
         status = source.master_status()
         relay.wait_archived(status.file, status.position, 120)
         receive_speed(work, source, status)
-        serve_speed(relay, first)
+        sizes = relay.archived()
+        serve_speed("the source", source.port, source.replication_user, source.replication_password, sizes)
+        serve_speed("the relay", relay.port, REPLICA_USER, REPLICA_PASSWORD, sizes)
         if keep:
             replica.start_replica()
             stay(relay, source, replica)
@@ -230,7 +232,7 @@ def with_recorded(work: Path, keep: bool) -> None:
         finally:
             client.cut()
         title("Throughput")
-        serve_speed(relay, names[0])
+        serve_speed("the relay", relay.port, REPLICA_USER, REPLICA_PASSWORD, relay.archived())
         if keep:
             stay(relay)
 
