@@ -40,6 +40,7 @@ def run(source: BenchSource, directory: Path, *, transaction_mib: int = 1024) ->
             time.sleep(0.5)
             rows = (transaction_mib << 20) // _ROW_BYTES
             server.sql(f"INSERT INTO wide SELECT REPEAT('x', {_ROW_BYTES}) FROM seq_1_to_{rows}", DATABASE)
+            transaction = (server.datadir / file).stat().st_size - before
             file, size = source.newest()
             wait_until_size(relay.archive / file, size)
             _wait_until_sent(relay.pid)
@@ -49,7 +50,7 @@ def run(source: BenchSource, directory: Path, *, transaction_mib: int = 1024) ->
             stream.close()
     report = Report(
         "memory",
-        f"a transaction of {(size - before) / 2**20:.0f} MiB, {READING} clients reading, {STALLED} stalled",
+        f"a transaction of {transaction / 2**20:.0f} MiB, {READING} clients reading, {STALLED} stalled",
     )
     report.add("relay, peak resident", peak, "MB", aim=120)
     report.add("relay, at rest before", at_rest, "MB")

@@ -24,7 +24,9 @@ def run(source: BenchSource, directory: Path, *, turns: int = 11) -> Report:
     report = Report("stamping", f"the kernel alone over {size / MB:.0f} MB of packets, {turns} turns each")
     report.add("checks, boundaries, stamps", median(with_stamps) / size * GB, "s/GB")
     report.add("the same without stamps", median(without) / size * GB, "s/GB")
-    report.add("stamps cost", (median(with_stamps) / median(without) - 1) * 100, "%", aim=3)
+    cost = median([stamped / plain - 1 for stamped, plain in zip(with_stamps, without, strict=True)])
+    report.add("stamps cost", cost * 100, "%", aim=3, note="median of the turns")
+    report.add("stamps cost, least disturbed turn of each", (min(with_stamps) / min(without) - 1) * 100, "%")
     return report
 
 
