@@ -288,7 +288,7 @@ class Ingest:
                     status = 22
                     self.bad_type = t
                     break
-                if not whole or covered < 27:
+                if length > 262144 or covered < 27:
                     self.got = length
                     self.expected = 27
                     self.bad_type = t
@@ -300,7 +300,7 @@ class Ingest:
                     status = 24
                     break
             elif t == 15:
-                if not whole:
+                if length > 262144:
                     self.got = length
                     self.bad_type = t
                     status = 17
@@ -327,7 +327,7 @@ class Ingest:
                     status = 22
                     break
             elif t == 1 and self.expect_format and self.old_format and not packets:
-                if not whole:
+                if length > 262144:
                     self.got = length
                     self.bad_type = t
                     status = 17
@@ -348,7 +348,7 @@ class Ingest:
                 self.bad_type = t
                 status = 23
                 break
-            if covered < 19 or (not keep and not whole):
+            if covered < 19 or (not keep and length > 262144):
                 self.got = length
                 self.bad_type = t
                 status = 17

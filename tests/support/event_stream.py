@@ -5,7 +5,7 @@ Everything here is plain and slow, made with `struct` and `zlib` only.
 
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -159,9 +159,9 @@ def walk(
     stamp: bool = True,
     prefix: int = 1,
     start: int = 4,
-    buffer_size: int = 0,
     ingest: Any = None,
     announced: bool = True,
+    make_buffer: Callable[[bytes], Any] = bytearray,
 ) -> Walk:
     """Feeds `data` as reads that end at `cuts` would, keeping what was not consumed, as the upstream does.
 
@@ -178,12 +178,12 @@ def walk(
     out = bytearray()
     named: bytes | None = None
     for cut in [*sorted({c for c in cuts if 0 < c < len(data)}), len(data)]:
-        buffer = bytearray(held + data[at:cut])
+        buffer = make_buffer(held + data[at:cut])
         at = cut
         used = 0
         while True:
             status = ingest.feed(buffer, used, len(buffer))
-            out += buffer[used : ingest.produced]
+            out += bytes(buffer[used : ingest.produced])
             assert used <= ingest.produced <= ingest.consumed <= len(buffer)
             used = ingest.consumed
             result.entries += ingest.take_entries()
