@@ -193,7 +193,10 @@ class Catalog:
         )
 
     def add_ledger(self, row: LedgerRow) -> None:
-        """Appends one row, durable on return."""
+        """Appends one row, durable on return; not when the newest row says the same: retries must not fill the disk."""
+        newest = self._db.execute("SELECT kind, file, offset, text FROM ledger ORDER BY id DESC LIMIT 1").fetchone()
+        if newest == (row.kind, row.file, row.offset, row.text):
+            return
         self._db.execute("PRAGMA synchronous=FULL")
         try:
             self._db.execute(
