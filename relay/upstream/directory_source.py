@@ -113,35 +113,42 @@ class DirectoryUpstream:
     async def _follow_file(self, intake: Intake, name: str, held: ArchivedFile | None) -> str:
         """Takes the file in, waits at its end for more; returns the next file's name when there is one."""
         path = self._settings.path / name
-        fd = await asyncio.to_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = await self._open(intake, name, held)
         try:
-            await self._read_head(intake, fd, name, held)
             offset = intake.ingest.position
+            if held is not None and held.sealed and (await asyncio.to_thread(os.fstat, fd)).st_size > offset:
+                raise UpstreamError(
+                    Trouble.POSITION_GONE,
+                    f"{path} has grown beyond {offset}, where the archive finished it: the file after it came too early",
+                    'Run "binlog-relay archive rebuild", which opens the newest file again, and start the relay again.',
+                    name="file_grew_after_its_end",
+                )
             buffer = await self._free_buffer()
             fill = 0
-            idle = False
+            following: str | None = None
             while True:
                 count = await asyncio.to_thread(os.preadv, fd, [buffer.view[fill:BUFFER_BYTES]], offset + fill)
                 if count == 0:
-                    following = await self._next_name(name)
-                    if following is not None:
-                        if idle:  # read once more after the next file was seen: the end is final now
-                            if fill:
-                                raise self._cut_event(name, intake, fill)
-                            intake.begin_file(following)
-                            return following
-                        idle = True
-                        continue
-                    idle = False
                     size = (await asyncio.to_thread(os.fstat, fd)).st_size
                     if size < offset + fill:
-                        text = f"{path} became shorter: {size} bytes, {offset + fill} were read"
-                        raise UpstreamError(
-                            Trouble.POSITION_GONE, text, "Decide which copy is right.", name="source_lost_its_tail"
-                        )
-                    await asyncio.sleep(self._settings.poll_interval_s)
+                        raise _shorter(path, size, offset + fill)
+                    copy = await asyncio.to_thread(_replacement, path, fd)
+                    if copy is not None:
+                        # As rsync does it: the file that is open here gets nothing more.
+                        os.close(fd)
+                        fd, fill, following = copy, 0, None
+                        continue
+                    # Read once more after the next file was seen: then the end is final.
+                    seen, following = following, await self._next_name(name)
+                    if following is None:
+                        await self._pause()
+                    elif following == seen:
+                        if fill:
+                            raise _cut_event(name, offset, fill)
+                        intake.begin_file(following)
+                        return following
                     continue
-                idle = False
+                following = None
                 fill += count
                 start = 0
                 while True:
@@ -162,27 +169,45 @@ class DirectoryUpstream:
             self._pool.put_back()
             os.close(fd)
 
-    async def _read_head(self, intake: Intake, fd: int, name: str, held: ArchivedFile | None) -> None:
+    async def _open(self, intake: Intake, name: str, held: ArchivedFile | None) -> int:
+        """The file's descriptor, once its format description is there and was read."""
+        path = self._settings.path / name
+        following: str | None = None
         while True:
-            head = await asyncio.to_thread(os.pread, fd, 4 + _LONGEST_FORMAT, 0)
-            size = int.from_bytes(head[13:17], "little") if len(head) >= 17 else 0
-            if len(head) >= 4 and head[:4] == _ENCRYPTED_MAGIC:
-                text = f"{name} is encrypted at rest by MySQL (binlog_encryption)"
-                advice = (
-                    "Attach to the server itself: its dump stream is in clear. Or decrypt the copy with its keyring."
-                )
-                raise UpstreamError(Trouble.SETUP, text, advice, name="binlog_encrypted")
-            if len(head) >= 4 and head[:4] != _MAGIC:
-                text = f"{name} is no binlog: it starts with {head[:4].hex()}, not {_MAGIC.hex()}"
-                raise UpstreamError(Trouble.SETUP, text, "Take it out of the directory.", name="not_a_binlog")
-            if size >= 19 and len(head) >= 4 + size:
-                break
+            fd = await asyncio.to_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                size = (await asyncio.to_thread(os.fstat, fd)).st_size
+                if held is not None and size < intake.ingest.position:
+                    raise _shorter(path, size, intake.ingest.position)
+                if await self._read_head(intake, fd, name, held):
+                    return fd
+            except BaseException:
+                os.close(fd)
+                raise
+            os.close(fd)
+            seen, following = following, await self._next_name(name)
+            if following is not None and following == seen:
+                raise _cut_event(name, 4, max(0, size - 4))
+            await self._pause()
+
+    async def _read_head(self, intake: Intake, fd: int, name: str, held: ArchivedFile | None) -> bool:
+        """Reads the format description and compares it with what is known; False when it is not all there yet."""
+        head = await asyncio.to_thread(os.pread, fd, 4 + _LONGEST_FORMAT, 0)
+        size = int.from_bytes(head[13:17], "little") if len(head) >= 17 else 0
+        if len(head) >= 4 and head[:4] == _ENCRYPTED_MAGIC:
+            text = f"{name} is encrypted at rest by MySQL (binlog_encryption)"
+            advice = "Attach to the server itself: its dump stream is in clear. Or decrypt the copy with its keyring."
+            raise UpstreamError(Trouble.SETUP, text, advice, name="binlog_encrypted")
+        if len(head) >= 4 and head[:4] != _MAGIC:
+            text = f"{name} is no binlog: it starts with {head[:4].hex()}, not {_MAGIC.hex()}"
+            raise UpstreamError(Trouble.SETUP, text, "Take it out of the directory.", name="not_a_binlog")
+        if size < 19 or len(head) < 4 + size:
             if size > _LONGEST_FORMAT or (len(head) >= 9 and head[8] != EventType.FORMAT_DESCRIPTION):
                 text = f"{name} does not start with a format description (binlogs before MySQL 5.0 are not relayed)"
                 raise UpstreamError(
                     Trouble.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
                 )
-            await asyncio.sleep(self._settings.poll_interval_s)
+            return False
         if intake.file is None:
             intake.begin_file(name)
         event = bytearray(head[4 : 4 + size])
@@ -193,14 +218,14 @@ class DirectoryUpstream:
             )
         if held is not None:
             check_same_file(held, intake.ingest)
+        known = self._archive.identity
         version = "".join(map(chr, event[21:71])).rstrip("\0")
         identity = SourceIdentity(
             flavour="mariadb" if "mariadb" in version.lower() else "mysql",
             version=version.removesuffix("-log"),
             server_id=intake.ingest.server_id,
-            server_uuid=None,
+            server_uuid=known.server_uuid if known is not None else None,
         )
-        known = self._archive.identity
         if known is not None and (known.flavour != identity.flavour or known.server_id != identity.server_id):
             raise UpstreamError(
                 Trouble.IDENTITY,
@@ -211,6 +236,14 @@ class DirectoryUpstream:
             )
         if known != identity:
             self._archive.set_identity(identity)
+        return True
+
+    async def _pause(self) -> None:
+        """Until the next look. Raises: the archive's failure; what it dropped is behind what was read here."""
+        await asyncio.sleep(self._settings.poll_interval_s)
+        archive = self._archive
+        if archive.state is ArchiveState.FAILED and archive.failure is not None:
+            raise archive.failure
 
     async def _free_buffer(self) -> ReceiveBuffer:
         while True:
@@ -221,19 +254,47 @@ class DirectoryUpstream:
             await self._returned.wait()
 
     async def _next_name(self, name: str) -> str | None:
+        """The file after `name`, which itself may be gone already; one of another series only when there is no other."""
+        number, base = binlog_number(name), name.rpartition(".")[0]
         names = await asyncio.to_thread(binlog_names, self._settings.path)
-        at = names.index(name) if name in names else -1
-        return names[at + 1] if 0 <= at < len(names) - 1 else None
+        later = [other for other in names if binlog_number(other) > number]
+        return next((other for other in later if other.rpartition(".")[0] == base), later[0] if later else None)
 
-    def _cut_event(self, name: str, intake: Intake, left: int) -> UpstreamError:
-        offset = intake.ingest.position
-        text = (
-            f"{name} ends inside the event at offset {offset} ({left} bytes of it are there), and another file follows"
-        )
+
+def _replacement(path: Path, fd: int) -> int | None:
+    """A descriptor of the file now at `path` if it is not the one open as `fd`; None when it is, or there is none.
+
+    Blocking. Raises: UpstreamError IDENTITY if another binlog stands there now.
+    """
+    try:
+        copy = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    if os.path.sameopenfile(fd, copy):
+        os.close(copy)
+        return None
+    # Time, type, server_id, length and position of the format description; its flags differ while a file is in use.
+    if os.pread(copy, 17, 4) != os.pread(fd, 17, 4):
+        os.close(copy)
+        text = f"{path} was replaced by another binlog of the same name"
         advice = (
-            "The source crashed while it wrote, or the copy is cut: copy the file again, or cut it back to that offset."
+            "The source was reset or is another one: give these binlogs a source.name (and so an archive) of their own."
         )
-        return UpstreamError(Trouble.STREAM_BROKEN, text, advice, name="file_truncated")
+        raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_was_reset")
+    return copy
+
+
+def _shorter(path: Path, size: int, had: int) -> UpstreamError:
+    text = f"{path} became shorter: {size} bytes, {had} were read"
+    return UpstreamError(Trouble.POSITION_GONE, text, "Decide which copy is right.", name="source_lost_its_tail")
+
+
+def _cut_event(name: str, offset: int, left: int) -> UpstreamError:
+    text = f"{name} ends inside the event at offset {offset} ({left} bytes of it are there), and another file follows"
+    advice = (
+        "The source crashed while it wrote, or the copy is cut: copy the file again, or cut it back to that offset."
+    )
+    return UpstreamError(Trouble.STREAM_BROKEN, text, advice, name="file_truncated")
 
 
 def binlog_names(path: Path) -> list[str]:
