@@ -84,14 +84,14 @@ def _drain(wanted: int, links: list[socket.socket]) -> dict[str, object]:
             if key.fileobj == 0:
                 left = 0
                 break
-            link = key.fileobj
-            assert isinstance(link, socket.socket)
-            got = link.recv_into(buffer)
+            ready = key.fileobj
+            assert isinstance(ready, socket.socket)
+            got = ready.recv_into(buffer)
             if not got:
                 raise SystemExit("dump_client: a stream broke off")
-            had[link] += got
-            if wanted and had[link] >= wanted:
-                selector.unregister(link)
+            had[ready] += got
+            if wanted and had[ready] >= wanted:
+                selector.unregister(ready)
                 left -= 1
     return {
         "bytes": sum(had.values()),

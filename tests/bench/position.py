@@ -56,7 +56,8 @@ async def _check_all(
     directory: Path, expected: list[tuple[int, Verdict]], group: tuple[int, int] | None
 ) -> tuple[list[float], list[float]]:
     archive = await Archive.open(directory)
-    cold, warm = [], []
+    cold: list[float] = []
+    warm: list[float] = []
     try:
         shuffled = expected[:]
         random.Random(5).shuffle(shuffled)

@@ -27,7 +27,7 @@ def run(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
     relay_s, relay_cpu, other_s, other_cpu, thrown_s = [], [], [], [], []
     wanted = stream_size(source.login, source.file)
     for turn in range(turns):
-        seconds, cpu = _relay_once(source, directory / f"relay-{turn}")
+        seconds, cpu = relay_once(source, directory / f"relay-{turn}")
         relay_s.append(seconds)
         relay_cpu.append(cpu)
         seconds, cpu = _mysqlbinlog_once(source, directory / f"mysqlbinlog-{turn}")
@@ -50,7 +50,7 @@ def run(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
     return report
 
 
-def _relay_once(source: BenchSource, directory: Path) -> tuple[float, float]:
+def relay_once(source: BenchSource, directory: Path) -> tuple[float, float]:
     """Seconds and seconds of CPU for everything the source has."""
     file, size = source.newest()
     relay = make_relay(directory, source.server)
