@@ -26,7 +26,8 @@ from relay.downstream.sent_range import SentRange
 
 # After this much the loop is given back, so that a replica that catches up from memory does not hold up the others.
 _TURN_BYTES: Final = 1 << 20
-# How long nothing may have been sent, with an empty send queue, until a replica is believed to have stored it all.
+# How long no event of the archive may have been sent, with an empty send queue, until a replica is believed to have
+# stored it all. Heartbeats do not count: they may be more frequent than this.
 _SETTLED_S: Final = 3.0
 _TAIL_BYTES: Final = 320
 OUTPUT_BYTES: Final = required_size(STEP_BYTES)
@@ -107,7 +108,7 @@ class Dump:
         self._turn_scheduled = False
         self._read_pending = False
         self._timer: asyncio.TimerHandle | None = None
-        self._last_sent = self._loop.time()
+        self._last_sent = self._last_run = self._loop.time()
         self._settled = False
         self._settle_not_before = 0.0
         self._start_in_file = offset
@@ -227,6 +228,7 @@ class Dump:
             self._mark.sending(self._file.name, self._range.low, self._range.high)
         self._settled = False
         self._write(memoryview(output)[:made])
+        self._last_run = self._last_sent
         if self._owner.write_paused:
             self._held = output
         else:
@@ -299,7 +301,7 @@ class Dump:
         if self._options.heartbeat_s > 0:
             dues.append(self._last_sent + self._options.heartbeat_s)
         if self._mark is not None and not self._settled:
-            dues.append(max(self._last_sent + _SETTLED_S, self._settle_not_before))
+            dues.append(max(self._last_run + _SETTLED_S, self._settle_not_before))
         if dues:
             self._timer = self._loop.call_at(max(min(dues), self._loop.time() + 0.001), self._in_silence)
 
@@ -310,7 +312,7 @@ class Dump:
         if self._offset < self._file.end:
             return
         now = self._loop.time()
-        if self._mark is not None and not self._settled and now >= self._last_sent + _SETTLED_S:
+        if self._mark is not None and not self._settled and now >= self._last_run + _SETTLED_S:
             self._settle()
         if self._options.heartbeat_s > 0 and now >= self._last_sent + self._options.heartbeat_s:
             self._send_heartbeat()
@@ -327,6 +329,11 @@ class Dump:
             self._settle_not_before = self._loop.time() + 1.0
 
     def _send_heartbeat(self) -> None:
+        if self._offset <= FIRST_OFFSET:
+            # Nothing of this file is published (it is to be synced first), and a replica takes none before the format
+            # description.
+            self._last_sent = self._loop.time()
+            return
         with_checksum = bool(self._file.checksum)
         try:
             # Only what this session sent: a replica that started behind a Stop event does count it.

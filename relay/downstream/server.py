@@ -170,11 +170,17 @@ class DownstreamServer:
         return True
 
     def dump_begins(self, session: Session) -> None:
-        """Ends an older dump of the same replica: the same uuid, or the same server_id where there is none."""
+        """Ends an older dump of the same replica: the same uuid, or the same server_id where there is none.
+
+        An older request that is still held ends too: begun later, it would take the place of this newer one.
+        """
         if not session.server_id:
             return
         for other in self.sessions:
-            if other is session or other.dump is None or not other.server_id:
+            if other is session or not other.server_id:
+                continue
+            held_longer = other.waits_for_position and other.request_number < session.request_number
+            if other.dump is None and not held_longer:
                 continue
             same = (
                 other.replica_uuid == session.replica_uuid
@@ -187,6 +193,10 @@ class DownstreamServer:
     def wait_at_edge(self, dump: Dump) -> None:
         """`dump.pump` is to be called when the archive grows."""
         self._edge.add(dump)
+
+    def leave_edge(self, dump: Dump) -> None:
+        """`dump` has ended: an archive that does not grow any more would keep it for ever."""
+        self._edge.discard(dump)
 
     def next_move(self) -> asyncio.Event:
         """Is set when the archive grows from now on."""

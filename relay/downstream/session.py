@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import fcntl
+import itertools
 import os
 import socket
 import struct
@@ -59,6 +60,8 @@ _RECHECK_S: Final = 0.05
 _LONGEST_FORMAT_DESCRIPTION: Final = 65536
 _MIN_HEARTBEAT_S: Final = 0.001
 _REFUSED: Final = ErrorCode.ER_ACCESS_DENIED_ERROR
+_LONGEST_HEARTBEAT_NS: Final = 10**18
+_REQUEST_NUMBERS: Final = itertools.count(1)
 # A replica whose machine died silently while it waited for events is noticed after two or three minutes.
 _MODES: Final = {"tbm": KEEP, "strip": STRIP, "edges": EDGES}
 _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 20), (socket.TCP_KEEPCNT, 4))
@@ -93,6 +96,9 @@ class SessionHost(Protocol):
     def wait_at_edge(self, dump: Dump) -> None:
         """`dump.pump` is to be called when the archive grows."""
 
+    def leave_edge(self, dump: Dump) -> None:
+        """`dump` has ended."""
+
     def next_move(self) -> asyncio.Event:
         """Is set when the archive grows from now on."""
 
@@ -110,6 +116,8 @@ class Session(asyncio.BufferedProtocol):
         self._admission: asyncio.Task[None] | None = None
         self.write_paused = False
         self.dump: Dump | None = None
+        self.request_number = 0
+        """Of its newest dump request; later requests, of any connection, have greater ones."""
         self.connection_id = 0
         self.address = ""
 
@@ -134,6 +142,11 @@ class Session(asyncio.BufferedProtocol):
         return "".join(c for c in str(value or "") if c.isascii() and c.isprintable())[:36]
 
     _server_id = 0
+
+    @property
+    def waits_for_position(self) -> bool:
+        """Whether a dump was asked for and is not decided."""
+        return self._machine is not None and self._machine.state is State.DUMP_REQUESTED
 
     # --- transport ------------------------------------------------------------------------------------------------
 
@@ -225,6 +238,7 @@ class Session(asyncio.BufferedProtocol):
                 pending.extend(machine.answer_kill(self._loop.time(), found=found))
             elif isinstance(event, DumpAsked):
                 self._server_id = event.request.server_id
+                self.request_number = next(_REQUEST_NUMBERS)
                 self._admission = self._loop.create_task(self._admit(event.request))
             else:
                 self._log_event(event)
@@ -233,6 +247,9 @@ class Session(asyncio.BufferedProtocol):
         if data and not transport.is_closing():
             transport.write(data)
         if closed:
+            if self._admission is not None:
+                # It said goodbye, or broke the rules, while its dump request was looked at.
+                self._admission.cancel()
             if self.dump is not None:
                 self._end_dump("dump_ended", reason="the replica said goodbye")
             self._close_soon()
@@ -289,9 +306,7 @@ class Session(asyncio.BufferedProtocol):
         """Ends this connection with an error where there is room for one."""
         if self.dump is not None:
             self.dump.fail(error)
-        elif self._machine is not None and self._machine.state is State.DUMP_REQUESTED:
-            if self._admission is not None:
-                self._admission.cancel()
+        elif self._machine is not None and self.waits_for_position:
             self._after(self._machine.refuse_dump(error))
         elif self._transport is not None:
             self._transport.close()
@@ -328,6 +343,7 @@ class Session(asyncio.BufferedProtocol):
             # A bug of ours must not leave the replica waiting without an answer.
             self._log.exception("dump_request_failed", **bound)
             refused = refusal("binlog-relay has an internal error, see its log", ErrorCode.ER_UNKNOWN_ERROR)
+        self._admission = None
         if machine.state is State.DUMP_REQUESTED:
             self._log.warning("dump_refused", number=int(refused.number), reason=refused.message, **bound)
             self._after(machine.refuse_dump(refused))
@@ -431,6 +447,7 @@ class Session(asyncio.BufferedProtocol):
         if dump is None:
             return
         dump.close()
+        self._host.leave_edge(dump)
         position = dump.position
         log = self._log.warning if level == "warning" else self._log.info
         log(
@@ -491,7 +508,7 @@ def _heartbeat_s(value: object) -> float:
         period_ns = int(str(value)) if value is not None else 0
     except ValueError:
         return 0.0
-    return max(period_ns / 1e9, _MIN_HEARTBEAT_S) if period_ns > 0 else 0.0
+    return max(min(period_ns, _LONGEST_HEARTBEAT_NS) / 1e9, _MIN_HEARTBEAT_S) if period_ns > 0 else 0.0
 
 
 def _read_format_description(opened: OpenFile) -> bytes:

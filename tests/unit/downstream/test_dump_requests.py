@@ -1,0 +1,160 @@
+"""Requests that overtake each other, goodbyes at odd moments, and what a server keeps of replicas that left."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pymysql
+import pytest
+import structlog.testing
+from pymysql.constants import COMMAND
+
+from protocol.auth import Account, native_hash
+from protocol.binlog.event_type import EventType
+from relay.archive.archive import Archive, PublishPolicy, SourceIdentity, SyncPolicy
+from relay.archive.replica_marks import ReplicaIdentity
+from relay.downstream import dump as dump_module
+from relay.downstream.server import DownstreamServer
+from tests.support.archive_filling import append_all
+from tests.support.binlog_builder import BinlogBuilder
+from tests.support.replica_client import PASSWORD, USER, ReplicaClient, StreamedEvent
+
+T = TypeVar("T")
+FIRST = "mysql-bin.000001"
+UUID = "11111111-2222-3333-4444-000000000077"
+
+
+async def call(function: Callable[[], T]) -> T:
+    return await asyncio.wait_for(asyncio.to_thread(function), 20)
+
+
+def start_of(client: ReplicaClient, offset: int, count: int) -> list[StreamedEvent]:
+    """Asks for a dump and reads its first events."""
+    client.ask_dump(FIRST, offset)
+    return client.events(count)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+class Served:
+    """An archive with one open binlog of two transactions, and a server in front of it."""
+
+    def __init__(self, archive: Archive, server: DownstreamServer, built: BinlogBuilder) -> None:
+        self.archive = archive
+        self.server = server
+        self.built = built
+        self.clients: list[ReplicaClient] = []
+
+    async def replica(self, *, heartbeat_s: float = 0.0) -> ReplicaClient:
+        client = await call(lambda: ReplicaClient(self.server.port))
+        self.clients.append(client)
+        await call(lambda: client.set_up(uuid=UUID, heartbeat_s=heartbeat_s))
+        return client
+
+
+async def serve(directory: Path, built: BinlogBuilder, **policies: object) -> AsyncIterator[Served]:
+    archive = await Archive.open(directory / "archive", **policies)  # type: ignore[arg-type]
+    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
+    await archive.begin_file(FIRST)
+    await append_all(archive, built.data)
+    server = DownstreamServer(archive, [Account(USER, native_hash(PASSWORD))], position_wait_s=5.0)
+    await server.start("127.0.0.1", 0)
+    served = Served(archive, server, built)
+    yield served
+    for client in served.clients:
+        client.cut()
+    await server.close()
+    await archive.close()
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async for served in serve(tmp_path, BinlogBuilder().transaction(20).transaction(20)):
+        yield served
+
+
+@pytest.fixture
+async def unsynced(tmp_path: Path) -> AsyncIterator[Served]:
+    """Nothing is published before it is synced, and that takes long."""
+    policies = {"sync": SyncPolicy.INTERVAL, "publish": PublishPolicy.SYNCED, "sync_interval_s": 60.0}
+    async for served in serve(tmp_path, BinlogBuilder(), **policies):
+        yield served
+
+
+def dump_packet(file: str, offset: int, server_id: int = 77) -> bytes:
+    payload = bytes((COMMAND.COM_BINLOG_DUMP,)) + struct.pack("<IHI", offset, 0, server_id) + file.encode()
+    return len(payload).to_bytes(3, "little") + b"\0" + payload
+
+
+async def test_a_goodbye_right_behind_a_request_starts_no_dump(served: Served) -> None:
+    with structlog.testing.capture_logs() as logs:
+        client = await served.replica()
+        second_group = served.built.boundary_at_or_before(served.built.size - 1)
+        client.connection._sock.sendall(dump_packet(FIRST, second_group) + b"\x01\0\0\0\x01")
+        await until(lambda: not served.server.sessions)
+    assert [line["event"] for line in logs if line["log_level"] == "error" or line["event"] == "dump_started"] == []
+
+
+async def test_a_goodbye_right_behind_a_request_ends_no_other_dump_of_this_replica(served: Served) -> None:
+    first = await served.replica()
+    await call(lambda: start_of(first, 4, 2))
+    second = await served.replica()
+    second.connection._sock.sendall(dump_packet(FIRST, 4) + b"\x01\0\0\0\x01")
+    await until(lambda: len(served.server.sessions) == 1)
+    assert served.server.sessions[0].dump is not None
+
+
+async def test_a_request_that_is_held_does_not_end_a_newer_dump_of_this_replica(served: Served) -> None:
+    position = served.built.size
+    held = await served.replica()
+    held.ask_dump(FIRST, position + 1000)
+    await until(lambda: served.server.sessions)
+    newer = await served.replica()
+    await call(lambda: start_of(newer, position, 2))
+    with pytest.raises(pymysql.MySQLError, match="has connected to the master"):
+        await call(held.event)
+    assert [session.dump is not None for session in served.server.sessions if session.dump] == [True]
+
+
+async def test_replicas_that_left_are_not_kept_until_the_archive_grows(served: Served) -> None:
+    for _ in range(5):
+        client = await served.replica()
+        await asyncio.to_thread(start_of, client, served.built.size, 2)
+        client.cut()
+        await until(lambda: not served.server.sessions)
+    assert len(served.server._edge) == 0
+
+
+async def test_no_heartbeat_comes_before_the_format_description(unsynced: Served) -> None:
+    client = await unsynced.replica(heartbeat_s=0.02)
+    await call(lambda: start_of(client, 4, 1))
+    await asyncio.sleep(0.2)
+    unsynced.archive.synced_to(FIRST, unsynced.built.size)
+    following = await call(client.event)
+    assert following is not None
+    assert following.kind == EventType.FORMAT_DESCRIPTION
+
+
+async def test_a_heartbeat_period_of_hundreds_of_digits_is_none(served: Served) -> None:
+    client = await served.replica()
+    await call(lambda: client.query(f"SET @master_heartbeat_period= '{'9' * 400}'"))
+    events = await call(lambda: start_of(client, 4, 2))
+    assert events[1].kind == EventType.FORMAT_DESCRIPTION
+
+
+async def test_a_replica_settles_also_between_frequent_heartbeats(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.3)
+    client = await served.replica(heartbeat_s=0.05)
+    await call(lambda: start_of(client, 4, 20))
+    group = next(iter(served.built.groups))
+    inside = next(event.start for event in served.built.events if event.group_start == group and event.start > group)
+    identity = ReplicaIdentity(77, UUID)
+    await until(lambda: not served.archive.replicas.may_resume(identity, FIRST, inside))
