@@ -51,8 +51,7 @@ def run(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
 
 
 def relay_once(source: BenchSource, directory: Path) -> tuple[float, float]:
-    """Seconds and seconds of CPU for everything the source has."""
-    file, size = source.newest()
+    """Seconds and seconds of CPU until the source's first binlog is archived."""
     relay = make_relay(directory, source.server)
     os.kill(source.pid, signal.SIGSTOP)
     try:
@@ -64,7 +63,7 @@ def relay_once(source: BenchSource, directory: Path) -> tuple[float, float]:
         start = time.monotonic()
         os.kill(source.pid, signal.SIGCONT)
     try:
-        end = wait_until_size(relay.archive / file, size)
+        end = wait_until_size(relay.archive / source.file, source.size)
         used = cpu_s(relay.pid) - before
     finally:
         relay.kill()
@@ -93,7 +92,6 @@ def _mysqlbinlog_once(source: BenchSource, directory: Path) -> tuple[float, floa
         "--no-defaults",
         "--read-from-remote-server",
         "--raw",
-        "--to-last-log",
         "--protocol=tcp",
         "--host=127.0.0.1",
         f"--port={server.port}",
