@@ -33,6 +33,7 @@ cdef class Ingest:
     cdef bint more_chunks
     cdef uint32_t event_crc
     cdef uint32_t event_effect
+    cdef bint group_due
     # what one feed reports
     cdef readonly int64_t produced
     cdef readonly int64_t consumed

@@ -116,6 +116,7 @@ class Ingest:
         self.more_chunks = False
         self.event_crc = 0
         self.event_effect = 0
+        self.group_due = False
         self.in_event = False
         self.cut_group = False
         self.produced = self.consumed = self.packet_start = self.packet_stop = self.rotate_position = 0
@@ -487,7 +488,10 @@ class Ingest:
                     self.first_timestamp = timestamp
             self.previous_type = t
             self.previous_position = pos
-            if boundary == 5 or (boundary == 2 and (kind == 7 or kind == 8 or kind == 9 or kind == 12 or kind == 14)):
+            self.group_due = boundary == 5 or (
+                boundary == 2 and (kind == 7 or kind == 8 or kind == 9 or kind == 12 or kind == 14)
+            )
+            if whole and self.group_due:
                 self.groups += 1
 
             if whole:
@@ -635,6 +639,8 @@ class Ingest:
 
     def finish_event(self):
         self.in_event = False
+        if self.group_due:
+            self.groups += 1
         if not self.inference.in_group() and not self.inference.recovering:
             self.boundary = self.position
             if self.entry_inside:

@@ -16,8 +16,11 @@ from relay.upstream.errors import Trouble, UpstreamError
 
 log = structlog.get_logger()
 
+_FIRST_EVENT: Final = 4
 # Beyond this much waiting for the disk nothing is copied any more: buffers run out, and reading pauses.
 _COPY_LIMIT_BYTES: Final = 4 << 20
+# Each is a row that is synced: a file that is wrong from one end to the other must not fill the ledger, nor outrun its disk.
+_VIOLATION_ROWS: Final = 100
 
 
 class Archive(Protocol):
@@ -66,6 +69,8 @@ class Intake:
         self.file: str | None = start.file if start is not None else None
         self._events = 0
         self._groups = 0
+        self._stored_to = start.offset if start is not None else _FIRST_EVENT
+        self._violations_noted = 0
         self.bytes_stored = 0
         self.check_format: Callable[[Ingest], None] | None = None
         if start is not None:
@@ -84,6 +89,11 @@ class Intake:
             self.check_format = None
         stopping = self._report() if ingest.violations or ingest.unknown else False
         produced = ingest.produced
+        if status == kernel.BAD_CRC and ingest.position - self._stored_to != produced - start:
+            # A big event that turns out bad at its end. What went out of it before is behind the last boundary and is taken
+            # back there; of this run only what stands before it is good.
+            produced = start + max(0, ingest.position - self._stored_to)
+            self._events += 1
         if produced > start and not stopping:
             self._store(buffer, start, produced)
         if stopping:
@@ -101,6 +111,7 @@ class Intake:
         ingest = self.ingest
         events, groups = ingest.events - self._events, ingest.groups - self._groups
         self._events, self._groups = ingest.events, ingest.groups
+        self._stored_to = ingest.position
         self.bytes_stored += stop - start
         run: memoryview | bytes = buffer.view[start:stop]
         written: Callable[[], None] | None = None
@@ -109,16 +120,21 @@ class Intake:
         else:
             buffer.pending += 1
             written = buffer.run_written
-        self._archive.append(
-            run,
-            boundary=ingest.boundary,
-            position=ingest.position,
-            entries=ingest.take_entries(),
-            events=events,
-            groups=groups,
-            timestamp=ingest.timestamp,
-            on_written=written,
-        )
+        try:
+            self._archive.append(
+                run,
+                boundary=ingest.boundary,
+                position=ingest.position,
+                entries=ingest.take_entries(),
+                events=events,
+                groups=groups,
+                timestamp=ingest.timestamp,
+                on_written=written,
+            )
+        except BaseException:
+            if written is not None:
+                buffer.pending -= 1  # it was not taken, so nobody will give it back
+            raise
 
     def begin_file(self, name: str) -> None:
         """The stream goes over to the file `name`, at its offset 4. Raises: UpstreamError STREAM_BROKEN."""
@@ -136,7 +152,12 @@ class Intake:
                 "Compare the source's SHOW BINARY LOGS with its *.index file.",
                 name="file_chain_broken",
             )
-        self.ingest.begin_file(4)
+        if previous is not None and self.ingest.position == _FIRST_EVENT:
+            text = f"the source goes from {previous} to {name} without an event of {previous}"
+            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="file_chain_broken")
+        self.ingest.begin_file(_FIRST_EVENT)
+        self._stored_to = _FIRST_EVENT
+        self._violations_noted = 0
         self._archive.start_file(name, previous_cut=self.ingest.cut_group and previous is not None)
         self.file = name
         log.info("file_begins", file=name, previous=previous)
@@ -159,8 +180,13 @@ class Intake:
         violations = self.ingest.take_violations()
         for position, from_type, to_type, event_type, previous_type, previous_position in violations:
             text = str(Violation(BoundaryType(from_type), BoundaryType(to_type)))
+            self._violations_noted += 1
+            if self._violations_noted > _VIOLATION_ROWS:
+                break
             event, previous = event_type_name(event_type), event_type_name(previous_type)
             detail = f"{text} {event} at {position} after {previous} at {previous_position}"
+            if self._violations_noted == _VIOLATION_ROWS:
+                detail += "; more of them in this file are not noted here, `binlog-relay events` shows them all"
             self._archive.append_ledger("boundary_violation", file, position, detail)
         for event_type, position in self.ingest.take_unknown_types():
             self._archive.append_ledger("event_type_unknown", file, position, f"type {event_type}, passed on unchanged")

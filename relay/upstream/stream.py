@@ -86,6 +86,10 @@ class DumpStream(asyncio.BufferedProtocol):
             return
         self._walk_what_came()
 
+    def _walk_what_waits(self) -> None:
+        if self._due is not None:
+            self._walk_what_came()
+
     def _walk_what_came(self) -> None:
         if self._due is not None:
             self._due.cancel()
@@ -100,11 +104,13 @@ class DumpStream(asyncio.BufferedProtocol):
             self._end(UpstreamError(Trouble.ARCHIVE, str(error), error.advice, name="archive_failed"))
 
     def eof_received(self) -> bool:
-        """The source has closed."""
+        """The source has closed; why may stand in what was gathered and not walked yet."""
+        self._walk_what_waits()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
+        self._walk_what_waits()
         cause = f": {exc}" if exc is not None else ""
         self._end(UpstreamError(Trouble.NETWORK, f"the source closed the connection{cause}", name="connection_lost"))
 
@@ -130,7 +136,8 @@ class DumpStream(asyncio.BufferedProtocol):
             following = self._pool.take()
             if following is None:
                 self._held = bytes(rest)
-                self._transport.pause_reading()
+                if not self._transport.is_closing():
+                    self._transport.pause_reading()
                 return
             following.view[:left] = rest
             self._buffer = following
@@ -148,6 +155,7 @@ class DumpStream(asyncio.BufferedProtocol):
         held, self._held = self._held, None
         following.view[: len(held)] = held
         self._buffer, self._fill = following, len(held)
+        self.heard_at = self._loop.time()  # the silence was ours
         self._transport.resume_reading()
 
     def _rotated(self, raw_name: bytes, position: int) -> None:

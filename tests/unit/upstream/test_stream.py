@@ -1,0 +1,60 @@
+"""The protocol that owns the dump stream, without a socket."""
+
+import asyncio
+from typing import cast
+
+from protocol.position import Position
+from relay.upstream.buffers import BufferPool
+from relay.upstream.errors import Trouble
+from relay.upstream.intake import Archive, Intake
+from relay.upstream.stream import DumpStream
+
+
+class SilentTransport:
+    """Remembers what was asked of it."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.closing = False
+
+    def is_closing(self) -> bool:
+        """Whether the peer has closed."""
+        return self.closing
+
+    def abort(self) -> None:
+        """Asked to close."""
+        self.calls.append("abort")
+
+    def pause_reading(self) -> None:
+        """Asked to pause."""
+        self.calls.append("pause_reading")
+
+
+def stream_at(place: Position) -> DumpStream:
+    """A stream that goes on at `place`, into an archive that is never reached."""
+    intake = Intake(cast(Archive, None), place, packets=True, on_violation="warn")
+    return DumpStream(intake, BufferPool(), cast(asyncio.Transport, SilentTransport()), b"")
+
+
+def receive(stream: DumpStream, data: bytes) -> None:
+    """As the event loop does it."""
+    stream.get_buffer(-1)[: len(data)] = data
+    stream.buffer_updated(len(data))
+
+
+async def test_an_error_that_waits_to_be_gathered_when_the_source_closes_is_not_lost() -> None:
+    stream = stream_at(Position("mysql-bin.000001", 4))
+    payload = b"\xff" + (1236).to_bytes(2, "little") + b"#HY000could not find next log"
+    stream._received_in_it = 1 << 30  # so that what comes in the next millisecond is gathered
+    receive(stream, len(payload).to_bytes(3, "little") + b"\x01" + payload)
+    assert not stream.ended.done()
+    stream.eof_received()
+    stream.connection_lost(None)
+    assert (await stream.ended).trouble is Trouble.POSITION_GONE
+
+
+async def test_a_connection_that_ends_is_a_network_trouble() -> None:
+    stream = stream_at(Position("mysql-bin.000001", 4))
+    stream.connection_lost(ConnectionResetError("reset"))
+    error = await stream.ended
+    assert (error.trouble, error.name) == (Trouble.NETWORK, "connection_lost")
