@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import uuid
@@ -28,6 +29,8 @@ EXIT_FINE: Final = 0
 EXIT_WRONG_USE: Final = 2
 EXIT_SOURCE: Final = 3
 EXIT_ARCHIVE: Final = 4
+# The archive's directory cannot be made or used: nothing is damaged, archive.dir or its permissions are wrong.
+_NO_PLACE_FOR_IT: Final = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def run(config: Config, config_path: Path) -> int:
@@ -79,7 +82,10 @@ class Relay:
                 on_failure=self._archive_failed,
             )
         except ArchiveError as error:
-            log.error("archive_not_opened", what=str(error), advice=error.advice or None)
+            what = str(error).removesuffix(f" {error.advice}")
+            log.error("archive_not_opened", what=what, advice=error.advice or None)
+            if isinstance(error, ArchiveWriteError) and error.errno in _NO_PLACE_FOR_IT:
+                return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._archive = archive
         server = DownstreamServer(
@@ -97,7 +103,8 @@ class Relay:
                 log.error(
                     "cannot_listen",
                     what=f"{config.listen.host}:{config.listen.port}: {error.strerror or error}",
-                    advice="Another process may have the port: choose another listen.port, or stop that process.",
+                    advice="Another process may have the port: choose another listen.port, or stop that process. "
+                    "listen.host must be an address of this machine, such as 0.0.0.0 or ::.",
                 )
                 return EXIT_WRONG_USE
             loop.add_signal_handler(signal.SIGHUP, self._reload, server)

@@ -34,6 +34,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line
 
 def main() -> None:
     """Runs the command line and ends the process. Nobody sees a traceback unless BINLOG_RELAY_DEBUG=1 is set."""
+    if sys.stdout is None:
+        # Started with a closed output (`>&-`): nobody reads it.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     try:
         app()
     except CommandFailed as failure:
@@ -236,11 +239,11 @@ def positions(
         raise CommandFailed(str(error), WRONG_USE) from None
     if offset is not None:
         typer.echo(_json_of(report) if json else str(report))
-        if report.standing is not Standing.VALID:
+        if report.standing is not Standing.VALID or not report.readable:
             raise typer.Exit(FINDINGS)
         return
     typer.echo(_json_of(summary) if json else str(summary), err=all and not json)
-    if summary.broken is not None:
+    if summary.broken is not None or summary.wrong_checksums:
         raise typer.Exit(FINDINGS)
 
 

@@ -1,6 +1,7 @@
 """`binlog-relay archive list | verify | rebuild | ledger`: tables on a terminal, plain lines elsewhere, or JSON."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ from pathlib import Path
 
 from relay.archive.archive import list_archive, read_ledger, rebuild_archive
 from relay.archive.archived_file import ArchivedFile
-from relay.archive.catalog import LedgerRow
+from relay.archive.catalog import CatalogUnreadable, LedgerRow
 from relay.archive.errors import ArchiveError, ArchiveLocked
+from relay.archive.files import CATALOG_NAME
 from relay.archive.verify import verify_archive
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
@@ -50,6 +52,9 @@ def show_ledger(directory: Path, *, as_json: bool) -> None:
     if as_json:
         _print_lines(json.dumps(_ledger_record(row)) for row in ledger)
         return
+    if not ledger and sys.stdout.isatty():
+        sys.stdout.write("The ledger is empty: nothing happened that an operator should know.\n")
+        return
     rows = [_ledger_cells(row) for row in ledger]
     _print_table(("time", "what", "place", "text"), rows, numbers=())
 
@@ -66,7 +71,8 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
                 place = finding.file if finding.offset is None else f"{finding.file}:{finding.offset}"
                 sys.stdout.write(f"{place}: {finding.what}\n")
     if not as_json:
-        sys.stdout.write(f"{count} findings.\n" if count else "The archive is fine.\n")
+        found = "1 finding" if count == 1 else f"{count} findings"
+        sys.stdout.write(f"{found}.\n" if count else "The archive is fine.\n")
     return count
 
 
@@ -87,12 +93,27 @@ def _archive_failures(directory: Path) -> Iterator[None]:
     if not directory.is_dir():
         message = f"There is no archive in {directory}. Check [archive] dir and [source] name, or start the relay once."
         raise CommandFailed(message, WRONG_USE)
+    # SQLite calls a database that may not be read one that cannot be opened: that is no damage.
+    for path, wanted in ((directory, os.R_OK | os.X_OK), (directory / CATALOG_NAME, os.R_OK)):
+        if os.access(directory, os.X_OK) and not path.exists():
+            continue
+        if not os.access(path, wanted):
+            raise CommandFailed(_not_permitted(path), WRONG_USE)
     try:
         yield
     except ArchiveLocked as error:
-        raise CommandFailed(f"{error} Stop the relay that uses {directory} first.", WRONG_USE) from error
+        raise CommandFailed(f"The archive is in use: {error}", WRONG_USE) from error
+    except PermissionError as error:
+        raise CommandFailed(_not_permitted(error.filename or directory), WRONG_USE) from error
+    except CatalogUnreadable as error:
+        message = f"{directory}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
+        raise CommandFailed(message, ARCHIVE_DAMAGED) from error
     except ArchiveError as error:
         raise CommandFailed(f"{directory}: {error}", ARCHIVE_DAMAGED) from error
+
+
+def _not_permitted(path: object) -> str:
+    return f"{path} may not be used by this user. Run the command as the user that the relay runs as."
 
 
 @contextmanager
@@ -155,8 +176,18 @@ def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numb
 
     table = Table()
     for column, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if column in numbers else "left", overflow="fold")
+        longest = max(len(heading), *(len(row[column]) for row in rows)) if rows else len(heading)
+        # Only a text at the end is folded: a file name or a number over several lines can be neither read nor copied.
+        table.add_column(
+            heading,
+            justify="right" if column in numbers else "left",
+            overflow="fold",
+            min_width=longest if column < len(headings) - 1 else min(longest, 40),
+        )
     for row in rows:
         # As Text: a "[" in a name or message is no markup.
         table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+    console = Console()
+    # A terminal that is too narrow gets long lines, which it wraps itself.
+    needed = console.measure(table, options=console.options.update(max_width=1000)).minimum
+    console.print(table, width=max(console.width, needed), crop=False, soft_wrap=True)

@@ -1,6 +1,7 @@
 """Walks a binlog file with the kernel and hands out what stands where, a megabyte at a time."""
 
 import os
+import stat
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -69,13 +70,18 @@ class BinlogScan:
         self._last_offset = self._last_length = 0
         self.ingest: Any = Ingest(packets=False, stamp=False)
         try:
-            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            # O_NONBLOCK: a pipe without a writer would be waited for.
+            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             raise Unreadable(
                 f"{path} cannot be opened: {error.strerror}. Check the name and its permissions."
             ) from None
         try:
-            self.size = os.fstat(self._fd).st_size
+            status = os.fstat(self._fd)
+            self.size = status.st_size
+            if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+                os.close(self._fd)
+                raise Unreadable(f"{path} is no regular file. Name a binlog file; copy a stream into a file first.")
             magic = os.pread(self._fd, len(MAGIC), 0)
         except OSError as error:
             os.close(self._fd)
@@ -183,4 +189,4 @@ def _wrong_magic(path: Path, magic: bytes) -> str:
         )
     if not magic:
         return f"{path} is empty. A binlog starts with the bytes fe 62 69 6e."
-    return f"{path} is not a binlog: it starts with {magic.hex(' ')} instead of fe 62 69 6e."
+    return f"{path} is not a binlog: it starts with {magic.hex(' ')} instead of fe 62 69 6e. Name a binlog file."

@@ -8,7 +8,7 @@ from typing import Final
 
 from protocol.binlog.boundary import BoundaryType
 from protocol.binlog.event_type import event_type_name
-from relay.commands.binlog_scan import INFO_BOUNDARY, INFO_IN_GROUP, MAGIC, BinlogScan, Broken, Chunk
+from relay.commands.binlog_scan import INFO_BOUNDARY, INFO_CRC_BAD, INFO_IN_GROUP, MAGIC, BinlogScan, Broken, Chunk
 
 _OPENING: Final = (BoundaryType.SELF_CONTAINED, BoundaryType.START)
 
@@ -44,10 +44,19 @@ class PositionReport:
     group: tuple[int, int | None] | None = None
     broken: Broken | None = None
 
+    @property
+    def readable(self) -> bool:
+        """Whether the file goes on, or ends properly, at the offset: nothing can start where it breaks off."""
+        return self.broken is None or self.offset < self.broken.offset
+
     def __str__(self) -> str:
         place = f"{self.file}:{self.offset}"
         if self.standing is Standing.VALID:
             end = ", the end of the file" if self.offset == self.end else ""
+            if self.broken is not None and not self.readable:
+                end = (
+                    f", but the file cannot be read from there on ({self.broken.name}: {self.broken.text.rstrip('.')})"
+                )
             return f"{place} is a valid position{end}. {self._nearest()}"
         return f"{place} is not a valid position: {self._why()}. {self._nearest()}"
 
@@ -74,7 +83,10 @@ class PositionReport:
 
 @dataclass(frozen=True, slots=True)
 class PositionSummary:
-    """All valid positions of a file. `open_group`: start of a transaction that the file does not finish."""
+    """All valid positions of a file. `open_group`: start of a transaction that the file does not finish.
+
+    `wrong_checksums`: how many events have one, the first of them at `first_wrong_checksum`.
+    """
 
     file: str
     first: int | None
@@ -83,6 +95,8 @@ class PositionSummary:
     end: int
     open_group: int | None
     broken: Broken | None
+    wrong_checksums: int = 0
+    first_wrong_checksum: int | None = None
 
     def __str__(self) -> str:
         if self.count == 0:
@@ -93,6 +107,9 @@ class PositionSummary:
             text += f". The transaction that starts at {self.open_group} is not finished"
         if self.broken is not None:
             text += f". {self.broken.name} at {self.broken.offset}: {self.broken.text.rstrip('.')}"
+        if self.wrong_checksums:
+            events = "1 event has" if self.wrong_checksums == 1 else f"{self.wrong_checksums} events have"
+            text += f". {events} a wrong checksum, the first at {self.first_wrong_checksum}"
         return text + "."
 
 
@@ -102,8 +119,13 @@ def report_position(path: Path, offset: int, on_progress: Progress | None = None
         return _Search(scan, offset).run(on_progress)
 
 
-def valid_positions(scan: BinlogScan, on_progress: Progress | None = None) -> Iterator[int]:
-    """Every valid position of a file in order, its end included where nothing is open there."""
+def valid_positions(
+    scan: BinlogScan, on_progress: Progress | None = None, on_wrong_checksum: Callable[[int], None] | None = None
+) -> Iterator[int]:
+    """Every valid position of a file in order, its end included where nothing is open there.
+
+    `on_wrong_checksum` gets the offset of each event that has one.
+    """
     open_behind = False
     for chunk in scan.chunks(on_progress):
         offsets, _, _, _, _, _, _, infos = chunk.columns()
@@ -111,6 +133,8 @@ def valid_positions(scan: BinlogScan, on_progress: Progress | None = None) -> It
             if _is_valid(info, open_behind):
                 yield offset
             open_behind = bool(info & INFO_IN_GROUP)
+            if info & INFO_CRC_BAD and on_wrong_checksum is not None:
+                on_wrong_checksum(offset)
     if not open_behind and scan.stop > len(MAGIC) and not scan.ingest.in_event:
         yield scan.stop
 
@@ -120,16 +144,25 @@ def summarise_positions(
 ) -> PositionSummary:
     """Counts the valid positions of a file and hands each to `each`. Raises: Unreadable for what is no binlog."""
     first = last = None
-    count = 0
+    count = wrong_checksums = 0
+    first_wrong: int | None = None
+
+    def note_wrong(offset: int) -> None:
+        nonlocal wrong_checksums, first_wrong
+        wrong_checksums += 1
+        first_wrong = offset if first_wrong is None else first_wrong
+
     with BinlogScan(path) as scan:
-        for position in valid_positions(scan, on_progress):
+        for position in valid_positions(scan, on_progress, note_wrong):
             first = position if first is None else first
             last = position
             count += 1
             if each is not None:
                 each(position)
         open_group = scan.ingest.group_start if scan.ingest.in_group else None
-        return PositionSummary(path.name, first, last, count, scan.stop, open_group, scan.broken)
+        return PositionSummary(
+            path.name, first, last, count, scan.stop, open_group, scan.broken, wrong_checksums, first_wrong
+        )
 
 
 def _is_valid(info: int, open_behind: bool) -> bool:

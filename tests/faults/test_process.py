@@ -117,7 +117,7 @@ def test_an_archive_that_another_relay_has_open_is_left_alone(tmp_path: Path, so
             assert second.wait_ended() == 2
             [line] = second.logged("archive_not_opened")
             assert "another process has" in line["what"]
-            assert "stop the other one" in line["what"]
+            assert "stop the other one" in line["advice"]
         assert first.sql("SELECT 1") == [(1,)]
         assert first.stop() == 0
     assert damage(first.archive) == []
@@ -321,13 +321,15 @@ def test_sighup_with_a_mistake_in_the_file_changes_nothing(tmp_path: Path, sourc
 def test_a_restart_finds_nothing_to_remark_about_its_own_files(tmp_path: Path, source: FakeSource) -> None:
     with filled(tmp_path, source) as relay:
         assert relay.stop() == 0
+        # At the very first start whoever looks whether it listens may come before its source is known, and is told so.
+        first_start = len(relay.log_lines())
         relay.start()
         assert relay.stop() == 0
         relay.start()
         relay.kill()
         relay.start()
         assert relay.stop() == 0
-        assert [line for line in relay.log_lines() if line["level"] not in ("info", "debug")] == []
+        assert [line for line in relay.log_lines()[first_start:] if line["level"] not in ("info", "debug")] == []
     assert ledger(relay.archive) == []
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import relay.cli
+from relay.commands.archive import _print_table
 from relay.commands.binlog_scan import BinlogScan, Unreadable
 from relay.commands.positions import Standing, report_position, summarise_positions
 
@@ -231,6 +232,38 @@ def test_an_archive_that_is_not_there_is_wrong_use(command, tmp_path: Path) -> N
         assert (result.code, "There is no archive" in result.err) == (2, True)
 
 
+def test_an_archive_that_may_not_be_read_is_wrong_use_and_no_damage(
+    command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "relay.toml"
+    config.write_text('[source]\nkind = "directory"\npath = "x"\n[archive]\ndir = "held"\n')
+    (tmp_path / "held" / "source").mkdir(parents=True)
+    # Tests may run as root, whom nothing is forbidden.
+    monkeypatch.setattr(os, "access", lambda path, mode: "held" not in str(path))
+    for subcommand in ("list", "verify", "rebuild", "ledger"):
+        result = command("archive", subcommand, "--config", config)
+        assert (result.code, "may not be used by this user" in result.err) == (2, True)
+
+
+def test_a_catalog_that_cannot_be_read_is_told_with_what_to_do(command, tmp_path: Path) -> None:
+    config = tmp_path / "relay.toml"
+    config.write_text('[source]\nkind = "directory"\npath = "x"\n[archive]\ndir = "held"\n')
+    (tmp_path / "held" / "source").mkdir(parents=True)
+    (tmp_path / "held" / "source" / "catalog.sqlite").write_bytes(bytes(range(256)) * 20)
+    for subcommand in ("list", "ledger"):
+        result = command("archive", subcommand, "--config", config)
+        assert (result.code, "archive rebuild" in result.err) == (4, True)
+
+
+def test_a_table_keeps_names_and_numbers_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    rows = [("mysql-bin.000001", "2026-11-20T20:36:26Z", "1234567890", "words " * 20)]
+    _print_table(("file", "first", "end", "text"), rows, numbers=(2,))
+    shown = capsys.readouterr().out
+    assert [cell in shown for cell in rows[0][:3]] == [True, True, True]
+
+
 def test_help_comes_at_once() -> None:
     started = time.monotonic()
     subprocess.run([sys.executable, "-m", "relay", "--help"], cwd=ROOT, check=True, capture_output=True)
@@ -314,6 +347,41 @@ def test_all_positions_are_listed_one_a_line(command, tmp_path: Path) -> None:
     places = starts(data)
     result = command("positions", "--all", written(tmp_path, data))
     assert result.out.split() == [str(places[0]), str(places[1]), str(places[4])]
+
+
+def test_where_a_file_breaks_off_nothing_can_start(command, tmp_path: Path) -> None:
+    data = binlog(*GROUP, *GROUP)
+    broken_at = starts(data)[4]
+    path = written(tmp_path, data[: broken_at + 9] + b"\x05\0\0\0" + data[broken_at + 13 :])
+    result = command("positions", path, broken_at)
+    assert (result.code, "cannot be read from there on (event_length_wrong" in result.out) == (1, True)
+    assert "the end of the file" not in result.out
+
+
+def test_a_summary_tells_of_wrong_checksums(command, tmp_path: Path) -> None:
+    data = bytearray(binlog(*GROUP, *GROUP))
+    place = starts(bytes(data))[2]
+    data[place + 25] ^= 0xFF
+    result = command("positions", written(tmp_path, bytes(data)))
+    assert (result.code, f"1 event has a wrong checksum, the first at {place}" in result.out) == (1, True)
+
+
+def test_a_pipe_without_a_writer_is_not_waited_for(command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    result = command("events", tmp_path / "pipe")
+    assert (result.code, "is no regular file" in result.err) == (2, True)
+
+
+def test_a_closed_output_is_no_bug(tmp_path: Path) -> None:
+    path = written(tmp_path, binlog(*GROUP))
+    for subcommand in ("events", "positions"):
+        ended = subprocess.run(
+            ["/bin/sh", "-c", f'exec "$0" -m relay {subcommand} "$1" >&-', sys.executable, str(path)],
+            cwd=ROOT,
+            capture_output=True,
+            timeout=30,
+        )
+        assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of foreign binlogs is not beside the repository")
