@@ -1,7 +1,6 @@
 """The running relay: an archive, the way into it, the way out of it."""
 
 import asyncio
-import contextlib
 import errno
 import os
 import signal
@@ -146,8 +145,9 @@ class Relay:
         await server.close()
         if following is not None:
             following.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await following
+            await asyncio.wait({following})  # whatever ended it, the archive is closed
+            if not following.cancelled() and (fault := following.exception()) is not None:
+                log.error("source_side_failed", what=f"{type(fault).__name__}: {fault}")
         try:
             await archive.close()
         except ArchiveError as error:

@@ -19,6 +19,13 @@ _DUMP_SEND_ANNOTATE: Final = 0x0002
 _MARIADB_CAPABILITY: Final = 4
 _AUTHENTICATION_ERRORS: Final = {1044, 1045, 1130, 1227, 1251, 1698, 1820, 1862, 2059, 3118, 4151}
 _NO_SUCH_VARIABLE: Final = 1193
+# Errors that pass: of the connection (2006, 2013, 1152 to 1161, 1184, 4031), of a server that goes down or is full (1037, 1038,
+# 1040, 1041, 1053, 1135, 1203, 1226), of a statement that was ended (1205, 1317, 1927, 1969, 3024, 3169).
+_PASSING_ERRORS: Final = {
+    *(2006, 2013, *range(1152, 1162), 1184, 4031),
+    *(1037, 1038, 1040, 1041, 1053, 1135, 1203, 1226),
+    *(1205, 1317, 1927, 1969, 3024, 3169),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,10 @@ class SourceConnection:
         self._connection.close()
 
     async def query(self, statement: str) -> list[tuple[Any, ...]]:
-        """Runs one statement. Raises: UpstreamError (NETWORK); pymysql.err.MySQLError for the server's own refusals."""
+        """Runs one statement.
+
+        Raises: UpstreamError (NETWORK) for what a later try may cure; pymysql.err.MySQLError for other refusals.
+        """
         try:
             async with asyncio.timeout(self._address.connect_timeout_s):
                 async with self._connection.cursor() as cursor:
@@ -106,9 +116,10 @@ class SourceConnection:
                     return list(await cursor.fetchall())
         except TimeoutError as error:
             raise UpstreamError(Trouble.NETWORK, f"the source did not answer {statement!r} in time") from error
-        except pymysql.err.OperationalError as error:
-            if error.args and error.args[0] in (2006, 2013):
-                raise UpstreamError(Trouble.NETWORK, f"the connection broke during {statement!r}") from error
+        except pymysql.err.MySQLError as error:
+            if _passes(error):
+                text = f"the source did not go through with {statement!r}: {_server_text(error)}"
+                raise UpstreamError(Trouble.NETWORK, text) from error
             raise
 
     async def _read_facts(self) -> SourceFacts:
@@ -171,10 +182,9 @@ class SourceConnection:
         """What a replica says before its dump. Raises: UpstreamError."""
         period = int(heartbeat_period_s * 1_000_000_000)
         statements = [f"SET @master_heartbeat_period= {period}, @source_heartbeat_period= {period}"]
-        if await self._variable("binlog_checksum") is not None:
-            statements.append(
-                "SET @master_binlog_checksum= @@global.binlog_checksum, @source_binlog_checksum= @@global.binlog_checksum"
-            )
+        checksum = (
+            "SET @master_binlog_checksum= @@global.binlog_checksum, @source_binlog_checksum= @@global.binlog_checksum"
+        )
         if self.facts.flavour == "mariadb":
             statements.append(f"SET @mariadb_slave_capability= {_MARIADB_CAPABILITY}")
         else:
@@ -182,6 +192,8 @@ class SourceConnection:
         try:
             for statement in statements:
                 await self.query(statement)
+            if await self._variable("binlog_checksum") is not None:
+                await self.query(checksum)
             async with asyncio.timeout(self._address.connect_timeout_s):
                 registration = struct.pack("<IBBBHII", server_id, 0, 0, 0, 0, 0, 0)
                 await self._connection._execute_command(_COM_REGISTER_SLAVE, registration)
@@ -220,6 +232,12 @@ class SourceConnection:
         return transport
 
 
+def _passes(error: pymysql.err.MySQLError) -> bool:
+    """Whether the error says nothing about the source that would be true at the next try. InterfaceError: the link is closed."""
+    number = error.args[0] if error.args else 0
+    return isinstance(error, pymysql.err.InterfaceError) or number in _PASSING_ERRORS
+
+
 def _server_text(error: BaseException) -> str:
     args = error.args
     return f"{args[0]} {args[1]}" if len(args) > 1 else str(error)
@@ -255,6 +273,6 @@ def _command_error(error: pymysql.err.MySQLError, user: str) -> UpstreamError:
             f"the source does not let {user!r} replicate: {_server_text(error)}",
             f"On the source: GRANT REPLICATION SLAVE ON *.* TO '{user}'@'<relay host>'.",
         )
-    if number in (2006, 2013):
-        return UpstreamError(Trouble.NETWORK, f"the connection broke during set-up: {_server_text(error)}")
+    if _passes(error):
+        return UpstreamError(Trouble.NETWORK, f"the source did not go through with the set-up: {_server_text(error)}")
     return UpstreamError(Trouble.SETUP, f"the source refuses the set-up of a replica: {_server_text(error)}")

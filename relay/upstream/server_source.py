@@ -215,7 +215,8 @@ class ServerUpstream:
             raise UpstreamError(
                 Trouble.POSITION_GONE,
                 f"{place} lies beyond 4 GiB, where a source cannot be asked to start by file and position",
-                "Run FLUSH BINARY LOGS on the source; the relay goes on with the next file.",
+                f"Run FLUSH BINARY LOGS on the source, stop the relay, copy the source's finished {place.file} over the archived "
+                "one, run `binlog-relay archive rebuild` and start the relay: it goes on with the next file.",
                 name="position_beyond_4gib",
             )
         return place
