@@ -68,6 +68,10 @@ class FileLayer:
         """The file's size in bytes."""
         return os.fstat(fd).st_size
 
+    def size_of(self, path: Path) -> int:
+        """Bytes of a file that is not open."""
+        return path.stat().st_size
+
     def truncate(self, fd: int, size: int) -> None:
         """Cuts the file to `size` bytes."""
         os.ftruncate(fd, size)

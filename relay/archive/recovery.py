@@ -183,8 +183,19 @@ class Recovery:
             file = known.get(name)
             newest = name == held[-1]
             if file is not None and file.sealed:
-                files.append(file)
-                continue
+                size = self._layer.size_of(self._directory / name)
+                if size >= file.end:
+                    files.append(file)
+                    continue
+                if newest:
+                    raise ArchiveCorrupt(
+                        f"{name} has {size} bytes, {file.end} were archived",
+                        file=name,
+                        offset=size,
+                        advice="Check the disk; then run `archive rebuild` to go on with what is left.",
+                    )
+                # Serving it by the catalog would end inside an event: scanned anew, it is served up to its last group.
+                file = None
             fresh = file is None
             if file is None:
                 described = self._describe(name, newest)

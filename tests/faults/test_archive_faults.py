@@ -23,7 +23,7 @@ from relay.archive.archive import (
     list_archive,
     read_ledger,
 )
-from relay.archive.errors import ArchiveWriteError
+from relay.archive.errors import ArchiveCorrupt, ArchiveWriteError
 from relay.archive.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, runs_of
@@ -337,3 +337,28 @@ def test_kill_nine_at_random_moments_loses_nothing_that_was_published(tmp_path: 
         findings = list(verify_archive(tmp_path, deep=True))
         assert findings == []
     assert all(file.sealed for file in list_archive(tmp_path)[:-1])
+
+
+async def test_a_finished_file_that_was_shortened_is_served_up_to_its_last_whole_transaction(tmp_path: Path) -> None:
+    first = BinlogBuilder().transaction(10).transaction(10, 10).rotate(SECOND)
+    await fill(tmp_path, (FIRST, first.data), (SECOND, BinlogBuilder().transaction(5).data))
+    os.truncate(tmp_path / FIRST, first.size - 60)
+    archive = await Archive.open(tmp_path)
+    file = archive.file(FIRST)
+    assert file is not None
+    assert (file.damaged, file.end) == (True, first.boundary_at_or_before(first.size - 61))
+    await archive.close()
+    assert [row.kind for row in read_ledger(tmp_path)] == ["damaged"]
+
+
+async def test_a_newest_finished_file_that_was_shortened_is_named_and_left_alone(tmp_path: Path) -> None:
+    first = BinlogBuilder().transaction(10).rotate(SECOND)
+    archive = await Archive.open(tmp_path)
+    await archive.begin_file(FIRST)
+    await append_all(archive, first.data)
+    await archive.begin_file(SECOND)
+    await archive.close()
+    os.truncate(tmp_path / FIRST, first.size - 5)
+    with pytest.raises(ArchiveCorrupt, match=f"{first.size} were archived"):
+        await Archive.open(tmp_path)
+    assert (tmp_path / FIRST).stat().st_size == first.size - 5
