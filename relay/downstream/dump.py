@@ -29,6 +29,9 @@ _TURN_BYTES: Final = 1 << 20
 # How long no event of the archive may have been sent, with an empty send queue, until a replica is believed to have
 # stored it all. Heartbeats do not count: they may be more frequent than this.
 _SETTLED_S: Final = 3.0
+# A receive window says less than its size about the last of it, and a proxy in between holds some.
+_UNREAD_MARGIN_BYTES: Final = 1 << 20
+_UNREAD_ASKED_EVERY_S: Final = 0.01
 _TAIL_BYTES: Final = 320
 OUTPUT_BYTES: Final = required_size(STEP_BYTES)
 _STATUS: Final = b"\0"
@@ -44,8 +47,8 @@ class DumpOwner(Protocol):
     def write(self, data: bytes | memoryview) -> None:
         """Gives bytes to the socket. They must not change until `write_paused` is False again."""
 
-    def unsent_bytes(self) -> int:
-        """Bytes in the system's send queue."""
+    def unread_bytes(self) -> int | None:
+        """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
 
     def dump_ended(self, sequence: int) -> None:
         """The client wanted EOF at the end, and the end is here."""
@@ -111,6 +114,9 @@ class Dump:
         self._last_sent = self._last_run = self._loop.time()
         self._settled = False
         self._settle_not_before = 0.0
+        self._unread: int | None = None
+        self._unread_asked = 0.0
+        self._sent_since_asked = 0
         self._start_in_file = offset
         self.sent_bytes = 0
 
@@ -123,16 +129,25 @@ class Dump:
         """Sends what comes before the events. `format_description`: already patched; None: it is part of the stream."""
         with_checksum = self._options.first_rotate_checksum
         rotate = rotate_event(self.position, self._options.server_id, with_checksum=with_checksum)
+        self._owner.unread_bytes()  # the window as it is with everything read
         if format_description is not None:
             self._framer.read_format(format_description)
         self._write_events([rotate] if format_description is None else [rotate, format_description])
         self.pump()
 
-    def close(self) -> None:
-        """Ends the stream; nothing is written any more."""
+    def close(self, *, all_was_read: bool = False) -> None:
+        """Ends the stream; nothing is written any more.
+
+        all_was_read: the replica itself ended the connection, with nothing of it unread. If the stream had been at rest
+        at a transaction boundary, the replica has stored everything, and a start inside a transaction is no resume. Any
+        other end leaves that open: a replica that stalled for long, and was cut off then, asks for what it lacks.
+        """
         if self._closed:
             return
         self._closed = True
+        if all_was_read and self._settled and self._mark is not None:
+            self._range.arrived()
+            self._mark.arrived()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -223,8 +238,10 @@ class Dump:
             self._outputs.give(output)
             return False
         start, self._offset = self._offset, self._offset + used
-        self._range.sent(start, self._offset, event_ended=framer.events != events)
         if self._mark is not None:
+            self._range.sent(
+                start, self._offset, event_ended=framer.events != events, unread_bytes=self._unread_at_most(used)
+            )
             self._mark.sending(self._file.name, self._range.low, self._range.high)
         self._settled = False
         self._write(memoryview(output)[:made])
@@ -234,6 +251,17 @@ class Dump:
         else:
             self._outputs.give(output)
         return True
+
+    def _unread_at_most(self, size: int) -> int | None:
+        """What the replica may not have read of what was sent before a run of `size` bytes."""
+        now = self._loop.time()
+        if size >= STEP_BYTES // 2 or now >= self._unread_asked + _UNREAD_ASKED_EVERY_S:
+            self._unread_asked = now
+            self._unread = self._owner.unread_bytes()
+            self._sent_since_asked = 0
+        bound = None if self._unread is None else self._unread + self._sent_since_asked + _UNREAD_MARGIN_BYTES
+        self._sent_since_asked += size
+        return bound
 
     def _write(self, data: bytes | memoryview) -> None:
         self.sent_bytes += len(data)
@@ -319,11 +347,8 @@ class Dump:
         self._set_timer()
 
     def _settle(self) -> None:
-        """The file's end is a transaction boundary: once the replica has it all, a start inside is no resume."""
-        if self._owner.unsent_bytes() == 0:
-            self._range.arrived()
-            if self._mark is not None:
-                self._mark.arrived()
+        """The file's end is a transaction boundary, and for some time nothing but heartbeats was sent."""
+        if not self._owner.unread_bytes():
             self._settled = True
         else:
             self._settle_not_before = self._loop.time() + 1.0

@@ -24,15 +24,21 @@ class SentRange:
         self._steps: deque[tuple[int, int]] = deque()
         self._event_floor = start
 
-    def sent(self, start: int, stop: int, *, event_ended: bool) -> None:
-        """[start, stop) is about to be sent. `event_ended`: an event's last byte is in it."""
+    def sent(self, start: int, stop: int, *, event_ended: bool, unread_bytes: int | None = None) -> None:
+        """[start, stop) is about to be sent. `event_ended`: an event's last byte is in it.
+
+        unread_bytes: an upper bound, where one is known, of what the replica has not read of all that was sent before.
+        """
         if event_ended:
             self._event_floor = start
         self.high = stop
         steps = self._steps
         if not steps or stop - steps[-1][0] >= _GRAIN_BYTES:
             steps.append((stop, self._event_floor))
-        oldest_missing = stop - self._in_flight_bytes
+        in_flight_bytes = self._in_flight_bytes
+        if unread_bytes is not None:
+            in_flight_bytes = min(in_flight_bytes, unread_bytes + stop - start)
+        oldest_missing = stop - in_flight_bytes
         while steps and steps[0][0] <= oldest_missing:
             self.low = max(self.low, steps.popleft()[1])
 

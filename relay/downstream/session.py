@@ -64,6 +64,7 @@ _LONGEST_HEARTBEAT_NS: Final = 10**18
 _REQUEST_NUMBERS: Final = itertools.count(1)
 # A replica whose machine died silently while it waited for events is noticed after two or three minutes.
 _MODES: Final = {"tbm": KEEP, "strip": STRIP, "edges": EDGES}
+_TCP_INFO_BYTES: Final = 232  # up to and with tcpi_snd_wnd
 _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 20), (socket.TCP_KEEPCNT, 4))
 
 
@@ -115,6 +116,8 @@ class Session(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._admission: asyncio.Task[None] | None = None
         self.write_paused = False
+        self._widest_window = 0
+        self._closed_by_peer = False
         self.dump: Dump | None = None
         self.request_number = 0
         """Of its newest dump request; later requests, of any connection, have greater ones."""
@@ -192,6 +195,8 @@ class Session(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool:
         """The peer is done: so are we."""
+        # A system that closes a socket with bytes nobody has read sends a reset instead: it has read everything.
+        self._closed_by_peer = True
         return False
 
     def pause_writing(self) -> None:
@@ -251,6 +256,7 @@ class Session(asyncio.BufferedProtocol):
                 # It said goodbye, or broke the rules, while its dump request was looked at.
                 self._admission.cancel()
             if self.dump is not None:
+                self._closed_by_peer = True
                 self._end_dump("dump_ended", reason="the replica said goodbye")
             self._close_soon()
         self._set_timer()
@@ -446,7 +452,7 @@ class Session(asyncio.BufferedProtocol):
         dump, self.dump = self.dump, None
         if dump is None:
             return
-        dump.close()
+        dump.close(all_was_read=self._closed_by_peer)
         self._host.leave_edge(dump)
         position = dump.position
         log = self._log.warning if level == "warning" else self._log.info
@@ -468,15 +474,25 @@ class Session(asyncio.BufferedProtocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
-    def unsent_bytes(self) -> int:
-        """Bytes that the peer's system has not acknowledged."""
+    def unread_bytes(self) -> int | None:
+        """What the peer's system has not acknowledged, and what the replica has not taken from there.
+
+        The latter is how much narrower the window is that the peer offers than the widest one it has offered. Source:
+        Linux `struct tcp_info`, tcpi_snd_wnd (since 5.4; None before).
+        """
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         if sock is None:
-            return 0
+            return None
         try:
-            return int(struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
+            unacknowledged = int(struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
+            facts = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
         except OSError:
-            return 1
+            return None
+        if len(facts) < _TCP_INFO_BYTES:
+            return None
+        window = int.from_bytes(facts[_TCP_INFO_BYTES - 4 :], "little")
+        self._widest_window = max(self._widest_window, window)
+        return unacknowledged + self._widest_window - window
 
     def dump_ended(self, sequence: int) -> None:
         """The client wanted EOF at the end, and the end is here."""

@@ -157,4 +157,21 @@ async def test_a_replica_settles_also_between_frequent_heartbeats(
     group = next(iter(served.built.groups))
     inside = next(event.start for event in served.built.events if event.group_start == group and event.start > group)
     identity = ReplicaIdentity(77, UUID)
+    await asyncio.sleep(0.5)
+    assert served.archive.replicas.may_resume(identity, FIRST, inside), "its connection may still break with bytes unread"
+    await call(client.close)
     await until(lambda: not served.archive.replicas.may_resume(identity, FIRST, inside))
+
+
+async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_long_it_was_silent(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    client = await served.replica()
+    group = next(iter(served.built.groups))
+    inside = next(event.start for event in served.built.events if event.group_start == group and event.start > group)
+    await call(lambda: client.ask_dump(FIRST, 4))
+    await asyncio.sleep(0.5)
+    await call(client.cut)  # closes a socket with everything unread: a reset
+    await until(lambda: not served.server.sessions)
+    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, inside)

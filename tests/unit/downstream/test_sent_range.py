@@ -61,3 +61,17 @@ def test_the_range_does_not_grow_without_limit(count: int) -> None:
         sent.sent(4 + number * 4096, 4 + (number + 1) * 4096, event_ended=True)
     assert sent.high - sent.low <= (1 << 20) + (512 << 10)
     assert len(sent._steps) <= 6
+
+
+def test_a_replica_that_reads_what_it_is_sent_may_ask_again_for_little() -> None:
+    sent = SentRange(4)
+    for number in range(1000):
+        sent.sent(4 + number * 65536, 4 + (number + 1) * 65536, event_ended=True, unread_bytes=1 << 20)
+    assert sent.high - (2 << 20) <= sent.low <= sent.high - (1 << 20)
+
+
+def test_a_replica_that_has_stopped_reading_may_ask_again_for_all_it_has_not_read() -> None:
+    sent = SentRange(4)
+    for number in range(100):
+        sent.sent(4 + number * 65536, 4 + (number + 1) * 65536, event_ended=True, unread_bytes=number * 65536)
+    assert sent.low == 4
