@@ -1,6 +1,8 @@
 """The dump stream of a source: socket bytes into the kernel, runs into the archive."""
 
 import asyncio
+import contextlib
+import socket
 from typing import Final
 
 import structlog
@@ -22,6 +24,9 @@ _BUSY_BYTES: Final = 128 << 10
 _RUN_BYTES: Final = 256 << 10
 # More at a time is slower: the bytes fall out of the processor's cache between the socket and the file.
 _READ_BYTES: Final = 256 << 10
+# While it is busy the system, too, is asked to wake us only for so much at a time (SO_RCVLOWAT), until it has been calm.
+_GATHER_BYTES: Final = 128 << 10
+_CALM_AFTER_S: Final = 0.002
 _ER_ACCESS: Final = {1044, 1045, 1227}
 
 
@@ -45,6 +50,8 @@ class DumpStream(asyncio.BufferedProtocol):
         self._millisecond = 0
         self._received_in_it = 0
         self._busy = False
+        self._gathering = False
+        self._seen = 0
         buffer = pool.take()
         if buffer is None:
             raise RuntimeError("the previous stream's runs are still with the writer")
@@ -80,11 +87,36 @@ class DumpStream(asyncio.BufferedProtocol):
             self._millisecond, self._busy = millisecond, self._received_in_it > _BUSY_BYTES
             self._received_in_it = 0
         self._received_in_it += nbytes
+        if self._busy and not self._gathering:
+            self._gather(True)
         if self._busy and self._fill < _RUN_BYTES:
             if self._due is None:
                 self._due = self._loop.call_later(0.001, self._walk_what_came)
             return
         self._walk_what_came()
+
+    def _gather(self, on: bool) -> None:
+        """Lets the system wake us for _GATHER_BYTES at a time, or again for every byte."""
+        self._gathering = on
+        sock = self._transport.get_extra_info("socket")
+        if sock is None:
+            return
+        # Where the system has no such option, it wakes us more often.
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _GATHER_BYTES if on else 1)
+        if on:
+            self._seen = self.bytes_received
+            self._loop.call_later(_CALM_AFTER_S, self._look_for_calm)
+
+    def _look_for_calm(self) -> None:
+        """While bytes are gathered in the system, what is less than that is not announced: so it is looked for."""
+        if self.ended.done():
+            return
+        if self.bytes_received - self._seen < _GATHER_BYTES:
+            self._gather(False)
+        else:
+            self._seen = self.bytes_received
+            self._loop.call_later(_CALM_AFTER_S, self._look_for_calm)
 
     def _walk_what_waits(self) -> None:
         if self._due is not None:

@@ -3,6 +3,8 @@
 import asyncio
 from typing import cast
 
+import pytest
+
 from protocol.position import Position
 from relay.upstream.buffers import BufferPool
 from relay.upstream.errors import Trouble
@@ -24,6 +26,9 @@ class SilentTransport:
     def abort(self) -> None:
         """Asked to close."""
         self.calls.append("abort")
+
+    def get_extra_info(self, name: str) -> None:
+        """There is no socket."""
 
     def pause_reading(self) -> None:
         """Asked to pause."""
@@ -58,3 +63,40 @@ async def test_a_connection_that_ends_is_a_network_trouble() -> None:
     stream.connection_lost(ConnectionResetError("reset"))
     error = await stream.ended
     assert (error.trouble, error.name) == (Trouble.NETWORK, "connection_lost")
+
+
+async def test_what_comes_after_a_burst_is_not_left_in_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forget(stream: DumpStream) -> None:
+        stream._fill = 0
+
+    monkeypatch.setattr(DumpStream, "_walk", forget)
+    streams: list[DumpStream] = []
+    loop = asyncio.get_running_loop()
+
+    def owner() -> asyncio.BaseProtocol:
+        intake = Intake(cast(Archive, None), Position("mysql-bin.000001", 4), packets=True, on_violation="warn")
+        streams.append(DumpStream(intake, BufferPool(), cast(asyncio.Transport, SilentTransport()), b""))
+        return streams[0]
+
+    written: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _reader, writer: written.append(writer), "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    transport, _ = await loop.create_connection(owner, host, port)
+    streams[0]._transport = transport
+    while not written:
+        await asyncio.sleep(0.001)
+    gathered = False
+    for _ in range(40):
+        written[0].write(bytes(1 << 20))
+        await written[0].drain()
+        gathered = gathered or streams[0]._gathering
+    written[0].write(b"the end")
+    async with asyncio.timeout(5):
+        while streams[0].bytes_received < (40 << 20) + 7:
+            await asyncio.sleep(0.001)
+    assert gathered, "the burst was not recognised as one"
+    streams[0].close()
+    transport.abort()
+    written[0].close()
+    server.close()
+    await server.wait_closed()
