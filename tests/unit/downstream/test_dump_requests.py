@@ -158,7 +158,9 @@ async def test_a_replica_settles_also_between_frequent_heartbeats(
     inside = next(event.start for event in served.built.events if event.group_start == group and event.start > group)
     identity = ReplicaIdentity(77, UUID)
     await asyncio.sleep(0.5)
-    assert served.archive.replicas.may_resume(identity, FIRST, inside), "its connection may still break with bytes unread"
+    assert served.archive.replicas.may_resume(identity, FIRST, inside), (
+        "its connection may still break with bytes unread"
+    )
     await call(client.close)
     await until(lambda: not served.archive.replicas.may_resume(identity, FIRST, inside))
 
