@@ -12,12 +12,11 @@ from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.position import binlog_number
 from relay.archive.archive import Archive, ArchivedFile, ArchiveState, SourceIdentity
-from relay.archive.errors import ArchiveError
 from relay.config import DirectorySource, StartPosition
 from relay.upstream.buffers import BUFFER_BYTES, BufferPool, ReceiveBuffer
 from relay.upstream.errors import Trouble, UpstreamError
+from relay.upstream.following import keep_following
 from relay.upstream.intake import Intake
-from relay.upstream.reconnect import Reconnect
 from relay.upstream.server_source import check_same_file
 
 log = structlog.get_logger()
@@ -34,44 +33,20 @@ class DirectoryUpstream:
         self._archive = archive
         self._settings = settings
         self._pool = BufferPool()
-        self._reconnect = Reconnect()
         self._returned = asyncio.Event()
         self._pool.on_return = self._returned.set
-        self.attached = False
 
     async def run(self) -> UpstreamError:
         """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
-        while True:
-            try:
-                await self._follow()
-            except UpstreamError as error:
-                trouble = error
-            except ArchiveError as error:
-                trouble = UpstreamError(Trouble.ARCHIVE, str(error), error.advice, name="archive_failed")
-            except OSError as error:
-                text = f"{error.filename or self._settings.path}: {error.strerror}"
-                trouble = UpstreamError(
-                    Trouble.NETWORK, text, "Check source.path and its permissions.", name="unreadable"
-                )
-            finally:
-                self.attached = False
-            place = self._archive.end
-            pause = self._reconnect.pause_after(trouble.trouble, place)
-            line = log.warning if pause is not None else log.error
-            line(
-                "source_lost" if pause is not None else "source_given_up",
-                trouble=trouble.name,
-                what=trouble.what,
-                advice=trouble.advice or None,
-                archive_end=str(place) if place is not None else None,
-                retry_in_s=round(pause, 3) if pause is not None else None,
-            )
-            if pause is None:
-                self._archive.append_ledger(
-                    trouble.name, place.file if place else "", place.offset if place else -1, trouble.what
-                )
-                return trouble
-            await asyncio.sleep(pause)
+        return await keep_following(self._archive, self._attempt)
+
+    async def _attempt(self) -> None:
+        try:
+            await self._follow()
+        except OSError as error:
+            text = f"{error.filename or self._settings.path}: {error.strerror}"
+            advice = "Check source.path and its permissions."
+            raise UpstreamError(Trouble.NETWORK, text, advice, name="unreadable") from error
 
     async def _follow(self) -> None:
         archive = self._archive
@@ -91,7 +66,6 @@ class DirectoryUpstream:
                     name="position_purged",
                 )
         log.info("source_attached", source=str(self._settings.path), file=name, offset=place.offset if place else 4)
-        self.attached = True
         held = archive.file(name) if place is not None else None
         while True:
             name = await self._follow_file(intake, name, held)

@@ -9,13 +9,12 @@ from protocol.errors import Malformed
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive, ArchivedFile, ArchiveState, SourceIdentity
-from relay.archive.errors import ArchiveError
 from relay.config import ServerSource, StartPosition
 from relay.upstream.buffers import BufferPool
 from relay.upstream.connection import SourceAddress, SourceConnection, SourceFacts
 from relay.upstream.errors import Trouble, UpstreamError
+from relay.upstream.following import keep_following
 from relay.upstream.intake import Intake
-from relay.upstream.reconnect import Reconnect
 from relay.upstream.stream import DumpStream
 
 log = structlog.get_logger()
@@ -34,39 +33,10 @@ class ServerUpstream:
         self._settings = settings
         self._server_uuid = server_uuid
         self._pool = BufferPool()
-        self._reconnect = Reconnect()
-        self.attached = False
-        self.facts: SourceFacts | None = None
 
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
-        while True:
-            try:
-                await self._follow()
-            except UpstreamError as error:
-                trouble = error
-            except ArchiveError as error:
-                trouble = UpstreamError(Trouble.ARCHIVE, str(error), error.advice, name="archive_failed")
-            finally:
-                self.attached = False
-            place = self._archive.end
-            pause = self._reconnect.pause_after(trouble.trouble, place)
-            log_line = log.warning if pause is not None else log.error
-            log_line(
-                "source_lost" if pause is not None else "source_given_up",
-                trouble=trouble.name,
-                what=trouble.what,
-                advice=trouble.advice or None,
-                archive_end=str(place) if place is not None else None,
-                retry_in_s=round(pause, 3) if pause is not None else None,
-            )
-            if pause is None:
-                if trouble.trouble is not Trouble.SETUP:
-                    self._archive.append_ledger(
-                        trouble.name, place.file if place else "", place.offset if place else -1, trouble.what
-                    )
-                return trouble
-            await asyncio.sleep(pause)
+        return await keep_following(self._archive, self._follow)
 
     async def _follow(self) -> None:
         place = await self._place_to_resume()
@@ -84,7 +54,6 @@ class ServerUpstream:
         except BaseException:
             connection.close()
             raise
-        self.facts = facts
         intake = Intake(
             self._archive,
             place,
@@ -105,7 +74,6 @@ class ServerUpstream:
         offset = place.offset if place is not None else 4
         connection.start_dump(start_file, offset, settings.server_id, take_over)
         stream = streams[0]
-        self.attached = True
         log.info(
             "source_attached",
             source=f"{settings.host}:{settings.port}",
