@@ -161,7 +161,12 @@ class DumpStream(asyncio.BufferedProtocol):
             elif status == kernel.PACKET_ERR:
                 raise self._refused(bytes(buffer.view[ingest.packet_start : ingest.packet_stop]))
             elif status == kernel.PACKET_EOF:
-                raise UpstreamError(Trouble.NETWORK, "the source ended the stream (EOF packet)", name="stream_ended")
+                raise UpstreamError(
+                    Trouble.NETWORK,
+                    "the source ended the stream (EOF packet)",
+                    "If this comes again and again: another replica of the source may have our source.server_id.",
+                    name="stream_ended",
+                )
         left = fill - start
         if buffer.pending:
             rest = buffer.view[start:fill]
