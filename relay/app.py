@@ -72,6 +72,8 @@ class Relay:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
+        # Its default is to end the process.
+        loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
             archive = await Archive.open(
                 config.archive_directory,

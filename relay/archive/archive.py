@@ -31,7 +31,7 @@ from relay.archive.errors import (
     ArchiveUnknownFile,
     ArchiveWriteError,
 )
-from relay.archive.files import CATALOG_NAME, LOCK_NAME, MARKS_NAME, Buffer, FileLayer
+from relay.archive.files import CATALOG_NAME, LOCK_NAME, MARKS_NAME, Buffer, FileLayer, write_again
 from relay.archive.position_check import IndexUnusable, PositionCheck, Verdict, check_offset
 from relay.archive.reader import FileReader
 from relay.archive.recovery import Progress, Recovered, Recovery, rebuild_index, recover_file
@@ -235,6 +235,7 @@ class Archive:
         newest = self._files[-1] if self._files else None
         again = newest if newest is not None and not newest.sealed else None
         scratch = _copy_from(again, self._received_offset) if again is not None else None
+        synced_offset = self._synced_offset if self._synced_file is again else FIRST_EVENT
         findings: list[LedgerRow] = []
 
         def find(kind: str, file: str, offset: int, text: str) -> None:
@@ -250,6 +251,7 @@ class Archive:
                         offset=scratch.end,
                         advice="Check the disk; replicas may hold what is lost here.",
                     )
+                write_again(self._layer, self.directory / again.name, synced_offset, scratch.end)
             return scratch
 
         try:

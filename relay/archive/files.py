@@ -3,6 +3,7 @@
 `catalog.sqlite` (SQLite's own calls) and the mapped `replicas.marks` are the two files that do not go through here.
 """
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -128,6 +129,25 @@ def write_all(layer: FileLayer, fd: int, buffers: Sequence[Buffer], offset: int,
         if written <= 0:
             raise OSError(5, "the system wrote nothing and gave no reason")
         done += written
+
+
+def write_again(layer: FileLayer, path: Path, start: int, stop: int) -> None:
+    """Writes [start, stop) of a file over itself and syncs it.
+
+    After an fsync that failed, Linux takes the pages for clean although they never reached the disk: the next fsync would
+    succeed without them. Written again, they are synced for what they are. Raises: OSError.
+    """
+    fd = layer.open_write(path)
+    try:
+        while start < stop:
+            chunk = layer.pread(fd, min(1 << 20, stop - start), start)
+            if not chunk:
+                raise OSError(errno.EIO, f"the file ends at {start}, {stop} was written", str(path))
+            write_all(layer, fd, [chunk], start, len(chunk))
+            start += len(chunk)
+        layer.sync_data(fd)
+    finally:
+        layer.close(fd)
 
 
 def replace_file(layer: FileLayer, path: Path, content: Buffer) -> None:
