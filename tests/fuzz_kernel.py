@@ -196,11 +196,10 @@ def check(case: Case) -> None:
         other = run(build, cuts)
         faults = (first.ingest.BAD_CRC, first.ingest.BAD_POSITION)
         if result.status in faults and other.status in faults and len(data) > first.ingest.MAX_WHOLE:
-            # Of a big event, the part before the cut was counted and handed on before its checksum came; one with two
-            # faults is named after the one that is met first.
-            here, there = ((w.position, w.boundary) for w in (result, other))
-            if here != there:
-                raise Broken(f"{build.name}, cuts {cuts}: {there}, not {here}")
+            # Of a big event, the part before the cut was counted and handed on before its checksum came, and that it
+            # starts a transaction was known; one with two faults is named after the one that is met first.
+            if other.position != result.position or not other.boundary <= other.position:
+                raise Broken(f"{build.name}, cuts {cuts}: at {other.position}, not {result.position}")
         elif other != result:
             different = [n for n, v in asdict(result).items() if asdict(other)[n] != v]
             raise Broken(f"{build.name}, cuts {cuts}: other {different}: {other.error_text!r}, {result.error_text!r}")
