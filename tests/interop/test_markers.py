@@ -96,3 +96,55 @@ def test_relay_logs_carry_the_markers(chains: ChainFactory, source_name: str, re
     assert {event.marker for event in events[first + 1 : last]} == {INSIDE}
     assert events[last].marker == END
     assert last - first >= 5
+
+
+@pytest.mark.parametrize(
+    ("source_name", "replica_name"), [("mysql56", "mysql97"), ("mysql56", "mariadb"), ("mariadb", "mariadb")]
+)
+def test_replicas_apply_the_layout_edges_and_their_relay_logs_carry_it(
+    chains: ChainFactory, source_name: str, replica_name: str
+) -> None:
+    chain = chains(source_name, options=["--binlog-format=MIXED"], markers="edges")
+    replica = chain.server(replica_name, ["--relay-log-purge=OFF"])
+    chain.attach(replica)
+    light_workload(chain.source)
+    chain.source.execute_many(
+        [
+            "CREATE DATABASE one",
+            "CREATE TABLE one.t (id INT NOT NULL PRIMARY KEY) ENGINE=InnoDB",
+            "CREATE TABLE one.isam (id INT NOT NULL PRIMARY KEY) ENGINE=MyISAM",
+            "SET binlog_format = STATEMENT",
+            "BEGIN",
+            "INSERT INTO one.t VALUES (10)",
+            "INSERT INTO one.isam SELECT id FROM one.t WHERE id = 10",
+            "ROLLBACK",
+            "SET binlog_format = ROW",
+            "BEGIN",
+            "INSERT INTO one.t VALUES (1)",
+            "INSERT INTO one.t VALUES (2)",
+            "COMMIT",
+        ]
+    )
+    chain.check_tables([replica], ["one", "workload"])
+    events = [event for event in relay_log_events(replica) if event.kind != EventType.FORMAT_DESCRIPTION]
+    stored = [event for event in events if not flags_of(event) & 0x20]
+    last = max(number for number, event in enumerate(stored) if event.kind == EventType.XID)
+    first = max(number for number in range(last) if edges_of(stored[number])[0] == TRANSACTION_START)
+    assert edges_of(stored[last]) == (NO_START, COMMIT)
+    statements = [edges_of(event) for event in stored[first + 1 : last]]
+    assert [start for start, _ in statements].count(STATEMENT_START) == 2
+    assert [end for _, end in statements].count(STATEMENT_END) == 2
+    rolled_back = [event for event in stored if edges_of(event)[1] == ROLLBACK]
+    assert rolled_back and all(b"ROLLBACK" in event.data for event in rolled_back)
+
+
+NO_START, STATEMENT_START, TRANSACTION_START = 1, 2, 3
+COMMIT, ROLLBACK, STATEMENT_END = 1, 2, 3
+
+
+def flags_of(event: RawEvent) -> int:
+    return int.from_bytes(event.data[17:19], "little")
+
+
+def edges_of(event: RawEvent) -> tuple[int, int]:
+    return flags_of(event) >> 10 & 3, flags_of(event) >> 12 & 3
