@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import signal
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Final
 import structlog
 
 from protocol.auth import Account as ReplicaAccount
-from protocol.position import Position
 from relay.archive.archive import Archive, PublishPolicy, SyncPolicy
 from relay.archive.errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
+from relay.archive.failure_episode import FailureEpisode
 from relay.archive.files import UUID_NAME
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.downstream.server import DownstreamServer
@@ -64,7 +65,7 @@ class Relay:
         self._config_path = config_path
         self._stop = asyncio.Event()
         self._archive: Archive | None = None
-        self._failure_logged: tuple[int, Position | None] | None = None
+        self._failures = FailureEpisode()
 
     async def serve(self) -> int:
         """Opens, listens, follows the source, until told to stop. Returns the exit code."""
@@ -157,10 +158,9 @@ class Relay:
         log.info("stopped")
 
     def _archive_failed(self, error: ArchiveWriteError) -> None:
-        """A full disk is said once, not again by each attempt to go on at the same place: those are in `source_lost`."""
-        failure = (error.errno, self._archive.end if self._archive is not None else None)
-        if failure != self._failure_logged:
-            self._failure_logged = failure
+        """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
+        archived = sum(file.end for file in self._archive.files) if self._archive is not None else 0
+        if self._failures.is_news(error.errno, archived, time.monotonic()):
             log.error(
                 "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
             )

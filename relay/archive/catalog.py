@@ -3,6 +3,7 @@
 Files are the truth: rows can be made again by `relay.archive.recovery`. The ledger cannot, so nothing deletes from it.
 """
 
+import errno
 import sqlite3
 import threading
 import time
@@ -310,7 +311,7 @@ class CatalogThread:
                         f"the catalog could not be written: {error}",
                         file=self._path.name,
                         offset=None,
-                        errno=getattr(error, "errno", 0) or 0,
+                        errno=_system_number(error),
                         advice="Free space on the archive's disk, or restore the catalog with `archive rebuild`.",
                     )
                 )
@@ -318,6 +319,14 @@ class CatalogThread:
                 if catalog is not None:
                     catalog.close()
                 return
+
+
+def _system_number(error: Exception) -> int:
+    """The errno, also of what SQLite says by a code of its own about a full disk; 0 where there is none."""
+    # The low byte is SQLite's primary code.
+    if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+        return errno.ENOSPC
+    return getattr(error, "errno", 0) or 0
 
 
 def set_catalog_aside(path: Path) -> Path:

@@ -22,7 +22,7 @@ from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, describe_new_
 from relay.archive.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, records_before
 from relay.archive.catalog import CatalogThread, file_row
 from relay.archive.errors import ArchiveWriteError
-from relay.archive.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, FileLayer, write_all
+from relay.archive.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, FileLayer, replace_file, write_all
 from relay.archive.recovery import index_path
 from relay.archive.scan import walk_headers
 
@@ -359,14 +359,12 @@ class Writer:
             self._catalog.add_ledger("leftover", path.name, -1, f"could not be removed: {error}")
 
     def _list(self, name: str) -> None:
+        # Replaced, not appended to: a disk that refuses leaves no half line, and the next attempt no second one.
         path = self._directory / INDEX_NAME
-        fd = self._layer.open_write(path) if self._layer.exists(path) else self._layer.create(path)
-        try:
-            line = f"./{name}\n".encode()
-            write_all(self._layer, fd, [line], self._layer.size(fd), len(line))
-            self._layer.sync_data(fd)
-        finally:
-            self._layer.close(fd)
+        line = f"./{name}\n".encode()
+        listed = path.read_bytes() if self._layer.exists(path) else b""
+        if not listed.endswith(line):
+            replace_file(self._layer, path, listed + line)
 
     def _begin_file(self, name: str, cut: bool) -> None:
         if self._failure is not None:

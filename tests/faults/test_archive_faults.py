@@ -210,6 +210,33 @@ async def test_a_disk_that_fills_while_a_file_is_made_leaves_the_one_before(tmp_
     assert list(verify_archive(tmp_path, deep=True)) == []
 
 
+@pytest.mark.parametrize("directory_sync", [0, 1], ids=["of the file", "of the index"])
+async def test_a_file_whose_making_failed_is_listed_once_when_it_is_made(tmp_path: Path, directory_sync: int) -> None:
+    class Disk(ForgetfulDisk):
+        until_failure = -1
+
+        def sync_directory(self, directory: Path) -> None:
+            self.until_failure -= 1
+            if self.until_failure == -1:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            super().sync_directory(directory)
+
+    one, two = small().rotate(SECOND), small()
+    disk = Disk()
+    archive = await Archive.open(tmp_path, layer=disk, on_failure=lambda error: None)
+    await archive.begin_file(FIRST)
+    await append_all(archive, one.data)
+    await archive.begin_file(SECOND)
+    disk.until_failure = directory_sync
+    await append_all(archive, two.data)
+    assert archive.state is ArchiveState.FAILED
+    await archive.reopen_writer()
+    await archive.begin_file(SECOND)
+    await append_all(archive, two.data)
+    await archive.close()
+    assert (tmp_path / "mysql-bin.index").read_text().splitlines() == [f"./{FIRST}", f"./{SECOND}"]
+
+
 async def test_short_writes_are_continued(tmp_path: Path) -> None:
     built = small()
     disk = ForgetfulDisk()

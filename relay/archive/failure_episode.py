@@ -1,0 +1,32 @@
+"""When a failing disk is news, and when it is the same trouble as before."""
+
+from typing import Final
+
+QUIET_S: Final = 300.0
+"""Failures this far apart, with something archived between them, are two troubles. Retries are at most 30 s apart."""
+SUBSTANTIAL_BYTES: Final = 64 << 20
+"""What was archived between two failures that are two troubles. On a disk that stayed full a retry gains less than one
+batch of the writer: it is written or fails as a whole, and how the same bytes fall into batches differs each time."""
+
+
+class FailureEpisode:
+    """Tells the first failure of an episode from those of the retries in it, whatever little a retry gained."""
+
+    def __init__(self) -> None:
+        self._announced: set[int] = set()
+        self._last_s = 0.0
+        self._last_archived = 0
+
+    def is_news(self, errno: int, archived: int, now_s: float) -> bool:
+        """Whether to announce the failure `errno`, at `now_s` (monotonic seconds) with `archived` bytes published in all.
+
+        Call it for each failure. Another `errno` is news in any episode, once.
+        """
+        gained = archived - self._last_archived
+        if gained >= SUBSTANTIAL_BYTES or (gained > 0 and now_s - self._last_s >= QUIET_S):
+            self._announced.clear()
+        self._last_s = now_s
+        self._last_archived = archived
+        news = errno not in self._announced
+        self._announced.add(errno)
+        return news
