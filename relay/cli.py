@@ -202,7 +202,7 @@ def annotate(
     source = io.TextIOWrapper(sys.stdin.buffer, encoding="latin-1", newline="\n")
     target = io.TextIOWrapper(sys.stdout.buffer, encoding="latin-1", newline="\n")
     try:
-        violations, broken = annotate_output(file, source, target)
+        violations, tally, broken = annotate_output(file, source, target)
         target.flush()
         target.detach()
     except Unreadable as error:
@@ -211,7 +211,12 @@ def annotate(
         typer.echo(f"{violations} violations: see the lines with WARNING.", err=True)
     if broken is not None:
         typer.echo(f"{file}: offset {broken.offset}: {broken.text}", err=True)
-    if violations or broken is not None:
+    if tally.foreign:
+        typer.echo(
+            f"{tally.foreign} of {tally.printed} events that mysqlbinlog printed are not in {file}: is it the same binlog?",
+            err=True,
+        )
+    if violations or tally.foreign or broken is not None:
         raise typer.Exit(FINDINGS)
 
 

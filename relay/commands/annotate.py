@@ -10,6 +10,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -52,38 +53,49 @@ class Boundaries:
         return place if place < len(self.offsets) and self.offsets[place] == offset else -1
 
 
-def annotated(lines: Iterable[str], boundaries: Boundaries) -> Iterator[str]:
-    """The lines with a comment line behind each `# at N` line of mysqlbinlog's."""
-    following = 0
-    held: tuple[str, int] | None = None
-    for line in lines:
-        if held is not None:
-            at_line, place = held
-            held = None
-            header = _HEADER.match(line)
-            yield at_line
-            if header is not None and int(header[1]) == boundaries.log_positions[place]:
-                offset = boundaries.offsets[place]
-                if offset in boundaries.warnings:
-                    yield f"# WARNING: {boundaries.warnings[offset]}\n"
-                yield f"# boundary: {BoundaryType(boundaries.kinds[place]).label}\n"
-                following = place + 1
-        at = _AT.fullmatch(line)
-        if at is not None:
-            place = boundaries.find(int(at[1]), following)
-            if place >= 0:
-                held = (line, place)
-                continue
-        yield line
-    if held is not None:
-        yield held[0]
+@dataclass(slots=True)
+class Tally:
+    """How many events mysqlbinlog printed, and how many of those are not in the binlog it is compared with."""
+
+    printed: int = 0
+    foreign: int = 0
 
 
-def annotate(path: Path, source: TextIO, target: TextIO) -> tuple[int, Broken | None]:
-    """Copies `source` to `target` with the boundaries of `path`. Returns the violations, and where the file breaks off.
+def annotated(lines: Iterable[str], boundaries: Boundaries, tally: Tally | None = None) -> Iterator[str]:
+    """The lines with a comment line behind each `# at N` line of mysqlbinlog's. What it saw is counted in `tally`.
 
-    Raises: Unreadable.
+    An `# at N` with a header comment counts as printed; it is foreign when N is no event's offset, or another end_log_pos
+    follows. Text within a statement that looks like both lines cannot be told from a foreign event and counts as one.
     """
-    boundaries = Boundaries(path)
-    target.writelines(annotated(source, boundaries))
-    return len(boundaries.warnings), boundaries.broken
+    tally = Tally() if tally is None else tally
+    following = 0
+    at: re.Match[str] | None = None
+    for line in lines:
+        if at is not None:
+            header = _HEADER.match(line)
+            if header is not None:
+                offset, end = int(at[1]), int(header[1])
+                place = boundaries.find(offset, following)
+                known = place >= 0 and boundaries.log_positions[place] == end
+                # A server that mysqlbinlog reads from makes up a Rotate and a Format_description, with end_log_pos 0.
+                if known or end:
+                    tally.printed += 1
+                if known:
+                    if offset in boundaries.warnings:
+                        yield f"# WARNING: {boundaries.warnings[offset]}\n"
+                    yield f"# boundary: {BoundaryType(boundaries.kinds[place]).label}\n"
+                    following = place + 1
+                elif end:
+                    tally.foreign += 1
+        at = _AT.fullmatch(line)
+        yield line
+
+
+def annotate(path: Path, source: TextIO, target: TextIO) -> tuple[int, Tally, Broken | None]:
+    """Copies `source` to `target` with the boundaries of `path`.
+
+    Returns the violations, what mysqlbinlog printed, and where the file breaks off. Raises: Unreadable.
+    """
+    boundaries, tally = Boundaries(path), Tally()
+    target.writelines(annotated(source, boundaries, tally))
+    return len(boundaries.warnings), tally, boundaries.broken

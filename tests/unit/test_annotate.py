@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.commands.annotate import Boundaries, annotated
+from relay.commands.annotate import Boundaries, Tally, annotated
 
 RECORDED = Path(__file__).resolve().parents[2] / "deploy" / "recorded" / "mysql-bin.000005"
 
@@ -47,6 +47,38 @@ def test_events_that_mysqlbinlog_was_told_to_skip_do_not_matter() -> None:
     place = [index for index, line in enumerate(lines) if line.startswith("# at ")][20]
     result = list(annotated(lines[place:], Boundaries(RECORDED)))
     assert result[1].startswith("# boundary: ")
+
+
+def test_every_event_that_mysqlbinlog_prints_of_the_same_binlog_is_known() -> None:
+    lines, tally = printed_by_mysqlbinlog(), Tally()
+    list(annotated(lines, Boundaries(RECORDED), tally))
+    assert tally == Tally(printed=sum(line.startswith("# at ") for line in lines), foreign=0)
+
+
+def test_an_event_with_another_end_is_foreign() -> None:
+    tally = Tally()
+    text = ["# at 4\n", "#261120 20:02:08 server id 1  end_log_pos 7\n"]
+    assert list(annotated(text, Boundaries(RECORDED), tally)) == text
+    assert tally == Tally(printed=1, foreign=1)
+
+
+def test_an_event_that_a_server_made_up_for_the_connection_is_not_foreign() -> None:
+    tally = Tally()
+    list(annotated(["# at 4\n", "#700101  0:00:00 server id 1  end_log_pos 0 CRC32\n"], Boundaries(RECORDED), tally))
+    assert tally == Tally(printed=0, foreign=0)
+
+
+def test_a_binlog_that_is_not_the_printed_one_is_a_finding() -> None:
+    source = "".join(f"# at {offset}\n#261120 20:02:08 server id 1  end_log_pos 99\n" for offset in (4, 5))
+    done = subprocess.run(
+        [sys.executable, "-m", "relay", "annotate", str(RECORDED)],
+        input=source.encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, source.encode())
+    message = f"2 of 2 events that mysqlbinlog printed are not in {RECORDED}: is it the same binlog?\n"
+    assert done.stderr.decode() == message
 
 
 def test_the_command_passes_bytes_of_any_encoding_through() -> None:
