@@ -21,12 +21,15 @@ from protocol.errors import Malformed
 # Enough for every server's working set of tables and statements; a file made to fill memory is dropped at this line.
 _CACHE_LIMIT: Final = 4096
 _CACHED_TEXT_BYTES: Final = 64
+_TABLE_MAP_KEY_END: Final = HEADER_SIZE + 512
 
-_U64: Final = struct.Struct("<Q")
-_MARIADB_GTID: Final = struct.Struct("<QIB")
-_MYSQL_GTID: Final = struct.Struct("<16sqBqq")
+_u64: Final = struct.Struct("<Q").unpack_from
+_u32: Final = struct.Struct("<I").unpack_from
+_mariadb_gtid_at: Final = struct.Struct("<QIB").unpack_from
+_mysql_gtid_at: Final = struct.Struct("<16sqBqq").unpack_from
+_NOT_PLAIN_GTID: Final = GROUP_COMMIT_ID | PREPARED_XA | COMPLETED_XA
 
-Shortcut = Callable[[bytes, int, int], str]
+Describer = Callable[[bytes, int, int], str]
 """(data, offset of the event's header, offset behind its body) -> description."""
 
 
@@ -35,7 +38,7 @@ class EventDetail:
 
     def __init__(self) -> None:
         self._format: FormatDescription | None = None
-        self._shortcuts: dict[int, Shortcut] = {}
+        self._shortcuts: dict[int, Describer] = {}
         self._query_text: dict[bytes, str] = {}
         self._table_text: dict[bytes, str] = {}
         self._table_name: dict[bytes, str] = {}
@@ -50,15 +53,13 @@ class EventDetail:
         self._shortcuts = {}
         self._forget_tables()
 
-    def describe(self, data: bytes, at: int, stop: int, event_type: int) -> str:
-        """The description of the event whose header is at `at` and whose body ends before `stop`, checksum taken off.
+    def describer(self, event_type: int) -> Describer:
+        """What describes events of this type from here to the next Format_description.
 
-        For Format_description the body goes with its checksum. A body that cannot be read is described as such.
+        It takes the body without its checksum, Format_description's with it. A body that cannot be read is described as
+        such.
         """
-        shortcut = self._shortcuts.get(event_type)
-        if shortcut is not None:
-            return shortcut(data, at, stop)
-        return self._slow(data, at, stop)
+        return self._shortcuts.get(event_type, self._slow)
 
     def _slow(self, data: bytes, at: int, stop: int) -> str:
         try:
@@ -117,21 +118,20 @@ class EventDetail:
     def _xid(self, data: bytes, at: int, stop: int) -> str:
         if stop - at < 27:
             return self._slow(data, at, stop)
-        return f"xid {_U64.unpack_from(data, at + 19)[0]}"
+        return f"xid {_u64(data, at + 19)[0]}"
 
     def _mariadb_gtid(self, data: bytes, at: int, stop: int) -> str:
         if stop - at < 32:
             return self._slow(data, at, stop)
-        sequence, domain, flags = _MARIADB_GTID.unpack_from(data, at + 19)
-        if flags & (GROUP_COMMIT_ID | PREPARED_XA | COMPLETED_XA):
+        sequence, domain, flags = _mariadb_gtid_at(data, at + 19)
+        if flags & _NOT_PLAIN_GTID:
             return self._slow(data, at, stop)
-        server_id = int.from_bytes(data[at + 5 : at + 9], "little")
-        return f"{domain}-{server_id}-{sequence}{_MARIADB_FLAGS[flags]}"
+        return f"{domain}-{_u32(data, at + 5)[0]}-{sequence}{_MARIADB_FLAGS[flags]}"
 
     def _mysql_gtid(self, data: bytes, at: int, stop: int) -> str:
         if stop - at < 61 or data[at + 44] != 2:
             return self._slow(data, at, stop)
-        uuid, gno, _, last_committed, sequence = _MYSQL_GTID.unpack_from(data, at + 20)
+        uuid, gno, _, last_committed, sequence = _mysql_gtid_at(data, at + 20)
         clock = f"last_committed={last_committed} sequence_number={sequence}"
         if data[at + 4] == EventType.ANONYMOUS_GTID:
             return clock
@@ -145,7 +145,8 @@ class EventDetail:
         return one_line(data[at + HEADER_SIZE : stop])
 
     def _table_map(self, data: bytes, at: int, stop: int) -> str:
-        body = data[at + HEADER_SIZE : min(stop, at + HEADER_SIZE + 512)]
+        end = at + _TABLE_MAP_KEY_END  # without min(), a call for every Table_map
+        body = data[at + HEADER_SIZE : stop if stop < end else end]
         text = self._table_text.get(body)
         if text is None:
             text = self._slow(data, at, stop)

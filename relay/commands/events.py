@@ -21,11 +21,12 @@ from relay.commands.binlog_scan import (
     BinlogScan,
     Chunk,
 )
-from relay.commands.event_detail import EventDetail
+from relay.commands.event_detail import Describer, EventDetail
 
 _quoted: Final[Callable[[str], str]] = json.encoder.encode_basestring_ascii
 _KNOWN_TYPES: Final = frozenset(int(member) for member in EventType if member)
 _IGNORABLE: Final = 0x0080
+_FINDING: Final = INFO_CRC_BAD | INFO_VIOLATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,26 @@ class _TimeTexts(dict[int, str]):
         return text
 
 
+_Form = tuple[str, int, Describer]
+"""What type and info decide of a line: the end of its fixed part, the bytes of checksum, what describes the body."""
+
+
+class _Forms(dict[int, _Form]):
+    """Type and info, as `type << 8 | info` -> how to make the line."""
+
+    def __init__(self, make: Callable[[int], _Form]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: int) -> _Form:
+        form = self[key] = self._make(key)
+        return form
+
+
+def _no_detail(_data: bytes, _at: int, _stop: int) -> str:
+    return ""
+
+
 class EventListing:
     """Writes the events of one or more files to `out`, as comment-style lines or as JSON, one object a line."""
 
@@ -65,6 +86,7 @@ class EventListing:
         self._detail = EventDetail() if detail else None
         self._times = _TimeTexts()
         self._tails: dict[int, str] = {}
+        self._forms = _Forms(self._form)
         self._file = ""
         self.findings = 0
         """Violations, wrong checksums, unreadable events, broken files."""
@@ -76,6 +98,7 @@ class EventListing:
         """Lists one file. Findings are counted, the error that ends a broken file is written as the last line."""
         self._file = _quoted(scan.path.name)
         self._tails.clear()
+        self._forms.clear()
         if self._detail is not None:
             self._detail.begin_file()
         if not self._as_json:
@@ -98,13 +121,11 @@ class EventListing:
         columns = chunk.columns()
         infos = columns[7]
         self.events += chunk.rows
-        # Rare in a good file, so looked for in one pass in C-like code rather than at every line.
-        special = [
-            row
-            for row, info in enumerate(infos)
-            if info & (INFO_CRC_BAD | INFO_VIOLATION) or columns[2][row] not in _KNOWN_TYPES
-        ]
-        self.findings += sum(1 for row in special if infos[row] & (INFO_CRC_BAD | INFO_VIOLATION))
+        # Rare in a good file, so what there is at all is looked at before any row.
+        special: list[int] = []
+        if any(info & _FINDING for info in set(infos)) or not _KNOWN_TYPES.issuperset(columns[2]):
+            special = [row for row, info in enumerate(infos) if info & _FINDING or columns[2][row] not in _KNOWN_TYPES]
+        self.findings += sum(1 for row in special if infos[row] & _FINDING)
         marked = [row for row in special if infos[row] & INFO_VIOLATION]
         unknown = [row for row in special if columns[2][row] not in _KNOWN_TYPES]
         if not marked and not unknown and wanted.takes_all:
@@ -139,35 +160,74 @@ class EventListing:
         return lines
 
     def _detailed_lines(self, chunk: Chunk, columns: tuple[list[int], ...]) -> list[str]:
-        times, tails, detail = self._times, self._tails, self._detail
-        describe = detail.describe if detail is not None else None
+        if self._as_json:
+            return self._json_lines(chunk, columns)
+        # Numbers made into text are what takes the time here: an event mostly starts where the one before said it ends,
+        # in the same second and on the same server, so those texts are kept from line to line.
+        times, forms = self._times, self._forms
         data, base, have = chunk.data, chunk.base, len(chunk.data)
-        as_json, file = self._as_json, self._file
+        expected = second = server = -1
+        end_text = middle = ""
+        lines: list[str] = []
+        add = lines.append
+        offsets, lengths, types, _, timestamps, server_ids, log_positions, infos = columns
+        for offset, length, kind, timestamp, server_id, log_pos, info in zip(
+            offsets, lengths, types, timestamps, server_ids, log_positions, infos, strict=True
+        ):
+            tail, checksum_bytes, describe = forms[kind << 8 | info]
+            at = offset - base
+            stop = at + length
+            if stop > have:
+                stop = have
+            else:
+                stop -= checksum_bytes
+            text = describe(data, at, stop)
+            if timestamp != second or server_id != server:
+                second, server = timestamp, server_id
+                middle = f" {times[timestamp]} server id {server_id} end_log_pos "
+            offset_text = end_text if offset == expected else str(offset)
+            end_text = str(log_pos)
+            expected = log_pos
+            if text:
+                add(f"# {offset_text}{middle}{end_text}{tail}: {text}")
+            else:
+                add(f"# {offset_text}{middle}{end_text}{tail}")
+        return lines
+
+    def _json_lines(self, chunk: Chunk, columns: tuple[list[int], ...]) -> list[str]:
+        times, forms, file = self._times, self._forms, self._file
+        data, base, have = chunk.data, chunk.base, len(chunk.data)
         lines: list[str] = []
         add = lines.append
         for offset, length, kind, flags, timestamp, server_id, log_pos, info in zip(*columns, strict=True):
-            key = kind << 8 | info
-            tail = tails.get(key) or self._tail(key)
-            text = ""
-            if describe is not None:
-                at = offset - base
-                stop = at + length
-                if stop > have:
-                    stop = have
-                elif info & INFO_CRC and kind != 15:
-                    stop -= 4
-                text = describe(data, at, stop, kind)
-            if as_json:
-                add(
-                    f'{{"file":{file},"position":{offset},"time":"{times[timestamp]}","timestamp":{timestamp},'
-                    f'"server_id":{server_id},"size_bytes":{length},"end_log_pos":{log_pos},"flags":{flags}{tail}'
-                    f"{_quoted(text)}}}"
-                )
-            elif text:
-                add(f"# {offset} {times[timestamp]} server id {server_id} end_log_pos {log_pos}{tail}: {text}")
+            tail, checksum_bytes, describe = forms[kind << 8 | info]
+            at = offset - base
+            stop = at + length
+            if stop > have:
+                stop = have
             else:
-                add(f"# {offset} {times[timestamp]} server id {server_id} end_log_pos {log_pos}{tail}")
+                stop -= checksum_bytes
+            add(
+                f'{{"file":{file},"position":{offset},"time":"{times[timestamp]}","timestamp":{timestamp},'
+                f'"server_id":{server_id},"size_bytes":{length},"end_log_pos":{log_pos},"flags":{flags}{tail}'
+                f"{_quoted(describe(data, at, stop))}}}"
+            )
         return lines
+
+    def _form(self, key: int) -> _Form:
+        """How lines of this type and info are made; asked for once a key and Format_description."""
+        kind, info = key >> 8, key & 0xFF
+        tail = self._tails.get(key) or self._tail(key)
+        detail = self._detail
+        if kind == EventType.FORMAT_DESCRIPTION:
+            return tail, 0, self._describe_format
+        checksum_bytes = 4 if info & INFO_CRC else 0
+        return tail, checksum_bytes, _no_detail if detail is None else detail.describer(kind)
+
+    def _describe_format(self, data: bytes, at: int, stop: int) -> str:
+        """Describes a Format_description, which changes how what follows it is read."""
+        self._forms.clear()
+        return "" if self._detail is None else self._detail.describer(EventType.FORMAT_DESCRIPTION)(data, at, stop)
 
     def _line(self, chunk: Chunk, columns: tuple[list[int], ...], row: int) -> str:
         one = tuple([column[row]] for column in columns)
