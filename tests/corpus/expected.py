@@ -57,6 +57,18 @@ FOREIGN_VIOLATIONS: Final = {
 FOREIGN_JUMPS: Final = {"binlog_savepoint.000001": 150}
 
 _SMALL_GTID = "se snnne snnnne se"
+# MariaDB 10.11 and 11.8 write the same events; 11.8 with end_log_pos 0 inside of transactions.
+_MARIADB = (
+    "i c i i se se"
+    " snne snne snnne"
+    " snnne snnne"
+    " snnnnnnne"
+    " snnnnnne snnnne"
+    " snnnne se"
+    " snnne"  # one phase: as any transaction
+    " snnnne se"  # Gtid Annotate Table_map Write XA END XA_prepare; XA COMMIT standalone
+    " snnnne se c"
+)
 RECORDED: Final = {
     "mysql56": (
         "i c c"
@@ -82,17 +94,8 @@ RECORDED: Final = {
     ),
     "mysql97-gtid": "i c se snnne snnnnne snnnne snnnne se snnnne se se c",
     "mysql97-compressed": "i c se se se se c",
-    "mariadb": (
-        "i c i i se se"
-        " snne snne snnne"
-        " snnne snnne"
-        " snnnnnnne"
-        " snnnnnne snnnne"
-        " snnnne se"
-        " snnne"  # one phase: as any transaction
-        " snnnne se"  # Gtid Annotate Table_map Write XA END XA_prepare; XA COMMIT standalone
-        " snnnne se c"
-    ),
+    "mariadb": _MARIADB,
+    "mariadb118": _MARIADB,
     # row events compressed where they are long enough, then statements
     "mariadb-compressed": "i c i i se snnne snnnnnne se se snne snnne se c",
 }
