@@ -52,6 +52,11 @@ class Boundaries:
         place = bisect_left(self.offsets, offset, start)
         return place if place < len(self.offsets) and self.offsets[place] == offset else -1
 
+    def holds(self, offset: int, log_position: int) -> bool:
+        """There is an event at `offset`, with this end_log_pos."""
+        place = self.find(offset, 0)
+        return place >= 0 and self.log_positions[place] == log_position
+
 
 @dataclass(slots=True)
 class Tally:
@@ -69,6 +74,7 @@ def annotated(lines: Iterable[str], boundaries: Boundaries, tally: Tally | None 
     """
     tally = Tally() if tally is None else tally
     following = 0
+    first: re.Match[str] | None = None
     at: re.Match[str] | None = None
     for line in lines:
         if at is not None:
@@ -80,14 +86,18 @@ def annotated(lines: Iterable[str], boundaries: Boundaries, tally: Tally | None 
                 # A server that mysqlbinlog reads from makes up a Rotate and a Format_description, with end_log_pos 0.
                 if known or end:
                     tally.printed += 1
+                # Header comments of a statement's row events may be held back until its last event: first come their
+                # `# at` lines, one behind the other, then the headers in the same order.
+                held_back = not known and first is not None and boundaries.holds(int(first[1]), end)
                 if known:
                     if offset in boundaries.warnings:
                         yield f"# WARNING: {boundaries.warnings[offset]}\n"
                     yield f"# boundary: {BoundaryType(boundaries.kinds[place]).label}\n"
                     following = place + 1
-                elif end:
+                elif end and not held_back:
                     tally.foreign += 1
         at = _AT.fullmatch(line)
+        first = None if at is None else first or at
         yield line
 
 

@@ -10,13 +10,14 @@ import pytest
 from relay.commands.annotate import Boundaries, Tally, annotated
 
 RECORDED = Path(__file__).resolve().parents[2] / "deploy" / "recorded" / "mysql-bin.000005"
+CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "recorded"
 
 
-def printed_by_mysqlbinlog() -> list[str]:
+def printed_by_mysqlbinlog(path: Path = RECORDED) -> list[str]:
     program = shutil.which("mariadb-binlog") or shutil.which("mysqlbinlog")
     if program is None:
         pytest.skip("no mysqlbinlog on this machine")
-    done = subprocess.run([program, str(RECORDED)], capture_output=True, check=True)
+    done = subprocess.run([program, str(path)], capture_output=True, check=True)
     return done.stdout.decode("latin-1").splitlines(keepends=True)
 
 
@@ -53,6 +54,21 @@ def test_every_event_that_mysqlbinlog_prints_of_the_same_binlog_is_known() -> No
     lines, tally = printed_by_mysqlbinlog(), Tally()
     list(annotated(lines, Boundaries(RECORDED), tally))
     assert tally == Tally(printed=sum(line.startswith("# at ") for line in lines), foreign=0)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(CORPUS / f"{name}.binlog" for name in ("mariadb", "mariadb-compressed", "mariadb118", "mysql56")),
+        RECORDED.with_suffix(".000002"),
+    ],
+    ids=lambda path: path.name,
+)
+def test_no_event_of_a_binlog_is_foreign_to_it(path: Path) -> None:
+    tally = Tally()
+    list(annotated(printed_by_mysqlbinlog(path), Boundaries(path), tally))
+    assert tally.printed > 3
+    assert tally.foreign == 0
 
 
 def test_an_event_with_another_end_is_foreign() -> None:
