@@ -52,11 +52,6 @@ class Boundaries:
         place = bisect_left(self.offsets, offset, start)
         return place if place < len(self.offsets) and self.offsets[place] == offset else -1
 
-    def holds(self, offset: int, log_position: int) -> bool:
-        """There is an event at `offset`, with this end_log_pos."""
-        place = self.find(offset, 0)
-        return place >= 0 and self.log_positions[place] == log_position
-
 
 @dataclass(slots=True)
 class Tally:
@@ -74,31 +69,48 @@ def annotated(lines: Iterable[str], boundaries: Boundaries, tally: Tally | None 
     """
     tally = Tally() if tally is None else tally
     following = 0
-    first: re.Match[str] | None = None
-    at: re.Match[str] | None = None
+    # Headers of a statement's row events may be held back until its last one: first come their `# at` lines, one behind
+    # the other, then the headers in the same order.
+    held: list[tuple[str, int]] = []
     for line in lines:
+        at = _AT.fullmatch(line)
         if at is not None:
+            held.append((line, int(at[1])))
+            continue
+        if held:
             header = _HEADER.match(line)
-            if header is not None:
-                offset, end = int(at[1]), int(header[1])
-                place = boundaries.find(offset, following)
-                known = place >= 0 and boundaries.log_positions[place] == end
-                # A server that mysqlbinlog reads from makes up a Rotate and a Format_description, with end_log_pos 0.
-                if known or end:
-                    tally.printed += 1
-                # Header comments of a statement's row events may be held back until its last event: first come their
-                # `# at` lines, one behind the other, then the headers in the same order.
-                held_back = not known and first is not None and boundaries.holds(int(first[1]), end)
-                if known:
+            places = _places(boundaries, [offset for _, offset in held], following, header)
+            for number, (at_line, _) in enumerate(held):
+                yield at_line
+                if places:
+                    place = places[number]
+                    offset = boundaries.offsets[place]
                     if offset in boundaries.warnings:
                         yield f"# WARNING: {boundaries.warnings[offset]}\n"
                     yield f"# boundary: {BoundaryType(boundaries.kinds[place]).label}\n"
                     following = place + 1
-                elif end and not held_back:
-                    tally.foreign += 1
-        at = _AT.fullmatch(line)
-        first = None if at is None else first or at
+            # A server that mysqlbinlog reads from makes up a Rotate and a Format_description, with end_log_pos 0.
+            if header is not None and (places or int(header[1])):
+                tally.printed += len(held)
+                tally.foreign += 0 if places else len(held)
+            held.clear()
         yield line
+    for at_line, _ in held:
+        yield at_line
+
+
+def _places(boundaries: Boundaries, offsets: list[int], start: int, header: re.Match[str] | None) -> list[int]:
+    """The numbers of the events at these offsets; none unless all are there in order and `header` is the first one's."""
+    places: list[int] = []
+    for offset in offsets:
+        place = boundaries.find(offset, start)
+        if place < 0:
+            return []
+        places.append(place)
+        start = place + 1
+    if header is None or int(header[1]) != boundaries.log_positions[places[0]]:
+        return []
+    return places
 
 
 def annotate(path: Path, source: TextIO, target: TextIO) -> tuple[int, Tally, Broken | None]:

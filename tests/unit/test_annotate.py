@@ -112,3 +112,14 @@ def test_a_file_that_is_no_binlog_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert b"not a binlog" in done.stderr and b"Traceback" not in done.stderr
+
+
+def test_headers_that_mysqlbinlog_holds_back_until_a_statements_last_event_are_no_hindrance() -> None:
+    recorded = Path(__file__).resolve().parents[1] / "corpus" / "recorded" / "mariadb118.binlog"
+    program = shutil.which("mariadb-binlog")
+    if program is None:
+        pytest.skip("no mariadb-binlog on this machine")
+    done = subprocess.run([program, str(recorded)], capture_output=True, check=True)
+    lines = done.stdout.decode("latin-1").splitlines(keepends=True)
+    result = list(annotated(lines, Boundaries(recorded)))
+    assert sum(line.startswith("# boundary: ") for line in result) == sum(line.startswith("# at ") for line in lines)

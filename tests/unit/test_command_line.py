@@ -394,3 +394,18 @@ def test_a_file_encrypted_at_rest_is_named_and_not_guessed(command) -> None:
 def test_a_file_encrypted_by_mysql_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="encrypted at rest by MySQL"):
         BinlogScan(written(tmp_path, b"\xfdbin" + bytes(600)))
+
+
+def test_a_filter_that_hides_format_and_table_maps_does_not_take_the_details_away() -> None:
+    recorded = Path(__file__).resolve().parents[2] / "deploy" / "recorded" / "mysql-bin.000005"
+    shown = {}
+    for kind in ("xid", "write_rows"):
+        done = subprocess.run(
+            [sys.executable, "-m", "relay", "events", "--type", kind, str(recorded)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        shown[kind] = done.stdout.splitlines()[-1]
+    assert shown["xid"].endswith(": xid 561")
+    assert "workload.isam" in shown["write_rows"]
