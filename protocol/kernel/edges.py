@@ -18,13 +18,33 @@ if not cython.compiled:
     from protocol.kernel.pure import load16
 
 # Boundary types and kinds of events, as in inference.py.
-NO_START = 1
-STATEMENT_START = 2
-TRANSACTION_START = 3
-NO_END = 0
-COMMIT = 1
-ROLLBACK = 2
-STATEMENT_END = 3
+NO_START = cython.declare(cython.int, 1)
+STATEMENT_START = cython.declare(cython.int, 2)
+TRANSACTION_START = cython.declare(cython.int, 3)
+COMMIT = cython.declare(cython.int, 1)
+ROLLBACK = cython.declare(cython.int, 2)
+STATEMENT_END = cython.declare(cython.int, 3)
+SELF_CONTAINED = cython.declare(cython.int, 2)
+START = cython.declare(cython.int, 3)
+END = cython.declare(cython.int, 5)
+K_SELF = cython.declare(cython.int, 2)
+K_ROTATE = cython.declare(cython.int, 3)
+K_INCIDENT = cython.declare(cython.int, 4)
+K_QUERY = cython.declare(cython.int, 7)
+K_QUERY_COMPRESSED = cython.declare(cython.int, 8)
+K_EXECUTE_LOAD_QUERY = cython.declare(cython.int, 9)
+K_SEED = cython.declare(cython.int, 10)
+K_LOAD_OPENS = cython.declare(cython.int, 11)
+K_LOAD_WHOLE = cython.declare(cython.int, 12)
+K_LOAD_CLOSES = cython.declare(cython.int, 14)
+K_MAP = cython.declare(cython.int, 15)
+K_ROWS = cython.declare(cython.int, 16)
+K_MEMBER = cython.declare(cython.int, 18)
+K_GTID_LIST = cython.declare(cython.int, 19)
+S_BEGIN = cython.declare(cython.int, 1)
+S_COMMIT = cython.declare(cython.int, 2)
+S_ROLLBACK = cython.declare(cython.int, 3)
+S_XA_ROLLBACK = cython.declare(cython.int, 6)
 
 
 class Edges:
@@ -57,38 +77,40 @@ class Edges:
         tbm = (load16(p, at + 17) >> 10) & 7
         kind = self.inference.kind[t]
         if tbm < 2 or tbm > 5 or available < self.inference.least[t]:
-            return 1
+            return NO_START
         starts = False
         ends = False
         rolled_back = False
-        if kind == 7:  # Query
+        if kind == K_QUERY:
             statement = self.inference.statement_kind(p, at, at + available)
-            if statement == 2 or statement == 3 or statement == 6:  # COMMIT, ROLLBACK, XA ROLLBACK
-                rolled_back = statement != 2
-            if statement != 1 and statement != 2 and statement != 3:
+            rolled_back = statement == S_ROLLBACK or statement == S_XA_ROLLBACK
+            if statement != S_BEGIN and statement != S_COMMIT and statement != S_ROLLBACK:
                 starts = not self.in_statement
                 ends = True
-        elif kind == 8 or kind == 9 or kind == 12 or kind == 14 or t == 40:
-            # compressed Query, Execute_load_query, Load, Exec_load, Delete_file, Transaction_payload
+        elif (
+            kind == K_QUERY_COMPRESSED
+            or kind == K_EXECUTE_LOAD_QUERY
+            or kind == K_LOAD_WHOLE
+            or kind == K_LOAD_CLOSES
+            or t == 40  # Transaction_payload
+        ):
             starts = not self.in_statement
             ends = True
-        elif (
-            kind == 10 or kind == 11 or kind == 15
-        ):  # seeds, the first block of a LOAD DATA, Table_map and what is before it
+        elif kind == K_SEED or kind == K_LOAD_OPENS or kind == K_MAP:
             starts = not self.in_statement
             self.in_statement = True
-        elif kind == 16:  # rows; STMT_END_F
+        elif kind == K_ROWS:  # STMT_END_F
             ends = (load16(p, at + 19 + (4 if self.inference.post_length[t] == 6 else 6)) & 1) != 0
         if ends:
             self.in_statement = False
-        if tbm == 2:
+        if tbm == SELF_CONTAINED:
             self.in_statement = False
-            if kind == 2 or kind == 3 or kind == 19 or kind == 18 or kind == 4:
-                return 1
-            return 3 | (2 if rolled_back else 1) << 2
-        start = 3 if tbm == 3 else (2 if starts else 1)
-        end = 3 if ends else 0
-        if tbm == 5:
+            if kind == K_SELF or kind == K_ROTATE or kind == K_GTID_LIST or kind == K_MEMBER or kind == K_INCIDENT:
+                return NO_START
+            return TRANSACTION_START | (ROLLBACK if rolled_back else COMMIT) << 2
+        start = TRANSACTION_START if tbm == START else (STATEMENT_START if starts else NO_START)
+        end = STATEMENT_END if ends else 0
+        if tbm == END:
             self.in_statement = False
-            end = 2 if rolled_back else 1
+            end = ROLLBACK if rolled_back else COMMIT
         return start | end << 2

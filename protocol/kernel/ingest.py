@@ -44,6 +44,35 @@ NO_FORMAT = 22
 ENCRYPTED = 23
 BAD_EVENT = 24
 
+# The same as C integers, for the code that runs without the GIL.
+C_NEED_MORE = cython.declare(cython.int, 0)
+C_ROTATE = cython.declare(cython.int, 1)
+C_PACKET_ERR = cython.declare(cython.int, 2)
+C_PACKET_EOF = cython.declare(cython.int, 3)
+C_TABLE_FULL = cython.declare(cython.int, 4)
+C_STORED_ROTATE = cython.declare(cython.int, 5)
+C_BAD_CRC = cython.declare(cython.int, 16)
+C_BAD_LENGTH = cython.declare(cython.int, 17)
+C_BAD_SEQUENCE = cython.declare(cython.int, 18)
+C_BAD_POSITION = cython.declare(cython.int, 19)
+C_BAD_PACKET = cython.declare(cython.int, 20)
+C_BAD_FORMAT = cython.declare(cython.int, 21)
+C_NO_FORMAT = cython.declare(cython.int, 22)
+C_ENCRYPTED = cython.declare(cython.int, 23)
+C_BAD_EVENT = cython.declare(cython.int, 24)
+NOT_DEFINED = cython.declare(cython.int, 0)
+IGNORE = cython.declare(cython.int, 1)
+SELF_CONTAINED = cython.declare(cython.int, 2)
+START = cython.declare(cython.int, 3)
+INSIDE = cython.declare(cython.int, 4)
+END = cython.declare(cython.int, 5)
+K_UNKNOWN = cython.declare(cython.int, 0)
+K_QUERY = cython.declare(cython.int, 7)
+K_QUERY_COMPRESSED = cython.declare(cython.int, 8)
+K_EXECUTE_LOAD_QUERY = cython.declare(cython.int, 9)
+K_LOAD_WHOLE = cython.declare(cython.int, 12)
+K_LOAD_CLOSES = cython.declare(cython.int, 14)
+
 STATUS_NAMES = {
     BAD_CRC: "checksum_mismatch",
     BAD_LENGTH: "event_length_wrong",
@@ -139,7 +168,7 @@ class Ingest:
     @property
     def in_group(self):
         """Whether a transaction is open at `position`."""
-        return self.inference.state == 3 or self.inference.state == 4
+        return self.inference.state == START or self.inference.state == INSIDE
 
     @property
     def error_text(self):
@@ -154,7 +183,7 @@ class Ingest:
         middle of a file) is read and not stored, and a file's must have been given to `read_format`. `group_start` >= 0:
         the stream goes on inside the group that starts there.
         """
-        self.cut_group = self.inference.state == 3 or self.inference.state == 4
+        self.cut_group = self.inference.state == START or self.inference.state == INSIDE
         self.inference.reset()
         self.position = position
         self.boundary = position if group_start < 0 else group_start
@@ -189,7 +218,7 @@ class Ingest:
         else:
             status = self.walk(memoryview(buf).cast("B"), start, stop)
         self.status = status
-        if status == 1 or status == 5:
+        if status == C_ROTATE or status == C_STORED_ROTATE:
             self.rotate_name = bytes(buf[self.rotate_at : self.rotate_end])
         return status
 
@@ -199,7 +228,7 @@ class Ingest:
         pos = self.position
         packets = self.packets
         prefix = self.prefix if packets else 0
-        status = 0
+        status = C_NEED_MORE
         while True:
             if self.in_event or self.more_chunks:
                 self.position = pos
@@ -207,7 +236,7 @@ class Ingest:
                 r = self.consumed
                 o = self.produced
                 pos = self.position
-                if status != 0 or self.in_event or self.more_chunks:
+                if status != C_NEED_MORE or self.in_event or self.more_chunks:
                     break
                 continue
             size = 0
@@ -220,14 +249,14 @@ class Ingest:
                 if p[r + 3] != self.sequence:
                     self.expected = self.sequence
                     self.got = p[r + 3]
-                    status = 18
+                    status = C_BAD_SEQUENCE
                     break
                 if size == 0 or p[r + 4] != 0:
                     self.expected = prefix + 19
                     if size > 65536:
                         self.got = size
                         self.bad_type = p[r + 4]
-                        status = 20
+                        status = C_BAD_PACKET
                         break
                     if stop - r < 4 + size:
                         break
@@ -235,17 +264,17 @@ class Ingest:
                     self.packet_stop = r + 4 + size
                     self.bad_type = p[r + 4] if size else 0
                     if size and p[r + 4] == 0xFF:
-                        status = 2
+                        status = C_PACKET_ERR
                     elif size and size < 9 and p[r + 4] == 0xFE:
-                        status = 3
+                        status = C_PACKET_EOF
                     else:
                         self.got = size
-                        status = 20
+                        status = C_BAD_PACKET
                     break
                 ev = r + 4 + prefix
                 if size < prefix + 19:
                     self.got = size - prefix
-                    status = 17
+                    status = C_BAD_LENGTH
                     break
             else:
                 ev = r
@@ -257,14 +286,14 @@ class Ingest:
             if length < 19 + crc_len or length > 1073741824:
                 self.got = length
                 self.bad_type = t
-                status = 17
+                status = C_BAD_LENGTH
                 break
             if packets:
                 if (size < 0xFFFFFF and length + prefix != size) or (size == 0xFFFFFF and length + prefix < size):
                     self.got = length
                     self.expected = size - prefix
                     self.bad_type = t
-                    status = 17
+                    status = C_BAD_LENGTH
                     break
             end = ev + length
             whole = end <= stop and (not packets or size < 0xFFFFFF)
@@ -286,34 +315,34 @@ class Ingest:
                         covered = length - (4 if self.announced_checksum else 0)
                     keep = False
                 elif self.checksum < 0 or self.expect_format:
-                    status = 22
+                    status = C_NO_FORMAT
                     self.bad_type = t
                     break
                 if length > 262144 or covered < 27:
                     self.got = length
                     self.expected = 27
                     self.bad_type = t
-                    status = 17
+                    status = C_BAD_LENGTH
                     break
                 if p[ev + 26] >= 128:
                     self.got = length
                     self.bad_type = t
-                    status = 24
+                    status = C_BAD_EVENT
                     break
             elif t == 15:
                 if length > 262144:
                     self.got = length
                     self.bad_type = t
-                    status = 17
+                    status = C_BAD_LENGTH
                     break
                 if not self.expect_format and packets and not self.tolerant:
                     self.bad_type = t
-                    status = 24
+                    status = C_BAD_EVENT
                     break
                 p[ev + 17] = p[ev + 17] & 0xFE
                 flags = flags & 0xFFFE
                 status = self.take_format(p, ev, length)
-                if status != 0:
+                if status != C_NEED_MORE:
                     break
                 if self.skip_format and packets:
                     keep = False
@@ -325,34 +354,34 @@ class Ingest:
                     keep = False
                 if self.checksum < 0:
                     self.bad_type = t
-                    status = 22
+                    status = C_NO_FORMAT
                     break
             elif t == 1 and self.expect_format and self.old_format and not packets:
                 if length > 262144:
                     self.got = length
                     self.bad_type = t
-                    status = 17
+                    status = C_BAD_LENGTH
                     break
                 status = self.take_start_v3(p, ev, length)
-                if status != 0:
+                if status != C_NEED_MORE:
                     break
                 crc_len = 0
                 covered = length
                 self.expect_format = False
             elif self.checksum < 0 or self.expect_format:
                 self.bad_type = t
-                status = 22
+                status = C_NO_FORMAT
                 break
             elif t == 164 and packets and self.skip_format and log_pos == 0:
                 keep = False  # MariaDB repeats it behind the format description of a start in mid-file
             elif t == 164 and not packets and not (flags & 0x80):
                 self.bad_type = t
-                status = 23
+                status = C_ENCRYPTED
                 break
             if covered < 19 or (not keep and length > 262144):
                 self.got = length
                 self.bad_type = t
-                status = 17
+                status = C_BAD_LENGTH
                 break
 
             # CRC32
@@ -369,7 +398,7 @@ class Ingest:
                             self.expected = stored
                             self.got = crc32_of(p, ev, ev + covered, 0)
                             self.bad_type = t
-                            status = 16
+                            status = C_BAD_CRC
                             break
 
             if not keep:
@@ -377,18 +406,18 @@ class Ingest:
                     self.rotate_position = load64(p, ev + 19)
                     self.rotate_at = ev + 27
                     self.rotate_end = ev + covered
-                    status = 1
+                    status = C_ROTATE
                 elif t == 27 or t == 41:
                     self.heartbeats += 1
                     if log_pos != 0 and log_pos != (pos & U32_MAX) and pos < U32_MAX:
                         self.expected = pos & U32_MAX
                         self.got = log_pos
                         self.bad_type = t
-                        status = 19
+                        status = C_BAD_POSITION
                         break
                 self.sequence = (self.sequence + 1) & 255
                 r = end
-                if status != 0:
+                if status != C_NEED_MORE:
                     break
                 continue
 
@@ -403,13 +432,13 @@ class Ingest:
                         self.expected = expected
                         self.got = log_pos
                         self.bad_type = t
-                        status = 19
+                        status = C_BAD_POSITION
                         break
             if self.has_table and self.table_rows >= self.table_size:
-                status = 4
+                status = C_TABLE_FULL
                 break
             if self.entry_count >= 1020:
-                status = 4
+                status = C_TABLE_FULL
                 break
 
             # Boundary
@@ -421,7 +450,7 @@ class Ingest:
                 self.bad_type = t
                 self.got = length
                 if not self.tolerant:
-                    status = 24
+                    status = C_BAD_EVENT
                     break
                 inferred = 1
             boundary = inferred
@@ -433,12 +462,14 @@ class Ingest:
             if violation:
                 self.violations += 1
                 self.add_violation(pos, self.inference.from_state, boundary, t)
-            if kind == 0 and not (flags & 0x80):
+            if kind == K_UNKNOWN and not (flags & 0x80):
                 self.unknown += 1
                 if not self.seen_unknown[t]:
                     self.seen_unknown[t] = 1
                     self.add_unknown(t, pos)
-            at_boundary = boundary == 3 or boundary == 2 or (not was_in and not was_bad and boundary <= 1)
+            at_boundary = (
+                boundary == START or boundary == SELF_CONTAINED or (not was_in and not was_bad and boundary <= IGNORE)
+            )
             if at_boundary:
                 self.group_start = pos
             elif self.inference.recovering and not was_bad and not was_in:
@@ -488,8 +519,15 @@ class Ingest:
                     self.first_timestamp = timestamp
             self.previous_type = t
             self.previous_position = pos
-            self.group_due = boundary == 5 or (
-                boundary == 2 and (kind == 7 or kind == 8 or kind == 9 or kind == 12 or kind == 14)
+            self.group_due = boundary == END or (
+                boundary == SELF_CONTAINED
+                and (
+                    kind == K_QUERY
+                    or kind == K_QUERY_COMPRESSED
+                    or kind == K_EXECUTE_LOAD_QUERY
+                    or kind == K_LOAD_WHOLE
+                    or kind == K_LOAD_CLOSES
+                )
             )
             if whole and self.group_due:
                 self.groups += 1
@@ -515,7 +553,7 @@ class Ingest:
                     self.rotate_position = load64(p, o - length + 19)
                     self.rotate_at = o - length + 27
                     self.rotate_end = o - length + covered
-                    status = 5
+                    status = C_STORED_ROTATE
                     break
                 continue
 
@@ -549,13 +587,13 @@ class Ingest:
                     self.got = p[r + 3]
                     self.consumed = r
                     self.produced = o
-                    return 18
+                    return C_BAD_SEQUENCE
                 if size > self.event_left or (size < 0xFFFFFF and size != self.event_left):
                     self.expected = self.event_left
                     self.got = size
                     self.consumed = r
                     self.produced = o
-                    return 20
+                    return C_BAD_PACKET
                 self.sequence = (self.sequence + 1) & 255
                 self.chunk_left = size
                 self.more_chunks = size == 0xFFFFFF
@@ -591,13 +629,13 @@ class Ingest:
                                 self.got = p[r + n + 3]
                                 self.consumed = r
                                 self.produced = o
-                                return 18
+                                return C_BAD_SEQUENCE
                             if size != self.event_left - n:
                                 self.expected = self.event_left - n
                                 self.got = size
                                 self.consumed = r
                                 self.produced = o
-                                return 20
+                                return C_BAD_PACKET
                             self.sequence = (self.sequence + 1) & 255
                             move_bytes(p, r + 4, r, n)
                             r += 4
@@ -617,7 +655,7 @@ class Ingest:
                             self.position = self.event_start
                             self.in_event = False
                             self.event_left = 0
-                            return 16
+                            return C_BAD_CRC
                         if self.has_table and self.table_rows > 0:
                             self.table_view[self.table_rows * 8 - 1] = self.table_view[self.table_rows * 8 - 1] | 32
                     store32(p, r, stored ^ self.event_effect)
@@ -704,18 +742,18 @@ class Ingest:
         if length < 19 + 57 + 1:
             self.got = length
             self.bad_type = 15
-            return 21
+            return C_BAD_FORMAT
         version = load16(p, body)
         if version != 4:
             self.got = version
             self.expected = 4
             self.bad_type = 15
-            return 21
+            return C_BAD_FORMAT
         if p[body + 56] != 19:
             self.got = p[body + 56]
             self.expected = 19
             self.bad_type = 15
-            return 21
+            return C_BAD_FORMAT
         a = b = c = field = 0
         digit = True
         mariadb = False
@@ -759,12 +797,12 @@ class Ingest:
             if count < 1:
                 self.got = length
                 self.bad_type = 15
-                return 21
+                return C_BAD_FORMAT
             if p[at + length - 5] > 1:
                 self.got = p[at + length - 5]
                 self.expected = 1
                 self.bad_type = 15
-                return 21
+                return C_BAD_FORMAT
             self.checksum = p[at + length - 5]
             self.problem = 1
         else:
@@ -787,12 +825,12 @@ class Ingest:
             self.got = length
             self.expected = 19 + 56
             self.bad_type = 1
-            return 17
+            return C_BAD_LENGTH
         if load16(p, at + 19) != 3:
             self.got = load16(p, at + 19)
             self.expected = 3
             self.bad_type = 1
-            return 21
+            return C_BAD_FORMAT
         self.binlog_version = 3
         self.loose_positions = True
         self.checksum = 0
