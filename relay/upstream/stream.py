@@ -21,11 +21,11 @@ _ER_SAME_ID: Final = 4052
 # A source sends 16 KiB at a time. When more than _BUSY_BYTES came in a millisecond, the next ones are gathered to runs of
 # _RUN_BYTES (or for 1 ms), so that handing a run on does not cost more than the run; a trickle is handed on at once.
 _BUSY_BYTES: Final = 128 << 10
-_RUN_BYTES: Final = 256 << 10
+_RUN_BYTES: Final = 512 << 10
 # More at a time is slower: the bytes fall out of the processor's cache between the socket and the file.
-_READ_BYTES: Final = 256 << 10
+_READ_BYTES: Final = 512 << 10
 # While it is busy the system, too, is asked to wake us only for so much at a time (SO_RCVLOWAT), until it has been calm.
-_GATHER_BYTES: Final = 128 << 10
+_GATHER_BYTES: Final = 256 << 10
 _CALM_AFTER_S: Final = 0.002
 _ER_ACCESS: Final = {1044, 1045, 1227}
 
