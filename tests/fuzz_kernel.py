@@ -198,8 +198,13 @@ def check(case: Case) -> None:
         if result.status in faults and other.status in faults and len(data) > first.ingest.MAX_WHOLE:
             # Of a big event, the part before the cut was counted and handed on before its checksum came, and that it
             # starts a transaction was known; one with two faults is named after the one that is met first.
-            if other.position != result.position or not other.boundary <= other.position:
+            if other.position != result.position:
                 raise Broken(f"{build.name}, cuts {cuts}: at {other.position}, not {result.position}")
+            if other.status == result.status and other.error_text != result.error_text:
+                raise Broken(f"{build.name}, cuts {cuts}: {other.error_text!r}, not {result.error_text!r}")
+            # The one boundary may only be the start of the bad event itself, where the other is what was known before it.
+            if other.boundary != result.boundary and max(other.boundary, result.boundary) != result.position:
+                raise Broken(f"{build.name}, cuts {cuts}: boundary {other.boundary}, not {result.boundary}")
         elif other != result:
             different = [n for n, v in asdict(result).items() if asdict(other)[n] != v]
             raise Broken(f"{build.name}, cuts {cuts}: other {different}: {other.error_text!r}, {result.error_text!r}")

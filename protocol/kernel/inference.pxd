@@ -16,8 +16,6 @@ cdef class Inference:
 
     @cython.locals(i=cython.int)
     cpdef void reset(self)
-    @cython.locals(i=cython.int)
-    cpdef void set_post_lengths(self, bytes lengths)
     cdef bint in_group(self) noexcept nogil
     @cython.locals(t=cython.int, kind=cython.int, inside=cython.bint, opener=cython.int, statement=cython.int, flags=uint32_t)
     cdef int infer(self, const uint8_t* p, int64_t at, int64_t length) noexcept nogil

@@ -169,13 +169,6 @@ class Inference:
         self.from_state = 0
         self.load_count = 0
 
-    def set_post_lengths(self, lengths):
-        """Takes the post-header lengths of a format description, type 1 first."""
-        for i in range(256):
-            self.post_length[i] = 0
-        for i in range(min(len(lengths), 255)):
-            self.post_length[i + 1] = lengths[i]
-
     def in_group(self):
         return self.state == START or self.state == INSIDE
 

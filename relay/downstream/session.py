@@ -302,6 +302,7 @@ class Session(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
+        # NotImplementedError: asyncio's answer of a transport that cannot half-close (TLS); it is aborted below.
         with contextlib.suppress(OSError, NotImplementedError):
             transport.write_eof()
         self._loop.call_later(_LINGER_S, transport.abort)
