@@ -9,7 +9,20 @@ import os
 
 from setuptools import Extension, setup
 
-MODULES = ("crc", "inference", "ingest", "edges", "frame")
+MODULES = (
+    "crc",
+    "inference",
+    "ingest",
+    "edges",
+    "frame",
+    "gtid_keys",
+    "gtid_skip",
+    "gtids",
+    "intervals",
+    "tables",
+    "event_columns",
+    "transaction_columns",
+)
 
 wish = os.environ.get("BINLOG_RELAY_KERNEL", "")
 if wish not in ("", "skip", "require"):

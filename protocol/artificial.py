@@ -11,7 +11,9 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.errors import Malformed, Truncated
+from protocol.gtid.mariadb import GtidList, encode_gtid_list
 from protocol.position import Position, binlog_number
+from protocol.wire import lenenc_int
 
 HEADER_BYTES: Final = 19
 CRC_BYTES: Final = 4
@@ -56,6 +58,26 @@ def heartbeat_event(position: Position, server_id: int, *, with_checksum: bool) 
     return _event(EventType.HEARTBEAT, server_id, position.offset, 0, position.file.encode(), with_checksum)
 
 
+def heartbeat_v2_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
+    """A heartbeat, version 2, whose position has 64 bits; for replicas that asked for it (MySQL 8.0.26 and newer).
+
+    Body: (type packed, length packed, value)*: 1 file name, 2 position packed, 0 end. Source: MySQL 9.7
+    `rpl_binlog_sender.cc (send_heartbeat_event_v2)`.
+    """
+    name, offset = position.file.encode(), lenenc_int(position.offset)
+    body = b"\1" + lenenc_int(len(name)) + name + b"\2" + lenenc_int(len(offset)) + offset + b"\0"
+    return _event(EventType.HEARTBEAT_V2, server_id, 0, 0, body, with_checksum)
+
+
+def gtid_list_event(gtid_list: GtidList, offset: int, server_id: int, *, with_checksum: bool) -> bytes:
+    """An artificial Gtid_list: the newest group of each domain at `offset`, where something that a MariaDB replica has was passed over.
+
+    Flags 0x20, end_log_pos the offset (its low 32 bits). Checked on MariaDB 10.11.
+    """
+    body = encode_gtid_list(gtid_list)
+    return _event(EventType.GTID_LIST, server_id, offset & MAX_WIRE_POSITION, _FLAG_ARTIFICIAL, body, with_checksum)
+
+
 def _version_numbers(version: str) -> tuple[int, ...]:
     numbers = [int(part) for part in re.findall(r"\d{1,4}", version)[:3]]
     return tuple(numbers + [0] * (3 - len(numbers)))
@@ -68,11 +90,13 @@ def format_description_has_crc(event: bytes) -> bool:
     return _version_numbers(version) >= aware
 
 
-def patch_format_description(event: bytes, *, mid_file: bool, strip_markers: bool) -> bytes:
+def patch_format_description(
+    event: bytes, *, mid_file: bool, strip_markers: bool, clear_created: bool = False
+) -> bytes:
     """The format description as it goes to one replica; its CRC32 is made right again.
 
     The in-use flag is cleared. `mid_file` (the stream goes on at an offset other than 4): end_log_pos 0, or the replica
-    would count its length; `created` 0, or the applier would roll back the transaction it is in.
+    would count its length; `created` 0, or the applier would roll back the transaction it is in. `clear_created`: only that.
     Raises: Truncated, Malformed if `event` is no whole format description.
     """
     if len(event) < _SMALLEST_FORMAT_DESCRIPTION:
@@ -86,6 +110,7 @@ def patch_format_description(event: bytes, *, mid_file: bool, strip_markers: boo
     struct.pack_into("<H", patched, _FLAGS_OFFSET, flags)
     if mid_file:
         struct.pack_into("<I", patched, _END_LOG_POS_OFFSET, 0)
+    if mid_file or clear_created:
         struct.pack_into("<I", patched, _CREATED_OFFSET, 0)
     if format_description_has_crc(event):
         struct.pack_into("<I", patched, len(patched) - CRC_BYTES, zlib.crc32(patched[:-CRC_BYTES]))

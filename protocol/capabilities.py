@@ -38,8 +38,8 @@ class Capability(IntFlag):
 
 
 # LONG_PASSWORD must be set: without it a MariaDB client reads further, MariaDB-only bits from the greeting's filler.
-# Not offered on purpose: DEPRECATE_EOF, QUERY_ATTRIBUTES, compression (nothing here speaks them), SSL (until TLS is
-# there), MULTI_STATEMENTS, LOCAL_FILES.
+# Not offered on purpose: DEPRECATE_EOF, QUERY_ATTRIBUTES, compression (nothing here speaks them), MULTI_STATEMENTS,
+# LOCAL_FILES. SSL is added where there is a certificate.
 OFFERED: Final = (
     Capability.LONG_PASSWORD
     | Capability.FOUND_ROWS

@@ -33,10 +33,12 @@ class PacketBuffer:
     """Input that was received and not used yet.
 
     Memory is bounded by `limit_bytes` plus one read: a header that announces more is refused before its payload comes.
+    `wide_limits`: another limit for packets that begin with this byte.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
+        self.wide_limits: dict[int, int] = {}
         self._data = bytearray()
 
     def __len__(self) -> int:
@@ -45,6 +47,12 @@ class PacketBuffer:
     def append(self, data: bytes | bytearray | memoryview) -> None:
         """Adds received bytes."""
         self._data += data
+
+    def take(self) -> bytes:
+        """All input that is left, which is then forgotten here."""
+        data = bytes(self._data)
+        self._data.clear()
+        return data
 
     def clear(self) -> None:
         """Forgets all input."""
@@ -62,11 +70,14 @@ class PacketBuffer:
             got = self._data[offset + 3]
             if got != sequence:
                 raise OutOfOrder(f"packet number {got}, expected {sequence}")
-            if len(payload) + size > self.limit_bytes:
-                raise PacketTooLarge(
-                    f"packet of {len(payload) + size} bytes, at most {self.limit_bytes} are taken here"
-                )
             start = offset + HEADER_BYTES
+            if len(payload) + size > self.limit_bytes:
+                first = payload[:1] or self._data[start : start + 1]
+                if not first and self.wide_limits:
+                    return None
+                limit_bytes = self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
+                if len(payload) + size > limit_bytes:
+                    raise PacketTooLarge(f"packet of {len(payload) + size} bytes, at most {limit_bytes} are taken here")
             if len(self._data) - start < size:
                 return None
             payload += bytes(self._data[start : start + size])

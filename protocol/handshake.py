@@ -76,6 +76,13 @@ class Login:
     attributes: dict[str, str]
 
 
+def asks_for_tls(payload: bytes) -> bool:
+    """Whether this is SSLRequest: the login packet's first 32 bytes alone, with the SSL bit; TLS begins behind it."""
+    if len(payload) != _SSL_REQUEST_BYTES:
+        return False
+    return bool(Capability(int.from_bytes(payload[:4], "little")) & Capability.SSL)
+
+
 def decode_login(payload: bytes, offered: Capability) -> Login:
     """Decode the login packet. Bits that were not offered are ignored, whatever the client set.
 
@@ -94,7 +101,7 @@ def decode_login(payload: bytes, offered: Capability) -> Login:
     charset = cursor.uint(1)
     cursor.skip(23)
     if asked & Capability.SSL and len(payload) == _SSL_REQUEST_BYTES:
-        raise Malformed("the client asked for TLS, which was not offered")
+        raise Malformed("the client asked for TLS, which was not offered or is there already")
     user = _text(cursor.nul_bytes(), "user")
     lenenc = capabilities & Capability.PLUGIN_AUTH_LENENC
     auth = cursor.lenenc_bytes() if lenenc else cursor.short_bytes()

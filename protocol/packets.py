@@ -4,6 +4,7 @@ import struct
 from typing import Final
 
 from protocol.errors import sqlstate_of
+from protocol.wire import lenenc_bytes
 
 STATUS_AUTOCOMMIT: Final = 0x0002
 # MYSQL_ERRMSG_SIZE of clients is 512 bytes with the zero byte: what is longer is cut there in any case.
@@ -18,9 +19,12 @@ def cut_text(text: str, limit_bytes: int) -> bytes:
     return data[:limit_bytes].decode("utf-8", "ignore").encode()
 
 
-def ok_payload(status: int = STATUS_AUTOCOMMIT) -> bytes:
-    """OK without affected rows: header u8 | affected rows lenenc | insert id lenenc | status u16 | warnings u16."""
-    return b"\x00\x00\x00" + struct.pack("<HH", status, 0)
+def ok_payload(status: int = STATUS_AUTOCOMMIT, *, warnings: int = 0, text: bytes = b"") -> bytes:
+    """OK without affected rows: header u8 | affected rows lenenc | insert id lenenc | status u16 | warnings u16 | text.
+
+    text: with its length, lenenc; left out where there is none.
+    """
+    return b"\x00\x00\x00" + struct.pack("<HH", status, warnings) + (lenenc_bytes(text) if text else b"")
 
 
 def eof_payload(status: int = STATUS_AUTOCOMMIT) -> bytes:
@@ -38,8 +42,8 @@ def err_payload(number: int, message: str, *, with_sqlstate: bool = True) -> byt
 
 
 def auth_switch_payload(plugin: str, challenge: bytes) -> bytes:
-    """AuthSwitchRequest: header u8 | plugin name NUL | challenge NUL."""
-    return b"\xfe" + plugin.encode() + b"\0" + challenge + b"\0"
+    """AuthSwitchRequest: header u8 | plugin name NUL | the plugin's challenge, with the end that it wants."""
+    return b"\xfe" + plugin.encode() + b"\0" + challenge
 
 
 def auth_more_payload(data: bytes) -> bytes:

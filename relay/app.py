@@ -2,26 +2,28 @@
 
 import asyncio
 import errno
-import os
 import signal
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import structlog
 
-from protocol.auth import Account as ReplicaAccount
+from protocol.auth.account import Account as ReplicaAccount
+from protocol.auth.host_pattern import HostPattern
+from relay.admin.console import Console
 from relay.archive.archive import Archive, PublishPolicy, SyncPolicy
 from relay.archive.errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.archive.failure_episode import FailureEpisode
-from relay.archive.files import UUID_NAME
+from relay.certificates import described
 from relay.config import Config, ConfigError, ServerSource, load_config
+from relay.downstream.presentation import Presentation
 from relay.downstream.server import DownstreamServer
-from relay.upstream.directory_source import DirectoryUpstream
+from relay.shown_gtids import ShownGtids
+from relay.upstream.control import SourceControl
 from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.server_source import ServerUpstream
+from relay.upstream.identity import own_uuid
 
 log = structlog.get_logger()
 
@@ -66,6 +68,8 @@ class Relay:
         self._stop = asyncio.Event()
         self._archive: Archive | None = None
         self._failures = FailureEpisode()
+        self._code = EXIT_FINE
+        self._fault: Exception | None = None
 
     async def serve(self) -> int:
         """Opens, listens, follows the source, until told to stop. Returns the exit code."""
@@ -90,14 +94,22 @@ class Relay:
                 return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._archive = archive
+        uuid = own_uuid(config.archive_directory)
         server = DownstreamServer(
             archive,
             replica_accounts(config),
             position_wait_s=config.listen.position_wait_s,
             max_connections=config.listen.max_connections,
             handshake_timeout_s=config.listen.handshake_timeout_s,
+            presentation=presentation(config, uuid),
+            tls=config.server_tls,
+            max_login_failures=config.listen.max_login_failures,
+            login_block_s=config.listen.login_block_s,
         )
-        following: asyncio.Task[UpstreamError] | None = None
+        control = SourceControl(archive, config.source, uuid, self._source_ended, report_port=config.listen.port)
+        server.gtid_variables = ShownGtids(archive, lambda: control.gtids)
+        console = Console(archive, control, server, config_path=self._config_path.absolute())
+        server.console = console
         try:
             try:
                 await server.start(config.listen.host, config.listen.port)
@@ -110,47 +122,38 @@ class Relay:
                 )
                 return EXIT_WRONG_USE
             loop.add_signal_handler(signal.SIGHUP, self._reload, server)
-            following = loop.create_task(self._upstream(archive).run())
-            return await self._until_stopped(following, archive)
+            control.begin()
+            await self._stop.wait()
+            if self._fault is not None:
+                raise self._fault
+            return self._code
         finally:
-            await self._shut_down(server, following, archive)
+            await self._shut_down(server, control, console, archive)
 
-    def _upstream(self, archive: Archive) -> ServerUpstream | DirectoryUpstream:
-        source = self._config.source
-        if isinstance(source, ServerSource):
-            return ServerUpstream(archive, source, own_uuid(self._config.archive_directory))
-        return DirectoryUpstream(archive, source)
-
-    async def _until_stopped(self, following: asyncio.Task[UpstreamError], archive: Archive) -> int:
-        stopping = asyncio.create_task(self._stop.wait())
-        try:
-            await asyncio.wait({stopping, following}, return_when=asyncio.FIRST_COMPLETED)
-            if not following.done():
-                return EXIT_FINE
-            error = following.result()
-            if archive.end is None:
-                # Nothing to serve: whoever started us should hear of it.
-                return EXIT_ARCHIVE if error.trouble is Trouble.ARCHIVE else EXIT_SOURCE
+    def _source_ended(self, error: Exception) -> None:
+        """Nobody follows the source now: serving goes on, unless there is nothing to serve or the fault is ours."""
+        if not isinstance(error, UpstreamError):
+            log.error("source_side_failed", what=f"{type(error).__name__}: {error}")
+            self._fault = error
+            self._stop.set()
+        elif self._archive is None or self._archive.end is None:
+            # Whoever started us should hear of it.
+            self._code = EXIT_ARCHIVE if error.trouble is Trouble.ARCHIVE else EXIT_SOURCE
+            self._stop.set()
+        else:
             log.error(
                 "serving_what_is_archived",
                 what=error.what,
                 note="the relay no longer follows its source; replicas go on with what the archive holds",
-                advice="Correct the cause and restart the relay.",
+                advice="Correct the cause, then START REPLICA at the relay, or restart it.",
             )
-            await stopping
-            return EXIT_FINE
-        finally:
-            stopping.cancel()
 
     async def _shut_down(
-        self, server: DownstreamServer, following: asyncio.Task[UpstreamError] | None, archive: Archive
+        self, server: DownstreamServer, control: SourceControl, console: Console, archive: Archive
     ) -> None:
         await server.close()
-        if following is not None:
-            following.cancel()
-            await asyncio.wait({following})  # whatever ended it, the archive is closed
-            if not following.cancelled() and (fault := following.exception()) is not None:
-                log.error("source_side_failed", what=f"{type(fault).__name__}: {fault}")
+        console.close()
+        await control.close()
         try:
             await archive.close()
         except ArchiveError as error:
@@ -159,53 +162,70 @@ class Relay:
 
     def _archive_failed(self, error: ArchiveWriteError) -> None:
         """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
-        archived = sum(file.end for file in self._archive.files) if self._archive is not None else 0
+        archive = self._archive
+        archived = archive.purged_bytes + sum(file.end for file in archive.files) if archive is not None else 0
         if self._failures.is_news(error.errno, archived, time.monotonic()):
             log.error(
                 "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
             )
 
     def _reload(self, server: DownstreamServer) -> None:
-        """SIGHUP: accounts are taken from the file anew; everything else needs a restart."""
+        """SIGHUP: logins and certificates are taken from their files anew; everything else needs a restart."""
         try:
             config = load_config(self._config_path)
-        except ConfigError as error:
-            log.error(
-                "reload_refused", problems=[str(problem) for problem in error.problems], note="nothing was changed"
-            )
+            accounts = replica_accounts(config)
+        except (ConfigError, OSError) as error:
+            problems = [str(problem) for problem in error.problems] if isinstance(error, ConfigError) else [str(error)]
+            note = "nothing was changed: accounts and certificate stay as they were"
+            log.error("reload_refused", problems=problems, note=note)
             return
-        server.replace_accounts(replica_accounts(config))
-        unchanged = config.model_copy(update={"accounts": self._config.accounts}) == self._config
+        server.replace_accounts(accounts)
+        server.replace_tls(config.server_tls)
+        server.guard.max_failures = config.listen.max_login_failures
+        server.guard.block_s = config.listen.login_block_s
         log.info(
             "reloaded",
             accounts=len(config.accounts),
-            note=None if unchanged else "changes outside [[account]] take effect at the next start",
+            **described(config.server_tls),
+            note="other changes take effect at the next start" if _needs_restart(self._config, config) else None,
         )
+
+
+def presentation(config: Config, server_uuid: str) -> Presentation:
+    """As whom the relay shows itself to replicas."""
+    source = config.source
+    return Presentation(
+        present_as=config.listen.present_as,
+        version=config.listen.version,
+        server_id=source.server_id if isinstance(source, ServerSource) else None,
+        server_uuid=server_uuid,
+        semi_sync=config.listen.demand_acks,
+    )
+
+
+# What SIGHUP takes over; [[account]] besides.
+_RELOADED: Final = ("tls_cert", "tls_key", "tls_client_ca", "max_login_failures", "login_block_s")
+
+
+def _needs_restart(running: Config, wanted: Config) -> bool:
+    taken_over = {key: getattr(wanted.listen, key) for key in _RELOADED}
+    listen = running.listen.model_copy(update=taken_over)
+    same = running.model_copy(update={"listen": listen, "accounts": wanted.accounts})
+    return same.model_dump() != wanted.model_dump()
 
 
 def replica_accounts(config: Config) -> list[ReplicaAccount]:
     """The configured logins as the protocol checks them."""
     return [
-        ReplicaAccount(user=account.user, native_hash=account.native_hash(), markers=account.markers)
+        ReplicaAccount(
+            user=account.user,
+            credentials=account.credentials(),
+            markers=account.markers,
+            host=HostPattern.parse(account.host),
+            admin=account.admin,
+            require_tls=account.require_tls,
+            require_client_cert=account.require_client_cert,
+            plugin=account.plugin,
+        )
         for account in config.accounts
     ]
-
-
-def own_uuid(directory: Path) -> str:
-    """The relay's own server_uuid, made once and kept beside the archive. Blocking; a few bytes."""
-    path = directory / UUID_NAME
-    try:
-        return str(uuid.UUID(path.read_text(encoding="ascii").strip()))
-    except FileNotFoundError:
-        made = str(uuid.uuid4())
-    except ValueError:
-        log.warning("server_uuid_unreadable", file=str(path), note="a new one is made")
-        made = str(uuid.uuid4())
-    temporary = path.with_suffix(".tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(made + "\n")
-        file.flush()
-        os.fsync(descriptor)
-    temporary.rename(path)
-    return made

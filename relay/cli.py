@@ -292,6 +292,21 @@ def archive_rebuild(config: ConfigOption, json: JsonOption = False) -> None:
     rebuild(_loaded(config).archive_directory, as_json=json)
 
 
+@archive_app.command("find")
+def archive_find(
+    config: ConfigOption,
+    gtid: Annotated[str | None, typer.Option(help="The transaction uuid:number, uuid:tag:number or 0-1-100.")] = None,
+    time: Annotated[
+        str | None, typer.Option(help="The first one that began at this time or later: ISO 8601, UTC.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Name file and position of a transaction."""
+    from relay.commands.archive_find import find
+
+    find(_loaded(config).archive_directory, gtid=gtid, time=time, as_json=json)
+
+
 @archive_app.command("ledger")
 def archive_ledger(config: ConfigOption, json: JsonOption = False) -> None:
     """Show what happened to the archive that an operator should know."""

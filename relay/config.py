@@ -3,8 +3,9 @@
 Secrets are held as SecretStr and never appear in a repr, a log line or a message.
 """
 
+import contextlib
+import datetime
 import difflib
-import hashlib
 import os
 import re
 import stat
@@ -12,7 +13,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -27,16 +28,27 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from protocol.auth.authenticator import Plugin
+from protocol.auth.credentials import Credentials
+from protocol.auth.host_pattern import HostPattern
 from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidPosition
+from protocol.handshake import plain_version
 from protocol.position import binlog_number
+from relay.certificates import CertificateError, ServerTls, load_server_tls
 
 SyncPolicy = Literal["transaction", "interval", "none"]
 PublishPolicy = Literal["written", "synced"]
 ViolationPolicy = Literal["warn", "stop"]
 Markers = Literal["tbm", "edges", "strip"]
+AckPolicy = Literal["none", "synced"]
+SslMode = Literal["disabled", "preferred", "required", "verify_ca", "verify_identity"]
+PresentAs = Literal["source", "relay"]
 
 SERVER_ID_MAX: Final = 2**32 - 1
-_NATIVE_HASH = re.compile(r"\*[0-9A-Fa-f]{40}")
+_VERSION = re.compile(r"(\d{1,2})\.(\d{1,4})(?:\.(\d{1,4}))?(?![\d.])")
+_LONGEST_VERSION: Final = 59
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -89,13 +101,51 @@ def _checked_binlog_name(name: str) -> str:
     return name
 
 
-def _checked_hash(value: SecretStr) -> SecretStr:
-    if _NATIVE_HASH.fullmatch(value.get_secret_value()) is None:
+def _checked_version(version: str) -> str:
+    """What every generation of replicas accepts in a greeting.
+
+    MySQL up to 5.7 refuses a first digit below 3, later ones a major below 5; before 5.6.2 there were no checksums, and
+    a MariaDB replica stops where such a source sends format descriptions that know of them. The longest version of a
+    server has 59 characters. MariaDB's own greets with 5.5.5- where its replicas need that.
+    """
+    plain = plain_version(version)
+    match = _VERSION.match(plain)
+    if match is None or len(version) > _LONGEST_VERSION or not (version.isascii() and version.isprintable()):
         raise _Wrong(
-            "this is not a mysql_native_password hash",
-            "Write '*' and 40 hexadecimal digits, as SELECT authentication_string FROM mysql.user shows them",
+            "this is not a server's version",
+            'Write one such as "5.7.44-log" or "10.11.6-MariaDB-log", 59 characters at most',
         )
+    newest = 99 if "mariadb" in plain.lower() else 9
+    numbers = tuple(int(part) for part in match.groups(default="0"))
+    if numbers < (5, 6, 2) or numbers[0] > newest:
+        raise _Wrong(
+            f"not every replica takes a source of version {match[0]}",
+            'Write a version from 5.6.2 to 9; only one with "MariaDB" in it may begin with 10 or more',
+        )
+    return version
+
+
+def _checked_hash(value: SecretStr) -> SecretStr:
+    try:
+        Credentials.from_stored(value.get_secret_value())
+    except ValueError:
+        raise _Wrong(
+            "this is no hash that a server stores",
+            "Write '*' and 40 hexadecimal digits (mysql_native_password), '$A$005$' and what follows "
+            "(caching_sha2_password) or 43 characters of base64 (ed25519), as mysql.user shows them, or 0x and the "
+            "hexadecimal digits that SELECT HEX(authentication_string) FROM mysql.user shows",
+        ) from None
     return value
+
+
+def _checked_host(text: str) -> str:
+    try:
+        HostPattern.parse(text)
+    except ValueError as error:
+        raise _Wrong(
+            str(error), 'Write "%", an address, "10.0.0.0/24", "10.0.0.0/255.255.255.0" or a pattern like "10.0.%"'
+        ) from None
+    return text
 
 
 class _Section(BaseModel):
@@ -117,14 +167,41 @@ class StartPosition(_Section):
     position: Annotated[int, Field(ge=4)] = 4
 
 
+def _checked_gtids(text: str) -> str:
+    for read in (GtidSet.from_text, GtidPosition.from_text):
+        with contextlib.suppress(Malformed):
+            if read(text):
+                return text
+    raise _Wrong(
+        "these are no GTIDs that a server writes",
+        'Write what the newest backup says, such as "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77" (MySQL) or "0-1-77" (MariaDB)',
+    )
+
+
+class StartGtid(_Section):
+    """Where the first run begins: the source's file in which these transactions are not all contained before it."""
+
+    gtid: Annotated[str, AfterValidator(_checked_gtids)]
+
+
 def _start_tag(value: object) -> str:
+    if isinstance(value, StartGtid) or (isinstance(value, dict) and "gtid" in value):
+        return "gtid"
     return "place" if isinstance(value, (dict, StartPosition)) else "word"
 
 
 Start = Annotated[
-    Annotated[Literal["earliest", "latest"], Tag("word")] | Annotated[StartPosition, Tag("place")],
+    Annotated[Literal["earliest", "latest"], Tag("word")]
+    | Annotated[StartPosition, Tag("place")]
+    | Annotated[StartGtid, Tag("gtid")],
     Discriminator(_start_tag),
 ]
+
+
+def _without_gtid(start: Start) -> Start:
+    if isinstance(start, StartGtid):
+        raise _Wrong("only a running source can be asked by GTID", 'Write start = { file = "mysql-bin.000042" }')
+    return start
 
 
 def _secret_text(password: SecretStr | None, password_file: Path | None, password_env: str | None) -> str | None:
@@ -157,6 +234,11 @@ class ServerSource(_Section):
     server_id: Annotated[int, Field(ge=1, le=SERVER_ID_MAX)]
     heartbeat_period_s: Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)] = 10.0
     connect_timeout_s: Seconds = 10.0
+    ssl_mode: SslMode = "preferred"
+    ssl_ca: PathText | None = None
+    ssl_cert: PathText | None = None
+    ssl_key: PathText | None = None
+    ack: AckPolicy = "none"
     on_violation: ViolationPolicy = "warn"
 
     def password_text(self) -> str:
@@ -173,7 +255,7 @@ class DirectorySource(_Section):
     kind: Literal["directory"]
     name: Annotated[str, AfterValidator(_checked_source_name)] = "source"
     path: PathText
-    start: Start = "earliest"
+    start: Annotated[Start, AfterValidator(_without_gtid)] = "earliest"
     poll_interval_s: Annotated[float, Field(ge=0.001, le=3600, allow_inf_nan=False)] = 0.2
     on_violation: ViolationPolicy = "warn"
 
@@ -198,6 +280,14 @@ class ListenSection(_Section):
     position_wait_s: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 10.0
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 500
     handshake_timeout_s: Seconds = 10.0
+    present_as: PresentAs = "source"
+    version: Annotated[str, AfterValidator(_checked_version)] | None = None
+    demand_acks: bool = False
+    tls_cert: PathText | None = None
+    tls_key: PathText | None = None
+    tls_client_ca: PathText | None = None
+    max_login_failures: Annotated[int, Field(ge=0, le=1_000_000)] = 20
+    login_block_s: Seconds = 60.0
 
 
 class Account(_Section):
@@ -209,7 +299,12 @@ class Account(_Section):
     password_file: PathText | None = None
     password_env: NonEmpty | None = None
     password_hash: Annotated[SecretStr, AfterValidator(_checked_hash)] | None = None
+    plugin: Plugin | None = None
+    host: Annotated[NonEmpty, AfterValidator(_checked_host)] = "%"
     markers: Markers = "tbm"
+    admin: bool = False
+    require_tls: bool = False
+    require_client_cert: bool = False
 
     def password_text(self) -> str | None:
         """The password in clear, read from its file or variable now; None when only its hash is known.
@@ -218,15 +313,14 @@ class Account(_Section):
         """
         return _secret_text(self.password, self.password_file, self.password_env)
 
-    def native_hash(self) -> bytes:
-        """SHA1(SHA1(password)), 20 bytes: what mysql_native_password checks against; b"" for an empty password.
+    def credentials(self) -> Credentials:
+        """What a login is checked with.
 
         Raises: as `password_text`.
         """
         if self.password_hash is not None:
-            return bytes.fromhex(self.password_hash.get_secret_value()[1:])
-        text = self.password_text()
-        return hashlib.sha1(hashlib.sha1(text.encode()).digest()).digest() if text else b""
+            return Credentials.from_stored(self.password_hash.get_secret_value())
+        return Credentials.from_password(self.password_text() or "")
 
 
 class Config(_Section):
@@ -237,6 +331,12 @@ class Config(_Section):
     listen: ListenSection = ListenSection()
     accounts: Annotated[tuple[Account, ...], Field(alias="account", strict=False)] = ()
     _warnings: tuple[Problem, ...] = PrivateAttr(default=())
+    _server_tls: ServerTls | None = PrivateAttr(default=None)
+
+    @property
+    def server_tls(self) -> ServerTls | None:
+        """What replicas are offered, made from the files as they were when the configuration was read; None: no TLS."""
+        return self._server_tls
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -272,13 +372,25 @@ def load_config(path: Path) -> Config:
         found, advice = _secret_problems(key, section, forms, path)
         problems += found
         warnings += advice
-    problems += _duplicate_accounts(data)
+    problems += _account_problems(data)
+    server_tls, found, advice = _server_tls(data)
+    problems += found
+    warnings += advice
     problems += _publish_without_sync(data)
+    tls_problems, tls_advice = _source_tls_problems(data)
+    problems += tls_problems
+    warnings += tls_advice
+    problems += _presented_without_id(data)
     if config is None or problems:
         # The ValidationError is not chained: its text could show what was typed for a password.
         raise ConfigError(path, sorted(problems, key=lambda problem: _section_rank(problem.key))) from None
+    for number, account in enumerate(config.accounts, start=1):
+        if account.password_text() == "":
+            what = "is empty: whoever knows the user's name logs in"
+            warnings.append(Problem(f"account#{number}.password", what, "Give it one"))
     if not config.accounts:
         warnings.append(Problem("account", "there is none, so no replica can log in", "Add an [[account]] section"))
+    config._server_tls = server_tls
     config._warnings = tuple(dict.fromkeys(warnings))
     return config
 
@@ -308,7 +420,12 @@ def _toml_place(message: str, text: str) -> tuple[str, str]:
     return f"line {len(lines)}, column {len(lines[-1]) + 1}", message.removesuffix(" (at end of document)")
 
 
-_PATH_KEYS: Final = {"source": ("path", "password_file"), "archive": ("dir",), "account": ("password_file",)}
+_PATH_KEYS: Final = {
+    "source": ("path", "password_file", "ssl_ca", "ssl_cert", "ssl_key"),
+    "archive": ("dir",),
+    "listen": ("tls_cert", "tls_key", "tls_client_ca"),
+    "account": ("password_file",),
+}
 
 
 def _resolve_paths(data: dict[str, Any], base: Path) -> None:
@@ -358,11 +475,12 @@ def _secret_problems(
     file = section.get("password_file")
     if isinstance(file, str):
         try:
-            with open(file, "rb") as opened:
-                opened.read(1)
+            Path(file).read_text(encoding="utf-8")
         except OSError as error:
             what = f"{file} cannot be read ({error.strerror})"
             problems.append(Problem(f"{key}.password_file", what, "Create it, or give this user read permission"))
+        except UnicodeDecodeError:
+            problems.append(Problem(f"{key}.password_file", f"{file} is not UTF-8 text", "Write the password into it"))
         else:
             if _readable_by_all(Path(file)):
                 warnings.append(_open_file(f"{key}.password_file", Path(file)))
@@ -385,19 +503,99 @@ def _open_file(key: str, path: Path) -> Problem:
     return Problem(key, f"{path} holds a secret and every user can read it", f"Run: chmod o-rwx {path}")
 
 
-def _duplicate_accounts(data: Mapping[str, Any]) -> list[Problem]:
+def _account_problems(data: Mapping[str, Any]) -> list[Problem]:
+    """Accounts that shadow each other, and plugins that cannot check what there is."""
     accounts = data.get("account")
-    first: dict[str, int] = {}
+    first: dict[tuple[str, str], int] = {}
     problems = []
     for index, account in enumerate(accounts if isinstance(accounts, list) else (), start=1):
-        user = account.get("user") if isinstance(account, dict) else None
-        if not isinstance(user, str):
+        if not isinstance(account, dict):
             continue
-        if user in first:
-            what = f'"{user}" is also the user of account#{first[user]}'
-            problems.append(Problem(f"account#{index}.user", what, "Give every account its own user"))
-        else:
-            first[user] = index
+        user, host = account.get("user"), account.get("host", "%")
+        if isinstance(user, str) and isinstance(host, str):
+            identity = (user, _host_identity(host))
+            if identity in first:
+                what = f'"{user}" at "{host}" is also account#{first[identity]}'
+                instead = "Give each of them a host of its own, or keep one"
+                problems.append(Problem(f"account#{index}.user", what, instead))
+            first.setdefault(identity, index)
+        problems += _plugin_problems(f"account#{index}.plugin", account)
+    return problems
+
+
+def _host_identity(host: str) -> str:
+    try:
+        return HostPattern.parse(host).identity
+    except ValueError:
+        return host
+
+
+def _plugin_problems(key: str, account: Mapping[str, Any]) -> list[Problem]:
+    plugin, stored = account.get("plugin"), account.get("password_hash")
+    if not isinstance(plugin, str) or not isinstance(stored, str) or plugin not in get_args(Plugin):
+        return []
+    try:
+        able = Credentials.from_stored(stored).plugins
+    except ValueError:
+        return []
+    if plugin in able:
+        return []
+    return [Problem(key, f"{plugin} cannot check a hash of {able[0]}", f'Write plugin = "{able[0]}", or leave it out')]
+
+
+def _presented_without_id(data: Mapping[str, Any]) -> list[Problem]:
+    source, listen = data.get("source"), data.get("listen")
+    if not isinstance(source, dict) or not isinstance(listen, dict):
+        return []
+    if listen.get("present_as") != "relay" or source.get("kind") != "directory":
+        return []
+    what = 'is "relay", and a relay of a directory has no server_id of its own to show'
+    return [Problem("listen.present_as", what, 'Write "source", or leave it out')]
+
+
+_TLS_FILES: Final = ("tls_cert", "tls_key", "tls_client_ca")
+
+
+def _server_tls(data: Mapping[str, Any]) -> tuple[ServerTls | None, list[Problem], list[Problem]]:
+    """The TLS that replicas are offered; problems and warnings about it."""
+    listen = data.get("listen")
+    given = {
+        key: Path(listen[key]) for key in _TLS_FILES if isinstance(listen, dict) and isinstance(listen.get(key), str)
+    }
+    problems = _accounts_without_tls(data, given)
+    certificate, key = given.get("tls_cert"), given.get("tls_key")
+    if certificate is None or key is None:
+        if given:
+            missing = "tls_cert" if certificate is None else "tls_key"
+            what = f"is missing, and {next(iter(given))} is given"
+            problems.append(Problem(f"listen.{missing}", what, "TLS needs tls_cert and tls_key"))
+        return None, problems, []
+    warnings = [_open_file("listen.tls_key", key)] if _readable_by_all(key) else []
+    try:
+        tls = load_server_tls(certificate, key, given.get("tls_client_ca"))
+    except CertificateError as error:
+        return None, [*problems, Problem(f"listen.tls_{error.part}", error.what, error.instead)], warnings
+    trouble = tls.trouble(datetime.datetime.now(datetime.UTC))
+    if trouble is not None:
+        instead = "Replicas that check certificates refuse it: have it renewed, then send SIGHUP"
+        warnings.append(Problem("listen.tls_cert", f"{certificate} {trouble}", instead))
+    return tls, problems, warnings
+
+
+def _accounts_without_tls(data: Mapping[str, Any], given: Mapping[str, Path]) -> list[Problem]:
+    """Accounts that require what is not offered."""
+    accounts = data.get("account")
+    problems = []
+    for index, account in enumerate(accounts if isinstance(accounts, list) else (), start=1):
+        if not isinstance(account, dict):
+            continue
+        if account.get("require_tls") is True and not given.keys() & {"tls_cert", "tls_key"}:
+            what = "nobody could log in: no TLS is offered"
+            problems.append(Problem(f"account#{index}.require_tls", what, "Give listen.tls_cert and listen.tls_key"))
+        if account.get("require_client_cert") is True and "tls_client_ca" not in given:
+            what = "nobody could log in: no client's certificate is trusted"
+            instead = "Give listen.tls_client_ca, the authority that signs the clients' certificates"
+            problems.append(Problem(f"account#{index}.require_client_cert", what, instead))
     return problems
 
 
@@ -407,6 +605,40 @@ def _publish_without_sync(data: Mapping[str, Any]) -> list[Problem]:
         instead = 'Write sync = "transaction" or "interval", or publish = "written"'
         return [Problem("archive.publish", '"synced" with sync = "none" would publish nothing', instead)]
     return []
+
+
+_SSL_FILES: Final = ("ssl_ca", "ssl_cert", "ssl_key")
+
+
+def _source_tls_problems(data: Mapping[str, Any]) -> tuple[list[Problem], list[Problem]]:
+    """Problems and warnings about the way to the source: files that cannot be read, options that do not go together."""
+    source = data.get("source")
+    if not isinstance(source, dict) or source.get("kind") != "server":
+        return [], []
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    mode = source.get("ssl_mode", "preferred")
+    given = [key for key in _SSL_FILES if key in source]
+    for key in given:
+        file = source[key]
+        try:
+            with open(str(file), "rb") as opened:
+                opened.read(1)
+        except OSError as error:
+            what = f"{file} cannot be read ({error.strerror})"
+            problems.append(Problem(f"source.{key}", what, "Name a PEM file that this user can read"))
+        else:
+            if key == "ssl_key" and _readable_by_all(Path(str(file))):
+                warnings.append(_open_file("source.ssl_key", Path(str(file))))
+    for one, other in (("ssl_cert", "ssl_key"), ("ssl_key", "ssl_cert")):
+        if one in source and other not in source:
+            problems.append(Problem(f"source.{other}", f"is missing, and {one} is given", "Write both, or none"))
+    if mode == "disabled" and given:
+        warnings.append(Problem(f"source.{given[0]}", 'is not used: ssl_mode is "disabled"', "Take one of them out"))
+    elif "ssl_ca" in given and mode in ("preferred", "required"):
+        what = f'is not used: ssl_mode "{mode}" checks no certificate'
+        warnings.append(Problem("source.ssl_ca", what, 'Write ssl_mode = "verify_ca" or "verify_identity"'))
+    return problems, warnings
 
 
 # --- from pydantic's errors to sentences ---------------------------------------------------------------------------
@@ -420,7 +652,7 @@ _EXAMPLES: Final = {
     "source.path": 'path = "/var/backups/binlogs"',
     "archive": '[archive] with dir = "/var/lib/binlog-relay"',
     "archive.dir": 'dir = "/var/lib/binlog-relay"',
-    "source.start": '"earliest", "latest" or { file = "mysql-bin.000042", position = 4 }',
+    "source.start": '"earliest", "latest", { file = "mysql-bin.000042", position = 4 } or { gtid = "…" }',
     "source.start.file": 'file = "mysql-bin.000042"',
     "account.user": 'user = "replica"',
 }
@@ -473,7 +705,7 @@ def _without_tags(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> tuple[
     """Drops the tags of unions, which pydantic puts between the keys."""
     if len(loc) >= 2 and loc[0] == "source" and loc[1] in ("server", "directory"):
         loc = (loc[0], *loc[2:])
-    if len(loc) >= 3 and loc[:2] == ("source", "start") and loc[2] in ("word", "place"):
+    if len(loc) >= 3 and loc[:2] == ("source", "start") and loc[2] in ("word", "place", "gtid"):
         loc = (*loc[:2], *loc[3:])
     return loc
 
@@ -506,6 +738,10 @@ def _shown_tag(context: Mapping[str, Any]) -> str:
     return f'"{str(context.get("tag", ""))[:40]}"'
 
 
+def _started(source: object) -> object:
+    return source.get("start") if isinstance(source, dict) else None
+
+
 def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseModel]:
     """The section that the last part of `loc` would be a key of."""
     names = tuple(part for part in loc[:-1] if isinstance(part, str))
@@ -513,7 +749,7 @@ def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseM
     kind = source.get("kind") if isinstance(source, dict) else None
     models: dict[tuple[str, ...], type[BaseModel]] = {
         ("source",): DirectorySource if kind == "directory" else ServerSource,
-        ("source", "start"): StartPosition,
+        ("source", "start"): StartGtid if _start_tag(_started(source)) == "gtid" else StartPosition,
         ("archive",): ArchiveSection,
         ("listen",): ListenSection,
         ("account",): Account,

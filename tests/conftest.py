@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+# Before anything brings Arrow in: behind it there is no thread-local memory left for the libraries of this one.
+with contextlib.suppress(ImportError):
+    import _mysql_connector  # noqa: F401
+
 ROOT = Path(__file__).resolve().parent.parent
 # `deploy` is no part of the installed distribution: it is imported from the checkout.
 if str(ROOT) not in sys.path:
@@ -43,7 +47,7 @@ def need_server(name: str) -> type[Server]:
 
 @pytest.fixture
 def servers() -> Iterator[ServerFactory]:
-    """Makes servers by name ("mariadb", "mysql56", "mysql97"); all are killed and their data removed at the end."""
+    """Makes servers by name ("mariadb", "mariadb118", "mysql56", "mysql97"); all are killed and their data removed at the end."""
     with contextlib.ExitStack() as made:
         yield lambda name: made.enter_context(need_server(name)())
 

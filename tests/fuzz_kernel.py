@@ -27,6 +27,7 @@ from typing import Any, Final
 
 from tests.support.event_stream import EventStream, artificial_rotate, heartbeat, packetise, query_body, walk
 from tests.support.kernel_builds import KernelBuild, builds
+from tests.support.kernel_columns import event_rows, transaction_rows
 
 CORPUS: Final = Path(__file__).resolve().parent / "corpus"
 TYPES: Final = [*range(44), *range(159, 174), 255]
@@ -217,6 +218,8 @@ def check(case: Case) -> None:
         raise Broken(f"index entries out of order: {offsets}")
     check_table(data, case)
     check_frames(case, result)
+    if not case.packets:
+        check_columns(data, case)
 
 
 def check_table(data: bytes, case: Case) -> None:
@@ -241,6 +244,19 @@ def check_table(data: bytes, case: Case) -> None:
         results.append((status, rows, ingest.position, ingest.error_text, ingest.position_jumps))
     if results.count(results[0]) != len(results):
         raise Broken("tolerant reading differs between the builds")
+
+
+def check_columns(data: bytes, case: Case) -> None:
+    """Columns of a file are the same from both builds, for any cuts and batches."""
+    results = []
+    for build, cuts in itertools.product(builds(), ([], case.cuts)):
+        file = b"\xfebin" + data
+        capacity = 3 if cuts else 1000
+        events = event_rows(build, file, capacity=capacity, cuts=cuts, make_buffer=make_buffer)
+        transactions = transaction_rows(build, file, capacity=capacity, cuts=cuts, make_buffer=make_buffer)
+        results.append((events.rows, transactions.rows))
+    if results.count(results[0]) != len(results):
+        raise Broken("columns differ")
 
 
 def check_frames(case: Case, result: Any) -> None:

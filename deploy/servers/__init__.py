@@ -11,11 +11,12 @@ that started them. Standard library only, except for `Server.connect` and what u
 
 from .location import ServerUnavailable, root_directory
 from .mariadb import MariaDB
+from .mariadb118 import MariaDB118
 from .mysql56 import MySQL56
 from .mysql97 import MySQL97
 from .server import BinlogPosition, CatchUpError, Server, ServerError
 
-SERVERS: dict[str, type[Server]] = {"mariadb": MariaDB, "mysql56": MySQL56, "mysql97": MySQL97}
+SERVERS: dict[str, type[Server]] = {kind.name: kind for kind in (MariaDB, MariaDB118, MySQL56, MySQL97)}
 
 
 def available() -> dict[str, str | None]:
@@ -28,6 +29,7 @@ __all__ = [
     "BinlogPosition",
     "CatchUpError",
     "MariaDB",
+    "MariaDB118",
     "MySQL56",
     "MySQL97",
     "Server",

@@ -1,6 +1,7 @@
 """MariaDB, from the Debian package `mariadb-server` (10.11 in Debian 12) or whatever is on this machine's path."""
 
 import functools
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -22,9 +23,9 @@ def _find(*names: str) -> str | None:
 
 
 @functools.cache
-def _version_of(program: str) -> str:
+def version_of(program: tuple[str, ...]) -> str:
     """The version of a MariaDB server program, or "" where it is another product's (a mysqld of MySQL)."""
-    text = run_tool([program, "--no-defaults", "--version"])
+    text = run_tool([*program, "--no-defaults", "--version"])
     match = re.search(r"Ver ([0-9.]+)-MariaDB", text)
     return match[1] if match else ""
 
@@ -45,7 +46,7 @@ class MariaDB(Server):
     @classmethod
     def _binary(cls) -> str | None:
         program = _find("mariadbd", "mysqld")
-        return program if program and _version_of(program) else None
+        return program if program and version_of((program,)) else None
 
     @classmethod
     def missing(cls) -> str | None:
@@ -66,7 +67,7 @@ class MariaDB(Server):
 
     @classmethod
     def read_version(cls) -> str:
-        return _version_of(cls.program()[0])
+        return version_of(tuple(cls.program()))
 
     @classmethod
     def program(cls) -> list[str]:
@@ -88,6 +89,33 @@ class MariaDB(Server):
         if program is None:
             raise ServerUnavailable("the mariadb client is not installed (Debian package mariadb-client)")
         return [program]
+
+    @classmethod
+    def mysqladmin(cls) -> list[str]:
+        program = _find("mariadb-admin", "mysqladmin")
+        if program is None:
+            raise ServerUnavailable("mariadb-admin is not installed (Debian package mariadb-client)")
+        return [program]
+
+    @classmethod
+    def plugin_directories(cls) -> tuple[Path, Path]:
+        """Where the server's own plugins are, and where the client library's are, the ones for logging in."""
+        return Path("/usr/lib/mysql/plugin"), Path(f"/usr/lib/{os.uname().machine}-linux-gnu/libmariadb3/plugin")
+
+    def with_client_plugins(self) -> list[str]:
+        """Options with which it can log in to its source by caching_sha2_password, ed25519 and the like.
+
+        The plugins come with the client library and are looked for in the server's plugin_dir: an administrator
+        copies them there, here both are linked into a directory of this server.
+        """
+        place = self.directory / "plugins"
+        place.mkdir(exist_ok=True)
+        for directory in self.plugin_directories():
+            for plugin in directory.glob("*.so"):
+                link = place / plugin.name
+                if not link.is_symlink():
+                    link.symlink_to(plugin)
+        return [f"--plugin-dir={place}"]
 
     @classmethod
     def _make_data(cls, data: Path, work: Path) -> None:

@@ -29,7 +29,7 @@ def _version_of(program: Path) -> str:
 
 
 class MySQL56(Server):
-    """MySQL 5.6.24: no TLS, no plugins, no client programs, no Gtid events unless asked for."""
+    """MySQL 5.6.24: TLS 1.1 at most, no plugins, no client programs, no Gtid events unless asked for."""
 
     name = "mysql56"
     flavour = "mysql"

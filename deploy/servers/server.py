@@ -105,6 +105,11 @@ class Server(ABC):
         raise ServerUnavailable(f"{cls.name} has no mysql client in its package")
 
     @classmethod
+    def mysqladmin(cls) -> list[str]:
+        """How to call this product's mysqladmin. Raises ServerUnavailable where the package has none."""
+        raise ServerUnavailable(f"{cls.name} has no mysqladmin in its package")
+
+    @classmethod
     def _own_options(cls) -> list[str]:
         """Options this product needs to start at all."""
         return []
@@ -411,6 +416,8 @@ class Server(ABC):
                 "charset": "utf8mb4",
                 "autocommit": True,
                 "max_allowed_packet": 64 * 1024 * 1024,
+                # Nothing to be hidden on a socket, and MySQL 5.6's TLS is too old for this Python.
+                "ssl_disabled": True,
                 **options,
                 "defer_connect": True,
             }

@@ -9,7 +9,6 @@ from protocol.binlog.file_block import decode_file_block
 from protocol.binlog.format_description import FormatDescription, decode_format_description, decode_start_v3
 from protocol.binlog.group_replication import decode_transaction_context, decode_view_change
 from protocol.binlog.gtid_event import Gtid, decode_gtid
-from protocol.binlog.gtid_list import decode_gtid_list
 from protocol.binlog.gtid_tagged import decode_gtid_tagged
 from protocol.binlog.header import EventHeader
 from protocol.binlog.heartbeat import decode_heartbeat
@@ -18,7 +17,6 @@ from protocol.binlog.intvar import decode_intvar
 from protocol.binlog.load_event import decode_load
 from protocol.binlog.mariadb_gtid import decode_mariadb_gtid
 from protocol.binlog.partial_row_data import decode_partial_row_data
-from protocol.binlog.previous_gtids import decode_previous_gtids
 from protocol.binlog.query import Query, decode_execute_load_query, decode_query, decode_query_compressed
 from protocol.binlog.rand import decode_rand
 from protocol.binlog.rotate import decode_rotate
@@ -31,6 +29,8 @@ from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.binlog.user_var import UserVarType, decode_user_var
 from protocol.binlog.xa_prepare import decode_xa_prepare
 from protocol.binlog.xid_event import decode_xid
+from protocol.gtid.codec import decode_gtid_set
+from protocol.gtid.mariadb import decode_gtid_list
 
 _Describe = Callable[[EventHeader, bytes, FormatDescription], str]
 
@@ -164,11 +164,11 @@ def _incident(_header: EventHeader, body: bytes, _format: FormatDescription) -> 
 
 
 def _previous_gtids(_header: EventHeader, body: bytes, _format: FormatDescription) -> str:
-    return decode_previous_gtids(body)
+    return decode_gtid_set(body).line
 
 
 def _gtid_list(_header: EventHeader, body: bytes, _format: FormatDescription) -> str:
-    return decode_gtid_list(body)
+    return str(decode_gtid_list(body))
 
 
 def _rows_query(header: EventHeader, body: bytes, _format: FormatDescription) -> str:

@@ -1,10 +1,12 @@
 """Gtid and Anonymous_gtid of MySQL: the head of a transaction."""
 
+import struct
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from protocol.binlog.fields import Fields
+from protocol.wire import lenenc_int
 
 _LOGICAL_CLOCK: Final = 2
 _ORIGINAL_FOLLOWS_TIME: Final = 1 << 55
@@ -29,6 +31,7 @@ class Gtid:
     transaction_length: int | None = None
     immediate_server_version: int | None = None
     original_server_version: int | None = None
+    commit_group_ticket: int | None = None
 
     @property
     def text(self) -> str:
@@ -41,7 +44,7 @@ def decode_gtid(body: bytes) -> Gtid:
 
     Layout: flags u8 | uuid 16 | gno u64 | from 5.7: clock type u8 = 2, last_committed u64, sequence_number u64 |
     from 8.0: immediate commit time u56 µs (bit 55: original time u56 follows), transaction length packed,
-    immediate server version u32 (bit 31: original version u32 follows).
+    immediate server version u32 (bit 31: original version u32 follows) | from late 8.0, rarely: commit group ticket u64.
     What follows is read while bytes remain, as servers do; trailing bytes of later versions are ignored.
     Raises: Truncated when a field is cut.
     """
@@ -64,6 +67,7 @@ def decode_gtid(body: bytes) -> Gtid:
         if immediate_version & _ORIGINAL_FOLLOWS_VERSION:
             immediate_version &= ~_ORIGINAL_FOLLOWS_VERSION
             original_version = fields.u32()
+    ticket = fields.u64() if fields.remaining >= 8 else None
     return Gtid(
         flags,
         uuid,
@@ -76,4 +80,34 @@ def decode_gtid(body: bytes) -> Gtid:
         length,
         immediate_version,
         original_version,
+        ticket,
     )
+
+
+def encode_gtid(gtid: Gtid) -> bytes:
+    """The body of a Gtid or Anonymous_gtid event, up to the first field that is None: that of the server's version.
+
+    Original times and versions are written where they differ, as servers do.
+    """
+    parts = [struct.pack("<B16sq", gtid.flags, gtid.uuid.bytes, gtid.gno)]
+    if gtid.last_committed is None or gtid.sequence_number is None:
+        return parts[0]
+    parts.append(struct.pack("<Bqq", _LOGICAL_CLOCK, gtid.last_committed, gtid.sequence_number))
+    if gtid.immediate_commit_us is None:
+        return b"".join(parts)
+    moved = gtid.original_commit_us is not None and gtid.original_commit_us != gtid.immediate_commit_us
+    parts.append((gtid.immediate_commit_us | moved * _ORIGINAL_FOLLOWS_TIME).to_bytes(7, "little"))
+    if moved and gtid.original_commit_us is not None:
+        parts.append(gtid.original_commit_us.to_bytes(7, "little"))
+    if gtid.transaction_length is None:
+        return b"".join(parts)
+    parts.append(lenenc_int(gtid.transaction_length))
+    if gtid.immediate_server_version is None:
+        return b"".join(parts)
+    moved = gtid.original_server_version not in (None, gtid.immediate_server_version)
+    parts.append(struct.pack("<I", gtid.immediate_server_version | moved * _ORIGINAL_FOLLOWS_VERSION))
+    if moved and gtid.original_server_version is not None:
+        parts.append(struct.pack("<I", gtid.original_server_version))
+    if gtid.commit_group_ticket is not None:
+        parts.append(struct.pack("<Q", gtid.commit_group_ticket))
+    return b"".join(parts)

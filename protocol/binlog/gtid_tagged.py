@@ -49,7 +49,53 @@ def decode_gtid_tagged(body: bytes) -> Gtid:
         transaction_length=numbers.get(8),
         immediate_server_version=numbers.get(9),
         original_server_version=numbers.get(10, numbers.get(9)),
+        commit_group_ticket=numbers.get(11),
     )
+
+
+def encode_gtid_tagged(gtid: Gtid) -> bytes:
+    """The body of a Gtid_tagged event; fields that are None, and originals that do not differ, are left out."""
+    moved_time = gtid.original_commit_us != gtid.immediate_commit_us
+    moved_version = gtid.original_server_version != gtid.immediate_server_version
+    tag = gtid.tag.encode()
+    fields = [
+        variable_unsigned(0) + variable_unsigned(gtid.flags),
+        variable_unsigned(1) + b"".join(map(variable_unsigned, gtid.uuid.bytes)),
+        variable_unsigned(2) + variable_signed(gtid.gno),
+        variable_unsigned(3) + variable_unsigned(len(tag)) + tag,
+    ]
+    for field, value in ((4, gtid.last_committed), (5, gtid.sequence_number)):
+        if value is not None:
+            fields.append(variable_unsigned(field) + variable_signed(value))
+    for field, value in (
+        (6, gtid.immediate_commit_us),
+        (7, gtid.original_commit_us if moved_time else None),
+        (8, gtid.transaction_length),
+        (9, gtid.immediate_server_version),
+        (10, gtid.original_server_version if moved_version else None),
+        (11, gtid.commit_group_ticket),
+    ):
+        if value is not None:
+            fields.append(variable_unsigned(field) + variable_unsigned(value))
+    content = variable_unsigned(0) + b"".join(fields)
+    # The size counts itself.
+    size = len(content) + 2
+    while size != len(content) + 1 + len(variable_unsigned(size)):
+        size += 1
+    return variable_unsigned(1) + variable_unsigned(size) + content
+
+
+def variable_unsigned(value: int) -> bytes:
+    """`value` (0 to 2**64 - 1) in the fewest bytes that `read_variable_unsigned` reads."""
+    following = max(0, (value.bit_length() - 1) // 7)
+    if following >= 8:
+        return b"\xff" + value.to_bytes(8, "little")
+    return (value << following + 1 | (1 << following) - 1).to_bytes(following + 1, "little")
+
+
+def variable_signed(value: int) -> bytes:
+    """`value` (64 bits, signed) as `read_variable_signed` reads it."""
+    return variable_unsigned((value << 1) ^ (value >> 63))
 
 
 def read_variable_unsigned(fields: Fields) -> int:

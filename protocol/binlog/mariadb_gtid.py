@@ -1,5 +1,6 @@
 """Gtid of MariaDB (162): the head of an event group."""
 
+import struct
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +13,7 @@ TRANSACTIONAL: Final = 0x04
 DDL: Final = 0x20
 PREPARED_XA: Final = 0x40
 COMPLETED_XA: Final = 0x80
+_PLAIN_BYTES: Final = 19
 
 _FLAG_NAMES: Final = {
     STANDALONE: "standalone",
@@ -64,3 +66,21 @@ def decode_mariadb_gtid(body: bytes) -> MariadbGtid:
     format_id, gtrid_length, bqual_length = fields.u32(), fields.u8(), fields.u8()
     xid = Xid(format_id, fields.take(gtrid_length), fields.take(bqual_length))
     return MariadbGtid(sequence_number, domain_id, flags, commit_id, xid)
+
+
+def encode_mariadb_gtid(gtid: MariadbGtid) -> bytes:
+    """The body of MariaDB's Gtid event as 10.0 writes it: without the fields that later versions add, 13 + 6 bytes plain.
+
+    Raises: ValueError where the flags announce a field that is None.
+    """
+    body = struct.pack("<QIB", gtid.sequence_number, gtid.domain_id, gtid.flags)
+    if gtid.flags & GROUP_COMMIT_ID:
+        if gtid.commit_id is None:
+            raise ValueError("the flags announce a commit id")
+        body += struct.pack("<Q", gtid.commit_id)
+    if gtid.flags & (PREPARED_XA | COMPLETED_XA):
+        if gtid.xid is None:
+            raise ValueError("the flags announce an XA identifier")
+        xid = gtid.xid
+        body += struct.pack("<IBB", xid.format_id, len(xid.gtrid), len(xid.bqual)) + xid.gtrid + xid.bqual
+    return body if len(body) > _PLAIN_BYTES else body.ljust(_PLAIN_BYTES, b"\0")

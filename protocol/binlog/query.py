@@ -1,13 +1,13 @@
 """Query, Execute_load_query and MariaDB's compressed Query: a statement with its schema."""
 
-import zlib
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.binlog.compression import unpack_compressed
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
 from protocol.binlog.format_description import FormatDescription, query_post_header_length
-from protocol.errors import Malformed, Truncated
+from protocol.errors import Malformed
 
 # A compressed statement may announce up to 4 GiB; whoever wants to read it says how much.
 TEXT_LIMIT_BYTES: Final = 1 << 20
@@ -67,26 +67,13 @@ def decode_query_compressed(body: bytes, format: FormatDescription, limit_bytes:
     Source: MariaDB 11.8 `query_event_uncompress`, `binlog_buf_uncompress`.
     """
     packed = decode_query(body, format)
-    fields = Fields(packed.text)
-    mark = fields.u8()
-    size = mark & 0x07
-    if mark & 0xF0 != 0x80 or not 1 <= size <= 4:
-        raise Malformed(f"compressed statement with mark {mark:#04x}; 0x81 to 0x84 (zlib) exist")
-    length = int.from_bytes(fields.take(size), "big")
-    stream = zlib.decompressobj()
-    try:
-        text = stream.decompress(fields.rest(), max(1, min(length, limit_bytes)))
-    except zlib.error as error:
-        raise Malformed(f"compressed statement that zlib cannot read ({error})") from None
-    if len(text) < min(length, limit_bytes):
-        raise Truncated(f"compressed statement that ends after {len(text)} of {length} bytes")
     return Query(
         packed.thread_id,
         packed.execution_time_s,
         packed.error_code,
         packed.status_variables,
         packed.schema,
-        text[:length],
+        unpack_compressed(packed.text, limit_bytes),
     )
 
 

@@ -10,11 +10,12 @@ _COMPRESSION: Final = {0: "zstd", 255: "none"}
 
 @dataclass(frozen=True, slots=True)
 class TransactionPayload:
-    """Sizes in bytes. The events inside are not unpacked."""
+    """Sizes in bytes; the payload starts `head_bytes` behind the body's start. The events inside are not unpacked."""
 
     payload_bytes: int
     compression: int
     uncompressed_bytes: int
+    head_bytes: int
 
     @property
     def compression_name(self) -> str:
@@ -34,4 +35,4 @@ def decode_transaction_payload(body: bytes) -> TransactionPayload:
         value = fields.take(fields.lenenc_int())
         if kind in numbers:
             numbers[kind] = Fields(value).lenenc_int()
-    return TransactionPayload(numbers[1], numbers[2], numbers[3] or numbers[1])
+    return TransactionPayload(numbers[1], numbers[2], numbers[3] or numbers[1], fields.offset)

@@ -4,6 +4,9 @@
 Each event gets a packet header (length 3, sequence 1) and the prefix: the status byte 0x00, with semi-sync two bytes more.
 Payloads of 16,777,215 bytes and more are split. Markers are kept, stripped, or converted to the layout `edges`; the CRC32
 is made right again.
+
+Semi-sync: the last byte of the prefix is 1 where an acknowledgement is asked for: at the newest transaction end of what
+is framed at once, and at each one that is too big for that. Both sides count packets from 1 again behind such an event.
 """
 
 import cython
@@ -26,18 +29,31 @@ def required_size(n, prefix_length=1):
     return n + (n // 19 + 2) * (4 + prefix_length) + (n // MAX_PAYLOAD + 2) * 4
 
 
+def ends_transaction(t, flags):
+    """Whether the markers in the flags of an archived event of type t say: end (5), or self contained (2)."""
+    kind = (flags >> 10) & 7
+    if kind == 5:
+        return True
+    # Self contained, but no transaction: start v3, Stop, Rotate, Slave, heartbeats, Previous_gtids.
+    return kind == 2 and t != 1 and t != 3 and t != 4 and t != 7 and t != 27 and t != 35 and t != 41
+
+
 class Framer:
     """Makes one replica's packets out of bytes of an archived file, which may be cut anywhere.
 
     mode: KEEP or STRIP the boundary markers, or convert them to EDGES. prefix: bytes before each event, at most 8.
-    `sequence`: of the next packet.
+    asks: acknowledgements are asked for (the events carry markers, and the last byte of the prefix is the flag).
+    `sequence`: of the next packet. `asked_events`: how many were asked for so far. `asked_end`: where in src the newest
+    of them ends, -1 if the last call asked for none or that one goes on.
     """
 
-    def __init__(self, mode=0, prefix=b"\0"):
+    def __init__(self, mode=0, prefix=b"\0", asks=False):
         if mode < 0 or mode > 2:
             raise ValueError(f"mode {mode} is none of KEEP, STRIP, EDGES")
         if not 1 <= len(prefix) <= 8:
             raise ValueError("a prefix has 1 to 8 bytes")
+        if asks and len(prefix) < 2:
+            raise ValueError("a prefix of one byte has no place for a flag")
         if not cython.compiled:
             self.prefix_bytes = bytearray(8)
         for i in range(len(prefix)):
@@ -45,6 +61,10 @@ class Framer:
         self.mode = mode
         self.edges = Edges()
         self.prefix_length = len(prefix)
+        self.asks = asks
+        self.asked = False  # for the event that goes on
+        self.asked_end = -1
+        self.asked_events = 0
         self.sequence = 1
         self.checksum = 1
         self.event_left = 0
@@ -66,6 +86,7 @@ class Framer:
         self.event_left = 0
         self.packet_left = 0
         self.more_packets = False
+        self.asked = False
         self.edges.begin()
 
     def read_format(self, event):
@@ -87,13 +108,19 @@ class Framer:
         if len(dst) < required_size(stop - start, self.prefix_length):
             raise IndexError(f"an output buffer of {len(dst)} bytes is too small for {stop - start} bytes of events")
         self.consumed = start
+        self.asked_end = -1
         if start == stop:
             return 0
         if cython.compiled:
             with cython.nogil:
-                n = self.walk(cython.address(src[0]), start, stop, cython.address(dst[0]))
+                if self.asks:
+                    n = self.walk_asking(cython.address(src[0]), start, stop, cython.address(dst[0]))
+                else:
+                    n = self.walk(cython.address(src[0]), start, stop, cython.address(dst[0]), 0)
+        elif self.asks:
+            n = self.walk_asking(memoryview(src).cast("B"), start, stop, memoryview(dst).cast("B"))
         else:
-            n = self.walk(memoryview(src).cast("B"), start, stop, memoryview(dst).cast("B"))
+            n = self.walk(memoryview(src).cast("B"), start, stop, memoryview(dst).cast("B"), 0)
         if self.problem:
             raise ValueError(f"no event at input offset {self.consumed}: its length is {self.problem} bytes")
         return n
@@ -111,9 +138,42 @@ class Framer:
             o += self.prefix_length
         return o
 
-    def walk(self, p, start, stop, q):
-        r = start
+    def finish_event(self, r):
+        """The last byte of an event that took several packets or calls was framed; r: behind it."""
+        self.events += 1
+        if self.asked:
+            self.asked = False
+            self.asked_end = r
+            self.sequence = 1
+
+    def walk_asking(self, p, start, stop, q):
+        """Like `walk`, with the newest transaction end flagged that is whole in [start, stop) and takes one packet."""
+        newest = -1
+        size = 0
+        r = start + self.event_left
+        while stop - r >= 19:
+            length = load32(p, r + 9)
+            if length < 19 or length > stop - r:
+                break
+            if length + self.prefix_length < 0xFFFFFF and ends_transaction(p[r + 4], load16(p, r + 17)):
+                newest = r + length
+                size = length
+            r += length
         o = 0
+        if newest >= 0:
+            o = self.walk(p, start, newest, q, 0)
+            if self.problem or self.consumed != newest:
+                return o
+            q[o - size - 1] = 1
+            self.asked_events += 1
+            self.asked_end = newest
+            self.sequence = 1
+            start = newest
+        return self.walk(p, start, stop, q, o)
+
+    def walk(self, p, start, stop, q, o):
+        """Frames p[start:stop] into q from `o` on; returns the offset behind."""
+        r = start
         prefix = self.prefix_length
         mode = self.mode
         self.problem = 0
@@ -166,6 +226,11 @@ class Framer:
                 else:
                     self.packet_left = length
                     o = self.put_head(q, o, payload, True)
+                if self.asks and ends_transaction(t, flags):
+                    q[o - 1] = 1
+                    self.asked = True
+                    self.asked_events += 1
+                    self.asked_end = -1
                 self.event_left = length
                 copy_bytes(q, o, p, r, 19)
                 if bits:
@@ -184,7 +249,7 @@ class Framer:
                 self.packet_left = n
                 o = self.put_head(q, o, n, False)
                 if self.event_left == 0:
-                    self.events += 1
+                    self.finish_event(r)
                 continue
             if r >= stop:
                 break
@@ -213,7 +278,7 @@ class Framer:
                         self.event_left -= 1
                         self.packet_left -= 1
                     if not self.more_packets:
-                        self.events += 1
+                        self.finish_event(r)
                     continue
             if n > self.packet_left:
                 n = self.packet_left
@@ -223,6 +288,6 @@ class Framer:
             self.event_left -= n
             self.packet_left -= n
             if self.event_left == 0 and not self.more_packets:
-                self.events += 1
+                self.finish_event(r)
         self.consumed = r
         return o

@@ -34,6 +34,9 @@ cdef class Ingest:
     cdef uint32_t event_crc
     cdef uint32_t event_effect
     cdef bint group_due
+    cdef bint ack_due
+    cdef readonly int64_t acks
+    cdef readonly int64_t ack_position
     # what one feed reports
     cdef readonly int64_t produced
     cdef readonly int64_t consumed
@@ -77,6 +80,7 @@ cdef class Ingest:
     # table
     cdef bint has_table
     cdef bint tolerant
+    cdef public bint detailed
     cdef object table
     cdef int64_t[::1] table_view
     cdef int64_t table_size
@@ -93,11 +97,12 @@ cdef class Ingest:
         was_bad=cython.bint, violation=cython.bint, whole=cython.bint, crc_bad=cython.bint, crc_len=cython.int,
         stored=uint32_t, effect=uint32_t, at_boundary=cython.bint, packets=cython.bint, prefix=cython.int,
         keep=cython.bint, timestamp=uint32_t, info=int64_t, row=int64_t, now_in=cython.bint, artificial=cython.bint,
-        chunk=int64_t
+        chunk=int64_t, ack=cython.bint, jumped=cython.bint, malformed=cython.bint
     )
     cdef int walk(self, uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     @cython.locals(r=int64_t, o=int64_t, n=int64_t, stored=uint32_t, size=int64_t)
     cdef int stream(self, uint8_t* p, int64_t r, int64_t o, int64_t stop) noexcept nogil
+    cdef void note_ack(self, int64_t position) noexcept nogil
     cdef void finish_event(self) noexcept nogil
     @cython.locals(at=int64_t)
     cdef void add_entry(self, int64_t position, int64_t group_start, uint32_t timestamp, bint at_boundary) noexcept nogil

@@ -43,6 +43,7 @@ BAD_FORMAT = 21
 NO_FORMAT = 22
 ENCRYPTED = 23
 BAD_EVENT = 24
+NO_SEMI_SYNC = 25
 
 # The same as C integers, for the code that runs without the GIL.
 C_NEED_MORE = cython.declare(cython.int, 0)
@@ -60,6 +61,7 @@ C_BAD_FORMAT = cython.declare(cython.int, 21)
 C_NO_FORMAT = cython.declare(cython.int, 22)
 C_ENCRYPTED = cython.declare(cython.int, 23)
 C_BAD_EVENT = cython.declare(cython.int, 24)
+C_NO_SEMI_SYNC = cython.declare(cython.int, 25)
 NOT_DEFINED = cython.declare(cython.int, 0)
 IGNORE = cython.declare(cython.int, 1)
 SELF_CONTAINED = cython.declare(cython.int, 2)
@@ -83,6 +85,7 @@ STATUS_NAMES = {
     NO_FORMAT: "format_description_missing",
     ENCRYPTED: "binlog_encrypted",
     BAD_EVENT: "event_malformed",
+    NO_SEMI_SYNC: "semi_sync_header_missing",
 }
 
 _DETAILS = {
@@ -95,6 +98,7 @@ _DETAILS = {
     NO_FORMAT: "an event before any format description",
     ENCRYPTED: "what follows is encrypted at rest",
     BAD_EVENT: "an event of {got} bytes whose inner lengths do not fit, or that cannot stand here",
+    NO_SEMI_SYNC: "{got:#04x} before the event, expected {expected:#04x}",
 }
 
 ROW = 8  # int64s a table row
@@ -114,7 +118,9 @@ class Ingest:
     packets: the input is a MySQL packet stream (4-byte header, status byte 0x00, `prefix` - 1 bytes of semi-sync header,
         event); otherwise bare event bytes, as in a file behind its magic.
     stamp: write the inferred boundary into events that arrive without one.
-    prefix: bytes before the event in a packet, status byte included: 1, or 3 with semi-sync.
+    prefix: bytes before the event in a packet, status byte included: 1, or 3 with semi-sync (0xEF and flags; flag 1 asks
+        for an acknowledgement, and the source numbers its packets from 1 again behind such an event). `acks` counts the
+        events that asked for one, `ack_position` is where the newest of them ends in its file.
     `old_format`, when set: files that begin with Start_v3 (binlog version 3, of 4.0 and 4.1) are read too.
     """
 
@@ -146,6 +152,9 @@ class Ingest:
         self.event_crc = 0
         self.event_effect = 0
         self.group_due = False
+        self.ack_due = False
+        self.acks = 0
+        self.ack_position = -1
         self.in_event = False
         self.cut_group = False
         self.produced = self.consumed = self.packet_start = self.packet_stop = self.rotate_position = 0
@@ -161,6 +170,7 @@ class Ingest:
         self.table = None
         self.has_table = False
         self.tolerant = False
+        self.detailed = False
         self.table_size = self.table_rows = 0
         self.begin_file(4)
         self.cut_group = False
@@ -280,6 +290,15 @@ class Ingest:
                 ev = r
             if stop - ev < 19:
                 break
+            ack = False
+            if prefix == 3:
+                if p[r + 5] != 0xEF:
+                    self.expected = 0xEF
+                    self.got = p[r + 5]
+                    self.bad_type = p[ev + 4]
+                    status = C_NO_SEMI_SYNC
+                    break
+                ack = (p[r + 6] & 1) != 0
             length = load32(p, ev + 9)
             t = p[ev + 4]
             crc_len = 4 if self.checksum > 0 else 0
@@ -416,18 +435,22 @@ class Ingest:
                         status = C_BAD_POSITION
                         break
                 self.sequence = (self.sequence + 1) & 255
+                if ack:
+                    self.note_ack(pos)
                 r = end
                 if status != C_NEED_MORE:
                     break
                 continue
 
             # Position chain
+            jumped = False
             if log_pos != 0 and pos + length <= U32_MAX:
                 expected = pos + length
                 if log_pos != expected and not (
                     self.loose_positions and (self.binlog_version == 3 or self.inference.in_group())
                 ):
                     self.position_jumps += 1
+                    jumped = True
                     if not self.tolerant:
                         self.expected = expected
                         self.got = log_pos
@@ -446,7 +469,8 @@ class Ingest:
             was_bad = self.inference.recovering
             arrived = (flags >> 10) & 7
             inferred = self.inference.infer(p, ev, (length if whole else stop - ev) - (crc_len if whole else 0))
-            if inferred < 0:
+            malformed = inferred < 0
+            if malformed:
                 self.bad_type = t
                 self.got = length
                 if not self.tolerant:
@@ -502,6 +526,12 @@ class Ingest:
                     info |= 64
                 if now_in:
                     info |= 128
+                if self.detailed:
+                    info |= inferred << 8
+                    if jumped:
+                        info |= 2048
+                    if malformed:
+                        info |= 4096
                 self.table_view[row] = pos
                 self.table_view[row + 1] = length
                 self.table_view[row + 2] = t
@@ -540,6 +570,8 @@ class Ingest:
                 r = end
                 if packets:
                     self.sequence = (self.sequence + 1) & 255
+                    if ack:
+                        self.note_ack(pos)
                 # the newest place where nothing is open
                 if self.inference.in_group():
                     if at_boundary:
@@ -569,6 +601,7 @@ class Ingest:
                 self.sequence = (self.sequence + 1) & 255
                 self.chunk_left = size - prefix
                 self.more_chunks = size == 0xFFFFFF
+                self.ack_due = ack
                 r = ev
         self.consumed = r
         self.produced = o
@@ -601,6 +634,9 @@ class Ingest:
                 if size == 0:
                     continue
             if not self.in_event:
+                if self.ack_due:
+                    self.ack_due = False
+                    self.note_ack(self.position)
                 break
             n = stop - r
             if n > self.event_left:
@@ -674,6 +710,11 @@ class Ingest:
         self.consumed = r
         self.produced = o
         return 0
+
+    def note_ack(self, position):
+        self.ack_position = position
+        self.acks += 1
+        self.sequence = 1
 
     def finish_event(self):
         self.in_event = False
@@ -847,7 +888,9 @@ class Ingest:
 
         offset, length, type, flags, timestamp, server_id, end_log_pos, info: bits 0-2 boundary, 3 marked on arrival, 4 CRC
         present, 5 CRC wrong, 6 violation, 7 a transaction is open behind it. tolerant: a wrong CRC or position, or a
-        Query whose lengths lie, is noted and does not stop, and files of 4.0 and 4.1 (binlog version 3) are read.
+        Query whose lengths lie, is noted and does not stop, and files of 4.0 and 4.1 (binlog version 3) are read. With
+        `detailed` set, info has more: bits 8-10 the inferred boundary whatever arrived, 11 end_log_pos wrong, 12 a Query
+        whose lengths lie.
         """
         self.old_format = self.old_format or tolerant
         self.table = table
@@ -859,6 +902,10 @@ class Ingest:
             else:
                 self.table_view = memoryview(table)
             self.table_size = len(table) // 8
+
+    def post_lengths(self):
+        """The post-header lengths of the format description that is in force: 256 bytes, one for each type code."""
+        return bytes([self.inference.post_length[i] for i in range(256)])
 
     def take_entries(self):
         """The index records made since the last call, 24 bytes each: offset u64, group start u64, time u32, flags u32."""

@@ -16,6 +16,7 @@ BAD_FORMAT: Final[int]
 NO_FORMAT: Final[int]
 ENCRYPTED: Final[int]
 BAD_EVENT: Final[int]
+NO_SEMI_SYNC: Final[int]
 STATUS_NAMES: Final[dict[int, str]]
 ROW: Final[int]
 INDEX_GAP: Final[int]
@@ -30,6 +31,7 @@ class Ingest:
     prefix: Final[int]
     announced_checksum: bool
     old_format: bool
+    detailed: bool
     position: int
     boundary: int
     group_start: int
@@ -51,6 +53,8 @@ class Ingest:
     violations: int
     unknown: int
     heartbeats: int
+    acks: int
+    ack_position: int
     position_jumps: int
     disagreements: int
     timestamp: int
@@ -68,6 +72,7 @@ class Ingest:
     def feed(self, buf: bytearray | memoryview, start: int, stop: int) -> int: ...
     def read_format(self, buf: bytearray | memoryview, start: int, stop: int) -> bool: ...
     def set_table(self, table: array[int] | None, tolerant: bool = False) -> None: ...
+    def post_lengths(self) -> bytes: ...
     def take_entries(self) -> bytes: ...
     def take_violations(self) -> list[tuple[int, int, int, int, int, int]]: ...
     def take_unknown_types(self) -> list[tuple[int, int]]: ...

@@ -32,7 +32,9 @@ from relay.archive.errors import (
     ArchiveWriteError,
 )
 from relay.archive.files import CATALOG_NAME, LOCK_NAME, MARKS_NAME, Buffer, FileLayer, write_again
+from relay.archive.gtid_facts import GtidFacts, GtidNews
 from relay.archive.position_check import IndexUnusable, PositionCheck, Verdict, check_offset
+from relay.archive.purge import Purging
 from relay.archive.reader import FileReader
 from relay.archive.recovery import Progress, Recovered, Recovery, rebuild_index, recover_file
 from relay.archive.replica_marks import ReplicaMarks
@@ -47,6 +49,7 @@ __all__ = [
     "SourceIdentity",
     "SyncPolicy",
     "Verdict",
+    "count_ledger",
     "list_archive",
     "read_ledger",
     "rebuild_archive",
@@ -91,10 +94,14 @@ class Archive:
     ) -> None:
         self.directory = directory
         self.replicas = marks
+        self.gtids = recovered.gtids
+        """What is published, by GTID. Others only read it."""
         self.state = ArchiveState.OPEN
         self.failure: ArchiveWriteError | None = None
         self.queued_bytes = 0
         """Bytes that were appended and are not written yet: upstream's backpressure."""
+        self.purged_bytes = 0
+        """Of files that were removed since the archive was opened."""
         self.queue_limit_bytes = queue_limit_bytes
         self._layer = layer
         self._lock_fd = lock_fd
@@ -104,11 +111,14 @@ class Archive:
         self._files = recovered.files
         self._by_name = {file.name: file for file in self._files}
         self._watchers: list[Callable[[], None]] = []
+        self._sync_watchers: list[Callable[[], None]] = []
         self._loop = asyncio.get_running_loop()
         self._checks = ThreadPoolExecutor(_CHECK_THREADS, thread_name_prefix="archive-check")
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
         self._writer = Writer(directory, layer, self._catalog, self._loop, self, sync, sync_interval_s)
+        self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
+        self._purge_lock = asyncio.Lock()
         newest = self._files[-1] if self._files else None
         self._received_file = newest
         self._received_offset = newest.end if newest else 0
@@ -169,7 +179,8 @@ class Archive:
                 on_failure=on_failure,
             )
             newest = archive._files[-1] if archive._files else None
-            await asyncio.to_thread(archive._writer.start, newest if newest and not newest.sealed else None)
+            again = newest if newest and not newest.sealed else None
+            await asyncio.to_thread(archive._writer.start, again, recovered.chain)
         except (OSError, sqlite3.Error) as error:
             _release(lock_fd, marks)
             raise ArchiveWriteError(
@@ -199,7 +210,8 @@ class Archive:
         if self.state is ArchiveState.CLOSED:
             return
         self.state = ArchiveState.CLOSED
-        closing = self._writer.close()
+        async with self._purge_lock:  # a purge that is at work needs the threads
+            closing = self._writer.close()
         try:
             await closing
         finally:
@@ -458,6 +470,43 @@ class Archive:
         log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
         self._catalog.add_ledger(kind, file, offset, text)
 
+    async def purge(self, names: Sequence[str], reason: str) -> None:
+        """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.
+
+        At once nobody finds them here any more; readers that have them open keep what they have. Whether a reader still
+        needs one of them is for the caller to say, in the same turn of the loop. Works in an archive that has failed too:
+        a full disk is why one purges. Cancelling the caller does not stop it.
+        Raises: ArchiveMisuse (not the oldest ones, or the newest among them, or closed, or a purge is at work);
+        ArchiveWriteError.
+        """
+        if self.state is ArchiveState.CLOSED:
+            raise ArchiveMisuse("the archive is closed")
+        if self._purge_lock.locked():
+            raise ArchiveMisuse("another purge is at work")
+        count = len(names)
+        if count >= len(self._files) or [file.name for file in self._files[:count]] != list(names):
+            raise ArchiveMisuse(f"{count} files to purge are not the oldest ones, or are all there are")
+        if not count:
+            return
+        await self._purge_lock.acquire()  # it is free: this does not wait
+        files = self._files[:count]
+        del self._files[:count]
+        for file in files:
+            del self._by_name[file.name]
+        # At once too, and not taken back where a purge fails: the operator does not want them to be served.
+        self.gtids.forget_oldest(frozenset(names))
+        await asyncio.shield(self._loop.create_task(self._purge(files, reason)))
+
+    async def _purge(self, files: list[ArchivedFile], reason: str) -> None:
+        bytes_before = sum(file.end for file in files)
+        try:
+            await self._purging.run(files, reason, lambda: self.state is ArchiveState.CLOSED)
+        finally:
+            self.purged_bytes += bytes_before - sum(file.end for file in files)
+            self._files[:0] = files
+            self._by_name.update((file.name, file) for file in files)
+            self._purge_lock.release()
+
     def _writable(self) -> None:
         if self.state is ArchiveState.OPEN:
             return
@@ -487,6 +536,26 @@ class Archive:
         """Ends `watch`; fine when it was not watching."""
         if callback in self._watchers:
             self._watchers.remove(callback)
+
+    def sync_up_to(self, file: str, offset: int) -> None:
+        """Wants whole transactions up to there on stable storage as soon as they are written, whatever the policy.
+
+        One sync answers all that were wanted before it; `watch_sync` tells when `synced` has moved.
+        """
+        self._writer.sync_up_to(binlog_number(file), offset)
+
+    def watch_sync(self, callback: Callable[[], None]) -> None:
+        """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
+        self._sync_watchers.append(callback)
+
+    def unwatch_sync(self, callback: Callable[[], None]) -> None:
+        """Ends `watch_sync`; fine when it was not watching."""
+        if callback in self._sync_watchers:
+            self._sync_watchers.remove(callback)
+
+    def _wake_sync_watchers(self) -> None:
+        for callback in tuple(self._sync_watchers):
+            callback()
 
     def _wake_watchers(self) -> None:
         for callback in tuple(self._watchers):
@@ -550,9 +619,10 @@ class Archive:
         """WriterEvents."""
         self._files.append(file)
         self._by_name[file.name] = file
+        self.gtids.begin_file(file.name, file.flavour)
         self._received_file, self._received_offset = file, FIRST_EVENT
 
-    def advanced(self, name: str, received: int, boundary: int, runs: list[Run]) -> None:
+    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
         """WriterEvents."""
         file = self._files[-1]
         self._received_file = file
@@ -563,8 +633,11 @@ class Archive:
             self.queued_bytes -= len(run.data)
         if runs[-1].timestamp > file.last_timestamp:
             file.last_timestamp = runs[-1].timestamp
+        if gtids is not None:
+            self.gtids.tell(boundary, gtids)
         if self._publish is PublishPolicy.WRITTEN and boundary > file.end:
             file.end = boundary
+            self.gtids.publish(boundary)
             self._wake_watchers()
         for run in runs:
             if run.on_written is not None:
@@ -579,17 +652,26 @@ class Archive:
 
     def synced_to(self, name: str, boundary: int) -> None:
         """WriterEvents."""
-        file = self._by_name[name]
+        file = self._by_name.get(name)
+        if file is None:
+            return  # purged since
         self._synced_file, self._synced_offset = file, boundary
         if boundary > file.end and not file.sealed:
             file.end = boundary
+            self.gtids.publish(boundary)
             self._wake_watchers()
+        self._wake_sync_watchers()
 
-    def file_sealed(self, file: ArchivedFile) -> None:
+    def gtids_resumed(self, gtids: GtidFacts) -> None:
+        """WriterEvents."""
+        self.gtids.resume(gtids)
+
+    def file_sealed(self, file: ArchivedFile, gtids: GtidFacts) -> None:
         """WriterEvents."""
         mine = self._by_name[file.name]
         for field in ("events", "groups", "last_timestamp", "cut", "end", "sealed"):
             setattr(mine, field, getattr(file, field))
+        self.gtids.seal(gtids)
         self._synced_file, self._synced_offset = mine, file.end
         self._received_offset = file.end
         if file.cut:
@@ -601,6 +683,7 @@ class Archive:
             )
         self._digests.add(self.directory / file.name, file.end)
         self._wake_watchers()
+        self._wake_sync_watchers()
 
     def trimmed(self, name: str, boundary: int, events: int) -> None:
         """WriterEvents."""
@@ -638,8 +721,12 @@ class Archive:
             file.digest = digest
 
     def _digest_failed(self, name: str, error: Exception) -> None:
-        log.error("archive_digest_failed", file=name, error=str(error))
-        self._catalog.add_ledger("digest_failed", name, -1, str(error))
+        self._loop.call_soon_threadsafe(self._note_failed_digest, name, str(error))
+
+    def _note_failed_digest(self, name: str, error: str) -> None:
+        if name in self._by_name:  # else it was purged before its turn came
+            log.error("archive_digest_failed", file=name, error=error)
+            self._catalog.add_ledger("digest_failed", name, -1, error)
 
 
 def _look_at_result(future: asyncio.Future[None]) -> None:
@@ -691,6 +778,15 @@ def read_ledger(directory: Path) -> list[LedgerRow]:
     catalog = Catalog.open_read_only(directory / CATALOG_NAME)
     try:
         return catalog.ledger()
+    finally:
+        catalog.close()
+
+
+def count_ledger(directory: Path) -> dict[str, int]:
+    """Ledger rows by kind. Works beside a running relay. Blocking. Raises: CatalogUnreadable, sqlite3.Error."""
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        return catalog.count_ledger()
     finally:
         catalog.close()
 

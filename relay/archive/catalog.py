@@ -14,14 +14,24 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, TypeVar
 
+from protocol.errors import Malformed
 from relay.archive.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.errors import ArchiveError, ArchiveWriteError
 from relay.archive.files import FileLayer
+from relay.archive.gtid_facts import GtidChain, GtidEntry, GtidFacts, decode_state, encode_state
 
 T = TypeVar("T")
 
-_SCHEMA_VERSION: Final = 1
-_SCHEMA: Final = """
+_SCHEMA_VERSION: Final = 2
+_GTIDS_SCHEMA: Final = """
+CREATE TABLE gtids (                -- of sealed files
+    number INTEGER PRIMARY KEY,
+    before BLOB,                    -- as in the event at a file's head; NULL: the state behind the file before it, or nothing
+    inside BLOB,                    -- the whole transactions in it, in the same form; NULL: they cannot be read
+    anonymous INTEGER NOT NULL      -- transactions without a GTID
+) STRICT;
+"""
+_SCHEMA: Final = f"""{_GTIDS_SCHEMA}
 CREATE TABLE files (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -65,6 +75,11 @@ _FILE_COLUMNS: Final = (
 _SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # noqa: S608 - constants only
 _PUT_FILE: Final = f"INSERT OR REPLACE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 16)})"  # noqa: S608
 
+_ADD_LEDGER_ONCE: Final = (
+    "INSERT INTO ledger (time, kind, file, offset, text) SELECT ?, ?, ?, ?, ? "
+    "WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE time = ? AND kind = ? AND file = ?)"
+)
+
 
 class CatalogUnreadable(ArchiveError):
     """`catalog.sqlite` is damaged, or was written by another version."""
@@ -102,6 +117,9 @@ class Catalog:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
+            elif version == 1:
+                # Recovery fills it from the files.
+                db.executescript(f"BEGIN; {_GTIDS_SCHEMA} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
             elif version != _SCHEMA_VERSION:
                 raise CatalogUnreadable(
                     f"the catalog has layout {version}, this program writes layout {_SCHEMA_VERSION}", file=path.name
@@ -148,15 +166,83 @@ class Catalog:
             for n, i, e, s, c, v, d, k, f, t0, t1, ev, g, cut, bad, digest in rows
         ]
 
-    def put_files(self, files: Iterable[ArchivedFile]) -> None:
-        """Writes whole rows, in one transaction."""
+    def gtids(self) -> dict[int, GtidFacts | None]:
+        """By number, what each sealed file says of GTIDs; None where what is stored cannot be decoded, which is a file to
+        be read again. `before` None: the state behind the file before it. Raises: CatalogUnreadable."""
+        try:
+            rows = self._db.execute(
+                "SELECT number, flavour, before, inside, anonymous FROM gtids JOIN files USING (number)"
+            ).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise CatalogUnreadable(f"the catalog cannot be read: {error}") from error
+        return {number: _decoded(*stored) for number, *stored in rows}
+
+    def put_files(self, files: Iterable[ArchivedFile], gtids: Iterable[GtidEntry] = ()) -> None:
+        """Writes whole rows, in one transaction; `gtids`, oldest first, of those that are sealed."""
         self._db.execute("BEGIN")
         try:
             self._db.executemany(_PUT_FILE, [_row(file) for file in files])
+            for entry in gtids:
+                self._put_gtids(entry)
         except BaseException:
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+    def put_sealed(self, row: tuple[object, ...], gtids: GtidEntry) -> None:
+        """Writes the row, made by `file_row`, of a file that was sealed, and its GTIDs, in one transaction."""
+        self._db.execute("BEGIN")
+        try:
+            self._db.execute(_PUT_FILE, row)
+            self._put_gtids(gtids)
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def _put_gtids(self, entry: GtidEntry) -> None:
+        before = entry.before
+        if before is not None and entry.follows:
+            # Unless the file before it was purged meanwhile: then nobody else knows the state.
+            found = self._db.execute("SELECT 1 FROM gtids WHERE number = ?", (entry.number - 1,)).fetchone()
+            before = before if found is None else None
+        self._db.execute(
+            "INSERT OR REPLACE INTO gtids (number, before, inside, anonymous) VALUES (?, ?, ?, ?)",
+            (
+                entry.number,
+                None if before is None else encode_state(before),
+                None if entry.inside is None else encode_state(entry.inside),
+                entry.anonymous,
+            ),
+        )
+
+    def _forget(self, names: Iterable[str]) -> None:
+        """Deletes files' rows; the file behind them gets the state before it written down, where it was left to them."""
+        gone = set(names)
+        left = len(gone)
+        chain = GtidChain()
+        successors = False
+        for number, name, flavour, *stored in self._db.execute(
+            "SELECT number, name, flavour, before, inside, anonymous FROM files LEFT JOIN gtids USING (number) "
+            "ORDER BY number"
+        ).fetchall():
+            if not left and not successors:
+                break
+            facts = _decoded(flavour, *stored)
+            if name in gone:
+                successors = True
+                left -= 1
+                self._db.execute("DELETE FROM files WHERE number = ?", (number,))
+                self._db.execute("DELETE FROM gtids WHERE number = ?", (number,))
+            elif successors:
+                successors = False
+                if stored[0] is None and chain.state is not None:
+                    values = (encode_state(chain.state), number)
+                    self._db.execute("UPDATE gtids SET before = ? WHERE number = ?", values)
+            if facts is None:
+                chain = GtidChain(number)
+            else:
+                chain.add(number, facts)
 
     def put_file(self, row: tuple[object, ...]) -> None:
         """Writes one row made by `file_row`."""
@@ -175,11 +261,39 @@ class Catalog:
 
     def remove_files(self, names: Iterable[str]) -> None:
         """Forgets files (their ledger rows stay)."""
-        self._db.executemany("DELETE FROM files WHERE name = ?", [(name,) for name in names])
+        self._db.execute("BEGIN")
+        try:
+            self._forget(names)
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def purge(self, rows: Iterable[LedgerRow]) -> None:
+        """Forgets the files that `rows` are about and adds the rows, in one transaction, durable on return.
+
+        A row that is there already (the same time too) is not added again: what was begun before a crash is finished.
+        """
+        rows = list(rows)
+        self._db.execute("PRAGMA synchronous=FULL")
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._forget(row.file for row in rows)
+                for row in rows:
+                    values = (row.time, row.kind, row.file, row.offset, row.text)
+                    self._db.execute(_ADD_LEDGER_ONCE, (*values, row.time, row.kind, row.file))
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
 
     def clear_files(self) -> None:
         """Forgets all files: a rebuild follows."""
         self._db.execute("DELETE FROM files")
+        self._db.execute("DELETE FROM gtids")
 
     def identity(self) -> SourceIdentity | None:
         """The source's identity, or None before the first `set_identity`."""
@@ -220,6 +334,10 @@ class Catalog:
         rows = self._db.execute("SELECT time, kind, file, offset, text FROM ledger ORDER BY id").fetchall()
         return [LedgerRow(*row) for row in rows]
 
+    def count_ledger(self) -> dict[str, int]:
+        """How many rows there are of each kind."""
+        return dict(self._db.execute("SELECT kind, count(*) FROM ledger GROUP BY kind").fetchall())
+
     def damage(self) -> str | None:
         """What SQLite finds wrong with the database file, or None."""
         try:
@@ -227,6 +345,19 @@ class Catalog:
         except sqlite3.DatabaseError as error:
             return str(error)
         return None if verdict == "ok" else verdict
+
+
+def _decoded(flavour: str, before: bytes | None, inside: bytes | None, anonymous: int | None) -> GtidFacts | None:
+    if anonymous is None:
+        return None
+    try:
+        return GtidFacts(
+            None if before is None else decode_state(flavour, before),
+            None if inside is None else decode_state(flavour, inside),
+            anonymous,
+        )
+    except Malformed:
+        return None
 
 
 def file_row(file: ArchivedFile) -> tuple[object, ...]:

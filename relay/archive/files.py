@@ -19,7 +19,15 @@ CATALOG_NAME: Final = "catalog.sqlite"
 MARKS_NAME: Final = "replicas.marks"
 LOCK_NAME: Final = "lock"
 UUID_NAME: Final = "server_uuid"
+REGISTRATION_NAME: Final = "registration.json"
+"""What the relay last told its source of itself; kept by the upstream side."""
+SOURCE_GTIDS_NAME: Final = "source-gtids.json"
+"""What the source last said of its GTIDs; kept by the upstream side."""
+PURGE_NAME: Final = "purging"
+"""Names the files that are being removed, as long as that is not finished."""
 IDX_SUFFIX: Final = ".idx"
+GTX_SUFFIX: Final = ".gtx"
+"""NAME.gtx: which transactions each stretch of the file has."""
 TEMPORARY_SUFFIX: Final = ".tmp"
 """A file that was being made when the process ended; removed at open."""
 EVIDENCE_INFIX: Final = ".lost-"
@@ -30,10 +38,14 @@ class FileLayer:
     """Plain system calls. Every method raises OSError as the system does."""
 
     def make_directory(self, path: Path) -> None:
-        """Makes `path` with mode 0750 whatever the umask; fine when it exists (its mode is then left alone)."""
+        """Makes `path` with mode 0750 whatever the umask, durably; fine when it exists (its mode is then left alone)."""
         if not path.is_dir():
+            made = [place for place in (path, *path.parents) if not place.exists()]
             path.mkdir(parents=True, exist_ok=True)
             path.chmod(DIRECTORY_MODE)
+            # Without that a power cut takes the directory, and all that was synced in it.
+            for place in made:
+                self.sync_directory(place.parent)
 
     def create(self, path: Path) -> int:
         """A new empty file, mode 0640 whatever the umask; an old one is emptied. Returns a read-write descriptor."""

@@ -6,6 +6,7 @@ Files are the truth. What is synced is known from the catalog's checkpoint; ever
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,36 +19,51 @@ from relay.archive.errors import ArchiveConflict, ArchiveCorrupt
 from relay.archive.files import (
     CATALOG_NAME,
     EVIDENCE_INFIX,
+    GTX_SUFFIX,
     IDX_SUFFIX,
     INDEX_NAME,
     LOCK_NAME,
     MAGIC,
     MARKS_NAME,
+    PURGE_NAME,
+    REGISTRATION_NAME,
+    SOURCE_GTIDS_NAME,
     TEMPORARY_SUFFIX,
     UUID_NAME,
     FileLayer,
     replace_file,
     write_all,
 )
+from relay.archive.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
+from relay.archive.gtid_recorder import recover_gtids
+from relay.archive.gtid_state import GtidState
+from relay.archive.purge import forget_intent, read_intent, remove_files
 from relay.archive.scan import Scan, first_event, scan
 
 Progress = Callable[[str, int], None]
 """Called with a file's name and how many of its bytes were read since the last call. May run in another thread."""
 
 _COPY_CHUNK: Final = 1 << 20
-_OWN_NAMES: Final = frozenset({INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME})
+_OWN_NAMES: Final = frozenset(
+    {INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, REGISTRATION_NAME, SOURCE_GTIDS_NAME, PURGE_NAME}
+)
 
 
-_LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group"})
+_LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE})
 """Findings that are there again at every open: one ledger row is enough."""
 
 
 @dataclass(slots=True)
 class Recovered:
-    """An archive's state after recovery: files by number, and what was found on the way (already in the ledger)."""
+    """An archive's state after recovery: files by number, and what was found on the way (already in the ledger).
+
+    `chain` stands behind the last sealed file.
+    """
 
     files: list[ArchivedFile]
     identity: SourceIdentity | None
+    gtids: GtidState
+    chain: GtidChain
     findings: list[LedgerRow] = field(default_factory=list)
 
 
@@ -78,13 +94,19 @@ class Recovery:
         for name in names:
             if name.endswith(TEMPORARY_SUFFIX):
                 self._layer.unlink(self._directory / name)
+        purged = self._finish_purge()
+        if purged:
+            names = self._layer.names(self._directory)
         catalog = self._open_catalog()
         try:
+            catalog.purge(purged)
             known = {} if force else {file.name: file for file in catalog.files()}
             held = self._held_names(names, known)
             self._note_foreign(names, held)
             self._note_missing(catalog, held, known)
+            stored = {} if force else catalog.gtids()
             files, changed = self._reconcile(held, known, set(names), force)
+            state, chain, entries = self._reconcile_gtids(files, changed, stored)
             for row in self._findings:
                 if row.kind in _LASTING:
                     catalog.add_ledger_once(row)
@@ -92,12 +114,25 @@ class Recovery:
                     catalog.add_ledger(row)
             if force:
                 catalog.clear_files()
-            if changed:
-                catalog.put_files(changed)
+            if changed or entries:
+                catalog.put_files((file for file, _trusted in changed.values()), entries)
             self._reconcile_index(files)
-            return Recovered(files, catalog.identity(), self._findings)
+            if self._layer.exists(self._directory / PURGE_NAME):
+                forget_intent(self._layer, self._directory)
+            return Recovered(files, catalog.identity(), state, chain, self._findings)
         finally:
             catalog.close()
+
+    def _finish_purge(self) -> list[LedgerRow]:
+        """Removes the files whose removal had begun; their ledger rows."""
+        try:
+            rows = read_intent(self._layer, self._directory)
+        except ValueError as error:
+            self._find("purge_unreadable", PURGE_NAME, -1, f"The purge that had begun is left as it is: {error}.")
+            return []
+        if rows:
+            remove_files(self._layer, self._directory, [row.file for row in rows])
+        return rows
 
     def _find(self, kind: str, file: str, offset: int, text: str) -> None:
         self._findings.append(LedgerRow(time.time(), kind, file, offset, text))
@@ -143,7 +178,7 @@ class Recovery:
         for name in names:
             if name in mine or name in _OWN_NAMES or name.startswith(CATALOG_NAME) or name.endswith(TEMPORARY_SUFFIX):
                 continue
-            base = name.removesuffix(IDX_SUFFIX)
+            base = name.removesuffix(IDX_SUFFIX).removesuffix(GTX_SUFFIX)
             if base != name and is_binlog_name(base):
                 if base not in mine:
                     self._layer.unlink(self._directory / name)
@@ -176,9 +211,10 @@ class Recovery:
 
     def _reconcile(
         self, held: list[str], known: dict[str, ArchivedFile], names: set[str], force: bool
-    ) -> tuple[list[ArchivedFile], list[ArchivedFile]]:
+    ) -> tuple[list[ArchivedFile], dict[str, tuple[ArchivedFile, int]]]:
+        """All files, and by name those that were looked into, with the offset up to which they were known to be synced."""
         files = []
-        changed = []
+        changed = {}
         for name in held:
             file = known.get(name)
             newest = name == held[-1]
@@ -202,6 +238,7 @@ class Recovery:
                 if described is None:
                     continue
                 file = described
+            trusted = FIRST_EVENT if fresh else file.end
             if not file.damaged:
                 recover_file(
                     self._directory,
@@ -215,8 +252,48 @@ class Recovery:
             if not newest:
                 file.sealed = True
             files.append(file)
-            changed.append(file)
+            changed[name] = (file, trusted)
         return files, changed
+
+    def _reconcile_gtids(
+        self,
+        files: list[ArchivedFile],
+        changed: dict[str, tuple[ArchivedFile, int]],
+        stored: dict[int, GtidFacts | None],
+    ) -> tuple[GtidState, GtidChain, list[GtidEntry]]:
+        """What all files say of GTIDs; those whose facts are not stored are read. Also the rows that the catalog lacks."""
+        chain = GtidChain()
+        entries = []
+        known = []
+        for file in files:
+            facts = None if file.name in changed else stored.get(file.number)
+            if facts is None:
+                facts = self._read_gtids(file, changed.get(file.name, (file, FIRST_EVENT))[1])
+                difference = chain.difference(file.number, facts.before)
+                if difference is not None:
+                    self._find(HEAD_DIFFERS, file.name, FIRST_EVENT, difference)
+                if file.sealed:
+                    entries.append(chain.entry(file.number, facts))
+            known.append(facts)
+            if file.sealed:
+                chain.add(file.number, facts)
+        state = GtidState()
+        state.load(files, known)
+        return state, chain, entries
+
+    def _read_gtids(self, file: ArchivedFile, trusted: int) -> GtidFacts:
+        progress = self._progress
+        on_progress = None
+        if progress is not None and trusted < file.end:
+            on_progress = partial(progress, file.name)
+        try:
+            if file.end > FIRST_EVENT:
+                return recover_gtids(self._layer, self._directory / file.name, file, trusted, on_progress)
+            return GtidFacts(None, None, 0)
+        except Malformed as error:
+            text = f"{error}; no replica that asks by GTID gets this file."
+            self._find(UNREADABLE, file.name, FIRST_EVENT, text)
+            return GtidFacts(None, None, 0)
 
     def _describe(self, name: str, newest: bool) -> ArchivedFile | None:
         fd = self._layer.open_read(self._directory / name)

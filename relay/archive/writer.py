@@ -11,8 +11,9 @@ import errno as errno_numbers
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple, Protocol
@@ -23,6 +24,8 @@ from relay.archive.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, rec
 from relay.archive.catalog import CatalogThread, file_row
 from relay.archive.errors import ArchiveWriteError
 from relay.archive.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, FileLayer, replace_file, write_all
+from relay.archive.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
+from relay.archive.gtid_recorder import GtidRecorder, gtx_path
 from relay.archive.recovery import index_path
 from relay.archive.scan import walk_headers
 
@@ -45,7 +48,7 @@ class SyncPolicy(Enum):
     INTERVAL = "interval"
     """Every `sync_interval_s`."""
     NONE = "none"
-    """Only when a file is sealed."""
+    """Only when a file is sealed, and where `Archive.sync_up_to` asks."""
 
 
 class PublishPolicy(Enum):
@@ -76,8 +79,8 @@ class WriterEvents(Protocol):
     def file_created(self, file: ArchivedFile) -> None:
         """A new file is in place under its name, with its header."""
 
-    def advanced(self, name: str, received: int, boundary: int, runs: list[Run]) -> None:
-        """`runs` are in the file: written up to `received`, whole groups up to `boundary`."""
+    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
+        """`runs` are in the file: written up to `received`, whole groups up to `boundary`. `gtids`: what they added."""
 
     def dropped(self, runs: list[Run]) -> None:
         """`runs` were not written (the writer has failed before)."""
@@ -85,8 +88,11 @@ class WriterEvents(Protocol):
     def synced_to(self, name: str, boundary: int) -> None:
         """The file's whole groups up to `boundary` are on stable storage."""
 
-    def file_sealed(self, file: ArchivedFile) -> None:
-        """The file is complete and synced; `file` holds its final facts."""
+    def file_sealed(self, file: ArchivedFile, gtids: GtidFacts) -> None:
+        """The file is complete and synced; `file` and `gtids` hold its final facts."""
+
+    def gtids_resumed(self, gtids: GtidFacts) -> None:
+        """The newest file was recovered; this is what it says of GTIDs up to its end."""
 
     def trimmed(self, name: str, boundary: int, events: int) -> None:
         """Bytes behind `boundary` were taken back."""
@@ -102,6 +108,7 @@ class _OpenFile:
         "boundary",
         "facts",
         "fd",
+        "gtids",
         "idx_fd",
         "idx_size",
         "last_record",
@@ -111,7 +118,9 @@ class _OpenFile:
         "resumed",
     )
 
-    def __init__(self, facts: ArchivedFile, fd: int, idx_fd: int, idx_size: int, last_record: int) -> None:
+    def __init__(
+        self, facts: ArchivedFile, fd: int, idx_fd: int, idx_size: int, last_record: int, gtids: GtidRecorder
+    ) -> None:
         self.facts = facts
         """The writer's own copy: events, groups, last_timestamp as of `position`."""
         self.fd = fd
@@ -119,6 +128,7 @@ class _OpenFile:
         self.idx_size = idx_size
         self.last_record = last_record
         """Offset of the newest index record, -1 when there is none."""
+        self.gtids = gtids
         self.position = facts.end
         self.boundary = facts.end
         self.mark_end = facts.end
@@ -167,17 +177,25 @@ class Writer:
         self._sync_lock = threading.Lock()
         """Held while descriptors are synced, and while they are closed or cut."""
         self._sync_wake = threading.Event()
+        self._sync_goal = (-1, -1)
+        """(file number, offset) up to which a sync was asked for, whatever the policy. Only ever goes up in one file."""
         self._stopping = False
+        self._index_lock = threading.Lock()
+        """Held while NAME.index is replaced: the writer adds to it, a purge takes from it."""
         self._sync_broken = False
         """A sync failed and the writer has not recovered yet: what a later one says about those bytes means nothing."""
         self._last_checkpoint = 0.0
+        self._chain = GtidChain()
+        """Behind the last file that was sealed."""
         self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
         self._sync_thread = threading.Thread(target=self._sync_main, name="archive-sync", daemon=True)
 
     # --- event loop side ---------------------------------------------------------------------------------------------
 
-    def start(self, newest: ArchivedFile | None) -> None:
-        """Starts the threads; `newest` is the open file to go on with, if there is one. Blocking: opens files."""
+    def start(self, newest: ArchivedFile | None, chain: GtidChain) -> None:
+        """Starts the threads; `newest` is the open file to go on with, if there is one, `chain` stands behind the last
+        sealed one. Blocking: opens files."""
+        self._chain = chain
         if newest is not None:
             self._file = self._reopen(newest)
             self._take_snapshot(self._file)
@@ -187,6 +205,12 @@ class Writer:
     def put(self, run: Run) -> None:
         """Queues a run."""
         self._queue.put(run)
+
+    def sync_up_to(self, number: int, offset: int) -> None:
+        """Wants a sync as soon as whole groups up to there are written; one sync answers all that were wanted by then."""
+        self._sync_goal = (number, offset)
+        # What was written before the goal stood is looked at now, the rest when the writer comes to it.
+        self._sync_wake.set()
 
     def begin_file(self, name: str, cut: bool) -> asyncio.Future[None]:
         """Queues: seal the current file, make `name` when the next run comes. Done when sealed."""
@@ -273,11 +297,13 @@ class Writer:
             records = b"".join([run.records for run in batch])
             if records or file.resumed:
                 self._write_records(file, records)
+            gtids = self._record_gtids(file, batch)
         except (OSError, Malformed) as error:
             self._fail("the archive could not be written", error, batch)
             return
         facts = file.facts
         moved = False
+        before = (facts.number, file.boundary)
         for run in batch:
             facts.events += run.events
             facts.groups += run.groups
@@ -290,11 +316,27 @@ class Writer:
         file.position = last.position
         if last.timestamp > facts.last_timestamp:
             facts.last_timestamp = last.timestamp
-        self._loop.call_soon_threadsafe(self._events.advanced, facts.name, last.position, file.boundary, batch)
+        self._loop.call_soon_threadsafe(self._events.advanced, facts.name, last.position, file.boundary, batch, gtids)
         if moved:
             self._take_snapshot(file)
-            if self._sync is SyncPolicy.TRANSACTION:
+            if self._sync is SyncPolicy.TRANSACTION or self._sync_goal > before:
                 self._sync_wake.set()
+
+    def _record_gtids(self, file: _OpenFile, batch: list[Run]) -> GtidNews | None:
+        recorder = file.gtids
+        readable = recorder.problem is None
+        news = recorder.take([run.data for run in batch])
+        name = file.facts.name
+        if recorder.problem is not None:
+            if readable:
+                self._catalog.add_ledger(
+                    UNREADABLE, name, file.position, f"{recorder.problem}; no replica that asks by GTID gets this file."
+                )
+        elif news is not None and news.head is not None:
+            difference = self._chain.difference(file.facts.number, news.head)
+            if difference is not None:
+                self._catalog.add_ledger(HEAD_DIFFERS, name, FIRST_EVENT, difference)
+        return news
 
     def _write_records(self, file: _OpenFile, records: bytes) -> None:
         """Appends index records, none twice; behind a resume the first record is for the resume's own offset."""
@@ -328,11 +370,13 @@ class Writer:
         facts = describe_new_file(name, bytes(memoryview(batch[0].data)[: 1 << 16]))
         temporary = path.with_name(name + TEMPORARY_SUFFIX)
         fd = idx_fd = -1
+        gtids: GtidRecorder | None = None
         try:
             fd = self._layer.create(temporary)
             write_all(self._layer, fd, [MAGIC, *(run.data for run in batch)], 0, len(MAGIC) + size)
             self._layer.sync_data(fd)
             idx_fd = self._layer.create(index_path(path))
+            gtids = GtidRecorder.create(self._layer, path, facts)
             self._layer.rename(temporary, path)
             self._layer.sync_directory(self._directory)
             self._list(name)
@@ -340,10 +384,12 @@ class Writer:
             for opened in (fd, idx_fd):
                 if opened >= 0:
                     self._layer.close(opened)
-            for leftover in (temporary, path, index_path(path)):
+            if gtids is not None:
+                gtids.close()
+            for leftover in (temporary, path, index_path(path), gtx_path(path)):
                 self._discard(leftover)
             raise
-        file = _OpenFile(facts, fd, idx_fd, 0, -1)
+        file = _OpenFile(facts, fd, idx_fd, 0, -1, gtids)
         row = file_row(facts)
         self._catalog.submit(lambda catalog: catalog.put_file(row))
         self._file = file
@@ -362,9 +408,20 @@ class Writer:
         # Replaced, not appended to: a disk that refuses leaves no half line, and the next attempt no second one.
         path = self._directory / INDEX_NAME
         line = f"./{name}\n".encode()
-        listed = path.read_bytes() if self._layer.exists(path) else b""
-        if not listed.endswith(line):
-            replace_file(self._layer, path, listed + line)
+        with self._index_lock:
+            listed = path.read_bytes() if self._layer.exists(path) else b""
+            if not listed.endswith(line):
+                replace_file(self._layer, path, listed + line)
+
+    def unlist(self, names: Sequence[str]) -> None:
+        """Takes names out of the index, durably on return. Any thread. Raises: OSError."""
+        path = self._directory / INDEX_NAME
+        gone = {f"./{name}\n".encode() for name in names}
+        with self._index_lock:
+            listed = path.read_bytes().splitlines(keepends=True) if self._layer.exists(path) else []
+            kept = [line for line in listed if line not in gone]
+            if len(kept) != len(listed):
+                replace_file(self._layer, path, b"".join(kept))
 
     def _begin_file(self, name: str, cut: bool) -> None:
         if self._failure is not None:
@@ -388,19 +445,31 @@ class Writer:
                     "unannounced_cut", file.facts.name, file.position, "The file changed inside a transaction."
                 )
         self._snapshot = None
+        file.gtids.finish()
         with self._sync_lock:
-            self._layer.sync_data(file.fd)
+            self._sync_whole(file)
             self._layer.sync_data(file.idx_fd)
+            file.gtids.sync()
             self._layer.close(file.fd)
             self._layer.close(file.idx_fd)
+            file.gtids.close()
             self._file = None
         facts = file.facts
         facts.end = file.position
         facts.sealed = True
         facts.cut = open_group
         row = file_row(facts)
-        self._catalog.submit(lambda catalog: catalog.put_file(row))
-        self._loop.call_soon_threadsafe(self._events.file_sealed, _copy(facts))
+        gtids = file.gtids.facts
+        entry = self._chain.entry(facts.number, gtids)
+        self._chain.add(facts.number, gtids)
+        self._catalog.submit(lambda catalog: catalog.put_sealed(row, entry))
+        self._loop.call_soon_threadsafe(self._events.file_sealed, _copy(facts), gtids)
+
+    def _sync_whole(self, file: _OpenFile) -> None:
+        """Syncs in the writer thread, under the lock. Raises: OSError, also behind a sync that failed in the other thread."""
+        if self._sync_broken:
+            raise OSError(errno_numbers.EIO, "a sync before this one failed")
+        self._layer.sync_data(file.fd)
 
     def _trim(self) -> None:
         if self._failure is not None:
@@ -418,7 +487,7 @@ class Writer:
         with self._sync_lock:
             if file.position > file.boundary:
                 self._cut_back(file)
-            self._layer.sync_data(file.fd)
+            self._sync_whole(file)
         file.resumed = True
         self._take_snapshot(file)
         name, boundary = file.facts.name, file.boundary
@@ -426,6 +495,7 @@ class Writer:
         self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
 
     def _cut_back(self, file: _OpenFile) -> None:
+        file.gtids.cut_back(file.boundary)
         events = file.mark_events
         if file.mark_end > file.boundary:
             events -= walk_headers(self._layer, file.fd, file.boundary, file.mark_end)[0]
@@ -441,9 +511,13 @@ class Writer:
         self._snapshot = None
         with self._sync_lock:
             if self._file is not None:
-                for fd in (self._file.fd, self._file.idx_fd):
+                for close in (
+                    partial(self._layer.close, self._file.fd),
+                    partial(self._layer.close, self._file.idx_fd),
+                    self._file.gtids.close,
+                ):
                     try:
-                        self._layer.close(fd)
+                        close()
                     except OSError as error:
                         self._catalog.add_ledger("close_failed", self._file.facts.name, -1, str(error))
                 self._file = None
@@ -453,6 +527,7 @@ class Writer:
             self._layer.sync_data(file.fd)
             self._file = file
             self._take_snapshot(file)
+            self._loop.call_soon_threadsafe(self._events.gtids_resumed, file.gtids.facts)
             self._loop.call_soon_threadsafe(self._events.synced_to, newest.name, file.boundary)
         self._pending_name = None
         self._failure = None
@@ -460,15 +535,20 @@ class Writer:
 
     def _reopen(self, facts: ArchivedFile) -> _OpenFile:
         path = self._directory / facts.name
-        fd = self._layer.open_write(path)
+        gtids = GtidRecorder.resume(self._layer, path, facts)
+        fd = idx_fd = -1
         try:
+            fd = self._layer.open_write(path)
             idx_fd = self._layer.open_write(index_path(path))
+            index = BoundaryIndex(self._layer, idx_fd)
+            last = index.record(index.count - 1).offset if index.count else -1
         except OSError:
-            self._layer.close(fd)
+            gtids.close()
+            for opened in (fd, idx_fd):
+                if opened >= 0:
+                    self._layer.close(opened)
             raise
-        index = BoundaryIndex(self._layer, idx_fd)
-        last = index.record(index.count - 1).offset if index.count else -1
-        return _OpenFile(_copy(facts), fd, idx_fd, index.count * RECORD_SIZE, last)
+        return _OpenFile(_copy(facts), fd, idx_fd, index.count * RECORD_SIZE, last, gtids)
 
     def _close(self) -> None:
         self._pending_name = None
@@ -481,8 +561,10 @@ class Writer:
                 with self._sync_lock:
                     if file.position > file.boundary:
                         self._cut_back(file)
-                    self._layer.sync_data(file.fd)
+                    file.gtids.finish()
+                    self._sync_whole(file)
                     self._layer.sync_data(file.idx_fd)
+                    file.gtids.sync()
                 facts = file.facts
                 end, events, groups, stamp = file.boundary, facts.events, facts.groups, facts.last_timestamp
                 self._catalog.submit(lambda catalog: catalog.checkpoint(facts.name, end, events, groups, stamp))
@@ -492,6 +574,7 @@ class Writer:
             with self._sync_lock:
                 self._layer.close(file.fd)
                 self._layer.close(file.idx_fd)
+                file.gtids.close()
                 self._file = None
 
     def _fail(self, what: str, error: Exception, runs: list[Run]) -> ArchiveWriteError:
@@ -530,13 +613,11 @@ class Writer:
     def _sync_main(self) -> None:
         wake = self._sync_wake
         synced: tuple[_OpenFile | None, int] = (None, -1)
-        if self._sync is SyncPolicy.NONE:
-            return
-        while not self._stopping:
-            if self._sync is SyncPolicy.TRANSACTION:
-                wake.wait()
-                wake.clear()
-            elif wake.wait(self._sync_interval_s):
+        pause_s = self._sync_interval_s if self._sync is SyncPolicy.INTERVAL else None
+        while True:
+            wake.wait(pause_s)
+            wake.clear()
+            if self._stopping:
                 return
             snapshot = self._snapshot
             if snapshot is None or self._sync_broken or (snapshot.file, snapshot.boundary) == synced:
@@ -545,7 +626,6 @@ class Writer:
                 if not self._sync_snapshot(snapshot):
                     continue
             except OSError as error:
-                self._sync_broken = True
                 self._queue.put(self._sync_failure(error))
                 continue
             synced = (snapshot.file, snapshot.boundary)
@@ -558,15 +638,21 @@ class Writer:
         with self._sync_lock:
             if self._snapshot is None or self._snapshot.file is not file or file.boundary < snapshot.boundary:
                 return False
-            self._layer.sync_data(file.fd)
-            now = time.monotonic()
-            if now - self._last_checkpoint >= _CHECKPOINT_EVERY_S:
-                self._last_checkpoint = now
-                checkpoint = True
-                # Only what the index covers on stable storage may be skipped by the next recovery.
-                self._layer.sync_data(file.idx_fd)
-                if snapshot.mark_end > snapshot.boundary:
-                    events -= walk_headers(self._layer, file.fd, snapshot.boundary, snapshot.mark_end)[0]
+            try:
+                self._layer.sync_data(file.fd)
+                now = time.monotonic()
+                if now - self._last_checkpoint >= _CHECKPOINT_EVERY_S:
+                    self._last_checkpoint = now
+                    checkpoint = True
+                    # Only what the index covers on stable storage may be skipped by the next recovery.
+                    self._layer.sync_data(file.idx_fd)
+                    file.gtids.sync()
+                    if snapshot.mark_end > snapshot.boundary:
+                        events -= walk_headers(self._layer, file.fd, snapshot.boundary, snapshot.mark_end)[0]
+            except OSError:
+                # Before the lock is free: a sync of the writer thread would succeed on what this one has lost.
+                self._sync_broken = True
+                raise
         if checkpoint:
             name, end, groups, stamp = file.facts.name, snapshot.boundary, snapshot.groups, snapshot.timestamp
             self._catalog.submit(lambda catalog: catalog.checkpoint(name, end, events, groups, stamp))

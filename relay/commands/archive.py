@@ -21,7 +21,7 @@ from relay.commands.progress import bytes_progress
 
 def list_files(directory: Path, *, as_json: bool) -> None:
     """Prints one line a file. Works beside a running relay. Raises: CommandFailed."""
-    with _archive_failures(directory):
+    with archive_failures(directory):
         files = list_archive(directory)
     if as_json:
         _print_lines(json.dumps(_file_record(file)) for file in files)
@@ -31,8 +31,8 @@ def list_files(directory: Path, *, as_json: bool) -> None:
             file.name,
             str(file.end),
             "sealed" if file.sealed else "open",
-            _time_text(file.first_timestamp),
-            _time_text(file.last_timestamp),
+            time_text(file.first_timestamp),
+            time_text(file.last_timestamp),
             str(file.events),
             str(file.groups),
             f"{file.flavour} {file.server_version}",
@@ -42,12 +42,12 @@ def list_files(directory: Path, *, as_json: bool) -> None:
         for file in files
     ]
     headings = ("file", "end", "state", "first", "last", "events", "groups", "source", "checksum", "notes")
-    _print_table(headings, rows, numbers=(1, 5, 6))
+    print_table(headings, rows, numbers=(1, 5, 6))
 
 
 def show_ledger(directory: Path, *, as_json: bool) -> None:
     """Prints the ledger, oldest first. Works beside a running relay. Raises: CommandFailed."""
-    with _archive_failures(directory):
+    with archive_failures(directory):
         ledger = read_ledger(directory)
     if as_json:
         _print_lines(json.dumps(_ledger_record(row)) for row in ledger)
@@ -56,13 +56,13 @@ def show_ledger(directory: Path, *, as_json: bool) -> None:
         sys.stdout.write("The ledger is empty: nothing happened that an operator should know.\n")
         return
     rows = [_ledger_cells(row) for row in ledger]
-    _print_table(("time", "what", "place", "text"), rows, numbers=())
+    print_table(("time", "what", "place", "text"), rows, numbers=())
 
 
 def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
     """Prints what is wrong as it is found; returns how many findings. Works beside a running relay. Raises: CommandFailed."""
     count = 0
-    with _archive_failures(directory), _file_progress("verify", directory) as on_progress:
+    with archive_failures(directory), _file_progress("verify", directory) as on_progress:
         for finding in verify_archive(directory, deep=deep, on_progress=on_progress):
             count += 1
             if as_json:
@@ -78,17 +78,17 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
 
 def rebuild(directory: Path, *, as_json: bool) -> None:
     """Makes catalog and indexes again; prints what was found on the way. Raises: CommandFailed."""
-    with _archive_failures(directory), _file_progress("rebuild", directory) as on_progress:
+    with archive_failures(directory), _file_progress("rebuild", directory) as on_progress:
         recovered = rebuild_archive(directory, on_progress)
     if as_json:
         _print_lines(json.dumps(_ledger_record(row)) for row in recovered.findings)
         return
-    _print_table(("time", "what", "place", "text"), [_ledger_cells(row) for row in recovered.findings], numbers=())
+    print_table(("time", "what", "place", "text"), [_ledger_cells(row) for row in recovered.findings], numbers=())
     sys.stdout.write(f"{len(recovered.files)} files, catalog and indexes made again.\n")
 
 
 @contextmanager
-def _archive_failures(directory: Path) -> Iterator[None]:
+def archive_failures(directory: Path) -> Iterator[None]:
     """Turns the archive's errors into sentences with an exit code."""
     if not directory.is_dir():
         message = f"There is no archive in {directory}. Check [archive] dir and [source] name, or start the relay once."
@@ -127,7 +127,7 @@ def _file_progress(title: str, directory: Path) -> Iterator[Callable[[str, int],
             yield lambda _name, count: forward(count)
 
 
-def _time_text(timestamp: float) -> str:
+def time_text(timestamp: float) -> str:
     return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if timestamp else "-"
 
 
@@ -136,8 +136,8 @@ def _file_record(file: ArchivedFile) -> dict[str, object]:
         "file": file.name,
         "end": file.end,
         "sealed": file.sealed,
-        "first_time": _time_text(file.first_timestamp) if file.first_timestamp else None,
-        "last_time": _time_text(file.last_timestamp) if file.last_timestamp else None,
+        "first_time": time_text(file.first_timestamp) if file.first_timestamp else None,
+        "last_time": time_text(file.last_timestamp) if file.last_timestamp else None,
         "events": file.events,
         "groups": file.groups,
         "flavour": file.flavour,
@@ -152,12 +152,12 @@ def _file_record(file: ArchivedFile) -> dict[str, object]:
 
 def _ledger_record(row: LedgerRow) -> dict[str, object]:
     offset = row.offset if row.offset >= 0 else None
-    return {"time": _time_text(row.time), "kind": row.kind, "file": row.file, "offset": offset, "text": row.text}
+    return {"time": time_text(row.time), "kind": row.kind, "file": row.file, "offset": offset, "text": row.text}
 
 
 def _ledger_cells(row: LedgerRow) -> tuple[str, ...]:
     place = f"{row.file}:{row.offset}" if row.offset >= 0 else row.file
-    return _time_text(row.time), row.kind, place or "-", row.text
+    return time_text(row.time), row.kind, place or "-", row.text
 
 
 def _print_lines(lines: Iterator[str]) -> None:
@@ -165,7 +165,7 @@ def _print_lines(lines: Iterator[str]) -> None:
         sys.stdout.write(line + "\n")
 
 
-def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int]) -> None:
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int]) -> None:
     """A rich table on a terminal; elsewhere a line a row, cells separated by tabs, empty cells as '-'."""
     if not sys.stdout.isatty():
         _print_lines("\t".join(cell or "-" for cell in row) for row in rows)

@@ -16,6 +16,7 @@ MAGIC: Final = b"\xfebin"
 _ENCRYPTED_MAGIC: Final = b"\xfdbin"
 _CHUNK_BYTES: Final = 1 << 20
 _TABLE_ROWS: Final = 32768
+_LONGEST_FORMAT_BYTES: Final = 1 << 16
 _ROW: Final = 8
 _FIRST_ERROR: Final = 16
 _TABLE_FULL: Final = 4
@@ -54,6 +55,14 @@ class Chunk:
     table: "array[int]"
     rows: int
 
+    def offset(self, number: int) -> int:
+        """Where event `number` of the chunk starts."""
+        return self.table[_ROW * number]
+
+    def row(self, number: int) -> "array[int]":
+        """The eight numbers of event `number` of the chunk."""
+        return self.table[_ROW * number : _ROW * number + _ROW]
+
     def columns(self) -> tuple[list[int], ...]:
         """Offset, length, type, flags, timestamp, server id, end_log_pos and info of all rows, as eight lists."""
         return tuple(self.table[column : self.rows * _ROW : _ROW].tolist() for column in range(_ROW))
@@ -62,9 +71,14 @@ class Chunk:
 class BinlogScan:
     """One pass over a binlog. After `chunks` is exhausted, `broken`, `stop` and the kernel's counters tell how it went."""
 
-    def __init__(self, path: Path) -> None:
-        """Opens the file and checks its magic. Raises: Unreadable."""
+    def __init__(self, path: Path, *, start: int = len(MAGIC), end: int | None = None) -> None:
+        """Opens the file and checks its magic. [start, end): a stretch between two transaction boundaries; None: all.
+
+        Raises: Unreadable.
+        """
         self.path = path
+        self._start = start
+        self._end = end
         self.broken: Broken | None = None
         self.stop = 0
         self._last_offset = self._last_length = 0
@@ -109,12 +123,21 @@ class BinlogScan:
         table = array("q", bytes(8 * _ROW * _TABLE_ROWS))
         ingest.set_table(table, True)
         ingest.begin_file(len(MAGIC))
+        base = self._start
+        if base != len(MAGIC):
+            head = bytearray(self.format_description())
+            if not ingest.read_format(head, 0, len(head)):
+                self.broken = Broken("format_description_missing", len(MAGIC), "The file has no Format_description.")
+                return
+            ingest.begin_file(base)
         buffer = bytearray(_CHUNK_BYTES)
         view = memoryview(buffer)
-        base = len(MAGIC)
         have = 0
         while True:
-            got = os.preadv(self._fd, [view[have:]], base + have)
+            room = _CHUNK_BYTES - have
+            if self._end is not None:
+                room = min(room, self._end - base - have)
+            got = os.preadv(self._fd, [view[have : have + room]], base + have) if room > 0 else 0
             have += got
             if on_progress is not None and got:
                 on_progress(got)
@@ -144,6 +167,12 @@ class BinlogScan:
         self.stop = ingest.position
         if self.broken is None and (have or ingest.in_event):
             self.broken = self._truncated(data[used:])
+
+    def format_description(self) -> bytes:
+        """The file's first event, its header included; fewer bytes if the file ends earlier."""
+        head = os.pread(self._fd, HEADER_SIZE, len(MAGIC))
+        length = int.from_bytes(head[9:13], "little")
+        return os.pread(self._fd, min(length, _LONGEST_FORMAT_BYTES), len(MAGIC))
 
     def _remember(self, table: "array[int]", rows: int) -> None:
         """Keeps the last event's place, which an error at the end of the file may need."""

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from protocol.artificial import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
-from protocol.errors import AnsweredError, ErrorCode
+from protocol.errors import AnsweredError, ErrorCode, Malformed
 from protocol.framing import frame_payload, packet_count
 from protocol.kernel.frame import Framer, required_size
 from protocol.position import Position
+from protocol.semisync import PREFIX as SEMI_SYNC_PREFIX
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.errors import ArchiveError
 from relay.archive.replica_marks import Mark
+from relay.downstream.acknowledgements import Acknowledgements
 from relay.downstream.archive_view import ServedArchive
 from relay.downstream.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
+from relay.downstream.gtid_walk import GtidWalk
 from relay.downstream.positions import FIRST_OFFSET, refusal
 from relay.downstream.sent_range import SentRange
 
@@ -33,8 +36,12 @@ _SETTLED_S: Final = 3.0
 _UNREAD_MARGIN_BYTES: Final = 1 << 20
 _UNREAD_ASKED_EVERY_S: Final = 0.01
 _TAIL_BYTES: Final = 320
-OUTPUT_BYTES: Final = required_size(STEP_BYTES)
+# The loop's timers count in milliseconds: one that fires a moment early is not waited for again.
+_TIMER_GRAIN_S: Final = 0.0005
+OUTPUT_BYTES: Final = required_size(STEP_BYTES, len(SEMI_SYNC_PREFIX))
 _STATUS: Final = b"\0"
+# Of an event that may take a second packet.
+_PACKET_HEADERS: Final = 8
 
 
 class DumpOwner(Protocol):
@@ -90,7 +97,15 @@ class Dump:
         sequence: int,
         mark: Mark | None,
         at_edge: Callable[["Dump"], None],
+        acknowledgements: Acknowledgements | None = None,
+        walk: GtidWalk | None = None,
+        jump: tuple[int, int] | None = None,
     ) -> None:
+        """acknowledgements: with semi-sync, told what is asked for; None: nothing is.
+
+        walk: what of the stream is not sent, to a replica that asked by GTID. jump: in the first file, from where to where
+        everything is passed over; the walk begins behind it.
+        """
         self._archive = archive
         self._reads = reads
         self._outputs = outputs
@@ -101,10 +116,16 @@ class Dump:
         self._offset = offset
         self._mark = mark
         self._at_edge = at_edge
-        self._framer = Framer(options.mode, _STATUS)
+        self._acknowledgements = acknowledgements
+        self._prefix = _STATUS if acknowledgements is None else SEMI_SYNC_PREFIX
+        self._framer = Framer(options.mode, self._prefix, acknowledgements is not None)
         self._framer.sequence = sequence
         self._framer.begin_file(file.checksum)
         self._range = SentRange(offset)
+        self._walk = walk
+        self._jump = jump
+        if walk is not None:
+            walk.begin_file(bool(file.checksum))
         self._loop = asyncio.get_running_loop()
         self._held: bytearray | None = None
         self._closed = False
@@ -112,12 +133,17 @@ class Dump:
         self._read_pending = False
         self._timer: asyncio.TimerHandle | None = None
         self._last_sent = self._last_run = self._loop.time()
+        self._taken = False
+        """Whether the replica's system had nothing of the newest events any more, when last looked at."""
         self._settled = False
+        """Whether a heartbeat was sent since."""
         self._settle_not_before = 0.0
         self._unread: int | None = None
         self._unread_asked = 0.0
         self._sent_since_asked = 0
         self._start_in_file = offset
+        self._heartbeat: bytes | None = None
+        self._heartbeat_for: Position | None = None
         self.sent_bytes = 0
 
     @property
@@ -125,22 +151,31 @@ class Dump:
         """Up to where the stream was given to the socket."""
         return Position(self._file.name, self._offset)
 
-    def begin(self, format_description: bytes | None) -> None:
-        """Sends what comes before the events. `format_description`: already patched; None: it is part of the stream."""
+    def begin(self, format_description: bytes | None, *, is_counted: bool = False) -> None:
+        """Sends what comes before the events. `format_description`: already patched; None: it is part of the stream.
+
+        is_counted: it stands for the one at the stream's offset.
+        """
         with_checksum = self._options.first_rotate_checksum
         rotate = rotate_event(self.position, self._options.server_id, with_checksum=with_checksum)
         self._owner.unread_bytes()  # the window as it is with everything read
         if format_description is not None:
             self._framer.read_format(format_description)
         self._write_events([rotate] if format_description is None else [rotate, format_description])
+        if format_description is not None and is_counted:
+            self._offset += len(format_description)
+            if self._walk is not None:
+                self._walk.begin_behind(self._offset)
         self.pump()
 
     def close(self, *, all_was_read: bool = False) -> None:
         """Ends the stream; nothing is written any more.
 
-        all_was_read: the replica itself ended the connection, with nothing of it unread. If the stream had been at rest
-        at a transaction boundary, the replica has stored everything, and a start inside a transaction is no resume. Any
-        other end leaves that open: a replica that stalled for long, and was cut off then, asks for what it lacks.
+        all_was_read: the replica's system ended the connection, with nothing of it unread. If the stream had been at rest
+        at a transaction boundary, and the replica took a heartbeat since, it has stored everything, and a start inside a
+        transaction is no resume. Any other end leaves that open: a replica that stalled for long, and was cut off then,
+        asks for what it lacks. Without the heartbeat, events may have been in buffers inside the replica (16 KiB, and a
+        record of TLS), which it empties before it reads on.
         """
         if self._closed:
             return
@@ -180,7 +215,7 @@ class Dump:
             self.fail(refusal(f"{self.position}: {error}"))
         except OSError as error:
             self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
-        except ValueError as error:
+        except (ValueError, Malformed) as error:
             # The archive holds bytes that are no event: serving on from here would be guessing.
             self.fail(refusal(f"{self.position}: the archived file is damaged: {error}"))
 
@@ -188,6 +223,8 @@ class Dump:
         left = _TURN_BYTES
         while not self._closed and not self._owner.write_paused:
             size = min(self._file.end - self._offset, STEP_BYTES)
+            if self._jump is not None:
+                size = self._up_to_jump(self._jump, size)
             if size <= 0:
                 if self._next_file():
                     continue
@@ -218,16 +255,18 @@ class Dump:
                 raise ValueError(f"{size} bytes that are published hold no whole header")
         except OSError as failure:
             self.fail(refusal(f"{self.position}: the archive cannot be read: {failure.strerror}"))
-        except ValueError as failure:
+        except (ValueError, Malformed) as failure:
             self.fail(refusal(f"{self.position}: the archived file is damaged: {failure}"))
         else:
             self.pump()
 
     def _send_run(self, source: bytearray, size: int) -> bool:
         """Frames and writes `size` bytes of the file; False if they are too few for a header."""
+        if self._walk is not None and self._jump is None:
+            return self._send_walked(self._walk, source, size)
         framer = self._framer
         output = self._outputs.take()
-        events = framer.events
+        events, asked = framer.events, framer.asked_events
         try:
             made = framer.frame(source, 0, size, output)
         except ValueError:
@@ -243,14 +282,105 @@ class Dump:
                 start, self._offset, event_ended=framer.events != events, unread_bytes=self._unread_at_most(used)
             )
             self._mark.sending(self._file.name, self._range.low, self._range.high)
-        self._settled = False
+        self._taken = self._settled = False
+        if self._acknowledgements is not None and framer.asked_events != asked:
+            self._ask(start, framer.asked_events - asked)
+        self._write_output(output, made)
+        return True
+
+    def _write_output(self, output: bytearray, made: int) -> None:
         self._write(memoryview(output)[:made])
         self._last_run = self._last_sent
         if self._owner.write_paused:
             self._held = output
         else:
             self._outputs.give(output)
-        return True
+
+    def _up_to_jump(self, jump: tuple[int, int], size: int) -> int:
+        """How much is sent next: what comes before the jump, or, at its place, what comes behind it."""
+        place, target = jump
+        if self._offset < place:
+            return min(size, place - self._offset)
+        self._jump = None
+        self._offset = target
+        if self._walk is not None:
+            self._walk.begin_behind(target)
+        return min(self._file.end - target, STEP_BYTES)
+
+    def _send_walked(self, walk: GtidWalk, source: bytearray, size: int) -> bool:
+        """As `_send_run`, without what the walk passes over."""
+        base = self._offset
+        self._taken = self._settled = False
+        output = self._outputs.take()
+        made = 0
+        try:
+            with memoryview(output) as view:
+                while self._offset < base + size:
+                    framed = self._frame_walked(walk, source, base, size, view[made:])
+                    if framed < 0:
+                        break
+                    made += framed
+                    if walk.is_done:
+                        self._walk = None
+                        break
+        finally:
+            if made:
+                self._write_output(output, made)
+            else:
+                self._outputs.give(output)
+        if walk.refused is not None and not self._closed:
+            self.fail(walk.refused)
+        return self._offset > base or self._closed
+
+    def _frame_walked(self, walk: GtidWalk, source: bytearray, base: int, size: int, output: memoryview) -> int:
+        """Goes on by one range; returns the bytes written, -1: more input or more room is needed. `base`: offset of source[0]."""
+        framer, at = self._framer, self._offset - base
+        if walk.send_until <= self._offset:
+            end = walk.next_range(source, at, size, base)
+            if end == at:
+                return -1
+            if not walk.sending:
+                self._offset = base + end
+                return 0
+        stop = min(size, walk.send_until - base)
+        owed = self._owed(walk)
+        room = len(output) - sum(len(self._prefix) + len(event) + _PACKET_HEADERS for event in owed)
+        while stop > at and required_size(stop - at, len(self._prefix)) > room:
+            stop = at + (stop - at) // 2
+        if stop == at:
+            return -1
+        made = 0
+        for event in owed:
+            packet = self._framed(event)
+            output[made : made + len(packet)] = packet
+            made += len(packet)
+        walk.paid()
+        asked = framer.asked_events
+        made += framer.frame(source, at, stop, output[made:])
+        self._offset = base + framer.consumed
+        if self._acknowledgements is not None and framer.asked_events != asked:
+            self._ask(base, framer.asked_events - asked)
+        return made if framer.consumed > at or made else -1
+
+    def _owed(self, walk: GtidWalk) -> list[bytes]:
+        return walk.owed(self.position, self._options.server_id, with_checksum=bool(self._file.checksum))
+
+    def _pay(self) -> None:
+        """Tells the replica where it is, if the newest events were passed over."""
+        if self._walk is None:
+            return
+        owed = self._owed(self._walk)
+        if owed:
+            self._write_events(owed)
+        self._walk.paid()
+
+    def _ask(self, start: int, count: int) -> None:
+        """The run that begins at `start` asks for acknowledgements, the newest perhaps for an event not sent whole yet."""
+        acknowledgements, framer = self._acknowledgements, self._framer
+        if acknowledgements is None:
+            return
+        end = start + framer.asked_end if framer.asked_end >= 0 else self._file.end
+        acknowledgements.ask(Position(self._file.name, end), count, self._loop.time())
 
     def _unread_at_most(self, size: int) -> int | None:
         """What the replica may not have read of what was sent before a run of `size` bytes."""
@@ -270,12 +400,13 @@ class Dump:
 
     def _write_events(self, events: list[bytes]) -> None:
         """Events that are made here, each as a packet of the stream."""
-        framed = b""
-        for event in events:
-            payload = _STATUS + event
-            framed += frame_payload(payload, self._framer.sequence)
-            self._framer.sequence = (self._framer.sequence + packet_count(len(payload))) & 0xFF
-        self._write(framed)
+        self._write(b"".join(map(self._framed, events)))
+
+    def _framed(self, event: bytes) -> bytes:
+        payload = self._prefix + event
+        framed = frame_payload(payload, self._framer.sequence)
+        self._framer.sequence = (self._framer.sequence + packet_count(len(payload))) & 0xFF
+        return framed
 
     def _next_file(self) -> bool:
         """All that is published of this file was sent: goes on to the next one, or waits. True: there is more to send."""
@@ -301,6 +432,7 @@ class Dump:
                 "Slave can not handle replication events with the checksum that master is configured to log",
                 file=following.name,
             )
+        self._pay()
         opened = self._reads.open(self._archive.path(following.name))
         self._reads.close(self._opened)
         rotate = rotate_event(
@@ -310,12 +442,15 @@ class Dump:
         self._start_in_file = FIRST_OFFSET
         self._framer.begin_file(following.checksum)
         self._range = SentRange(FIRST_OFFSET)
+        if self._walk is not None:
+            self._walk.begin_file(bool(following.checksum))
         self._write_events([rotate])
         return True
 
     # --- the live edge --------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
+        self._pay()
         if self._options.ends_at_end:
             self._owner.dump_ended(self._framer.sequence)
             return
@@ -328,7 +463,7 @@ class Dump:
         dues = []
         if self._options.heartbeat_s > 0:
             dues.append(self._last_sent + self._options.heartbeat_s)
-        if self._mark is not None and not self._settled:
+        if self._mark is not None and not self._taken:
             dues.append(max(self._last_run + _SETTLED_S, self._settle_not_before))
         if dues:
             self._timer = self._loop.call_at(max(min(dues), self._loop.time() + 0.001), self._in_silence)
@@ -340,18 +475,26 @@ class Dump:
         if self._offset < self._file.end:
             return
         now = self._loop.time()
-        if self._mark is not None and not self._settled and now >= self._last_run + _SETTLED_S:
-            self._settle()
-        if self._options.heartbeat_s > 0 and now >= self._last_sent + self._options.heartbeat_s:
+        proof = False
+        if self._mark is not None and not self._taken and now >= self._last_run + _SETTLED_S:
+            proof = self._settle()
+        if self._options.heartbeat_s > 0 and (
+            proof or now >= self._last_sent + self._options.heartbeat_s - _TIMER_GRAIN_S
+        ):
             self._send_heartbeat()
         self._set_timer()
 
-    def _settle(self) -> None:
-        """The file's end is a transaction boundary, and for some time nothing but heartbeats was sent."""
+    def _settle(self) -> bool:
+        """The file's end is a transaction boundary, and for some time nothing but heartbeats was sent.
+
+        True: a heartbeat sent now, once it is read, shows that the replica has stored everything; its own period may be
+        half an hour.
+        """
         if not self._owner.unread_bytes():
-            self._settled = True
+            self._taken = True
         else:
             self._settle_not_before = self._loop.time() + 1.0
+        return self._taken
 
     def _send_heartbeat(self) -> None:
         if self._offset <= FIRST_OFFSET:
@@ -359,6 +502,18 @@ class Dump:
             # description.
             self._last_sent = self._loop.time()
             return
+        # A replica that asks for one every millisecond gets a thousand of the same.
+        if self._heartbeat_for != self.position:
+            self._heartbeat = self._made_heartbeat()
+            self._heartbeat_for = self.position
+        if self._heartbeat is not None:
+            self._write_events([self._heartbeat])
+            self._settled = self._taken
+        else:
+            self._last_sent = self._loop.time()
+
+    def _made_heartbeat(self) -> bytes | None:
+        """With the position that the replica counts; None: no such event can carry it. Ends the dump if it is not known."""
         with_checksum = bool(self._file.checksum)
         try:
             # Only what this session sent: a replica that started behind a Stop event does count it.
@@ -366,12 +521,15 @@ class Dump:
             tail = os.pread(self._opened.fd, size, self._offset - size)
         except OSError as error:
             self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
-            return
+            return None
         position = replica_position(tail, self.position, with_checksum=with_checksum)
+        if position.file != self._file.name:
+            # Behind a Rotate a replica reads nothing but a format description: MySQL 5.6 and MariaDB take anything else for
+            # an event of MySQL 4.0, and stop.
+            return None
         if position.offset > MAX_WIRE_POSITION:
-            self._last_sent = self._loop.time()
-            return
-        self._write_events([heartbeat_event(position, self._options.server_id, with_checksum=with_checksum)])
+            return None
+        return heartbeat_event(position, self._options.server_id, with_checksum=with_checksum)
 
 
 def replaced_by_newer() -> AnsweredError:

@@ -106,7 +106,10 @@ def check_request(request: BinlogDump, user_variables: dict[str, Value]) -> None
             "Start at another file, at position 4"
         )
     if user_variables.get("slave_connect_state") is not None:
-        raise refusal("binlog-relay serves by file and position: use CHANGE MASTER TO MASTER_USE_GTID=no")
+        # Behind a MariaDB source it is served by GTID, and does not come here.
+        raise refusal(
+            "This stream comes from a MySQL source, without MariaDB's GTIDs: use CHANGE MASTER TO MASTER_USE_GTID=no"
+        )
 
 
 def check_flavour(flavour: str, user_variables: dict[str, Value]) -> None:

@@ -3,53 +3,43 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Iterable, Mapping
-from typing import Final, Literal, Protocol
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Final, Protocol
 
 import structlog
 
-from protocol.auth import Account
-from protocol.errors import AnsweredError, ErrorCode
-from protocol.handshake import plain_version
-from protocol.source_side import Limits
-from protocol.statements import SourceFacts
-from relay.archive.archived_file import SourceIdentity
-from relay.downstream.archive_view import ServedArchive
+from protocol.auth.account import Account
+from protocol.auth.accounts import Accounts
+from protocol.errors import AnsweredError, ErrorCode, StatementRefused
+from protocol.source_side import Limits, Ruling
+from protocol.statements import Done, GivenAnswer, KillConnection, Request, SourceFacts, StatisticsText
+from protocol.statements.gtid_variables import GtidVariables
+from protocol.statements.requests import ShowStatistics
+from relay.certificates import ServerTls, described
+from relay.downstream.acknowledgements import AcknowledgementSums, semi_sync_status
 from relay.downstream.dump import OUTPUT_BYTES, Dump, replaced_by_newer
 from relay.downstream.file_reads import BufferPool, FileReads
+from relay.downstream.gtid_lookup import GtidArchive, GtidLookup
+from relay.downstream.login_guard import LoginGuard
 from relay.downstream.pacing import WakePacer
+from relay.downstream.presentation import Presentation, located, source_facts
 from relay.downstream.session import Session
+from relay.downstream.traffic import Traffic
 
 _INPUT_BYTES: Final = 65536
 _KEPT_OUTPUTS: Final = 8
 _GRACE_S: Final = 0.5
+_REMEMBERED_ENDS: Final = 64
 
 
-class IdentifiedArchive(ServedArchive, Protocol):
-    """An archive that knows whose it is."""
+class Console(Protocol):
+    """Answers what people and monitors ask of the running relay."""
 
-    @property
-    def identity(self) -> SourceIdentity | None:
-        """The source; None until it was seen."""
-
-
-def source_facts(archive: IdentifiedArchive) -> SourceFacts | None:
-    """The source as replicas are to see it; None while nothing is known of it.
-
-    The newest file says whether there are checksums; without an identity (binlogs of a source that is gone) it also
-    says who wrote it.
-    """
-    newest = archive.files[-1] if archive.files else None
-    checksum: Literal["CRC32", "NONE"] = "CRC32" if newest is not None and newest.checksum else "NONE"
-    identity = archive.identity
-    if identity is not None:
-        flavour: Literal["mysql", "mariadb"] = "mariadb" if identity.flavour == "mariadb" else "mysql"
-        version = plain_version(identity.version)
-        return SourceFacts(flavour, version, identity.server_id, identity.server_uuid, checksum)
-    if newest is None:
-        return None
-    flavour = "mariadb" if newest.flavour == "mariadb" else "mysql"
-    return SourceFacts(flavour, plain_version(newest.server_version), newest.server_id, None, checksum)
+    async def answer(self, request: Request, asker: Session) -> GivenAnswer:
+        """The answer. Raises: StatementRefused."""
 
 
 class DownstreamServer:
@@ -60,24 +50,42 @@ class DownstreamServer:
 
     def __init__(
         self,
-        archive: IdentifiedArchive,
+        archive: GtidArchive,
         accounts: Iterable[Account],
         *,
         position_wait_s: float = 10.0,
         max_connections: int = 500,
         handshake_timeout_s: float = 10.0,
+        presentation: Presentation | None = None,
+        tls: ServerTls | None = None,
+        max_login_failures: int = 20,
+        login_block_s: float = 60.0,
     ) -> None:
         self.archive = archive
-        self.accounts: Mapping[str, Account] = {}
-        self.replace_accounts(accounts)
+        # One at a time: whoever guesses passwords gets no more of the machine than a thread.
+        self.checks: Executor = ThreadPoolExecutor(1, thread_name_prefix="login-check")
+        self.handshakes: Executor = ThreadPoolExecutor(2, thread_name_prefix="tls-handshake")
+        self.tls = tls
+        self.guard = LoginGuard(max_login_failures, login_block_s)
+        self.accounts = Accounts(accounts, secret=os.urandom(32))
+        self._prepare_key()
+        self.presentation = presentation or Presentation()
+        self.acknowledgement_sums = AcknowledgementSums()
+        self.traffic = Traffic()
         self.position_wait_s = position_wait_s
         self.limits = Limits(login_wait_s=handshake_timeout_s)
         self.reads = FileReads()
         self.outputs = BufferPool(OUTPUT_BYTES, _KEPT_OUTPUTS)
+        self.gtid_lookup = GtidLookup(archive)
         self.input_view = memoryview(bytearray(_INPUT_BYTES))
         self._max_connections = max_connections
         self._ids = itertools.count(1)
         self._sessions: dict[int, Session] = {}
+        self._strangers: dict[int, Session] = {}
+        """Who had not logged in when last looked at, oldest first."""
+        # MariaDB's semi-sync replica closes its connection, then has it killed by another one, and complains if it is not
+        # there: users of connections that ended, by id, a few.
+        self._left: dict[int, str] = {}
         self._server: asyncio.Server | None = None
         self._pacer = WakePacer()
         self._wake: asyncio.TimerHandle | None = None
@@ -85,11 +93,26 @@ class DownstreamServer:
         self._moved = asyncio.Event()
         self._empty = asyncio.Event()
         self._closing = False
+        self.console: Console | None = None
+        """Answers statements about the relay; whoever makes the server sets it."""
+        self.gtid_variables: Callable[[], GtidVariables] = GtidVariables
+        """The GTID variables as they are now; whoever makes the server sets it."""
+        self._started_at = 0.0
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
 
     def replace_accounts(self, accounts: Iterable[Account]) -> None:
         """Logins from now on; who is connected stays."""
-        self.accounts = {account.user: account for account in accounts}
+        self.accounts = self.accounts.replaced(accounts)
+        self._prepare_key()
+
+    def replace_tls(self, tls: ServerTls | None) -> None:
+        """What connections from now on are offered; those that are there keep what they have."""
+        self.tls = tls
+
+    def _prepare_key(self) -> None:
+        """Makes the RSA key before the first login that needs it would wait for it."""
+        if self.accounts.may_need_rsa_key:
+            self.checks.submit(self.accounts.rsa_key)
 
     @property
     def port(self) -> int:
@@ -104,9 +127,10 @@ class DownstreamServer:
     async def start(self, host: str, port: int) -> None:
         """Listens. Raises: OSError, for instance when the port is taken."""
         loop = asyncio.get_running_loop()
+        self._started_at = loop.time()
         self._server = await loop.create_server(lambda: Session(self), host, port, backlog=512)
         self.archive.watch(self._archive_moved)
-        self._log.info("listening", host=host, port=self.port)
+        self._log.info("listening", host=host, port=self.port, **described(self.tls))
 
     async def close(self) -> None:
         """Stops listening and ends all sessions, within a second. Replicas come back by themselves (ERR 1053)."""
@@ -126,6 +150,9 @@ class DownstreamServer:
             session.abort()
         await self._until_empty()
         self.reads.shutdown()
+        self.gtid_lookup.shutdown()
+        self.checks.shutdown(wait=False, cancel_futures=True)
+        self.handshakes.shutdown(wait=False, cancel_futures=True)
         self._log.info("stopped_listening")
 
     async def _until_empty(self) -> None:
@@ -139,35 +166,103 @@ class DownstreamServer:
 
     def admit(self, session: Session) -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
-        facts = source_facts(self.archive)
+        source = source_facts(self.archive)
+        facts = located(self.presentation.facts(source), self.archive, self.port) if source is not None else None
+        facts = replace(facts, gtids=self.gtid_variables) if facts is not None else None
         connection_id = next(self._ids)
+        self.traffic.connections += 1
         error: AnsweredError | None = None
+        blocked = self.guard.refusal(session.host, asyncio.get_running_loop().time())
         if self._closing:
             error = AnsweredError(ErrorCode.ER_SERVER_SHUTDOWN, "Server shutdown in progress")
-        elif len(self._sessions) >= self._max_connections:
+        elif blocked is not None:
+            error = blocked
+        elif len(self._sessions) >= self._max_connections and not self._send_a_stranger_away():
             error = AnsweredError(ErrorCode.ER_CON_COUNT_ERROR, "Too many connections")
         elif facts is None:
             text = "binlog-relay has not heard from its source yet; try again"
             error = AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, text)
         if error is not None or facts is None:
             return error or AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, "no source")
-        self._sessions[connection_id] = session
+        self._sessions[connection_id] = self._strangers[connection_id] = session
+        self.traffic.most_connections = max(self.traffic.most_connections, len(self._sessions))
         return connection_id, facts
+
+    def _send_a_stranger_away(self) -> bool:
+        """Makes room: ends the oldest connection that has not logged in, so that strangers cannot lock replicas out."""
+        while self._strangers:
+            connection_id = next(iter(self._strangers))
+            stranger = self._strangers.pop(connection_id)
+            if connection_id in self._sessions and not stranger.user:
+                self._log.info("stranger_sent_away", replica_address=stranger.address, note="listen.max_connections")
+                del self._sessions[connection_id]
+                stranger.abort()
+                return True
+        return False
+
+    def rule_login(self, session: Session, accepted: bool) -> Ruling:
+        """A login's verdict: counted, and when it may be told."""
+        now = asyncio.get_running_loop().time()
+        was_blocked = self.guard.refusal(session.host, now) is not None
+        ruling = self.guard.rule(session.host, now, accepted=accepted)
+        if not was_blocked and self.guard.refusal(session.host, now) is not None:
+            failures, block_s = self.guard.max_failures, self.guard.block_s
+            self._log.warning("address_blocked", address=session.host, login_failures=failures, block_s=block_s)
+        return ruling
+
+    def forgive_logins(self) -> None:
+        """Forgets failed logins: blocked addresses may try again."""
+        self.guard.forget()
 
     def gone(self, session: Session) -> None:
         """The connection ended."""
-        self._sessions.pop(session.connection_id, None)
+        if self._sessions.pop(session.connection_id, None) is not None and session.server_id:
+            self._left[session.connection_id] = session.user
+            if len(self._left) > _REMEMBERED_ENDS:
+                del self._left[next(iter(self._left))]
+        self._strangers.pop(session.connection_id, None)
         if not self._sessions:
             self._empty.set()
 
-    def kill(self, connection_id: int, user: str) -> bool:
-        """Ends that connection, if it is the same user's; whether it was."""
+    async def answer_request(self, session: Session, request: Request) -> GivenAnswer:
+        """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
+        if isinstance(request, KillConnection):
+            return self._kill(session, request.connection_id)
+        if self.console is not None:
+            return await self.console.answer(request, session)
+        if isinstance(request, ShowStatistics):
+            up_s = int(asyncio.get_running_loop().time() - self._started_at)
+            return StatisticsText(f"Uptime: {up_s}  Threads: {len(self._sessions)}")
+        raise StatementRefused(
+            ErrorCode.ER_NOT_SUPPORTED_YET, "binlog-relay has no console here that could answer this"
+        )
+
+    def _kill(self, session: Session, connection_id: int) -> Done:
+        """Ends a connection: anybody's for an admin, those of the same user for others."""
         target = self._sessions.get(connection_id)
-        if target is None or target.user != user:
-            return False
-        self._log.info("connection_killed", connection_id=connection_id, user=user)
+        if target is None and self._left.get(connection_id) == session.user:
+            return Done()
+        if target is None:
+            raise StatementRefused(ErrorCode.ER_NO_SUCH_THREAD, f"Unknown thread id: {connection_id}")
+        if target.user != session.user and not session.is_admin:
+            raise StatementRefused(ErrorCode.ER_KILL_DENIED_ERROR, f"You are not owner of thread {connection_id}")
+        self._log.info("connection_killed", connection_id=connection_id, user=session.user, killed_user=target.user)
         asyncio.get_running_loop().call_soon(target.abort)
-        return True
+        return Done()
+
+    @property
+    def semi_sync_status(self) -> dict[str, int | str]:
+        """The semi-sync part of SHOW STATUS, each name without its prefix; empty where no acknowledgements are asked for."""
+        if not self.presentation.semi_sync:
+            return {}
+        clients = sum(session.acknowledgements is not None for session in self._sessions.values())
+        return semi_sync_status(self.acknowledgement_sums, clients=clients)
+
+    def check_replica(self, server_id: int, server_uuid: str) -> None:
+        """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
+        source = source_facts(self.archive)
+        if source is not None:
+            self.presentation.check_replica(source, server_id, server_uuid)
 
     def dump_begins(self, session: Session) -> None:
         """Ends an older dump of the same replica: the same uuid, or the same server_id where there is none.
@@ -189,6 +284,16 @@ class DownstreamServer:
             )
             if same:
                 other.stop(replaced_by_newer())
+            elif other.server_id == session.server_id and session.replica_uuid and other.replica_uuid:
+                self._log.warning(
+                    "server_id_shared",
+                    server_id=session.server_id,
+                    replica_address=session.address,
+                    uuid=session.replica_uuid,
+                    other_address=other.address,
+                    other_uuid=other.replica_uuid,
+                    advice="Two replicas have one server_id: give each its own, or one skips what the other wrote.",
+                )
 
     def wait_at_edge(self, dump: Dump) -> None:
         """`dump.pump` is to be called when the archive grows."""

@@ -6,41 +6,55 @@ import fcntl
 import itertools
 import os
 import socket
+import ssl
 import struct
 import termios
 import time
-from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Final, Protocol, cast
 
 import structlog
 
 from protocol.artificial import HEADER_BYTES, patch_format_description
-from protocol.auth import Account
-from protocol.commands import BinlogDump
-from protocol.errors import AnsweredError, ErrorCode, Malformed, PeerError, PositionRefused
+from protocol.auth.accounts import Accounts
+from protocol.auth.authenticator import REFUSED, Channel, Work
+from protocol.commands import BinlogDump, RegisterSlave
+from protocol.errors import AnsweredError, ErrorCode, Malformed, PeerError, PositionRefused, StatementRefused
 from protocol.framing import frame_payload
+from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.kernel.frame import EDGES, KEEP, STRIP
 from protocol.packets import err_payload
+from protocol.position import Position
+from protocol.resultset import Value
+from protocol.semisync import wants_semi_sync
 from protocol.source_side import (
+    AckReceived,
+    CheckAsked,
     Closed,
     DumpAsked,
     Event,
-    KillAsked,
     Limits,
     LoggedIn,
     LoginRefused,
     Registered,
+    Ruling,
     SourceSide,
     State,
+    StatementAsked,
     StatementFailed,
+    TlsAsked,
 )
-from protocol.statements import SourceFacts
+from protocol.statements import GivenAnswer, Request, SourceFacts
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.errors import ArchiveError
 from relay.archive.replica_marks import Mark, ReplicaIdentity
+from relay.certificates import ServerTls
+from relay.downstream.acknowledgements import Acknowledgements, AcknowledgementSums
 from relay.downstream.archive_view import ServedArchive
 from relay.downstream.dump import Dump, DumpOptions
 from relay.downstream.file_reads import BufferPool, FileReads, OpenFile
+from relay.downstream.gtid_lookup import GtidLookup
+from relay.downstream.gtid_start import GtidStart, asks_by_gtid, find_gtid_start
 from relay.downstream.positions import (
     FIRST_OFFSET,
     Decision,
@@ -54,8 +68,12 @@ from relay.downstream.positions import (
     shown_name,
     variable,
 )
+from relay.downstream.tls import TlsTransport, tls_trouble
+from relay.downstream.traffic import Traffic
 
 _LINGER_S: Final = 1.0
+# Of what a client says of itself, in the log.
+_SHOWN_CHARACTERS: Final = 100
 _RECHECK_S: Final = 0.05
 _LONGEST_FORMAT_DESCRIPTION: Final = 65536
 _MIN_HEARTBEAT_S: Final = 0.001
@@ -74,9 +92,15 @@ class SessionHost(Protocol):
     reads: FileReads
     outputs: BufferPool
     input_view: memoryview
-    accounts: Mapping[str, Account]
+    accounts: Accounts
+    checks: Executor
+    handshakes: Executor
+    tls: ServerTls | None
     limits: Limits
     position_wait_s: float
+    acknowledgement_sums: AcknowledgementSums
+    traffic: Traffic
+    gtid_lookup: GtidLookup
 
     @property
     def archive(self) -> ServedArchive:
@@ -85,11 +109,17 @@ class SessionHost(Protocol):
     def admit(self, session: "Session") -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
 
+    def rule_login(self, session: "Session", accepted: bool) -> Ruling:
+        """A login's verdict: counted, and when it may be told."""
+
     def gone(self, session: "Session") -> None:
         """The connection ended."""
 
-    def kill(self, connection_id: int, user: str) -> bool:
-        """Ends that connection, if it is the same user's; whether it was."""
+    async def answer_request(self, session: "Session", request: Request) -> GivenAnswer:
+        """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
+
+    def check_replica(self, server_id: int, server_uuid: str) -> None:
+        """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
 
     def dump_begins(self, session: "Session") -> None:
         """Ends an older dump of the same replica."""
@@ -114,15 +144,33 @@ class Session(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._machine: SourceSide | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._turn: asyncio.Handle | None = None
         self._admission: asyncio.Task[None] | None = None
+        self._answering: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[None] | None = None
+        self._securing: asyncio.Task[None] | None = None
+        self._tls: TlsTransport | None = None
+        self._offered_tls: ServerTls | None = None
         self.write_paused = False
         self._widest_window = 0
         self._closed_by_peer = False
         self.dump: Dump | None = None
+        self.acknowledgements: Acknowledgements | None = None
+        """Of its dump, if the replica is a semi-sync one; its newest position and time are in there."""
         self.request_number = 0
         """Of its newest dump request; later requests, of any connection, have greater ones."""
+        self.registered: RegisterSlave | None = None
+        """What it said of itself as a replica."""
+        self.asked_position: tuple[str, int] | None = None
+        """Where its newest dump request was to begin."""
+        self.last_heard_at = self.dump_began_at = self._loop.time()
+        self._counted = (0, 0)
+        """Of its commands and statements, those that are in the traffic."""
+        self._said_goodbye = False
         self.connection_id = 0
         self.address = ""
+        self.host = ""
+        """The peer's address without its port."""
 
     # --- who this is ----------------------------------------------------------------------------------------------
 
@@ -130,6 +178,11 @@ class Session(asyncio.BufferedProtocol):
     def user(self) -> str:
         """The account's name; empty before the login."""
         return self._machine.account.user if self._machine and self._machine.account else ""
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the account may change the relay by statements."""
+        return self._machine is not None and self._machine.account is not None and self._machine.account.admin
 
     @property
     def server_id(self) -> int:
@@ -151,6 +204,51 @@ class Session(asyncio.BufferedProtocol):
         """Whether a dump was asked for and is not decided."""
         return self._machine is not None and self._machine.state is State.DUMP_REQUESTED
 
+    @property
+    def channel(self) -> Channel:
+        """What protects the connection."""
+        return self._machine.channel if self._machine is not None else Channel()
+
+    @property
+    def facts(self) -> SourceFacts:
+        """The source as this client sees it; not before it was greeted."""
+        assert self._machine is not None
+        return self._machine.session.facts
+
+    @property
+    def sent_position(self) -> tuple[str, int] | None:
+        """Up to where its dump was given to the socket; None without a dump."""
+        return (self.dump.position.file, self.dump.position.offset) if self.dump is not None else None
+
+    @property
+    def acknowledged_position(self) -> tuple[str, int] | None:
+        """Up to where a semi-sync replica said that it has stored everything; None before it said so, and for others."""
+        acked = self.acknowledgements.acked if self.acknowledgements is not None else None
+        return (acked.file, acked.offset) if acked is not None else None
+
+    @property
+    def needed_file(self) -> str | None:
+        """The oldest file that it reads, or has asked for and may speak of; empty: the oldest there is; None: none."""
+        acknowledgements = self.acknowledgements
+        if self.dump is not None and acknowledgements is not None and acknowledgements.open:
+            if acknowledgements.acked is not None:
+                return acknowledgements.acked.file
+        elif self.dump is not None:
+            return self.dump.position.file
+        elif not self.waits_for_position:
+            return None
+        return self.asked_position[0] if self.asked_position is not None else None
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether its dump has sent all there is."""
+        return self.dump is not None and self.dump.position == self._host.archive.end
+
+    @property
+    def sent_bytes(self) -> int:
+        """Of the dump that runs; not yet in the traffic."""
+        return self.dump.sent_bytes if self.dump is not None else 0
+
     # --- transport ------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -160,11 +258,13 @@ class Session(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=0)
         _keep_alive(transport.get_extra_info("socket"))
         peer = transport.get_extra_info("peername")
-        host = str(peer[0]) if peer else ""
+        self.host = str(peer[0]) if peer else ""
         self.address = f"{peer[0]}:{peer[1]}" if peer else ""
         answer = self._host.admit(self)
         if isinstance(answer, AnsweredError):
-            self._log.warning("connection_refused", replica_address=self.address, reason=answer.message)
+            # A blocked address was named when the block began; it may come a thousand times a second.
+            log = self._log.debug if answer.number == ErrorCode.ER_HOST_IS_BLOCKED else self._log.warning
+            log("connection_refused", replica_address=self.address, reason=answer.message)
             payload = err_payload(answer.number, answer.message, with_sqlstate=False)
             self._transport.write(frame_payload(payload, 0))
             self._close_soon()
@@ -172,15 +272,19 @@ class Session(asyncio.BufferedProtocol):
         self.connection_id, facts = answer
         self._log = self._log.bind(connection_id=self.connection_id, replica_address=self.address)
         now = self._loop.time()
+        # As it is now: a reload between the greeting and the client's request for TLS changes nothing here.
+        self._offered_tls = self._host.tls
         self._machine = SourceSide(
             connection_id=self.connection_id,
             facts=facts,
             accounts=self._host.accounts,
-            host=host,
+            host=self.host,
             random_bytes=os.urandom,
             now=now,
             wall_offset_s=time.time() - now,
             limits=self._host.limits,
+            offer_tls=self._offered_tls is not None,
+            rule=self._rule,
         )
         self._after([])
 
@@ -190,13 +294,19 @@ class Session(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
-        if self._machine is not None:
-            self._after(self._machine.receive(self._host.input_view[:nbytes], self._loop.time()))
+        self._host.traffic.bytes_received += nbytes
+        self.last_heard_at = self._loop.time()
+        if self._tls is not None:
+            self._received_tls(self._tls, self._host.input_view[:nbytes])
+        elif self._machine is not None:
+            self._take(self._machine, self._host.input_view[:nbytes])
 
     def eof_received(self) -> bool:
         """The peer is done: so are we."""
-        # A system that closes a socket with bytes nobody has read sends a reset instead: it has read everything.
+        # A system that closes a socket with bytes nobody has read sends a reset instead: it has read everything. A goodbye,
+        # of the protocol or of TLS, says nothing about that.
         self._closed_by_peer = True
+        self._abort_later()
         return False
 
     def pause_writing(self) -> None:
@@ -208,8 +318,8 @@ class Session(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The socket took everything."""
         self.write_paused = False
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+        self._read_on()
+        self._schedule_turn()
         if self.dump is not None:
             self.dump.writable()
 
@@ -218,15 +328,39 @@ class Session(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._admission is not None:
-            self._admission.cancel()
+        for task in (self._admission, self._answering, self._checking, self._securing):
+            if task is not None:
+                task.cancel()
         if self.dump is not None:
             self._end_dump("dump_ended", reason=str(exc) if exc else "connection closed")
         elif self._machine is not None:
             self._log.debug("connection_closed", user=self.user)
+        if not self.user:
+            self._host.traffic.aborted_connects += 1
+        elif not self._said_goodbye:
+            self._host.traffic.aborted_clients += 1
         self._host.gone(self)
 
     # --- the machine ----------------------------------------------------------------------------------------------
+
+    def _take(self, machine: SourceSide, data: memoryview | bytes) -> None:
+        """What the client said, inside of TLS where there is some."""
+        self._after(machine.receive(data, self._loop.time()))
+        if machine.holds_unread_commands and self._transport is not None:
+            self._transport.pause_reading()
+
+    def _schedule_turn(self) -> None:
+        """Commands that were sent ahead are taken a few at a time, and none while the client reads no answers."""
+        machine = self._machine
+        if machine is not None and machine.has_more_to_do and not self.write_paused and self._turn is None:
+            self._turn = self._loop.call_soon(self._next_turn, machine)
+
+    def _next_turn(self, machine: SourceSide) -> None:
+        self._turn = None
+        if self.write_paused or self._transport is None or self._transport.is_closing():
+            return
+        self._after(machine.go_on(self._loop.time()))
+        self._read_on()
 
     def _after(self, events: list[Event]) -> None:
         """Does what the machine's events ask for, then sends what it has to say."""
@@ -234,47 +368,72 @@ class Session(asyncio.BufferedProtocol):
         transport = self._transport
         if machine is None or transport is None:
             return
-        pending = list(events)
-        closed = False
-        while pending:
-            event = pending.pop(0)
-            if isinstance(event, KillAsked):
-                found = self._host.kill(event.connection_id, self.user)
-                pending.extend(machine.answer_kill(self._loop.time(), found=found))
+        closed: Closed | None = None
+        for event in events:
+            if isinstance(event, StatementAsked):
+                self._answering = self._loop.create_task(self._answer(machine, event.request))
+            elif isinstance(event, TlsAsked):
+                self._begin_tls(machine, transport, event.received)
+            elif isinstance(event, CheckAsked):
+                self._checking = self._loop.create_task(self._check(machine, event.work))
             elif isinstance(event, DumpAsked):
                 self._server_id = event.request.server_id
+                self.asked_position = (event.request.file, event.request.offset)
                 self.request_number = next(_REQUEST_NUMBERS)
                 self._admission = self._loop.create_task(self._admit(event.request))
+            elif isinstance(event, AckReceived):
+                closed = self._acknowledged(machine, event.position)
+                if closed is not None:
+                    break
             else:
                 self._log_event(event)
-                closed = closed or isinstance(event, Closed)
+                closed = event if isinstance(event, Closed) else closed
         data = machine.bytes_to_send()
         if data and not transport.is_closing():
             transport.write(data)
-        if closed:
+        self._count(machine, len(data))
+        if closed is not None:
+            self._said_goodbye = closed.error is None
             if self._admission is not None:
                 # It said goodbye, or broke the rules, while its dump request was looked at.
                 self._admission.cancel()
             if self.dump is not None:
-                self._closed_by_peer = True
-                self._end_dump("dump_ended", reason="the replica said goodbye")
+                self._end_dump(
+                    "dump_ended", reason=closed.error.message if closed.error else "the replica said goodbye"
+                )
             self._close_soon()
         self._set_timer()
+        self._schedule_turn()
+
+    def _count(self, machine: SourceSide, sent_bytes: int) -> None:
+        traffic = self._host.traffic
+        traffic.bytes_sent += sent_bytes
+        commands, statements = self._counted
+        self._counted = (machine.commands, machine.statements)
+        traffic.commands += machine.commands - commands
+        traffic.statements += machine.statements - statements
 
     def _log_event(self, event: Event) -> None:
         if isinstance(event, LoggedIn):
             client = {
-                key: event.attributes[key] for key in ("program_name", "_client_version") if key in event.attributes
+                key: event.attributes[key][:_SHOWN_CHARACTERS]
+                for key in ("program_name", "_client_version")
+                if key in event.attributes
             }
             self._log.info(
-                "replica_logged_in", user=event.account.user, **{k.lstrip("_"): v for k, v in client.items()}
+                "replica_logged_in",
+                user=event.account.user,
+                plugin=event.plugin,
+                tls=event.channel.tls or None,
+                **{k.lstrip("_"): v for k, v in client.items()},
             )
         elif isinstance(event, LoginRefused):
-            self._log.warning("login_refused", user=event.user)
+            self._log.warning("login_refused", user=event.user, reason=event.reason)
         elif isinstance(event, StatementFailed):
             self._log.info("statement_refused", user=self.user, statement=event.statement, number=int(event.number))
         elif isinstance(event, Registered):
             self._server_id = event.replica.server_id
+            self.registered = event.replica
             self._log.info("replica_registered", user=self.user, server_id=self._server_id, uuid=self.replica_uuid)
         elif isinstance(event, Closed) and isinstance(event.error, PeerError) and event.error.number != _REFUSED:
             self._log.warning(
@@ -295,6 +454,15 @@ class Session(asyncio.BufferedProtocol):
         self._timer = None
         if self._machine is not None:
             self._after(self._machine.pass_time(self._loop.time() + 0.001))
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """What was waited for is there: the peer is listened to again."""
+        transport, machine = self._transport, self._machine
+        if transport is None or machine is None or transport.is_closing():
+            return
+        if not self.write_paused and not machine.holds_unread_commands:
+            transport.resume_reading()
 
     def _close_soon(self) -> None:
         """Closes when the peer does, or shortly. Closing at once over unread input would reset the connection and take
@@ -302,10 +470,114 @@ class Session(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        # NotImplementedError: asyncio's answer of a transport that cannot half-close (TLS); it is aborted below.
-        with contextlib.suppress(OSError, NotImplementedError):
+        with contextlib.suppress(OSError):  # it is aborted below
             transport.write_eof()
-        self._loop.call_later(_LINGER_S, transport.abort)
+        self._abort_later()
+
+    def _abort_later(self) -> None:
+        """A peer that reads nothing any more is not waited for."""
+        if self._transport is not None:
+            self._loop.call_later(_LINGER_S, self._transport.abort)
+
+    def _rule(self, accepted: bool) -> Ruling:
+        return self._host.rule_login(self, accepted)
+
+    def _begin_tls(self, machine: SourceSide, transport: asyncio.Transport, received: bytes) -> None:
+        """From now on what comes is TLS, also before the handshake's task has begun."""
+        offered = self._offered_tls
+        assert offered is not None, "the machine asks for what the greeting offered"
+        self._tls = tls = TlsTransport(transport, offered.context, received)
+        self._securing = self._loop.create_task(self._secure(machine, transport, tls, offered.digest))
+
+    async def _secure(
+        self, machine: SourceSide, transport: asyncio.Transport, tls: TlsTransport, certificate_digest: bytes
+    ) -> None:
+        """Puts TLS between the socket and the machine."""
+        try:
+            await tls.handshake(self._host.handshakes)
+        except ssl.SSLError as error:
+            self._tls_failed(tls_trouble(error))
+            return
+        self._securing = None
+        if machine.state is not State.TLS_EXPECTED or transport.is_closing():
+            return
+        self._transport = tls
+        machine.tls_established(Channel(tls.version, tls.cipher, tls.client_certificate, certificate_digest))
+        # What the client has sent behind its part of the handshake.
+        self._received_tls(tls, b"")
+
+    def _received_tls(self, tls: TlsTransport, data: memoryview | bytes) -> None:
+        machine = self._machine
+        if machine is None or machine.state is State.CLOSED:
+            return
+        try:
+            plain = tls.received(data)
+        except ssl.SSLError as error:
+            self._tls_failed(tls_trouble(error))
+            return
+        if plain:
+            self._take(machine, plain)
+        if tls.peer_said_goodbye:
+            tls.close()
+            self._abort_later()
+
+    def _tls_failed(self, reason: str) -> None:
+        self._securing = None
+        if self._machine is None or self._machine.state is State.CLOSED:
+            return
+        if self.dump is not None:
+            self._log.warning("tls_broken", user=self.user, reason=reason)
+            self.abort()
+            return
+        self._after(self._machine.tls_failed(reason))
+
+    async def _check(self, machine: SourceSide, work: Work) -> None:
+        """What of a login takes milliseconds, in a thread."""
+        try:
+            step = await self._loop.run_in_executor(self._host.checks, work)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            self._log.exception("login_check_failed")
+            step = REFUSED
+        self._checking = None
+        self._after(machine.answer_check(step, self._loop.time()))
+        self._read_on()
+
+    # --- statements that only the relay can answer ------------------------------------------------------------------
+
+    async def _answer(self, machine: SourceSide, request: Request) -> None:
+        answer: GivenAnswer | AnsweredError
+        try:
+            answer = await self._host.answer_request(self, request)
+        except AnsweredError as error:
+            answer = error
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            # A bug of ours must not leave the client waiting without an answer.
+            self._log.exception("statement_failed", user=self.user, request=repr(request))
+            answer = StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, "binlog-relay has an internal error, see its log")
+        self._answering = None
+        transport = self._transport
+        if machine.state is not State.ANSWER_OWED or transport is None or transport.is_closing():
+            return
+        self._after(machine.answer(answer, self._loop.time()))
+        self._read_on()
+
+    # --- semi-sync ------------------------------------------------------------------------------------------------
+
+    def _acknowledged(self, machine: SourceSide, position: Position) -> Closed | None:
+        """An acknowledgement came. One that cannot be true ends the connection."""
+        if self.acknowledgements is None:
+            return None
+        try:
+            self.acknowledgements.take(position, self._loop.time())
+        except PeerError as error:
+            closed = machine.break_off(error)
+            self._log_event(closed)
+            return closed
+        return None
 
     # --- ends that come from outside --------------------------------------------------------------------------------
 
@@ -325,7 +597,7 @@ class Session(asyncio.BufferedProtocol):
 
     # --- the dump -------------------------------------------------------------------------------------------------
 
-    async def _admit(self, request: BinlogDump) -> None:
+    async def _admit(self, request: BinlogDump | BinlogDumpGtid) -> None:
         """Decides about a dump request, and begins the dump."""
         machine = self._machine
         if machine is None:
@@ -358,14 +630,24 @@ class Session(asyncio.BufferedProtocol):
             # It failed after it had begun: nothing that could be said has a place in the stream.
             self.abort()
 
-    async def _begin_dump(self, machine: SourceSide, request: BinlogDump) -> None:
+    async def _begin_dump(self, machine: SourceSide, request: BinlogDump | BinlogDumpGtid) -> None:
         variables = machine.session.user_variables
         facts = machine.session.facts
-        check_request(request, variables)
+        start: GtidStart | None = None
+        by_gtid = asks_by_gtid(request, facts, variables)
+        if isinstance(request, BinlogDump) and not by_gtid:
+            check_request(request, variables)
         check_flavour(facts.flavour, variables)
         uuid = self.replica_uuid
+        if machine.replica is not None:
+            # mysqlbinlog --stop-never registers no replica, and its server_id is 1 unless it is told another.
+            self._host.check_replica(machine.replica.server_id, uuid)
         identity = ReplicaIdentity(request.server_id, uuid) if request.server_id else None
-        file, resumed = await self._find(request, facts, identity)
+        if isinstance(request, BinlogDump) and not by_gtid:
+            file, resumed, offset = *await self._find(request, facts, identity), request.offset
+        else:
+            start = await self._find_by_gtid(request, variables, facts)
+            file, resumed, offset = self._served_file(start.file), False, FIRST_OFFSET
         check_flavour(file.flavour, variables)
         check_checksum(file.name, file.checksum, variables)
         account = machine.account
@@ -374,12 +656,20 @@ class Session(asyncio.BufferedProtocol):
         mark: Mark | None = None
         try:
             head = None
-            if request.offset > FIRST_OFFSET:
+            if start is not None:
+                if start.format_description is not None:
+                    head = patch_format_description(
+                        start.format_description,
+                        mid_file=False,
+                        strip_markers=strip,
+                        clear_created=start.first_is_skipped,
+                    )
+            elif offset > FIRST_OFFSET:
                 raw = await self._loop.run_in_executor(None, _read_format_description, opened)
                 head = patch_format_description(raw, mid_file=True, strip_markers=strip)
             self._host.dump_begins(self)
-            if identity is not None:
-                mark = self._host.archive.replicas.begin(identity, file.name, request.offset)
+            if identity is not None and start is None:
+                mark = self._host.archive.replicas.begin(identity, file.name, offset)
             options = DumpOptions(
                 server_id=facts.server_id,
                 heartbeat_s=_heartbeat_s(variable(variables, "source_heartbeat_period", "master_heartbeat_period")),
@@ -388,6 +678,10 @@ class Session(asyncio.BufferedProtocol):
                 ends_at_end=request.ends_at_end,
                 mode=_MODES[account.markers] if account is not None else KEEP,
             )
+            semi_sync = facts.semi_sync and wants_semi_sync(variables) and not request.ends_at_end
+            if semi_sync:
+                self.acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
+            self.dump_began_at = self._loop.time()
             self.dump = Dump(
                 archive=self._host.archive,
                 reads=self._host.reads,
@@ -396,10 +690,13 @@ class Session(asyncio.BufferedProtocol):
                 options=options,
                 file=file,
                 opened=opened,
-                offset=request.offset,
-                sequence=machine.accept_dump(),
+                offset=offset,
+                sequence=machine.accept_dump(takes_acks=semi_sync),
                 mark=mark,
                 at_edge=self._host.wait_at_edge,
+                acknowledgements=self.acknowledgements,
+                walk=start.walk if start is not None else None,
+                jump=start.jump if start is not None else None,
             )
         except BaseException:
             self._host.reads.close(opened)
@@ -413,11 +710,29 @@ class Session(asyncio.BufferedProtocol):
             server_id=request.server_id,
             uuid=uuid,
             file=file.name,
-            offset=request.offset,
+            offset=offset,
+            by_gtid=start is not None,
             resumed_in_transaction=resumed,
             heartbeat_s=options.heartbeat_s,
+            semi_sync=semi_sync,
         )
-        self.dump.begin(head)
+        self.dump.begin(head, is_counted=start is not None)
+
+    async def _find_by_gtid(
+        self, request: BinlogDump | BinlogDumpGtid, variables: dict[str, Value], facts: SourceFacts
+    ) -> GtidStart:
+        host = self._host
+        wait_s = host.position_wait_s
+        return await find_gtid_start(
+            request, variables, facts, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move
+        )
+
+    def _served_file(self, name: str) -> ArchivedFile:
+        file = self._host.archive.file(name)
+        if file is None:
+            text = f"{name} was removed from binlog-relay's archive just now. The replica may try again"
+            raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        return file
 
     async def _find(
         self, request: BinlogDump, facts: SourceFacts, identity: ReplicaIdentity | None
@@ -449,11 +764,20 @@ class Session(asyncio.BufferedProtocol):
                 await asyncio.wait_for(moved.wait(), left)
             await asyncio.sleep(min(_RECHECK_S, left))
 
+    def _knows_file(self, name: str) -> bool:
+        return self._host.archive.file(name) is not None
+
     def _end_dump(self, event: str, reason: str, level: str = "info") -> None:
         dump, self.dump = self.dump, None
         if dump is None:
             return
+        acked: dict[str, object] = {}
+        if self.acknowledgements is not None:
+            acked = {"acknowledged": str(self.acknowledgements.acked), "unanswered": self.acknowledgements.open}
+            self.acknowledgements.end()
+            self.acknowledgements = None
         dump.close(all_was_read=self._closed_by_peer)
+        self._host.traffic.bytes_sent += dump.sent_bytes
         self._host.leave_edge(dump)
         position = dump.position
         log = self._log.warning if level == "warning" else self._log.info
@@ -466,6 +790,7 @@ class Session(asyncio.BufferedProtocol):
             offset=position.offset,
             sent_bytes=dump.sent_bytes,
             reason=reason,
+            **acked,
         )
 
     # --- what the dump calls ----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.following import keep_following
 from relay.upstream.intake import Intake
 from relay.upstream.server_source import check_same_file
+from relay.upstream.status import SourceLink
 
 log = structlog.get_logger()
 
@@ -29,8 +30,9 @@ _LONGEST_FORMAT: Final = 512
 class DirectoryUpstream:
     """The upstream side for `source.kind = "directory"`. `run()` ends only by an error that a retry cannot cure."""
 
-    def __init__(self, archive: Archive, settings: DirectorySource) -> None:
+    def __init__(self, archive: Archive, settings: DirectorySource, link: SourceLink) -> None:
         self._archive = archive
+        self._link = link
         self._settings = settings
         self._pool = BufferPool()
         self._returned = asyncio.Event()
@@ -38,7 +40,7 @@ class DirectoryUpstream:
 
     async def run(self) -> UpstreamError:
         """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
-        return await keep_following(self._archive, self._attempt)
+        return await keep_following(self._archive, self._attempt, self._link)
 
     async def _attempt(self) -> None:
         try:
@@ -65,6 +67,7 @@ class DirectoryUpstream:
                     "Copy it there again, or start a new archive with a source.name of its own.",
                     name="position_purged",
                 )
+        self._link.attached()
         log.info("source_attached", source=str(self._settings.path), file=name, offset=place.offset if place else 4)
         held = archive.file(name) if place is not None else None
         while True:

@@ -1,6 +1,7 @@
 """What can end the stream from a source, by who has to act."""
 
 from enum import Enum
+from typing import Final
 
 
 class Trouble(Enum):
@@ -17,13 +18,28 @@ class Trouble(Enum):
 
 TERMINAL = frozenset({Trouble.POSITION_GONE, Trouble.IDENTITY, Trouble.SETUP})
 
+# What a replica shows as Last_IO_Errno for such an end: CR_CONN_HOST_ERROR, ER_ACCESS_DENIED_ERROR,
+# ER_SLAVE_RELAY_LOG_WRITE_FAILURE, ER_MASTER_FATAL_ERROR_READING_BINLOG, ER_SLAVE_FATAL_ERROR.
+_NUMBERS: Final[dict[Trouble, int]] = {
+    Trouble.NETWORK: 2003,
+    Trouble.AUTHENTICATION: 1045,
+    Trouble.STREAM_BROKEN: 1595,
+    Trouble.POSITION_GONE: 1236,
+    Trouble.IDENTITY: 1593,
+    Trouble.SETUP: 1593,
+    Trouble.ARCHIVE: 1595,
+}
+
 
 class UpstreamError(Exception):
-    """The stream ended. `str()` says what, where and why; `advice` what to do."""
+    """The stream ended. `str()` says what, where and why; `advice` what to do; `number` what a replica would show."""
 
-    def __init__(self, trouble: Trouble, what: str, advice: str = "", *, name: str | None = None) -> None:
+    def __init__(
+        self, trouble: Trouble, what: str, advice: str = "", *, name: str | None = None, number: int | None = None
+    ) -> None:
         super().__init__(what)
         self.trouble = trouble
         self.what = what
         self.advice = advice
         self.name = name or trouble.value
+        self.number = number if number is not None else _NUMBERS[trouble]

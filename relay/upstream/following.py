@@ -9,11 +9,12 @@ from relay.archive.archive import Archive
 from relay.archive.errors import ArchiveError
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.reconnect import Reconnect
+from relay.upstream.status import SourceLink
 
 log = structlog.get_logger()
 
 
-async def keep_following(archive: Archive, attempt: Callable[[], Awaitable[None]]) -> UpstreamError:
+async def keep_following(archive: Archive, attempt: Callable[[], Awaitable[None]], link: SourceLink) -> UpstreamError:
     """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
 
     Each end is logged with where the archive ends and when the next attempt comes; the last one, unless it is a mistake in
@@ -21,6 +22,7 @@ async def keep_following(archive: Archive, attempt: Callable[[], Awaitable[None]
     """
     reconnect = Reconnect()
     while True:
+        link.connecting()
         try:
             await attempt()
         except UpstreamError as error:
@@ -29,6 +31,7 @@ async def keep_following(archive: Archive, attempt: Callable[[], Awaitable[None]
             ended = UpstreamError(Trouble.ARCHIVE, str(error), error.advice, name="archive_failed")
         place = archive.end
         pause = reconnect.pause_after(ended.trouble, place)
+        link.lost(ended, final=pause is None)
         facts = {
             "trouble": ended.name,
             "what": ended.what,

@@ -50,7 +50,8 @@ class Archive(Protocol):
 class Intake:
     """Feeds one stream through the kernel and hands its runs to the archive.
 
-    start: where the stream goes on in the archive's newest file; None: with the first file the stream names.
+    start: where the stream goes on in the archive's newest file; None: with the first file the stream names. prefix: 3 for
+    a semi-synchronous stream.
     """
 
     def __init__(
@@ -59,12 +60,13 @@ class Intake:
         start: Position | None,
         *,
         packets: bool,
+        prefix: int = 1,
         on_violation: Literal["warn", "stop"],
         announced_checksum: bool = False,
     ) -> None:
         self._archive = archive
         self._on_violation = on_violation
-        self.ingest = Ingest(packets=packets, stamp=True)
+        self.ingest = Ingest(packets=packets, stamp=True, prefix=prefix)
         self.ingest.announced_checksum = announced_checksum
         self.file: str | None = start.file if start is not None else None
         self._events = 0
@@ -73,6 +75,11 @@ class Intake:
         self._violations_noted = 0
         self.bytes_stored = 0
         self.check_format: Callable[[Ingest], None] | None = None
+        self.on_ack_wanted: Callable[[str, int], None] | None = None
+        """Called with (file, offset) when the source waits for everything up to there; it was handed to the archive."""
+        self.on_file: Callable[[], None] | None = None
+        """Called when the stream went over to a new file."""
+        self._acks = 0
         if start is not None:
             self.ingest.begin_file(start.offset)
 
@@ -96,6 +103,10 @@ class Intake:
             self._events += 1
         if produced > start and not stopping:
             self._store(buffer, start, produced)
+        if ingest.acks != self._acks and not stopping:
+            self._acks = ingest.acks
+            if self.on_ack_wanted is not None and self.file is not None:
+                self.on_ack_wanted(self.file, ingest.ack_position)
         if stopping:
             raise UpstreamError(
                 Trouble.STREAM_BROKEN,
@@ -161,6 +172,8 @@ class Intake:
         self._archive.start_file(name, previous_cut=self.ingest.cut_group and previous is not None)
         self.file = name
         log.info("file_begins", file=name, previous=previous)
+        if self.on_file is not None:
+            self.on_file()
 
     def broken(self, status: int) -> UpstreamError:
         """The error for a kernel status of 16 and more."""

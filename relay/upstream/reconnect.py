@@ -16,6 +16,11 @@ _PAUSES: Final[dict[Trouble, tuple[float, float]]] = {
 _BROKEN_TRIES: Final = 3
 
 
+def longest_pause_s() -> float:
+    """The longest pause between attempts at a source that cannot be reached, in seconds."""
+    return _PAUSES[Trouble.NETWORK][1]
+
+
 class Reconnect:
     """Pauses between attempts: doubled per failure with full jitter on the upper half, by class of trouble.
 

@@ -1,69 +1,313 @@
 """Following a running source: attach, stream, and attach again, for as long as it takes."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Final
 
+import pymysql.err
 import structlog
 
-from protocol.errors import Malformed
 from protocol.kernel.ingest import Ingest
-from protocol.position import Position, binlog_number
+from protocol.position import Position
 from relay.archive.archive import Archive, ArchivedFile, ArchiveState, SourceIdentity
-from relay.config import ServerSource, StartPosition
+from relay.config import ServerSource, StartGtid
+from relay.upstream.acknowledging import Acknowledger
 from relay.upstream.buffers import BufferPool
-from relay.upstream.connection import SourceAddress, SourceConnection, SourceFacts
-from relay.upstream.errors import Trouble, UpstreamError
+from relay.upstream.connection import BinlogsWithheld, SourceAddress, SourceConnection, SourceFacts
+from relay.upstream.errors import TERMINAL, Trouble, UpstreamError
 from relay.upstream.following import keep_following
+from relay.upstream.gtid_check import lacking, lacks_transactions
+from relay.upstream.gtid_start import file_for_gtids
+from relay.upstream.gtid_watch import GtidWatch
+from relay.upstream.identity import (
+    check_replicas,
+    check_source,
+    earlier_registration,
+    keep_registration,
+    own_registration,
+)
 from relay.upstream.intake import Intake
+from relay.upstream.source_gtids import SourceGtids, keep_source_gtids, kept_part, read_source_gtids
+from relay.upstream.starting_place import agree_on_start, beyond_the_command
+from relay.upstream.status import SourceLink
 from relay.upstream.stream import DumpStream
+from relay.upstream.tail_check import compare_tail
+from relay.upstream.tls import SourceTls
 
 log = structlog.get_logger()
 
-# The dump command has four bytes for the offset.
-_OFFSET_LIMIT: Final = 1 << 32
 # Without a byte for so many heartbeat periods the link is dead.
 _SILENT_PERIODS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Attached:
+    """A connection that is ready for the dump command."""
+
+    connection: SourceConnection
+    place: Position | None
+    """Where the stream goes on in the archive; None: with a new file."""
+    file: str
+    """Its name for the dump command; empty: the source's oldest."""
+    asked: bool
+    """Whether the source's list of binlogs was seen."""
+    semi_sync: bool
+    another: bool
+    """Whether it is another server than the archive's, accepted by an operator."""
+
+
+@dataclass(slots=True)
+class IdentityChange:
+    """Whether an operator named another source for the same binlogs; good for the next stream only."""
+
+    accepted: bool = False
 
 
 class ServerUpstream:
     """The upstream side for `source.kind = "server"`. `run()` ends only by an error that a retry cannot cure."""
 
-    def __init__(self, archive: Archive, settings: ServerSource, server_uuid: str) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        settings: ServerSource,
+        server_uuid: str,
+        link: SourceLink,
+        *,
+        report_port: int = 0,
+        change: IdentityChange | None = None,
+    ) -> None:
         self._archive = archive
+        self._own = own_registration(settings.server_id, report_port)
+        self._change = change or IdentityChange()
+        self._server_id_noted = False
         self._settings = settings
         self._server_uuid = server_uuid
+        self._link = link
         self._pool = BufferPool()
 
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
-        return await keep_following(self._archive, self._follow)
+        return await keep_following(self._archive, self._follow, self._link)
 
     async def _follow(self) -> None:
         place = await self._place_to_resume()
         self._pool.put_back()  # the writer has given back everything of the stream before
+        attached = await self._attach(place)
+        error = await self._stream(attached)
+        if error.name == "server_id_clash":
+            error = await self._with_the_others_name(error)
+        if not attached.asked and error.trouble is Trouble.POSITION_GONE:
+            error = await self._explained(error, place)
+        raise error
+
+    async def _open(self) -> SourceConnection:
         settings = self._settings
         address = SourceAddress(
-            settings.host, settings.port, settings.user, _password(settings), settings.connect_timeout_s
+            settings.host,
+            settings.port,
+            settings.user,
+            await asyncio.to_thread(_password, settings),
+            settings.connect_timeout_s,
+            SourceTls(settings.ssl_mode, settings.ssl_ca, settings.ssl_cert, settings.ssl_key),
         )
-        connection = await SourceConnection.open(address)
+        return await SourceConnection.open(address)
+
+    async def _attach(self, place: Position | None) -> _Attached:
+        """A connection with everything said before the dump.
+
+        MariaDB does not list its binlogs while a commit waits for an acknowledgement. It may wait for ours, or for that of
+        a replica that is away: the list is done without then, and the source's answer to the dump command tells.
+        """
+        ask = self._settings.ack == "none" or beyond_the_command(place)
+        connection = await self._open()
         try:
-            facts = connection.facts
-            self._check_identity(facts)
-            place, start_file = await self._agree_on_start(connection, place)
-            await connection.set_up_dump(settings.server_id, self._server_uuid, settings.heartbeat_period_s)
+            try:
+                return await self._set_up(connection, place, ask)
+            except BinlogsWithheld as error:
+                connection.close()  # its statement may be answered in an hour
+                log.info("binlog_list_withheld", what=error.what, note="attaching without it")
+                connection = await self._open()
+                return await self._set_up(connection, place, ask=False)
         except BaseException:
             connection.close()
             raise
+
+    async def _set_up(self, connection: SourceConnection, place: Position | None, ask: bool) -> _Attached:
+        settings = self._settings
+        found = _identity(connection.facts)
+        self._link.identity = found
+        another = check_source(
+            self._archive.identity, found, settings.server_id, self._where, accept_change=self._change.accepted
+        )
+        await self._check_own_identity(connection)
+        place, start_file = await self._agree_on_start(connection, place, ask=ask, another=another)
+        await connection.set_up_dump(self._own, self._server_uuid, settings.heartbeat_period_s)
+        semi_sync = await self._ask_semi_sync(connection)
+        return _Attached(connection, place, start_file, ask, semi_sync, another)
+
+    async def _agree_on_start(
+        self, connection: SourceConnection, place: Position | None, *, ask: bool, another: bool
+    ) -> tuple[Position | None, str]:
+        """Where to go on. Raises: UpstreamError; IDENTITY also for a source without transactions that the archive has."""
+        gtids = await self._ask_gtids(connection, ask)
+        if place is None and isinstance(self._settings.start, StartGtid):
+            asking = await self._open()
+            try:
+                found: tuple[Position | None, str] = (
+                    None,
+                    await file_for_gtids(asking, self._settings.start.gtid, gtids),
+                )
+            finally:
+                asking.close()
+        else:
+            found = await self._go_on(connection, place, gtids, ask=ask, another=another)
+        await self._take_gtids(gtids)
+        return found
+
+    async def _go_on(
+        self, connection: SourceConnection, place: Position | None, gtids: SourceGtids, *, ask: bool, another: bool
+    ) -> tuple[Position | None, str]:
+        missing = lacking(self._archive.gtids.executed, gtids, same_server=not another) if place is not None else ""
+        try:
+            if another and place is not None:
+                await self._compare_tail(place)
+            found = await agree_on_start(connection, place, self._settings, ask=ask)
+        except UpstreamError as error:
+            if not missing or error.trouble not in TERMINAL:
+                raise
+            # The position has the clearer name, the transactions say what is at stake.
+            text = f"{error.what}. It lacks transactions that the archive has: {missing}"
+            raise UpstreamError(error.trouble, text, error.advice, name=error.name, number=error.number) from error
+        if missing:
+            raise lacks_transactions(missing, self._where)
+        return found
+
+    async def _ask_gtids(self, connection: SourceConnection, ask: bool) -> SourceGtids:
+        """What the source says of GTIDs. Raises: UpstreamError."""
+        try:
+            return await read_source_gtids(connection, connection.facts.flavour, with_state=ask)
+        except pymysql.err.MySQLError as error:
+            text = f"the source does not tell its GTID variables: {error}"
+            raise UpstreamError(Trouble.SETUP, text) from error
+        except UpstreamError as error:
+            if connection.facts.flavour == "mariadb" and isinstance(error.__cause__, TimeoutError):
+                raise BinlogsWithheld(error.trouble, error.what) from error
+            raise
+
+    async def _take_gtids(self, gtids: SourceGtids) -> None:
+        """The source may be gone on with: from now on its GTID variables are what replicas are told, and remembered."""
+        before, self._link.gtids = self._link.gtids, gtids
+        self._archive.gtids.source_purged = gtids.purged
+        if before is None or before.mode != gtids.mode:
+            log.info("source_gtid_mode", gtid_mode=gtids.mode)
+        if kept_part(gtids) != kept_part(before):
+            await self._keep_gtids()
+
+    async def _keep_gtids(self) -> None:
+        try:
+            await asyncio.to_thread(keep_source_gtids, self._archive.directory, self._link.gtids or SourceGtids())
+        except OSError as error:
+            log.warning("source_gtids_not_kept", why=error.strerror, note="tried again at the next attachment")
+
+    @property
+    def _where(self) -> str:
+        return f"{self._settings.host}:{self._settings.port}"
+
+    async def _compare_tail(self, place: Position) -> None:
+        """Another server than the archive's, and an operator said that it has the same binlogs."""
+        connection = await self._open()
+        try:
+            await compare_tail(connection, self._archive, place)
+        finally:
+            connection.close()
+
+    async def _check_own_identity(self, connection: SourceConnection) -> None:
+        earlier = await asyncio.to_thread(earlier_registration, self._archive.directory)
+        check_replicas(await connection.replicas(), self._own, earlier, self._server_uuid)
+        if earlier is not None and earlier.server_id != self._own.server_id:
+            log.warning(
+                "server_id_changed",
+                server_id=self._own.server_id,
+                before=earlier.server_id,
+                note="the source knows this relay under another source.server_id from now on",
+            )
+        if earlier != self._own:
+            try:
+                await asyncio.to_thread(keep_registration, self._archive.directory, self._own)
+            except OSError as error:
+                log.warning("registration_not_kept", why=error.strerror, note="asked again at the next attempt")
+
+    def _same_binlogs(self, another: SourceIdentity | None) -> None:
+        """The stream goes on in the archive's file: the source is the archive's, or the one that is to be it now."""
+        known = self._archive.identity
+        found = self._link.identity
+        if found is not None and known != found:
+            self._archive.set_identity(found)
+            if another is not None and known is not None:
+                end = self._archive.end
+                file, offset = (end.file, end.offset) if end is not None else ("", -1)
+                text = f"now {self._where}, server_uuid {found.server_uuid}, server_id {found.server_id}; before "
+                text += f"server_uuid {known.server_uuid}, server_id {known.server_id}"
+                self._archive.append_ledger("source_changed", file, offset, text)
+        self._change.accepted = False
+
+    async def _explained(self, error: UpstreamError, place: Position | None) -> UpstreamError:
+        """What the list of binlogs has to say about a position that the source refused; the refusal where it is withheld."""
+        connection: SourceConnection | None = None
+        try:
+            connection = await self._open()
+            await agree_on_start(connection, place, self._settings)
+        except UpstreamError as found:
+            return found if found.trouble in TERMINAL else error
+        finally:
+            if connection is not None:
+                connection.close()
+        return error
+
+    async def _with_the_others_name(self, error: UpstreamError) -> UpstreamError:
+        """The refusal, with where the other replica may be as far as the source tells."""
+        connection: SourceConnection | None = None
+        try:
+            connection = await self._open()
+            found = [
+                f"{row.host}:{row.port}" for row in await connection.replicas() if row.server_id == self._own.server_id
+            ]
+            found = [place for place in found if place not in (":0", f"{self._own.host}:{self._own.port}")]
+            found = found or [f"one of {', '.join(hosts)}" for hosts in [await connection.dumping_hosts()] if hosts]
+        except UpstreamError:
+            return error
+        finally:
+            if connection is not None:
+                connection.close()
+        if not found:
+            return error
+        text = f"{error.what} (it is {' or '.join(found)})"
+        return UpstreamError(error.trouble, text, error.advice, name=error.name, number=error.number)
+
+    async def _stream(self, attached: _Attached) -> UpstreamError:
+        """Takes the connection over for the stream; the error that ended it."""
+        settings = self._settings
+        connection, place, semi_sync = attached.connection, attached.place, attached.semi_sync
+        facts = connection.facts
         intake = Intake(
             self._archive,
             place,
             packets=True,
+            prefix=3 if semi_sync else 1,
             on_violation=settings.on_violation,
             announced_checksum=facts.checksum,
         )
         held = self._archive.file(place.file) if place is not None else None
-        if held is not None:
-            intake.check_format = lambda ingest: check_same_file(held, ingest)
+        another = self._link.identity if attached.another else None
+        if held is None:
+            self._same_binlogs(another)
+        else:
+
+            def check(ingest: Ingest) -> None:
+                check_same_file(held, ingest)
+                self._same_binlogs(another)
+
+            intake.check_format = check
         streams: list[DumpStream] = []
 
         def take_over(transport: asyncio.Transport, early: bytes) -> DumpStream:
@@ -72,22 +316,61 @@ class ServerUpstream:
             return stream
 
         offset = place.offset if place is not None else 4
-        connection.start_dump(start_file, offset, settings.server_id, take_over)
+        connection.start_dump(attached.file, offset, settings.server_id, take_over)
         stream = streams[0]
+        watch: GtidWatch | None = None
+        if self._link.gtids is not None and self._link.gtids.mode is not None:
+            watch = GtidWatch(self._open, self._link, self._keep_gtids)
+            intake.on_file = watch.file_begins
+        acknowledger: Acknowledger | None = None
+        if semi_sync:
+            acknowledger = Acknowledger(self._archive, stream.send, self._link)
+            intake.on_ack_wanted = acknowledger.want
+        self._link.attached()
+        self._link.count_heartbeats(lambda: intake.ingest.heartbeats)
+        self._link.semi_sync = semi_sync
+        self._link.tls_version, self._link.cipher = connection.security or (None, None)
         log.info(
             "source_attached",
             source=f"{settings.host}:{settings.port}",
             flavour=facts.flavour,
             version=facts.version,
             server_id=facts.server_id,
-            file=start_file or "oldest",
+            file=attached.file or "oldest",
             offset=offset,
+            semi_sync=semi_sync,
+            tls=" ".join(connection.security) if connection.security is not None else "none",
         )
         try:
-            error = await self._watch(stream)
+            return await self._watch(stream)
         finally:
+            if watch is not None:
+                watch.close()
+            if acknowledger is not None:
+                acknowledger.close()
             stream.close()
-        raise error
+
+    async def _ask_semi_sync(self, connection: SourceConnection) -> bool:
+        """Whether the stream is semi-synchronous. What the source makes of it is said when it is other than before."""
+        if self._settings.ack == "none":
+            return False
+        state = await connection.ask_semi_sync()
+        if state != self._link.semi_sync_state:
+            self._link.semi_sync_state = state
+            if state is None:
+                log.warning(
+                    "semi_sync_unsupported",
+                    note="the source has no semi-synchronous replication: nothing is acknowledged, its commits do not wait",
+                    advice='On the source: INSTALL PLUGIN rpl_semi_sync_source SONAME "semisync_source.so" (before 8.0.26 '
+                    'rpl_semi_sync_master, "semisync_master.so"), then START REPLICA here. Or write source.ack = "none".',
+                )
+            else:
+                log.info(
+                    "semi_sync_agreed",
+                    enabled=state,
+                    note=None if state == "ON" else "the source asks for acknowledgements when it is switched on there",
+                )
+        return state is not None
 
     async def _watch(self, stream: DumpStream) -> UpstreamError:
         limit_s = _SILENT_PERIODS * self._settings.heartbeat_period_s
@@ -111,94 +394,11 @@ class ServerUpstream:
             return await archive.reopen_writer()
         return await archive.trim()
 
-    def _check_identity(self, facts: SourceFacts) -> None:
-        settings = self._settings
-        where = f"{settings.host}:{settings.port}"
-        if facts.server_id == settings.server_id:
-            raise UpstreamError(
-                Trouble.SETUP,
-                f"source.server_id {settings.server_id} is the source's own server_id",
-                "Give source.server_id a number that no server of this replication has.",
-                name="server_id_clash",
-            )
-        known = self._archive.identity
-        identity = SourceIdentity(
-            flavour=facts.flavour, version=facts.version, server_id=facts.server_id, server_uuid=facts.server_uuid
-        )
-        if known is not None:
-            advice = (
-                "Correct source.host, or give this source a name (and so an archive directory) of its own: source.name."
-            )
-            if known.flavour != facts.flavour:
-                text = f"{where} is a {facts.flavour} server; the archive holds binlogs of a {known.flavour} one"
-                raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_identity_changed")
-            if known.server_uuid and facts.server_uuid and known.server_uuid != facts.server_uuid:
-                text = f"{where} has server_uuid {facts.server_uuid}; the archive is of {known.server_uuid}"
-                raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_identity_changed")
-            if not (known.server_uuid and facts.server_uuid) and known.server_id != facts.server_id:
-                text = f"{where} has server_id {facts.server_id}; the archive is of server_id {known.server_id}"
-                raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_identity_changed")
-        if known != identity:
-            self._archive.set_identity(identity)
 
-    async def _agree_on_start(
-        self, connection: SourceConnection, place: Position | None
-    ) -> tuple[Position | None, str]:
-        """(where the stream goes on in the archive or None for a new file, file name for the dump command)."""
-        if place is None:
-            return None, await self._first_file(connection)
-        binlogs = await connection.binlogs()
-        if binlogs is None:
-            return self._addressable(place), place.file
-        sizes = dict(binlogs)
-        names = [name for name, _ in binlogs]
-        if place.file not in sizes:
-            oldest, newest = (names[0], names[-1]) if names else ("none", "none")
-            purged = names and _number(names[0]) > _number(place.file)
-            raise UpstreamError(
-                Trouble.POSITION_GONE if purged else Trouble.IDENTITY,
-                f"the source no longer has {place.file}, where the archive ends at {place.offset}; it has {oldest} to {newest}",
-                "Files between were purged: copy them from a backup into the archive and run `archive rebuild`, or start a new archive."
-                if purged
-                else "The source was reset (RESET MASTER) or is another one: start a new archive for it with a source.name of its own.",
-                name="position_purged" if purged else "source_was_reset",
-            )
-        size = sizes[place.file]
-        if size < place.offset:
-            raise UpstreamError(
-                Trouble.POSITION_GONE,
-                f"the source came back shorter: its {place.file} ends at {size}, the archive holds it up to {place.offset}",
-                f"The source lost its last {place.offset - size} bytes (a crash without sync_binlog=1), or was reset. Replicas of "
-                "this relay have what it lost. Decide which side is right before anything else; the archive is untouched.",
-                name="source_lost_its_tail",
-            )
-        at = names.index(place.file)
-        if size == place.offset and place.offset >= _OFFSET_LIMIT and at + 1 < len(names):
-            # A file that ends beyond 4 GiB cannot be asked for at its end; it is complete, so the next one follows.
-            return None, names[at + 1]
-        return self._addressable(place), place.file
-
-    def _addressable(self, place: Position) -> Position:
-        if place.offset >= _OFFSET_LIMIT:
-            raise UpstreamError(
-                Trouble.POSITION_GONE,
-                f"{place} lies beyond 4 GiB, where a source cannot be asked to start by file and position",
-                f"Run FLUSH BINARY LOGS on the source, stop the relay, copy the source's finished {place.file} over the archived "
-                "one, run `binlog-relay archive rebuild` and start the relay: it goes on with the next file.",
-                name="position_beyond_4gib",
-            )
-        return place
-
-    async def _first_file(self, connection: SourceConnection) -> str:
-        start = self._settings.start
-        if isinstance(start, StartPosition):
-            if start.position != 4:
-                log.info("start_at_file_begin", file=start.file, asked=start.position, note="an archived file is whole")
-            return start.file
-        if start == "latest":
-            return await connection.newest_binlog()
-        binlogs = await connection.binlogs()
-        return binlogs[0][0] if binlogs else ""
+def _identity(facts: SourceFacts) -> SourceIdentity:
+    return SourceIdentity(
+        flavour=facts.flavour, version=facts.version, server_id=facts.server_id, server_uuid=facts.server_uuid
+    )
 
 
 def check_same_file(held: ArchivedFile, ingest: Ingest) -> None:
@@ -222,10 +422,3 @@ def _password(settings: ServerSource) -> str:
         raise UpstreamError(
             Trouble.AUTHENTICATION, text, "Check source.password_file or source.password_env."
         ) from error
-
-
-def _number(name: str) -> int:
-    try:
-        return binlog_number(name)
-    except Malformed:
-        return -1

@@ -67,6 +67,11 @@ class DumpStream(asyncio.BufferedProtocol):
         """Whether reading waits for the archive's writer."""
         return self._held is not None
 
+    def send(self, packet: bytes) -> None:
+        """Sends a packet to the source, if the stream has not ended."""
+        if not self.ended.done() and not self._transport.is_closing():
+            self._transport.write(packet)
+
     def close(self) -> None:
         """Ends the stream."""
         self._end(UpstreamError(Trouble.NETWORK, "the relay closed the stream", name="closed"))

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.bench import latency, live, memory, position, receive, serve, stamping, start_up
+from tests.bench import audit, latency, live, memory, position, receive, serve, stamping, start_up
 from tests.bench.figures import Report
 from tests.bench.source_data import TRANSACTIONS, BenchSource, bench_source, working_directory
 
@@ -28,6 +28,9 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
         source, directory, commits=60 if quick else 2000, turns=1 if quick else 5
     ),
     "stamping": lambda source, directory, quick: stamping.run(source, directory, turns=1 if quick else 31),
+    "audit": lambda source, directory, quick: audit.run(
+        source, directory, size=1 if quick else 1 << 30, turns=1 if quick else 3
+    ),
     MEMORY: lambda source, directory, quick: memory.run(source, directory, transaction_mib=4 if quick else 1024),
 }
 ALONE: dict[str, Callable[[Path, bool], Report]] = {

@@ -10,8 +10,8 @@ import pytest
 
 from deploy.servers import Server
 from tests.conftest import ServerFactory
+from tests.support.binlog_comparison import differences
 from tests.support.free_port import free_port
-from tests.support.masked_binlog import differences
 from tests.support.relay_inside import damage
 from tests.support.relay_process import RelayProcess
 

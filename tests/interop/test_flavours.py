@@ -23,8 +23,10 @@ def test_mysql_replicas_behind_a_mariadb_source_are_refused_by_name(chains: Chai
 
 def test_mysql_replicas_are_refused_before_the_archive_has_its_first_file(chains: ChainFactory) -> None:
     chain = chains("mariadb")
+    first = chain.first_position()
+    wait_until(lambda: chain.relay.logged("source_attached"), "the relay knows its source")
     chain.source.stop()
-    replica = chain.replica("mysql56", chain.first_position())
+    replica = chain.replica("mysql56", first)
     wait_until(lambda: "from a MariaDB source" in replica.replica_status()["io_error"], "the refusal")
 
 

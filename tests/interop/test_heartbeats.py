@@ -1,12 +1,13 @@
 """Replicas stay attached to a silent relay: heartbeats as often as they asked, with the position that they count."""
 
+import random
 import time
 
 import pytest
 
 from deploy.servers import BinlogPosition, Server
 from tests.interop.conftest import ChainFactory
-from tests.support.chain import Chain
+from tests.support.chain import Chain, wait_until
 
 pytestmark = pytest.mark.interop
 
@@ -24,6 +25,8 @@ def stays_attached(chain: Chain, at: BinlogPosition) -> list[Server]:
         chain.attach(replica, at, heartbeat_period=PERIOD_S)
     for replica in replicas:
         replica.wait_for_source(chain.source)
+    # One that begins at the end has caught up before it is there.
+    wait_until(lambda: len(chain.relay.logged("dump_started")) >= len(replicas), "every replica is attached")
     attached = len(chain.relay.logged("dump_started"))
     assert attached == len(replicas)
     assert {line["heartbeat_s"] for line in chain.relay.logged("dump_started")} == {PERIOD_S}
@@ -95,3 +98,51 @@ def test_while_the_source_is_away_after_its_stop_event(chain: Chain) -> None:
         replica.wait_for_source(chain.source)
         assert replica.sql("SELECT id FROM one.t WHERE id = 1000") == [(1000,)]
     assert len(chain.relay.logged("dump_started")) == len(replicas)
+
+
+SHORTEST_S = 0.001
+
+
+@pytest.mark.parametrize("options", [[], ["--binlog-checksum=NONE"]], ids=["crc32", "none"])
+@pytest.mark.parametrize("source_name", list(REPLICAS))
+def test_a_heartbeat_every_millisecond_between_transactions_rotations_and_a_restart(
+    chains: ChainFactory, source_name: str, options: list[str]
+) -> None:
+    """Each replica checks file and position of each heartbeat: MySQL 5.6 stops at any difference."""
+    chain = chains(source_name, options=options)
+    replicas = [chain.server(name) for name in REPLICAS[source_name]]
+    for replica in replicas:
+        chain.attach(replica, heartbeat_period=SHORTEST_S)
+    pauses = random.Random(27)
+    chain.source.execute_many(WORK)
+    for number in range(250):
+        chain.source.sql(f"INSERT INTO one.t VALUES ({number})")
+        time.sleep(pauses.choice([0, 0, 0.001, 0.002, 0.01, 0.03]))
+        if number % 40 == 20:
+            chain.source.sql("FLUSH LOGS")
+        if number == 150:
+            chain.source.restart()
+    chain.check_tables(replicas, ["one"])
+    for replica in replicas:
+        status = replica.replica_status()
+        assert (status["io_running"], status["io_errno"]) == ("Yes", 0), status
+        if replica.name != "mysql97":  # there only the performance schema tells
+            (row,) = replica.sql("SHOW GLOBAL STATUS LIKE 'Slave_received_heartbeats'")
+            assert int(row[1]) >= 300
+    assert {line["heartbeat_s"] for line in chain.relay.logged("dump_started")} == {SHORTEST_S}
+    assert len(chain.relay.logged("dump_started")) == len(replicas)
+
+
+def test_no_heartbeats_at_a_period_of_zero(chain: Chain) -> None:
+    """A replica that asks for none gets none; the stream goes on."""
+    at = chain.source.master_status()
+    for name in REPLICAS[chain.source.name]:
+        replica = chain.server(name)
+        replica.execute_many(WORK)
+        chain.attach(replica, at, heartbeat_period=0)
+        replica.wait_for_source(chain.source)
+        time.sleep(1.0)
+        if replica.name != "mysql97":
+            assert replica.sql("SHOW GLOBAL STATUS LIKE 'Slave_received_heartbeats'")[0][1] == "0"
+        assert replica.replica_status()["io_running"] == "Yes"
+    assert {line["heartbeat_s"] for line in chain.relay.logged("dump_started")} == {0.0}

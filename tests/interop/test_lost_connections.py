@@ -1,6 +1,7 @@
 """Replicas that lose their connection inside a transaction: they go on there, with nothing twice and nothing missing."""
 
 import random
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -120,6 +121,35 @@ def test_the_relay_killed_while_a_replica_is_in_mid_transaction(attached: tuple[
         assert resumed(chain) == before + 1
     assert not chain.relay.logged("dump_refused")
     chain.check_archive()
+
+
+@pytest.mark.parametrize("replica_name", ["mysql56", "mariadb"])
+def test_receiving_stopped_while_the_replica_waits_for_space(chains: ChainFactory, replica_name: str) -> None:
+    """It has read on for up to 16 KiB into a buffer of its own, and nothing of that shows in the sockets."""
+    chain = chains("mysql56", options=["--binlog-format=STATEMENT"])
+    chain.source.execute_many(
+        [
+            "CREATE DATABASE one",
+            "CREATE TABLE one.t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, body LONGTEXT)"
+            " ENGINE=InnoDB DEFAULT CHARSET=latin1",
+        ]
+    )
+    chain.wait_archived()
+    replica = chain.server(replica_name, options=["--relay-log-space-limit=8192"])
+    chain.attach(replica)
+    chain.check_tables([replica], ["one"])
+    replica.sql("STOP SLAVE SQL_THREAD")
+    rows = [f"INSERT INTO one.t (body) VALUES ('{'a' * 100}{number}')" for number in range(90)]
+    chain.source.execute_many(["BEGIN", *rows, "COMMIT"])
+    chain.wait_archived()
+    wait_until(lambda: "relay log space" in str(replica.sql("SHOW PROCESSLIST")), "the replica has no space left")
+    time.sleep(4.5)  # longer than the relay takes to believe that a silent replica has everything
+    replica.sql("STOP SLAVE IO_THREAD")
+    assert replica.replica_status()["read_position"] < chain.source.master_status().position
+    replica.sql("START SLAVE")
+    chain.check_tables([replica], ["one"])
+    assert not chain.relay.logged("dump_refused")
+    assert resumed(chain) == 1
 
 
 def test_a_stream_in_tiny_pieces_with_cuts_anywhere(attached: tuple[Chain, Server, CuttingProxy]) -> None:

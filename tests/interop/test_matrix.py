@@ -12,9 +12,20 @@ from tests.support.workload import DATABASE, FORMATS, full_workload, light_workl
 
 pytestmark = pytest.mark.interop
 
-REPLICAS = {"mysql56": ("mysql56", "mysql97", "mariadb"), "mariadb": ("mariadb",)}
+REPLICAS = {
+    "mysql56": ("mysql56", "mysql97", "mariadb", "mariadb118"),
+    "mysql97": ("mysql97",),
+    "mariadb": ("mariadb", "mariadb118"),
+    # An older one stops at what it leaves of temporary tables: test_support_matrix.py.
+    "mariadb118": ("mariadb118",),
+}
 # MySQL's mysqlbinlog cannot read MariaDB's events; MariaDB's reads both.
-READERS = {"mysql56": ("mariadb", "mysql97"), "mariadb": ("mariadb",)}
+READERS = {
+    "mysql56": ("mariadb", "mysql97"),
+    "mysql97": ("mysql97",),
+    "mariadb": ("mariadb",),
+    "mariadb118": ("mariadb118",),
+}
 
 
 @pytest.mark.timeout(300)

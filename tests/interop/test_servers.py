@@ -16,7 +16,14 @@ from tests.support.workload import DATABASE, FORMATS, full_workload, light_workl
 pytestmark = pytest.mark.interop
 
 NAMES = list(SERVERS)
-PAIRS = [("mysql56", "mysql56"), ("mysql56", "mysql97"), ("mysql56", "mariadb"), ("mariadb", "mariadb")]
+PAIRS = [
+    ("mysql56", "mysql56"),
+    ("mysql56", "mysql97"),
+    ("mysql56", "mariadb"),
+    ("mariadb", "mariadb"),
+    ("mariadb", "mariadb118"),
+    ("mariadb118", "mariadb118"),
+]
 
 
 def follow(servers: ServerFactory, source: Server, name: str, server_id: int = 2) -> Server:
@@ -135,7 +142,7 @@ def wait_until_written(server: Server, number: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_waiting_for_a_replica_that_stopped_gives_its_errors(servers: ServerFactory, name: str) -> None:
-    source_name = "mariadb" if name == "mariadb" else "mysql56"
+    source_name = name if SERVERS[name].flavour == "mariadb" else "mysql56"
     source = servers(source_name).start(server_id=1)
     replica = servers(name).start(server_id=2)
     replica.attach("127.0.0.1", source.port, file="mysql-bin.000099", position=4)
@@ -146,7 +153,7 @@ def test_waiting_for_a_replica_that_stopped_gives_its_errors(servers: ServerFact
         replica.wait_caught_up("mysql-bin.000099", 1000)
 
 
-@pytest.mark.parametrize("name", ["mariadb", "mysql97"])
+@pytest.mark.parametrize("name", ["mariadb", "mariadb118", "mysql97"])
 def test_the_stock_mysqlbinlog_reads_a_binlog(servers: ServerFactory, name: str) -> None:
     server = servers(name).start()
     server.sql("CREATE DATABASE one")

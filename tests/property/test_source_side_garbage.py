@@ -1,20 +1,27 @@
 """Whatever a peer sends, the machine gives an event, an answer or silence; any split gives the same."""
 
 import contextlib
+import functools
 import itertools
 import struct
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.auth import Account, native_hash, native_token
-from protocol.capabilities import OFFERED
+from protocol.auth.account import Account
+from protocol.auth.accounts import Accounts
+from protocol.auth.authenticator import Channel
+from protocol.auth.caching_sha2 import StoredSha2
+from protocol.auth.credentials import Credentials
+from protocol.auth.native import native_token
+from protocol.auth.rsa_key import RsaKey
+from protocol.capabilities import OFFERED, Capability
 from protocol.commands import decode_binlog_dump, decode_register_slave
 from protocol.errors import Malformed, StatementRefused
 from protocol.framing import PacketBuffer, frame_payload
 from protocol.handshake import decode_login
-from protocol.source_side import Closed, DumpAsked, Event, KillAsked, SourceSide, State
-from protocol.statements import SourceFacts, StatementSession, answer_statement, matches_like, tokenize
+from protocol.source_side import CheckAsked, Closed, DumpAsked, Event, SourceSide, State, StatementAsked
+from protocol.statements import Done, SourceFacts, StatementSession, answer_statement, matches_like, tokenize
 from protocol.wire import Cursor, lenenc_bytes, lenenc_int
 
 FACTS = SourceFacts("mysql", "5.6.24-log", 1, "uuid", "CRC32")
@@ -24,7 +31,7 @@ def machine() -> SourceSide:
     return SourceSide(
         connection_id=1,
         facts=FACTS,
-        accounts={"r": Account("r", native_hash("p"))},
+        accounts=Accounts([Account.with_password("r", "p")], secret=bytes(32)),
         host="h",
         random_bytes=lambda count: bytes(count),
         now=0.0,
@@ -50,8 +57,8 @@ def converse(side: SourceSide, pieces: list[bytes]) -> tuple[list[Event], bytes]
         while todo:
             event = todo.pop(0)
             events.append(event)
-            if isinstance(event, KillAsked):
-                todo += side.answer_kill(1.0, found=True)
+            if isinstance(event, StatementAsked):
+                todo += side.answer(Done(), 1.0)
             elif isinstance(event, DumpAsked) and side.state is State.DUMP_REQUESTED:
                 side.accept_dump()
     return events, side.bytes_to_send()
@@ -89,6 +96,64 @@ def test_garbage_as_a_login_never_logs_in(body: bytes) -> None:
     side.bytes_to_send()
     converse(side, [frame_payload(body, 1)])
     assert side.account is None
+
+
+STORED = StoredSha2(5000, b"12345678901234567890", b"." * 43)
+ONE_KEY = functools.cache(RsaKey.new)
+
+
+def in_the_middle_of_a_login(plugin: str, *, tls: bool) -> SourceSide:
+    """A machine that waits for the next packet of `plugin`'s conversation."""
+    accounts = Accounts(
+        [Account("r", Credentials(sha2=STORED)), Account.with_password("p", "p")], secret=bytes(32), rsa_key=ONE_KEY
+    )
+    side = SourceSide(
+        connection_id=1,
+        facts=FACTS,
+        accounts=accounts,
+        host="h",
+        random_bytes=lambda count: bytes(count),
+        now=0.0,
+        wall_offset_s=0.0,
+        offer_tls=tls,
+    )
+    offered = OFFERED | Capability.SSL
+    sequence = 1
+    if tls:
+        side.receive(frame_payload(struct.pack("<IIB23x", offered, 1 << 24, 33), 1), 0.0)
+        side.tls_established(Channel("TLSv1.3"))
+        sequence = 2
+    user = b"r" if plugin == "caching_sha2_password" else b"p"
+    payload = struct.pack("<IIB23x", offered, 1 << 24, 33) + user + b"\0\0\0" + plugin.encode() + b"\0"
+    side.receive(frame_payload(payload, sequence), 0.0)
+    assert side.state is State.TOKEN_EXPECTED
+    side.bytes_to_send()
+    return side
+
+
+@given(
+    st.sampled_from(["caching_sha2_password", "client_ed25519"]),
+    st.booleans(),
+    st.lists(
+        st.one_of(
+            st.binary(max_size=40), st.sampled_from([b"", b"\0", b"\2", bytes(20), bytes(32), bytes(64), bytes(256)])
+        ),
+        max_size=5,
+    ),
+)
+def test_garbage_in_the_middle_of_a_login_never_logs_in(plugin: str, tls: bool, said: list[bytes]) -> None:
+    side = in_the_middle_of_a_login(plugin, tls=tls)
+    sequence = 4 if tls else 3
+    for payload in said:
+        todo = side.receive(frame_payload(payload, sequence), 0.0)
+        while todo:
+            event = todo.pop(0)
+            if isinstance(event, CheckAsked):
+                todo += side.answer_check(event.work(), 0.0)
+        sequence += 2
+        side.bytes_to_send()
+    assert side.account is None
+    assert len(said) < 4 or side.state is State.CLOSED
 
 
 @given(st.one_of(COMMANDS, st.binary(max_size=300)))

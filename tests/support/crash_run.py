@@ -14,8 +14,8 @@ from typing import Any, Self
 import pymysql
 
 from deploy.servers import CatchUpError, Server
+from tests.support.binlog_comparison import differences
 from tests.support.cutting_proxy import CuttingProxy
-from tests.support.masked_binlog import differences
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.workload import SteadyWriter
 

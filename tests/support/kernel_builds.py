@@ -12,7 +12,19 @@ from types import ModuleType
 from typing import Any, Final
 
 KERNEL: Final = Path(__file__).resolve().parents[2] / "protocol" / "kernel"
-MODULES: Final = ("crc", "inference", "ingest", "frame")
+MODULES: Final = (
+    "crc",
+    "inference",
+    "ingest",
+    "frame",
+    "gtid_keys",
+    "gtid_skip",
+    "gtids",
+    "intervals",
+    "tables",
+    "event_columns",
+    "transaction_columns",
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +36,13 @@ class KernelBuild:
     inference: Any
     ingest: Any
     frame: Any
+    gtid_keys: Any
+    gtid_skip: Any
+    gtids: Any
+    intervals: Any
+    tables: Any
+    event_columns: Any
+    transaction_columns: Any
 
 
 def is_extension(module: ModuleType) -> bool:

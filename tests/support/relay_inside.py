@@ -14,8 +14,8 @@ from relay.archive.archive import read_ledger
 from relay.archive.catalog import LedgerRow
 from relay.archive.verify import verify_archive
 from relay.config import load_config
-from tests.support.fake_source import FakeSource
 from tests.support.free_port import free_port
+from tests.support.relay_process import Endpoint
 from tests.support.replica_client import ReplicaClient
 
 USER = "replica"
@@ -82,7 +82,7 @@ class RelayInside:
 
 @contextlib.asynccontextmanager
 async def relay_inside(
-    directory: Path, source: FakeSource, *, heartbeat_period_s: float = 5.0
+    directory: Path, source: Endpoint, *, heartbeat_period_s: float = 5.0
 ) -> AsyncIterator[RelayInside]:
     """Runs a relay behind `source` until the block ends; then it must end with exit code 0."""
     port = free_port()

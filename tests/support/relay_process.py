@@ -161,6 +161,26 @@ class RelayProcess:
         except subprocess.TimeoutExpired as error:
             raise RelayError(f"the relay did not end within {timeout_s} s:\n{self.log_tail()}") from error
 
+    # ---- its configuration -----------------------------------------------------------------------------------------
+
+    def add_account(self, **keys: Any) -> None:
+        """One more [[account]]; taken at the start or by `reload`."""
+        lines = ["[[account]]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
+        with self.config.open("a", encoding="utf-8") as config:
+            config.write("\n".join(lines) + "\n")
+
+    def reload(self, timeout_s: float = 10.0) -> dict[str, Any]:
+        """SIGHUP; the line that the relay logs about it."""
+        before = len(self.logged("reloaded")) + len(self.logged("reload_refused"))
+        os.kill(self.pid, signal.SIGHUP)
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            lines = [line for line in self.log_lines() if line.get("event") in ("reloaded", "reload_refused")]
+            if len(lines) > before:
+                return lines[-1]
+            time.sleep(0.02)
+        raise RelayError(f"SIGHUP changed nothing:\n{self.log_tail()}")
+
     # ---- what it says and holds ------------------------------------------------------------------------------------
 
     def log_lines(self) -> list[dict[str, Any]]:
@@ -221,3 +241,16 @@ def _toml(value: object) -> str:
     if isinstance(value, str):
         return json.dumps(value)
     return str(value)
+
+
+def wait_for_line(
+    relay: RelayProcess, event: str, trouble: str | None = None, timeout_s: float = 15.0
+) -> dict[str, Any]:
+    """The first log line of this event and trouble. Raises: RelayError."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        for line in relay.logged(event):
+            if trouble is None or line["trouble"] == trouble:
+                return line
+        time.sleep(0.02)
+    raise RelayError(f"no {event} {trouble or ''} within {timeout_s} s:\n{relay.log_tail()}")

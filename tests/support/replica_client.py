@@ -1,5 +1,6 @@
 """A replica's side of a connection, as PyMySQL logs in and as a test reads the stream: blocking, for use in a thread."""
 
+import ssl
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -31,9 +32,18 @@ class StreamedEvent:
 class ReplicaClient:
     """A logged-in connection that can ask for a dump."""
 
-    def __init__(self, port: int, *, user: str = USER, password: str = PASSWORD, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        port: int,
+        *,
+        user: str = USER,
+        password: str = PASSWORD,
+        timeout_s: float = 10.0,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        tls: dict[str, Any] = {"ssl_disabled": True} if context is None else {"ssl": context}
         self.connection: Any = pymysql.connect(
-            host="127.0.0.1", port=port, user=user, password=password, read_timeout=timeout_s, ssl_disabled=True
+            host="127.0.0.1", port=port, user=user, password=password, read_timeout=timeout_s, **tls
         )
 
     def query(self, statement: str) -> tuple[tuple[Any, ...], ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import relay.cli
-from relay.commands.archive import _print_table
+from relay.commands.archive import print_table
 from relay.commands.binlog_scan import BinlogScan, Unreadable
 from relay.commands.positions import Standing, report_position, summarise_positions
 
@@ -201,6 +201,7 @@ def test_a_statement_of_several_megabytes_is_listed_by_its_head(command, tmp_pat
         (["positions", str(ROOT / "pyproject.toml")], "is not a binlog"),
         (["check-config", "--config", "/nonexistent"], "cannot be read"),
         (["archive", "list", "--config", "/nonexistent"], "cannot be read"),
+        (["archive", "find", "--config", str(ROOT / "deploy" / "relay.toml")], "either --gtid or --time"),
         (["no-such-command"], "No such command"),
         (["events"], "Missing argument"),
     ],
@@ -227,8 +228,8 @@ def test_check_config_says_that_a_good_file_is_fine(command) -> None:
 def test_an_archive_that_is_not_there_is_wrong_use(command, tmp_path: Path) -> None:
     config = tmp_path / "relay.toml"
     config.write_text('[source]\nkind = "directory"\npath = "x"\n[archive]\ndir = "none"\n')
-    for subcommand in ("list", "verify", "rebuild", "ledger"):
-        result = command("archive", subcommand, "--config", config)
+    for subcommand in (["list"], ["verify"], ["rebuild"], ["ledger"], ["find", "--gtid", "0-1-1"]):
+        result = command("archive", *subcommand, "--config", config)
         assert (result.code, "There is no archive" in result.err) == (2, True)
 
 
@@ -259,7 +260,7 @@ def test_a_table_keeps_names_and_numbers_in_one_line(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     rows = [("mysql-bin.000001", "2026-11-20T20:36:26Z", "1234567890", "words " * 20)]
-    _print_table(("file", "first", "end", "text"), rows, numbers=(2,))
+    print_table(("file", "first", "end", "text"), rows, numbers=(2,))
     shown = capsys.readouterr().out
     assert [cell in shown for cell in rows[0][:3]] == [True, True, True]
 

@@ -53,6 +53,17 @@ def test_the_sample_configuration_loads(tmp_path: Path) -> None:
     assert load_config(copy).warnings == ()
 
 
+def test_a_relay_of_a_directory_has_no_id_to_present(tmp_path: Path) -> None:
+    source = f"[source]\nkind = 'directory'\npath = '{tmp_path}'\n"
+    found = problems(tmp_path, source + ARCHIVE + "[listen]\npresent_as = 'relay'\n")
+    assert "no server_id of its own" in found["listen.present_as"].what
+
+
+@pytest.mark.parametrize("version", ["5.6.2", "8.0.36-log", "9.7", "10.11.6-MariaDB-log", "5.5.5-10.3.1-MariaDB"])
+def test_a_version_that_replicas_accept_is_taken(tmp_path: Path, version: str) -> None:
+    assert loaded(tmp_path, SOURCE + ARCHIVE + f"[listen]\nversion = '{version}'\n").listen.version == version
+
+
 def test_a_short_configuration_gets_the_documented_defaults(tmp_path: Path) -> None:
     config = loaded(tmp_path, SOURCE + ARCHIVE + ACCOUNT)
     assert isinstance(config.source, ServerSource)
@@ -91,6 +102,13 @@ def test_three_mistakes_are_reported_together(tmp_path: Path) -> None:
         (SOURCE + ARCHIVE + "[listen]\nport = 0", "listen.port", "from 1 to 65535"),
         (SOURCE + ARCHIVE + '[listen]\nport = "3307"', "listen.port", "whole number without quotes"),
         (SOURCE + ARCHIVE + "[listen]\nport = true", "listen.port", "true is of the wrong type"),
+        (SOURCE + ARCHIVE + '[listen]\npresent_as = "me"', "listen.present_as", "source"),
+        (SOURCE + ARCHIVE + '[listen]\nversion = "v8.0"', "listen.version", "5.7.44-log"),
+        (SOURCE + ARCHIVE + '[listen]\nversion = "4.1.22"', "listen.version", "from 5.6.2 to 9"),
+        (SOURCE + ARCHIVE + '[listen]\nversion = "5.5.62-log"', "listen.version", "from 5.6.2 to 9"),
+        (SOURCE + ARCHIVE + '[listen]\nversion = "10.11.6"', "listen.version", "MariaDB"),
+        (SOURCE + ARCHIVE + '[listen]\nversion = "8.0.36\\n"', "listen.version", "59 characters"),
+        (SOURCE + ARCHIVE + "[listen]\ndemand_acks = 1", "listen.demand_acks", "true or false"),
         (SOURCE + ARCHIVE + "[listen]\nhandshake_timeout_s = 0", "listen.handshake_timeout_s", "above 0"),
         (SOURCE + ARCHIVE + "[listen]\nposition_wait_s = nan", "listen.position_wait_s", "finite"),
         (SOURCE.replace("= 7", "= 0") + ARCHIVE, "source.server_id", "from 1 to 4294967295"),
@@ -104,7 +122,7 @@ def test_three_mistakes_are_reported_together(tmp_path: Path) -> None:
         (SOURCE, "archive", "is missing"),
         (ARCHIVE, "source", "is missing"),
         (SOURCE + ARCHIVE + ACCOUNT + 'markers = "tmb"', "account#1.markers", '"tbm"'),
-        (SOURCE + ARCHIVE + ACCOUNT + ACCOUNT, "account#2.user", "also the user of account#1"),
+        (SOURCE + ARCHIVE + ACCOUNT + ACCOUNT, "account#2.user", "is also account#1"),
         (SOURCE + ARCHIVE + '[[account]]\nuser = "r"', "account#1.password", "is missing"),
         (SOURCE + 'password_env = "HOME"' + ARCHIVE, "source.password", "is given 2 times"),
         (SOURCE + ARCHIVE + ACCOUNT + 'password_hash = "*12"', "account#1.password_hash", "40 hexadecimal"),
@@ -192,6 +210,42 @@ def test_a_configuration_with_a_password_that_all_can_read_is_a_warning(tmp_path
     assert [warning.key for warning in load_config(path).warnings] == ["file"]
 
 
+def test_an_empty_password_is_a_warning(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("\n")
+    secret.chmod(0o600)
+    text = (
+        SOURCE + ARCHIVE + '[[account]]\nuser = "a"\npassword = ""\n[[account]]\nuser = "b"\npassword_file = "secret"\n'
+    )
+    assert [warning.key for warning in loaded(tmp_path, text).warnings] == ["account#1.password", "account#2.password"]
+
+
+@pytest.mark.parametrize(
+    ("account", "key", "part"),
+    [
+        ('host = "db.example.com"', "account#1.host", "names are not looked up"),
+        ('host = "10.0.0.1/24"', "account#1.host", "does not cover"),
+        ('plugin = "sha256_password"', "account#1.plugin", "caching_sha2_password"),
+        ('admin = "yes"', "account#1.admin", "true or false"),
+    ],
+)
+def test_a_mistake_in_an_account_names_its_key(tmp_path: Path, account: str, key: str, part: str) -> None:
+    assert part in str(problems(tmp_path, SOURCE + ARCHIVE + ACCOUNT + account)[key])
+
+
+def test_a_plugin_that_cannot_check_the_hash_is_a_mistake(tmp_path: Path) -> None:
+    account = f'[[account]]\nuser = "r"\npassword_hash = "*{"0" * 40}"\nplugin = "client_ed25519"\n'
+    text = str(problems(tmp_path, SOURCE + ARCHIVE + account)["account#1.plugin"])
+    assert 'Write plugin = "mysql_native_password"' in text
+
+
+def test_one_user_may_have_an_account_for_each_of_several_hosts(tmp_path: Path) -> None:
+    accounts = ACCOUNT + 'host = "10.0.0.0/8"' + ACCOUNT + 'host = "192.0.2.1"' + ACCOUNT
+    assert len(loaded(tmp_path, SOURCE + ARCHIVE + accounts).accounts) == 3
+    same = ACCOUNT + 'host = "10.0.0.0/8"' + ACCOUNT + 'host = "10.0.0.0/255.0.0.0"'
+    assert "is also account#1" in str(problems(tmp_path, SOURCE + ARCHIVE + same)["account#2.user"])
+
+
 def test_no_account_is_a_warning(tmp_path: Path) -> None:
     assert [warning.key for warning in loaded(tmp_path, SOURCE + ARCHIVE).warnings] == ["account"]
 
@@ -200,7 +254,7 @@ def test_the_native_hash_is_the_same_from_password_and_stored_hash(tmp_path: Pat
     stored = "*" + hashlib.sha1(hashlib.sha1(b"hunter3").digest()).hexdigest().upper()
     text = SOURCE + ARCHIVE + ACCOUNT + f'[[account]]\nuser = "second"\npassword_hash = "{stored}"\n'
     first, second = loaded(tmp_path, text).accounts
-    assert first.native_hash() == second.native_hash()
+    assert first.credentials().native == second.credentials().native
 
 
 def test_an_account_with_only_a_hash_has_no_password_text(tmp_path: Path) -> None:

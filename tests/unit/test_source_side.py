@@ -6,27 +6,32 @@ from collections.abc import Callable
 
 import pytest
 
-from protocol.auth import Account, native_hash, native_token
+from protocol.auth.account import Account
+from protocol.auth.accounts import Accounts
+from protocol.auth.native import native_token
 from protocol.capabilities import OFFERED, Capability
-from protocol.errors import ErrorCode, PositionRefused
+from protocol.commands import DumpFlag
+from protocol.errors import ErrorCode, PositionRefused, StatementRefused
 from protocol.framing import frame_payload
+from protocol.gtid.dump_request import BinlogDumpGtid, encode_binlog_dump_gtid
+from protocol.resultset import Rows
 from protocol.source_side import (
     TRANSITIONS,
     Closed,
     DumpAsked,
     IllegalInput,
     Input,
-    KillAsked,
     Limits,
     LoggedIn,
     LoginRefused,
     Registered,
     SourceSide,
     State,
+    StatementAsked,
     StatementFailed,
     step,
 )
-from protocol.statements import SourceFacts
+from protocol.statements import Done, EncodedRows, GivenAnswer, KillConnection, Notice, SourceFacts, StatisticsText
 
 PASSWORD = "s3cret"
 FACTS = SourceFacts("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555", "CRC32")
@@ -38,7 +43,7 @@ def machine(facts: SourceFacts = FACTS, limits: Limits | None = None) -> SourceS
     return SourceSide(
         connection_id=7,
         facts=facts,
-        accounts={"repl": Account("repl", native_hash(PASSWORD))},
+        accounts=Accounts([Account.with_password("repl", PASSWORD)], secret=bytes(32)),
         host="192.0.2.1",
         random_bytes=lambda count: bytes(range(count)),
         now=100.0,
@@ -171,7 +176,7 @@ def test_an_attribute_that_lies_about_its_length_is_a_bad_handshake(attributes: 
 def test_a_client_with_another_plugin_is_switched_and_logs_in() -> None:
     side = machine()
     side.bytes_to_send()
-    assert side.receive(login(b"x" * 20, plugin="caching_sha2_password", capabilities=CLIENT_97), 100.0) == []
+    assert side.receive(login(b"x" * 20, plugin="sha256_password", capabilities=CLIENT_97), 100.0) == []
     sequence, switch = payloads(side.bytes_to_send())[0]
     name = b"\xfemysql_native_password\0"
     assert switch.startswith(name)
@@ -181,7 +186,7 @@ def test_a_client_with_another_plugin_is_switched_and_logs_in() -> None:
 
 
 @pytest.mark.parametrize("user", ["repl", "nobody"])
-@pytest.mark.parametrize("plugin", ["mysql_native_password", "caching_sha2_password"])
+@pytest.mark.parametrize("plugin", ["mysql_native_password", "sha256_password"])
 def test_unknown_users_and_wrong_passwords_get_the_same_answers(user: str, plugin: str) -> None:
     side = machine()
     packet = login(scramble_of(side.bytes_to_send()), user=user, password="wrong", plugin=plugin)
@@ -221,7 +226,7 @@ def test_a_login_packet_beyond_the_limit_is_refused_by_its_header() -> None:
 
 
 def test_a_command_beyond_the_limit_is_refused_by_its_header() -> None:
-    events = logged_in().receive((1 << 20 | 1).to_bytes(3, "little") + b"\0", 100.0)
+    events = logged_in().receive((1 << 20 | 1).to_bytes(3, "little") + b"\0\3", 100.0)
     assert isinstance(events[0], Closed)
 
 
@@ -266,7 +271,7 @@ def test_a_dump_has_no_deadline() -> None:
 
 @pytest.mark.parametrize(
     ("code", "body", "first"),
-    [(0x0E, b"", b"\x00"), (0x02, b"test", b"\x00"), (0x1B, b"\0\0", b"\xfe"), (0x09, b"", b"b")],
+    [(0x0E, b"", b"\x00"), (0x02, b"mysql", b"\x00"), (0x1B, b"\0\0", b"\xfe"), (0x1F, b"", b"\x00")],
 )
 def test_small_commands_are_answered(code: int, body: bytes, first: bytes) -> None:
     side = logged_in()
@@ -275,7 +280,7 @@ def test_small_commands_are_answered(code: int, body: bytes, first: bytes) -> No
     assert (sequence, answer[:1]) == (1, first)
 
 
-@pytest.mark.parametrize("code", [0x04, 0x00, 0x11, 0x16, 0x1F, 0xFF])
+@pytest.mark.parametrize("code", [0x00, 0x05, 0x0B, 0x11, 0x13, 0x1D, 0x20, 0xFF])
 def test_other_commands_get_1047_and_keep_the_connection(code: int) -> None:
     side = logged_in()
     events = side.receive(command(code), 100.0)
@@ -328,11 +333,41 @@ def test_a_dump_request_that_is_no_request_gets_an_error(body: bytes) -> None:
     assert isinstance(side.receive(command(0x12, body), 100.0)[0], StatementFailed)
 
 
-def test_a_gtid_dump_request_gets_1236_by_name() -> None:
+def gtid_dump(held: bytes = bytes(8)) -> bytes:
+    return command(0x1E, encode_binlog_dump_gtid(held, flags=2, server_id=9))
+
+
+def test_a_gtid_dump_request_is_handed_on() -> None:
     side = logged_in()
-    events = side.receive(command(0x1E, bytes(22)), 100.0)
-    assert isinstance(events[0], Closed)
-    assert b"file and position" in side.bytes_to_send()
+    (asked,) = side.receive(gtid_dump(), 100.0)
+    assert asked == DumpAsked(BinlogDumpGtid("", 4, DumpFlag(2), 9, bytes(8)))
+    assert side.state is State.DUMP_REQUESTED
+
+
+@pytest.mark.parametrize("body", [b"", bytes(9), bytes(6) + b"\xff\xff\xff\x7f", bytes(22)[:-4] + b"\1\0\0\0"])
+def test_a_gtid_dump_request_whose_sizes_lie_ends_the_connection(body: bytes) -> None:
+    side = logged_in()
+    assert isinstance(side.receive(command(0x1E, body), 100.0)[0], Closed)
+    assert payloads(side.bytes_to_send()) == [(1, b"\xff\x2b\x07#HY000Malformed communication packet.")]
+
+
+def test_a_set_of_gtids_may_be_greater_than_any_other_command() -> None:
+    limits = Limits(command_bytes=100, gtid_dump_bytes=1000)
+    side = logged_in(limits)
+    packet = gtid_dump(bytes(900))
+    assert side.receive(packet[:4], 100.0) == []
+    assert isinstance(side.receive(packet[4:], 100.0)[0], DumpAsked)
+
+
+@pytest.mark.parametrize("packet", [gtid_dump(bytes(1000)), command(3, bytes(200))])
+def test_each_command_has_its_greatest_size(packet: bytes) -> None:
+    side = logged_in(Limits(command_bytes=100, gtid_dump_bytes=1000))
+    assert isinstance(side.receive(packet, 100.0)[0], Closed)
+
+
+def test_before_the_login_a_gtid_dump_is_as_limited_as_all_else() -> None:
+    side = machine(limits=Limits(login_bytes=100))
+    assert isinstance(side.receive(frame_payload(b"\x1e" + bytes(200), 1), 100.0)[0], Closed)
 
 
 def test_after_eof_commands_are_taken_again() -> None:
@@ -362,16 +397,66 @@ def test_a_command_in_a_dump_breaks_it_without_bytes_in_the_stream() -> None:
     assert side.bytes_to_send() == b""
 
 
-@pytest.mark.parametrize(("found", "first"), [(True, 0x00), (False, 0xFF)])
-def test_kill_waits_for_the_shell_and_later_commands_wait_too(found: bool, first: int) -> None:
+ANSWERS: list[tuple[GivenAnswer | StatementRefused, int]] = [
+    (Done(), 0x00),
+    (EncodedRows((b"\x01", b"rest")), 1),
+    (StatementRefused(1094, "no"), 0xFF),
+    (Rows(("a",), ()), 1),
+    (StatisticsText("Uptime"), 0x55),
+]
+
+
+def test_the_answer_to_a_request_may_leave_warnings() -> None:
     side = logged_in()
-    assert side.receive(command(3, b"KILL 12") + command(0x0E), 100.0) == [KillAsked(12)]
+    side.receive(command(3, b"KILL 12"), 100.0)
+    side.answer(Done((Notice("Warning", 1867, "in use"),)), 100.0)
+    ok = [payload for _, payload in payloads(side.bytes_to_send())][-1]
+    assert ok[-2:] == b"\x01\x00"
+    assert [notice.number for notice in side.session.notices] == [1867]
+
+
+@pytest.mark.parametrize(("answer", "first"), ANSWERS)
+def test_a_request_waits_for_the_shell_and_later_commands_wait_too(
+    answer: GivenAnswer | StatementRefused, first: int
+) -> None:
+    side = logged_in()
+    events = side.receive(command(3, b"KILL 12") + command(0x0E), 100.0)
+    assert side.account is not None
+    assert events == [StatementAsked(KillConnection(12), side.account)]
     assert side.bytes_to_send() == b""
-    side.answer_kill(100.0, found=found)
+    side.answer(answer, 100.0)
     answers = [payload[0] for _, payload in payloads(side.bytes_to_send())]
-    assert answers == [first, 0x00]
+    assert (answers[0], answers[-1]) == (first, 0x00)
 
 
-def test_a_password_never_shows_in_what_is_printed() -> None:
-    account = Account("repl", native_hash(PASSWORD))
-    assert native_hash(PASSWORD).hex() not in repr(account) and repr(native_hash(PASSWORD)) not in repr(account)
+def test_commands_that_were_sent_ahead_are_answered_a_few_at_a_time_and_in_order() -> None:
+    side = logged_in()
+    ahead = command(0x0E) + b"".join(command(3, b"SELECT %d" % number) for number in range(1, 40))
+    side.receive(ahead, 100.0)
+    answered = [side.bytes_to_send()]
+    while side.has_more_to_do:
+        side.go_on(100.0)
+        answered.append(side.bytes_to_send())
+    assert len(answered) == 3
+    rows = [
+        payload[1:] for _, payload in payloads(b"".join(answered)) if len(payload) in (2, 3) and payload[0] in (1, 2)
+    ]
+    assert rows == [b"%d" % number for number in range(1, 40)]
+
+
+def test_large_answers_to_commands_that_were_sent_ahead_are_not_all_made_at_once() -> None:
+    side = logged_in()
+    side.receive(b"".join(command(3, b"SELECT '%s'" % (b"x" * 8000)) for _ in range(8)), 100.0)
+    assert side.has_more_to_do
+    assert len(side.bytes_to_send()) < 40_000
+
+
+def test_what_floods_in_behind_commands_that_are_left_for_later_is_not_read() -> None:
+    side = logged_in()
+    side.receive(command(0x0E) * 20_000, 100.0)
+    side.bytes_to_send()
+    assert side.holds_unread_commands
+    while side.has_more_to_do:
+        side.go_on(100.0)
+        side.bytes_to_send()
+    assert not side.holds_unread_commands

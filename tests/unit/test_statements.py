@@ -1,6 +1,7 @@
 """What replicas of all ages and their tools ask, as they spell it, and what they are told."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,12 +11,14 @@ from protocol.statements import (
     MAX_USER_VARIABLES,
     Done,
     KillConnection,
+    Notice,
     SourceFacts,
     StatementSession,
     answer_statement,
     matches_like,
     tokenize,
 )
+from protocol.statements.secrets import without_secrets
 
 UUID = "11111111-2222-3333-4444-555555555555"
 MYSQL_55 = SourceFacts("mysql", "5.5.62-log", 3)
@@ -32,6 +35,32 @@ def one(statement: str, facts: SourceFacts = MYSQL_56) -> Value:
     answer = answer_statement(statement, session(facts), NOW)
     assert isinstance(answer, Rows)
     return answer.rows[0][0]
+
+
+@pytest.mark.parametrize(
+    ("statement", "shown"),
+    [
+        (
+            "CHANGE MASTER TO MASTER_USER='a', MASTER_PASSWORD='geh\\'eim'",
+            "CHANGE MASTER TO MASTER_USER='***', MASTER_PASSWORD='***'",
+        ),
+        ('change master to master_password = "geheim"', "change master to master_password = '***'"),
+        ("SET PASSWORD = 'geheim", "SET PASSWORD = '***'"),
+        ("SHOW BINLOG EVENTS IN 'f'", "SHOW BINLOG EVENTS IN 'f'"),
+    ],
+)
+def test_a_password_in_a_statement_is_not_for_the_log(statement: str, shown: str) -> None:
+    assert without_secrets(statement) == shown
+
+
+def test_warnings_are_shown_until_the_next_statement() -> None:
+    mine = session()
+    mine.notices = (Notice("Note", 1254, "Slave is already running"),)
+    answers = [
+        answer_statement(text, mine, NOW) for text in ("SHOW WARNINGS", "show warnings", "BEGIN", "SHOW WARNINGS")
+    ]
+    rows = [answer.rows for answer in answers if isinstance(answer, Rows)]
+    assert rows == [(("Note", 1254, "Slave is already running"),)] * 2 + [()]
 
 
 def refused(statement: str, facts: SourceFacts = MYSQL_56) -> int:
@@ -55,8 +84,8 @@ def refused(statement: str, facts: SourceFacts = MYSQL_56) -> int:
         ("SELECT @@global . binlog_checksum", "CRC32"),
         ("SELECT CONNECTION_ID()", 42),
         ("SELECT NOW()", "2023-11-14 22:13:20"),
-        ("SELECT binlog_gtid_pos('mysql-bin.000001',4)", None),
-        ("SELECT CURRENT_USER()", "repl@192.0.2.1"),
+        ("SELECT CURRENT_USER()", "repl@%"),
+        ("SELECT USER()", "repl@192.0.2.1"),
         ("SELECT DATABASE() FROM DUAL", None),
         ("SELECT CONCAT(@@version, ' ', @@version_comment)", "5.6.24-log binlog-relay"),
         ("SELECT @never_set", None),
@@ -92,7 +121,7 @@ def test_a_select_is_answered(statement: str, value: Value) -> None:
         "SET @@session.wait_timeout=100",
         "COMMIT",
         "ROLLBACK",
-        "USE test",
+        "USE mysql",
     ],
 )
 def test_a_set_up_statement_is_done(statement: str) -> None:
@@ -108,13 +137,16 @@ def test_the_checksum_can_be_read_back(name: str) -> None:
         NOW,
     )
     answer = answer_statement(f"SELECT @{name}", mine, NOW)
-    assert answer == Rows((f"@{name}",), (("CRC32",),))
+    assert isinstance(answer, Rows)
+    assert (answer.names, answer.rows) == ((f"@{name}",), (("CRC32",),))
 
 
 def test_user_variables_are_known_in_any_case() -> None:
     mine = session()
     answer_statement("SET @Slave_UUID := 'x'", mine, NOW)
-    assert answer_statement("SELECT @`slave_uuid`", mine, NOW) == Rows(("@`slave_uuid`",), (("x",),))
+    answer = answer_statement("SELECT @`slave_uuid`", mine, NOW)
+    assert isinstance(answer, Rows)
+    assert (answer.names, answer.rows) == (("@`slave_uuid`",), (("x",),))
 
 
 @pytest.mark.parametrize(
@@ -132,6 +164,22 @@ def test_a_show_is_answered(statement: str, rows: tuple[tuple[Value, ...], ...])
     answer = answer_statement(statement, session(), NOW)
     assert isinstance(answer, Rows)
     assert answer.rows == rows
+
+
+@pytest.mark.parametrize("facts", [MYSQL_55, MYSQL_56, MARIADB])
+def test_semi_sync_is_offered_to_old_replicas_behind_every_source(facts: SourceFacts) -> None:
+    shown = answer_statement(
+        "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'", session(replace(facts, semi_sync=True)), NOW
+    )
+    assert isinstance(shown, Rows)
+    assert shown.rows == (("rpl_semi_sync_master_enabled", "ON"),)
+
+
+@pytest.mark.parametrize("name", ["rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled"])
+def test_semi_sync_is_offered_to_new_replicas_behind_an_old_source(name: str) -> None:
+    answer = answer_statement(f"SELECT @@global.{name}", session(replace(MYSQL_56, semi_sync=True)), NOW)
+    assert isinstance(answer, Rows)
+    assert answer.rows == ((1,),)
 
 
 @pytest.mark.parametrize(
@@ -159,39 +207,85 @@ def test_mariadb_tells_its_gtid_domain() -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "",
-        ";",
         "FOO",
         "SELECT",
         "SELECT 'open",
         "SELECT /* open",
         "SELECT 1; SELECT 2",
-        "SELECT 1 FROM t",
         "SELECT 1 +",
         "SELECT (",
-        "SELECT VERSION(1)",
         "SET",
         "SET @a",
         "SET @a = ",
         "SHOW VARIABLES LIKE",
         "KILL",
-        "KILL x",
         "KILL 1.5",
-        "SHOW TABLES",
-        "SELECT $$",
     ],
 )
 def test_what_is_not_understood_gets_1064(statement: str) -> None:
     assert refused(statement) == ErrorCode.ER_PARSE_ERROR
 
 
-def test_the_error_names_what_was_not_understood() -> None:
-    with pytest.raises(StatementRefused, match="does not understand 'DROP TABLE t'"):
-        answer_statement("DROP  TABLE\n t", session(), NOW)
+@pytest.mark.parametrize(
+    ("statement", "near"),
+    [
+        ("DROP  TABLE\n t", "'DROP TABLE t' at line 1"),
+        ("SHOW\nSLAVE\nFOO", "'FOO' at line 3"),
+        ("SHOW BINARY LOGS FOO", "'FOO' at line 1"),
+        ("SELECT 1 +", "'+' at line 1"),
+        ("SET @a", "'' at line 1"),
+        ("STOP SLAVE FOO, SQL_THREAD", "'FOO, SQL_THREAD' at line 1"),
+        ("STOP SLAVE SQL_THREAD FOO", "'FOO' at line 1"),
+        ("PURGE BINARY LOGS", "'' at line 1"),
+        ("CHANGE MASTER TO FOO=1", "'FOO=1' at line 1"),
+        ("CHANGE MASTER TO MASTER_HOST", "'' at line 1"),
+        ("SELECT 'open", "''open' at line 1"),
+    ],
+)
+def test_the_error_names_what_was_not_understood_and_the_line(statement: str, near: str) -> None:
+    with pytest.raises(StatementRefused) as caught:
+        answer_statement(statement, session(), NOW)
+    assert caught.value.message.endswith(f"does not understand {near}")
 
 
-def test_an_unknown_function_is_named() -> None:
-    assert refused("SELECT SLEEP(1)") == ErrorCode.ER_SP_DOES_NOT_EXIST
+@pytest.mark.parametrize(
+    ("statement", "number"),
+    [
+        ("SELECT SLEEP(1)", 1305),
+        ("SELECT binlog_gtid_pos('mysql-bin.000001',4)", 1305),
+        ("", 1065),
+        (" ; ;", 1065),
+        ("/* only this */", 1065),
+        ("SELECT 1 FROM t", 1046),
+        ("SELECT 1 FROM mysql.t", 1146),
+        ("SELECT * FROM information_schema.processlist WHERE a = 'b'", 1146),
+        ("SELECT @@nothing, a FROM b.c", 1193),
+        ("SELECT VERSION(1)", 1582),
+        ("SELECT NOW(7)", 1426),
+        ("SELECT foo", 1054),
+        ("SELECT $$", 1054),
+        ("KILL x", 1054),
+        ("USE nowhere", 1049),
+        ("SHOW TABLES", 1046),
+        ("SET NAMES klingon", 1115),
+        ("SET character_set_client = klingon", 1115),
+        ("SET NAMES ucs2", 1231),
+        ("SET NAMES utf8 COLLATE latin1_bin", 1253),
+        ("SET NAMES utf8 COLLATE nope_ci", 1273),
+        ("SELECT @@session.server_id", 1238),
+        ("SELECT @@global.pseudo_thread_id", 1238),
+        ("SET SESSION server_id = 1", 1229),
+        ("SET autocommit = 2", 1231),
+        ("SET wait_timeout = 'x'", 1232),
+        ("SET PASSWORD = 'x'", 1235),
+        ("RESET MASTER", 1235),
+        ("RESET SLAVE ALL", 1235),
+        ("RESET BINARY LOGS AND GTIDS", 1235),
+        ("SHUTDOWN", 1227),
+    ],
+)
+def test_a_statement_that_a_server_refuses_gets_the_servers_number(statement: str, number: int) -> None:
+    assert refused(statement) == number
 
 
 @pytest.mark.parametrize("statement", ["SET GLOBAL server_id = 4", "SET @@global.server_id = 4"])
@@ -203,9 +297,11 @@ def test_leaving_events_out_is_refused() -> None:
     assert refused("SET skip_replication=1") == ErrorCode.ER_NOT_SUPPORTED_YET
 
 
-@pytest.mark.parametrize("statement", ["KILL 12", "kill connection 12;", "KILL QUERY 12"])
-def test_kill_asks_for_that_connection(statement: str) -> None:
-    assert answer_statement(statement, session(), NOW) == KillConnection(12)
+@pytest.mark.parametrize(
+    ("statement", "query_only"), [("KILL 12", False), ("kill connection 12;", False), ("KILL QUERY 12", True)]
+)
+def test_kill_asks_for_that_connection(statement: str, query_only: bool) -> None:
+    assert answer_statement(statement, session(), NOW) == KillConnection(12, query_only)
 
 
 def test_a_set_that_fails_changes_nothing() -> None:

@@ -11,7 +11,7 @@ import pytest
 import structlog.testing
 from pymysql.constants import COMMAND
 
-from protocol.auth import Account, native_hash
+from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
 from relay.archive.archive import Archive, PublishPolicy, SourceIdentity, SyncPolicy
 from relay.archive.replica_marks import ReplicaIdentity
@@ -63,7 +63,7 @@ async def serve(directory: Path, built: BinlogBuilder, **policies: object) -> As
     archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
     await archive.begin_file(FIRST)
     await append_all(archive, built.data)
-    server = DownstreamServer(archive, [Account(USER, native_hash(PASSWORD))], position_wait_s=5.0)
+    server = DownstreamServer(archive, [Account.with_password(USER, PASSWORD)], position_wait_s=5.0)
     await server.start("127.0.0.1", 0)
     served = Served(archive, server, built)
     yield served
@@ -148,21 +148,63 @@ async def test_a_heartbeat_period_of_hundreds_of_digits_is_none(served: Served) 
     assert events[1].kind == EventType.FORMAT_DESCRIPTION
 
 
+def place_inside(served: Served) -> int:
+    """Where an event inside of a transaction begins."""
+    group = next(iter(served.built.groups))
+    return next(event.start for event in served.built.events if event.group_start == group and event.start > group)
+
+
 async def test_a_replica_settles_also_between_frequent_heartbeats(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dump_module, "_SETTLED_S", 0.3)
-    client = await served.replica(heartbeat_s=0.05)
+    client = await served.replica(heartbeat_s=0.1)
     await call(lambda: start_of(client, 4, 20))
-    group = next(iter(served.built.groups))
-    inside = next(event.start for event in served.built.events if event.group_start == group and event.start > group)
-    identity = ReplicaIdentity(77, UUID)
-    await asyncio.sleep(0.5)
+    inside, identity = place_inside(served), ReplicaIdentity(77, UUID)
     assert served.archive.replicas.may_resume(identity, FIRST, inside), (
         "its connection may still break with bytes unread"
     )
-    await call(client.close)
+
+    def read_and_leave() -> None:
+        client.events(6)
+        client.cut()
+
+    await call(read_and_leave)
     await until(lambda: not served.archive.replicas.may_resume(identity, FIRST, inside))
+
+
+async def test_a_replica_that_took_no_heartbeat_may_hold_events_that_it_has_not_stored(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    client = await served.replica()
+    await call(lambda: start_of(client, 4, 1 + len(served.built.events)))
+    await asyncio.sleep(0.5)
+    await call(client.cut)  # nothing is unread, but who knows what was done with it
+    await until(lambda: not served.server.sessions)
+    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+
+
+async def test_a_replica_whose_heartbeats_are_rare_gets_one_when_it_seems_to_have_everything(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    client = await served.replica(heartbeat_s=1800)
+    events = await call(lambda: start_of(client, 4, 2 + len(served.built.events)))
+    assert events[-1].kind == EventType.HEARTBEAT
+    await call(client.cut)
+    inside, identity = place_inside(served), ReplicaIdentity(77, UUID)
+    await until(lambda: not served.archive.replicas.may_resume(identity, FIRST, inside))
+
+
+async def test_a_goodbye_does_not_say_that_everything_was_read(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    client = await served.replica(heartbeat_s=0.1)
+    await call(lambda: client.ask_dump(FIRST, 4))
+    await asyncio.sleep(0.5)
+    await call(client.close)
+    await until(lambda: not served.server.sessions)
+    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
 
 
 async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_long_it_was_silent(
@@ -170,10 +212,46 @@ async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_l
 ) -> None:
     monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
     client = await served.replica()
-    group = next(iter(served.built.groups))
-    inside = next(event.start for event in served.built.events if event.group_start == group and event.start > group)
     await call(lambda: client.ask_dump(FIRST, 4))
     await asyncio.sleep(0.5)
     await call(client.cut)  # closes a socket with everything unread: a reset
     await until(lambda: not served.server.sessions)
-    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, inside)
+    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+
+
+async def test_a_replica_with_the_sources_server_id_is_stopped_before_the_dump(served: Served) -> None:
+    """The identity of the archive's source has server_id 1."""
+    client = await call(lambda: ReplicaClient(served.server.port))
+    served.clients.append(client)
+    await call(lambda: client.set_up(server_id=1))
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await call(lambda: start_of(client, 4, 1))
+    assert caught.value.args[0] == 1236
+    assert "This replica has server_id 1, and so has the source" in caught.value.args[1]
+
+
+async def test_mysqlbinlog_that_never_stops_may_have_the_sources_server_id(served: Served) -> None:
+    """Its server_id is 1 by default; it registers no replica."""
+    client = await call(lambda: ReplicaClient(served.server.port))
+    served.clients.append(client)
+    await call(lambda: client.query("SET @master_binlog_checksum='NONE'"))
+
+    def dump() -> list[StreamedEvent]:
+        client.ask_dump(FIRST, 4, server_id=1)
+        return client.events(2)
+
+    assert [event.kind for event in await call(dump)] == [EventType.ROTATE, EventType.FORMAT_DESCRIPTION]
+
+
+async def test_two_replicas_with_one_server_id_are_both_served_and_named_in_a_warning(served: Served) -> None:
+    with structlog.testing.capture_logs() as logs:
+        addresses = []
+        for uuid in (UUID, "22222222-2222-3333-4444-000000000077"):
+            client = await call(lambda: ReplicaClient(served.server.port))
+            served.clients.append(client)
+            addresses.append(f"127.0.0.1:{client.connection._sock.getsockname()[1]}")
+            await call(lambda client=client, uuid=uuid: client.set_up(uuid=uuid))  # type: ignore[misc]
+            await call(lambda client=client: start_of(client, 4, 2))  # type: ignore[misc]
+    (warning,) = [line for line in logs if line["event"] == "server_id_shared"]
+    assert (warning["other_address"], warning["replica_address"]) == tuple(addresses)
+    assert len(served.server.sessions) == 2

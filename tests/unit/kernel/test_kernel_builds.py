@@ -37,7 +37,7 @@ def test_the_uncompiled_ingest_uses_the_uncompiled_inference() -> None:
     assert twin.ingest.Inference is twin.inference.Inference
 
 
-@pytest.mark.parametrize("name", ["crc", "inference", "ingest", "frame"])
+@pytest.mark.parametrize("name", MODULES)
 def test_the_stub_names_every_public_function_and_class(build: KernelBuild, name: str) -> None:
     stub = (KERNEL / f"{name}.pyi").read_text()
     named = set(re.findall(r"^(?:def|class) (\w+)|^([A-Z_]+):", stub, re.MULTILINE))

@@ -205,7 +205,7 @@ def test_err_and_eof_packets_end_the_stream_behind_what_is_good(
 
 def test_a_semi_sync_prefix_is_taken_off(build: KernelBuild) -> None:
     stream = transactions(2)
-    got = walk(build, packetise(stream.events, b"\0\xef\1"), range(0, 400, 3), prefix=3, stamp=False)
+    got = walk(build, packetise(stream.events, b"\0\xef\0"), range(0, 400, 3), prefix=3, stamp=False)
     assert (got.status, got.produced) == (0, stream.data)
 
 

@@ -16,6 +16,7 @@ from relay.config import DirectorySource
 from relay.upstream import reconnect
 from relay.upstream.directory_source import DirectoryUpstream
 from relay.upstream.errors import Trouble, UpstreamError
+from relay.upstream.status import SourceLink
 from tests.support.binlog_builder import BinlogBuilder
 
 FIRST, SECOND, THIRD = "mysql-bin.000001", "mysql-bin.000002", "mysql-bin.000003"
@@ -45,16 +46,20 @@ def one_file(following: str | None = None) -> BinlogBuilder:
 class Following:
     """An archive and the upstream that fills it."""
 
-    def __init__(self, archive: Archive, task: asyncio.Task[UpstreamError]) -> None:
+    def __init__(self, archive: Archive, task: asyncio.Task[UpstreamError], link: SourceLink) -> None:
         self.archive = archive
         self.task = task
+        self.link = link
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Waits until `condition()` is true; the upstream must not end before."""
         deadline = time.monotonic() + WAIT_S
         while not condition():
             assert not self.task.done(), self.task.result()
-            assert time.monotonic() < deadline, f"the archive ends at {self.archive.end}"
+            assert time.monotonic() < deadline, (
+                f"the archive ends at {self.archive.end} and is {self.archive.state}, failure {self.archive.failure}; "
+                f"the source: {self.link.phase}, error {self.link.last_error!r}"
+            )
             await asyncio.sleep(0.01)
 
     async def until_end(self, file: str, offset: int) -> None:
@@ -81,9 +86,10 @@ async def following(
         on_failure=lambda error: None,
     )
     settings = DirectorySource(kind="directory", path=source, poll_interval_s=0.02)
-    task = asyncio.create_task(DirectoryUpstream(archive, settings).run())
+    link = SourceLink()
+    task = asyncio.create_task(DirectoryUpstream(archive, settings, link).run())
     try:
-        yield Following(archive, task)
+        yield Following(archive, task, link)
     finally:
         task.cancel()
         await asyncio.wait({task})

@@ -164,3 +164,19 @@ def test_a_big_group_of_one_event_counts_when_its_end_is_there() -> None:
     buffer.view[: len(rest)] = rest
     intake.take(buffer, 0, len(rest))
     assert intake.ingest.groups == 1
+
+
+def test_what_the_source_waits_for_is_told_when_the_archive_has_it() -> None:
+    built = BinlogBuilder().ddl().transaction(10)
+    archive = HoldingArchive()
+    intake = Intake(archive, None, packets=True, prefix=3, on_violation="warn")
+    intake.begin_file(FILE)
+    told: list[tuple[str, int, int]] = []
+    intake.on_ack_wanted = lambda file, offset: told.append((file, offset, archive.position))
+    events = [bytes(built.data[event.start : event.end]) for event in built.events]
+    stream = packetise([b"\xef\0" + event for event in events[:-1]])
+    stream += packetise([b"\xef\1" + events[-1]], sequence=len(events))
+    buffer = ReceiveBuffer(BufferPool(1))
+    buffer.view[: len(stream)] = stream
+    assert intake.take(buffer, 0, len(stream)) == 0
+    assert told == [(FILE, built.size, built.size)]

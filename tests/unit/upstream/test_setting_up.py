@@ -1,6 +1,5 @@
 """What a source says while the relay sets up: what passes is tried again, what does not is an operator's."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,6 +111,6 @@ async def test_a_fault_of_the_upstream_side_itself_still_closes_the_archive(
     monkeypatch.setattr(Archive, "close", noted)
     monkeypatch.setattr(ServerUpstream, "run", faulty)
     with pytest.raises(RuntimeError, match="a fault of ours"):
-        async with relay_inside(tmp_path, source):
-            await asyncio.sleep(0.2)
+        async with relay_inside(tmp_path, source) as relay:
+            await relay.until_logged("source_side_failed")
     assert closed

@@ -1,13 +1,19 @@
 """The protocol that owns the dump stream, without a socket."""
 
 import asyncio
+import socket
+import struct
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import uvloop
 
 from protocol.position import Position
 from relay.upstream.buffers import BufferPool
-from relay.upstream.errors import Trouble
+from relay.upstream.connection import SourceConnection, SourceFacts
+from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.intake import Archive, Intake
 from relay.upstream.stream import DumpStream
 
@@ -100,3 +106,39 @@ async def test_what_comes_after_a_burst_is_not_left_in_the_system(monkeypatch: p
     written[0].close()
     server.close()
     await server.wait_closed()
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_source_that_closes_right_before_the_dump_is_noticed(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    def resets(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    async def attach() -> None:
+        server = await asyncio.start_server(resets, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        while reader.exception() is None:
+            await asyncio.sleep(0.001)
+        connection = object.__new__(SourceConnection)
+        connection._connection = SimpleNamespace(_reader=reader, _writer=writer)
+        connection.facts = SourceFacts("mysql", "8.0.43", 1, None, True)
+        made: list[DumpStream] = []
+
+        def take_over(transport: asyncio.Transport, early: bytes) -> DumpStream:
+            intake = Intake(cast(Archive, None), None, packets=True, on_violation="warn")
+            made.append(DumpStream(intake, BufferPool(), transport, early))
+            return made[0]
+
+        try:
+            with pytest.raises(UpstreamError) as ended:
+                connection.start_dump("", 4, 7, take_over)
+                raise await asyncio.wait_for(made[0].ended, 2)
+            assert (ended.value.trouble, ended.value.name) == (Trouble.NETWORK, "connection_lost")
+        finally:
+            writer.close()
+            server.close()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(attach())

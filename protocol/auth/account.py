@@ -1,0 +1,46 @@
+"""A login of the relay."""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, Self
+
+from protocol.auth.authenticator import Plugin
+from protocol.auth.credentials import Credentials
+from protocol.auth.host_pattern import HostPattern
+
+Markers = Literal["tbm", "edges", "strip"]
+ANY_HOST: Final = HostPattern.parse("%")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who may log in, from where, how, and what for.
+
+    `markers`: the boundary markers it is sent. `admin`: may stop, purge and kill. `plugin`: the only plugin it logs in
+    with; None: every one that its credentials allow.
+    """
+
+    user: str
+    credentials: Credentials = field(repr=False)
+    markers: Markers = "tbm"
+    host: HostPattern = ANY_HOST
+    admin: bool = False
+    require_tls: bool = False
+    require_client_cert: bool = False
+    plugin: Plugin | None = None
+
+    def __post_init__(self) -> None:
+        if not self.plugins:
+            raise ValueError(f"account {self.user!r}: no plugin can check its credentials")
+
+    @classmethod
+    def with_password(cls, user: str, password: str, markers: Markers = "tbm", *, admin: bool = False) -> Self:
+        """One that every plugin can check."""
+        return cls(user, Credentials.from_password(password), markers, admin=admin)
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """What it can log in with, the preferred one first."""
+        able = self.credentials.plugins
+        if self.plugin is None:
+            return able
+        return (self.plugin,) if self.plugin in able else ()

@@ -1,0 +1,79 @@
+"""What an account's secret is checked with: made from its password, or taken over from a server."""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from protocol.auth.authenticator import CACHING_SHA2, ED25519, NATIVE, Plugin
+from protocol.auth.caching_sha2 import StoredSha2, sha2_digest
+from protocol.auth.ed25519 import PUBLIC_KEY_BYTES, ed25519_public_key
+from protocol.auth.native import native_hash
+
+_NATIVE: Final = re.compile(rb"\*[0-9A-Fa-f]{40}")
+# The rounds are hexadecimal thousands. Salts have neither zero bytes nor `$`, but any other control character.
+_SHA2: Final = re.compile(rb"\$A\$([0-9A-Fa-f]{3})\$([^\0$]{20})([./0-9A-Za-z]{43})", re.DOTALL)
+_ED25519: Final = re.compile(rb"[+/0-9A-Za-z]{43}")
+_ROUNDS_UNIT: Final = 1000
+# What servers can be set to: caching_sha2_password_digest_rounds.
+_MAX_ROUNDS: Final = 4_095_000
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What each plugin checks against; None for a plugin that this account cannot log in with. Never shown.
+
+    `native`: 20 bytes, b"" for an empty password. `sha2`: 32 bytes, b"", or what a server stored. `ed25519`: 32 bytes.
+    """
+
+    native: bytes | None = field(default=None, repr=False)
+    sha2: bytes | StoredSha2 | None = field(default=None, repr=False)
+    ed25519: bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_password(cls, password: str) -> Self:
+        """For every plugin."""
+        return cls(native_hash(password), sha2_digest(password.encode()), ed25519_public_key(password))
+
+    @classmethod
+    def from_stored(cls, text: str) -> Self:
+        """For the one plugin whose stored text this is: as mysql.user shows it, or `0x` and its bytes in hexadecimal.
+
+        Raises: ValueError, without the text, for what is none of the three.
+        """
+        data = _stored_bytes(text)
+        if _NATIVE.fullmatch(data):
+            return cls(native=bytes.fromhex(data[1:].decode()))
+        match = _SHA2.fullmatch(data)
+        if match is not None:
+            rounds = int(match[1], 16) * _ROUNDS_UNIT
+            if 0 < rounds <= _MAX_ROUNDS:
+                return cls(sha2=StoredSha2(rounds, match[2], match[3]))
+        if _ED25519.fullmatch(data):
+            try:
+                key = base64.b64decode(data + b"=", validate=True)
+            except binascii.Error:
+                key = b""
+            if len(key) == PUBLIC_KEY_BYTES:
+                return cls(ed25519=key)
+        raise ValueError("not a stored hash of mysql_native_password, caching_sha2_password or client_ed25519")
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """The plugins that can check it, the one first that most replicas know."""
+        has: tuple[tuple[Plugin, object], ...] = (
+            (NATIVE, self.native),
+            (CACHING_SHA2, self.sha2),
+            (ED25519, self.ed25519),
+        )
+        return tuple(plugin for plugin, secret in has if secret is not None)
+
+
+def _stored_bytes(text: str) -> bytes:
+    if text[:2] in ("0x", "0X"):
+        try:
+            return bytes.fromhex(text[2:])
+        except ValueError:
+            return b""
+    return text.encode("latin-1", "replace")

@@ -1,0 +1,145 @@
+"""Whether a replica that asks by GTID is served, from which file on, and what of the stream it is not sent.
+
+Sources decide the same (`file_search`, `dump_refusals`), with one difference: a relay may not have yet what the replica
+says it has. That is no refusal, it may still come (`StillAwaited`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from protocol.errors import PositionRefused, ProtocolError
+from protocol.gtid.dump_refusals import (
+    ahead_of,
+    ahead_refused,
+    check_mariadb_position,
+    mariadb_purged_refused,
+    purged_refused,
+)
+from protocol.gtid.file_search import FileSearch, first_needed_list, still_awaited
+from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
+from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
+
+# As many files as `FileSearch.union_from` may count too many.
+_FILES_BEFORE = 128
+
+
+class StillAwaited(ProtocolError):
+    """The replica has what is not here yet. `refused`: what a source would say if it never came."""
+
+    def __init__(self, refused: PositionRefused) -> None:
+        super().__init__(refused.message)
+        self.refused = refused
+
+
+class AnonymousInTheWay(ProtocolError):
+    """File `number` has a transaction without a GTID: `dump_refusals.anonymous_refused`, with its place."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"file {number} has a transaction without a GTID")
+        self.number = number
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlHoldings:
+    """What an archive has of a MySQL source. Files are numbered from 0, the oldest, as in `search`.
+
+    `executed`: all that is in the files or before them. `purged`: of that, what is in no file. `anonymous`: numbers of
+    the files with transactions that have no GTID, oldest first.
+    """
+
+    search: FileSearch
+    executed: GtidSet
+    purged: GtidSet
+    anonymous: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlStart:
+    """From file `number` on, without `held`: `held_here` transactions of it are there; `later`: others may still come."""
+
+    number: int
+    held: GtidSet
+    held_here: int
+    later: bool
+
+
+def mysql_start(
+    held: GtidSet,
+    holdings: MysqlHoldings,
+    *,
+    source_uuid: UUID | None,
+    version: tuple[int, ...],
+    named: int | None = None,
+) -> MysqlStart:
+    """Where a replica that has `held` starts. `named`: number of the file that it asks for itself; then nothing is checked.
+
+    Raises: PositionRefused; AnonymousInTheWay; StillAwaited; IndexError without a file.
+    """
+    search = holdings.search
+    if not len(search):
+        raise IndexError("no file")
+    if named is None:
+        surplus = ahead_of(held, holdings.executed, source_uuid) if source_uuid is not None else GtidSet()
+        if surplus:
+            raise StillAwaited(ahead_refused(surplus, version))
+        missing = holdings.purged - held
+        if missing:
+            raise purged_refused(held, missing, version)
+        needed = search.first_needed(held)
+        number = len(search) - 1 if needed is None else needed
+    else:
+        number = named
+    for place in holdings.anonymous:
+        if place >= number:
+            raise AnonymousInTheWay(place)
+    before = GtidSetBuilder()
+    for earlier in range(max(0, number - _FILES_BEFORE), number):
+        before.add_set(search.inside(earlier))
+    here = (held & search.union_from(number)) - before.snapshot()
+    later = held - holdings.executed
+    return MysqlStart(number, here | later, here.count, bool(later))
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbHoldings:
+    """What an archive has of a MariaDB source: the list at the head of each file, oldest first, and the state at the end."""
+
+    befores: Sequence[GtidList]
+    state: GtidList
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbStart:
+    """From file `number` on; in the domains of `awaited` nothing is sent up to and with these groups.
+
+    is_new: the replica has nothing of the source yet.
+    """
+
+    number: int
+    awaited: Sequence[DomainGtid]
+    is_new: bool
+
+
+def mariadb_start(position: GtidPosition, holdings: MariadbHoldings, *, ignore_duplicates: bool) -> MariadbStart:
+    """Where a replica at `position` starts. Raises: PositionRefused; StillAwaited; IndexError without a file."""
+    if not holdings.befores:
+        raise IndexError("no file")
+    newest = holdings.state.position
+    ahead: PositionRefused | None = None
+    for gtid in position:
+        try:
+            check_mariadb_position(GtidPosition([gtid]), holdings.state, ignore_duplicates=ignore_duplicates)
+        except PositionRefused as refused:
+            last = newest.domain(gtid.domain_id)
+            if last is None or last.sequence_number >= gtid.sequence_number:
+                raise
+            ahead = ahead or refused
+    if ahead is not None:
+        raise StillAwaited(ahead)
+    number = first_needed_list(holdings.befores, position)
+    if number is None:
+        raise mariadb_purged_refused(position, holdings.befores[0])
+    # As a source: of a domain that it never wrote, all that it may write some day is sent.
+    known = GtidPosition(gtid for gtid in position if newest.domain(gtid.domain_id) is not None)
+    return MariadbStart(number, still_awaited(holdings.befores[number], known), not len(known))

@@ -1,0 +1,317 @@
+"""MySQL's sets of GTIDs: values that never change, and the one that grows.
+
+A set keeps, for each source (uuid and tag), the bytes that the wire has for its intervals (`protocol.kernel.intervals`).
+So decoding is a check and a copy, sets share what they have in common, and a copy costs nothing.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.gtid.mysql_gtid import MAX_GNO, MysqlGtid, Tsid, parse_gno, parse_tag, parse_uuid, shown
+from protocol.kernel import intervals
+
+# Runs that did not continue the one before them are merged when there are so many, or an eighth of what is there:
+# so numbers in any order cost a constant number of copies each.
+_FEWEST_WAITING: Final = 4096
+
+
+class GtidSet:
+    """A set of MySQL's transactions. Immutable, hashable, compared by value.
+
+    Operators: | union, - difference, & intersection, <= and >= subset, `in` for one transaction; falsy when empty. `str`
+    gives the text that servers print, with ",\\n" between servers.
+    """
+
+    __slots__ = ("_by_key",)
+
+    def __init__(self, members: Iterable[MysqlGtid] = ()) -> None:
+        builder = GtidSetBuilder()
+        for gtid in members:
+            builder.add(gtid.tsid.key, gtid.gno)
+        self._by_key: dict[bytes, bytes] = builder.intervals_by_key()
+
+    @classmethod
+    def from_intervals(cls, by_key: Mapping[bytes, bytes]) -> "GtidSet":
+        """From canonical intervals (see `protocol.kernel.intervals`) by `Tsid.key`. Nothing is checked here."""
+        made = cls.__new__(cls)
+        made._by_key = {key: numbers for key, numbers in by_key.items() if numbers}
+        return made
+
+    @classmethod
+    def from_text(cls, text: str) -> "GtidSet":
+        """From `uuid:1-3:5:tag:1-7,uuid:...`, as servers and people write it.
+
+        Spaces and newlines around the parts, any case, any order, what overlaps, and empty members between commas are
+        taken. Raises: Malformed; also, unlike servers, for an interval that runs backwards and for a uuid or tag
+        without a number: an operator who wrote that did not mean the empty set.
+        """
+        runs: dict[bytes, array[int]] = {}
+        for member in text.split(","):
+            if member.strip():
+                _parse_member(member, runs)
+        return cls.from_intervals({key: _canonical(found) for key, found in runs.items()})
+
+    def __str__(self) -> str:
+        return self._text(",\n")
+
+    @property
+    def line(self) -> str:
+        """The text in one line, for logs, events listings and error messages."""
+        return self._text(",")
+
+    def __repr__(self) -> str:
+        return f"GtidSet.from_text({self.line!r})"
+
+    def _text(self, separator: str) -> str:
+        members: list[str] = []
+        uuid = b""
+        for key in sorted(self._by_key):
+            numbers = _interval_text(self._by_key[key])
+            tag = key[16:].decode()
+            if key[:16] == uuid:
+                members[-1] = f"{members[-1]}:{tag}:{numbers}"
+            else:
+                members.append(f"{Tsid.from_key(key)}:{numbers}")
+                uuid = key[:16]
+        return separator.join(members)
+
+    # --- what is in it -----------------------------------------------------------------------------------------------
+
+    def intervals_by_key(self) -> Mapping[bytes, bytes]:
+        """Canonical, non-empty intervals by `Tsid.key`. Not to be changed."""
+        return self._by_key
+
+    def tsids(self) -> list[Tsid]:
+        """The sources, in order."""
+        return [Tsid.from_key(key) for key in sorted(self._by_key)]
+
+    def intervals(self, tsid: Tsid) -> list[tuple[int, int]]:
+        """The source's intervals as (first, last), both in the set."""
+        numbers = array("Q", self._by_key.get(tsid.key, b""))
+        return [(numbers[i], numbers[i + 1] - 1) for i in range(0, len(numbers), 2)]
+
+    def members(self) -> Iterator[MysqlGtid]:
+        """Each transaction, in order. For small sets."""
+        for tsid in self.tsids():
+            for first, last in self.intervals(tsid):
+                for gno in range(first, last + 1):
+                    yield MysqlGtid(tsid, gno)
+
+    @property
+    def count(self) -> int:
+        """How many transactions it has."""
+        return sum(map(intervals.count, self._by_key.values()))
+
+    @property
+    def interval_count(self) -> int:
+        """How many intervals it has, which is what its work and memory grow with."""
+        return sum(map(len, self._by_key.values())) // 16
+
+    def has(self, key: bytes, gno: int) -> bool:
+        """Whether number `gno` of the source with this `Tsid.key` is in it."""
+        numbers = self._by_key.get(key)
+        return numbers is not None and 0 < gno <= MAX_GNO and intervals.contains(numbers, gno)
+
+    def has_run(self, key: bytes, first: int, last: int) -> bool:
+        """Whether all numbers from `first` to `last` of the source with this `Tsid.key` are in it."""
+        numbers = self._by_key.get(key)
+        if numbers is None or not 0 < first <= last <= MAX_GNO:
+            return False
+        return intervals.is_subset(first.to_bytes(8, "little") + (last + 1).to_bytes(8, "little"), numbers)
+
+    def __contains__(self, gtid: MysqlGtid) -> bool:
+        return self.has(gtid.tsid.key, gtid.gno)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_key)
+
+    def __eq__(self, other: object) -> bool:
+        return self._by_key == other._by_key if isinstance(other, GtidSet) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._by_key.items()))
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether a transaction in it has a tag: the wire's second format is needed then."""
+        return any(len(key) > 16 for key in self._by_key)
+
+    # --- arithmetic --------------------------------------------------------------------------------------------------
+
+    def __or__(self, other: "GtidSet") -> "GtidSet":
+        if len(self._by_key) < len(other._by_key):
+            self, other = other, self
+        if not other._by_key:
+            return self
+        merged = dict(self._by_key)
+        for key, numbers in other._by_key.items():
+            held = merged.get(key)
+            merged[key] = numbers if held is None else intervals.union(held, numbers)
+        return GtidSet.from_intervals(merged)
+
+    def __sub__(self, other: "GtidSet") -> "GtidSet":
+        if not other._by_key:
+            return self
+        taken = other._by_key
+        return GtidSet.from_intervals(
+            {
+                key: numbers if key not in taken else intervals.difference(numbers, taken[key])
+                for key, numbers in self._by_key.items()
+            }
+        )
+
+    def __and__(self, other: "GtidSet") -> "GtidSet":
+        kept = other._by_key
+        return GtidSet.from_intervals(
+            {key: intervals.intersection(numbers, kept[key]) for key, numbers in self._by_key.items() if key in kept}
+        )
+
+    def __le__(self, other: "GtidSet") -> bool:
+        whole = other._by_key
+        if len(self._by_key) > len(whole):
+            return False
+        return all(key in whole and intervals.is_subset(numbers, whole[key]) for key, numbers in self._by_key.items())
+
+    def __ge__(self, other: "GtidSet") -> bool:
+        return other <= self
+
+    def __lt__(self, other: "GtidSet") -> bool:
+        return self <= other and self != other
+
+    def __gt__(self, other: "GtidSet") -> bool:
+        return other < self
+
+    def meets(self, other: "GtidSet") -> bool:
+        """Whether a transaction is in both."""
+        kept = other._by_key
+        return any(key in kept and intervals.intersection(numbers, kept[key]) for key, numbers in self._by_key.items())
+
+    def without_tags(self) -> "GtidSet":
+        """The transactions that have no tag: all that servers before 8.3 know of."""
+        return GtidSet.from_intervals({key: numbers for key, numbers in self._by_key.items() if len(key) == 16})
+
+
+class GtidSetBuilder:
+    """A set that grows, mostly by the next number: that costs no more than an addition.
+
+    `snapshot` merges what came since the last one into only those sources that changed.
+    """
+
+    def __init__(self, start: GtidSet | None = None) -> None:
+        self._merged: dict[bytes, bytes] = dict(start.intervals_by_key()) if start is not None else {}
+        self._runs: dict[bytes, _Run] = {}
+
+    def add(self, key: bytes, gno: int) -> None:
+        """Adds one transaction, of the source with this `Tsid.key`. Raises: Malformed for a number out of range."""
+        run = self._runs.get(key)
+        if run is not None and gno == run.stop and gno <= MAX_GNO:
+            run.stop = gno + 1
+            return
+        self.add_run(key, gno, gno + 1)
+
+    def add_run(self, key: bytes, start: int, stop: int) -> None:
+        """Adds the numbers in [start, stop). Raises: Malformed for numbers out of range, or none."""
+        if not 0 < start < stop <= MAX_GNO + 1:
+            raise Malformed(f"transactions {start} to {stop - 1} of {Tsid.from_key(key)}: not within 1 and {MAX_GNO}")
+        run = self._runs.get(key)
+        if run is None:
+            if key not in self._merged:
+                Tsid.from_key(key)
+            self._runs[key] = _Run(start, stop)
+        elif run.start <= start <= run.stop:
+            run.stop = max(run.stop, stop)
+        else:
+            run.waiting.extend((run.start, run.stop))
+            run.start, run.stop = start, stop
+            if len(run.waiting) > max(_FEWEST_WAITING, len(self._merged.get(key, b"")) // 64):
+                self._merge(key, run)
+                del self._runs[key]
+
+    def add_set(self, other: GtidSet) -> None:
+        """Adds all of another set."""
+        for key, numbers in other.intervals_by_key().items():
+            self._merged[key] = intervals.union(self._merged.get(key, b""), numbers)
+
+    def snapshot(self) -> GtidSet:
+        """The set as it is now."""
+        return GtidSet.from_intervals(self.intervals_by_key())
+
+    def intervals_by_key(self) -> dict[bytes, bytes]:
+        """As `GtidSet.intervals_by_key`, a dictionary of its own."""
+        for key, run in self._runs.items():
+            self._merge(key, run)
+        self._runs.clear()
+        return dict(self._merged)
+
+    def _merge(self, key: bytes, run: "_Run") -> None:
+        run.waiting.extend((run.start, run.stop))
+        self._merged[key] = intervals.union(self._merged.get(key, b""), _canonical(run.waiting))
+
+
+class _Run:
+    """The numbers of one source that were added lately: one interval that grows, and others that wait to be merged."""
+
+    __slots__ = ("start", "stop", "waiting")
+
+    def __init__(self, start: int, stop: int) -> None:
+        self.start = start
+        self.stop = stop
+        self.waiting: array[int] = array("Q")
+
+
+def _canonical(runs: "array[int]") -> bytes:
+    """The canonical intervals of (start, stop) pairs in any order."""
+    data = little_endian(runs)
+    if intervals.check(data, 0, len(runs) // 2) < 0:
+        return data
+    pairs = sorted(zip(runs[::2], runs[1::2], strict=True))
+    return intervals.merge_runs(little_endian(array("Q", [number for pair in pairs for number in pair])))
+
+
+def little_endian(numbers: "array[int]") -> bytes:
+    """The numbers, 8 bytes each, as the wire has them."""
+    if _BIG_ENDIAN:  # pragma: no cover - the uncompiled relay on a machine that nobody has
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+_BIG_ENDIAN: Final = array("Q", [1]).tobytes()[0] == 0
+
+
+def _parse_member(member: str, runs: "dict[bytes, array[int]]") -> None:
+    uuid_text, *parts = [part.strip() for part in member.split(":")]
+    uuid = parse_uuid(uuid_text).bytes
+    key = uuid
+    expecting = f"the transactions of {shown(uuid_text)}"
+    for part in parts:
+        if part[:1].isalpha() or part[:1] == "_":
+            if expecting and key != uuid:
+                break
+            tag = parse_tag(part)
+            key = uuid + tag.encode()
+            expecting = f"the transactions of {shown(uuid_text)} with tag {tag}"
+            continue
+        first, hyphen, last = part.partition("-")
+        start = parse_gno(first.rstrip())
+        stop = (parse_gno(last.lstrip()) if hyphen else start) + 1
+        if stop <= start:
+            raise Malformed(f"interval {shown(part)} of {shown(uuid_text)} runs backwards")
+        runs.setdefault(key, array("Q")).extend((start, stop))
+        expecting = ""
+    if expecting:
+        raise Malformed(f"{expecting} are missing in {shown(member)}")
+
+
+def _interval_text(numbers: bytes) -> str:
+    pairs = array("Q", numbers)
+    if _BIG_ENDIAN:  # pragma: no cover - as above
+        pairs.byteswap()
+    return ":".join(
+        [
+            f"{start}" if stop == start + 1 else f"{start}-{stop - 1}"
+            for start, stop in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
+    )

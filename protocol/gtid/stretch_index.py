@@ -1,0 +1,170 @@
+"""A binlog's stretches as bytes: what is kept beside an archived file to find a transaction without reading the file.
+
+Rows of five i64, little endian, written one stretch after another:
+
+    [0, -2, length, 0, 0] and 64 bytes of key, filled up to two rows    the next source of this file, from 0
+    [start, source, first, last, serial]                                a run of the stretch
+    [start, -1, anonymous, timestamp, stop]                             the stretch ends
+
+About 80 bytes for each 64 KiB of a file whose transactions have one source. What was torn at the end is not seen.
+"""
+
+import struct
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.gtid.file_gtids import Run, Stretch
+from protocol.gtid.gtid_set import GtidSet
+
+_ROW: Final = struct.Struct("<qqQQq")
+_KEY_ROWS: Final = 2
+_KEY: Final = -2
+_END: Final = -1
+_PASSED: Final = -3
+_MAX_KEY_BYTES: Final = 48
+_MASK: Final = 2**64 - 1
+
+
+class StretchWriter:
+    """Makes the bytes that are appended for each stretch of one file.
+
+    `written`: what the file's index has by now, when an index is gone on with (`whole_size` bytes of it).
+    """
+
+    def __init__(self, written: bytes = b"") -> None:
+        self._sources: dict[bytes, int] = {}
+        if written:
+            for key in StretchIndex(written).keys:
+                self._sources[key] = len(self._sources)
+
+    def encode(self, stretch: Stretch) -> bytes:
+        """The rows of one stretch."""
+        parts = []
+        for run in stretch.runs:
+            source = self._sources.get(run.key)
+            if source is None:
+                source = self._sources[run.key] = len(self._sources)
+                parts.append(_ROW.pack(0, _KEY, len(run.key), 0, 0) + run.key.ljust(_KEY_ROWS * _ROW.size, b"\0"))
+            parts.append(_ROW.pack(stretch.start, source, run.first, run.last, run.serial))
+        parts.append(_ROW.pack(stretch.start, _END, stretch.anonymous, stretch.timestamp, stretch.stop))
+        return b"".join(parts)
+
+
+class StretchIndex:
+    """The stretches of one file, from their bytes. A look-up goes over them all: some milliseconds for a file of a GiB.
+
+    `whole_size`: bytes up to the end of the last whole stretch.
+    Raises: Malformed for bytes that no `StretchWriter` made.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._rows = array("q")
+        self._rows.frombytes(data[: len(data) // _ROW.size * _ROW.size])
+        if array("q", [1]).tobytes()[0] == 0:  # pragma: no cover - a machine that nobody has
+            self._rows.byteswap()
+        self.keys: list[bytes] = []
+        self.whole_size = 0
+        self._ends: list[int] = []
+        """Where in the rows each stretch's end stands."""
+        self._scan(data)
+
+    def _scan(self, data: bytes) -> None:
+        kinds = self._rows[1::5]
+        at = 0
+        keys_whole = 0
+        while at < len(kinds):
+            kind = kinds[at]
+            if kind == _KEY:
+                length = self._rows[at * 5 + 2]
+                if at + _KEY_ROWS >= len(kinds):
+                    break
+                if not 8 <= length <= _MAX_KEY_BYTES:
+                    raise Malformed(f"a source's key of {length} bytes in row {at} of a stretch index")
+                start = (at + 1) * _ROW.size
+                self.keys.append(data[start : start + length])
+                # What a key's bytes look like as a row must not be taken for one.
+                self._rows[at * 5 + 6] = self._rows[at * 5 + 11] = _PASSED
+                at += _KEY_ROWS
+            elif kind == _END:
+                self._ends.append(at)
+                keys_whole = len(self.keys)
+                self.whole_size = (at + 1) * _ROW.size
+            elif not 0 <= kind < len(self.keys):
+                raise Malformed(f"source {kind} of {len(self.keys)} in row {at} of a stretch index")
+            at += 1
+        # A key whose first stretch is torn is written again with it.
+        del self.keys[keys_whole:]
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @property
+    def stop(self) -> int:
+        """Offset behind the last stretch. Raises: IndexError without one."""
+        return self._rows[self._ends[-1] * 5 + 4]
+
+    def __iter__(self) -> Iterator[Stretch]:
+        first = 0
+        for end in self._ends:
+            yield self._stretch(first, end)
+            first = end + 1
+
+    def _stretch(self, first: int, end: int) -> Stretch:
+        rows = self._rows
+        runs = []
+        at = first
+        while at < end:
+            source = rows[at * 5 + 1]
+            if source < 0:
+                at += 1
+                continue
+            _start, _source, low, high, serial = rows[at * 5 : at * 5 + 5]
+            runs.append(Run(self.keys[source], low & _MASK, high & _MASK, serial))
+            at += 1
+        start, _mark, anonymous, timestamp, stop = rows[end * 5 : end * 5 + 5]
+        return Stretch(start, stop, timestamp, anonymous, tuple(runs))
+
+    def find(self, key: bytes, number: int) -> Stretch | None:
+        """The stretch in which this transaction starts, or None."""
+        if key not in self.keys:
+            return None
+        wanted = self.keys.index(key)
+        for at, (source, first, last) in enumerate(self._runs()):
+            if source == wanted and first & _MASK <= number <= last & _MASK:
+                return self._stretch_around(at)
+        return None
+
+    def first_lacking(self, held: GtidSet) -> Stretch | None:
+        """The first stretch of MySQL's with a transaction that is not in `held`, also one without a GTID; None: no such."""
+        keys, has_run = self.keys, held.has_run
+        for at, (source, first, last) in enumerate(self._runs()):
+            if (source >= 0 and not has_run(keys[source], first, last)) or (source == _END and first):
+                return self._stretch_around(at)
+        return None
+
+    def _runs(self) -> Iterator[tuple[int, int, int]]:
+        """Source, first and last of each row, of a stretch's end its mark and `anonymous`."""
+        rows = self._rows[: self.whole_size // 8]
+        return zip(rows[1::5], rows[2::5], rows[3::5], strict=True)
+
+    def _stretch_around(self, row: int) -> Stretch:
+        place = bisect_left(self._ends, row)
+        return self._stretch(self._ends[place - 1] + 1 if place else 0, self._ends[place])
+
+    def transactions_before(self, offset: int) -> int:
+        """How many transactions ended in the stretches that begin before `offset`, a stretch's start or the end."""
+        rows = self._rows[: self.whole_size // 8]
+        runs = zip(rows[::5], rows[1::5], rows[4::5], strict=True)
+        return max((serial for start, source, serial in runs if source >= 0 and start < offset), default=0)
+
+    def at_time(self, timestamp: int) -> Stretch | None:
+        """The last stretch up to which no first event is newer than `timestamp` (s); None: the first one's is."""
+        place = -1
+        for end in self._ends:
+            if self._rows[end * 5 + 3] > timestamp:
+                break
+            place = end
+        return None if place < 0 else self._stretch_around(place)

@@ -1,0 +1,44 @@
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from protocol.kernel.native cimport copy_bytes, load32, load64, store32, store64
+
+cdef class GtidHead:
+    cdef uint8_t key[64]
+    cdef uint64_t number
+    cdef int64_t at
+
+    @cython.locals(
+        body=int64_t, end=int64_t, k="uint8_t*", number=uint64_t, field=uint64_t, value=uint64_t, length=int64_t,
+        i=int64_t, c=cython.int
+    )
+    cdef bint take(self, const uint8_t* p, int64_t at, int64_t n, int t) noexcept nogil
+    @cython.locals(first=cython.uint, following=cython.int, value=uint64_t, i=int64_t)
+    cdef uint64_t varied(self, const uint8_t* p, int64_t end) noexcept nogil
+
+cdef class KeyTable:
+    cdef readonly int64_t count
+    cdef readonly int64_t capacity
+    cdef int64_t last
+    cdef object keys
+    cdef object buckets
+    cdef uint8_t[::1] keys_view
+    cdef int64_t[::1] buckets_view
+
+    cdef take_views(self)
+    cdef bint is_full(self) noexcept nogil
+    @cython.locals(at=uint64_t)
+    cdef int64_t find(self, const uint8_t* k) noexcept nogil
+    cdef int64_t add(self, const uint8_t* k) noexcept nogil
+    @cython.locals(at=uint64_t)
+    cdef void put(self, const uint8_t* k, int64_t number) noexcept nogil
+    @cython.locals(at=int64_t, i=int64_t)
+    cdef bint is_at(self, const uint8_t* k, int64_t number) noexcept nogil
+    @cython.locals(i=int64_t)
+    cdef grow(self)
+    cpdef bytes key(self, int64_t number)
+    @cython.locals(row=bytearray, number=int64_t)
+    cpdef int64_t add_bytes(self, bytes key) except -1
+
+@cython.locals(i=cython.int, value=uint64_t)
+cdef uint64_t bucket_of(const uint8_t* k) noexcept nogil

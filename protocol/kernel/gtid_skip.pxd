@@ -1,0 +1,37 @@
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from protocol.kernel.gtid_keys cimport GtidHead, KeyTable
+from protocol.kernel.native cimport load16, load32, load64, store32
+
+cdef class GtidSkip:
+    cdef readonly bint sending
+    cdef readonly int64_t skipped
+    cdef readonly int64_t waiting
+    cdef readonly int64_t hole
+    cdef readonly int64_t reached
+    cdef int64_t reaching
+    cdef readonly object problem
+    cdef GtidHead head
+    cdef KeyTable table
+    cdef KeyTable domains
+    cdef const uint8_t[::1] numbers_view
+    cdef int64_t[::1] spans_view
+    cdef uint64_t[::1] lasts_view
+    cdef int64_t event_left
+    cdef bint passing
+    cdef bint passing_ends
+    cdef int decided
+
+    cpdef begin(self)
+    @cython.locals(view="const unsigned char[::1]", end=int64_t)
+    cpdef int64_t next_range(self, src, int64_t start, int64_t stop) except -1
+    @cython.locals(r=int64_t, n=int64_t, length=int64_t, t=cython.int, tbm=cython.int, passing=cython.bint)
+    cdef int64_t walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    @cython.locals(
+        slot=int64_t, numbers="const uint8_t*", number=uint64_t, first=int64_t, stop=int64_t, at=int64_t, i=cython.int,
+        low=int64_t, high=int64_t, middle=int64_t
+    )
+    cdef bint has_number(self) noexcept nogil
+    @cython.locals(slot=int64_t, server=uint64_t)
+    cdef bint has_group(self) noexcept nogil

@@ -1,0 +1,255 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""Arithmetic on sets of transaction numbers, kept as the wire has them.
+
+A set is bytes: per interval start i64 and stop i64 (exclusive), little endian, 16 bytes. It is canonical: no interval is
+empty, starts ascend, and between two intervals at least one number is missing. So equal sets are equal bytes, and a set
+that was received needs a check and no conversion. All functions but `check` and `merge_runs` take canonical sets only.
+"""
+
+import cython
+
+if not cython.compiled:
+    from protocol.kernel.pure import load64, store64
+
+MAX_STOP = 0x7FFFFFFFFFFFFFFF  # the greatest number is 2**63 - 2: servers refuse 2**63 - 1, their GNO_END
+C_MAX_STOP = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
+
+
+def check(data, at, count):
+    """Number of the first of `count` intervals at data[at] that makes the set not canonical; -1: all are fine.
+
+    Raises: IndexError if they are not all inside of `data`.
+    """
+    if at < 0 or count < 0 or at > len(data) or (len(data) - at) >> 4 < count:
+        raise IndexError(f"{count} intervals at {at} in {len(data)} bytes")
+    if cython.compiled:
+        return first_fault(cython.cast(cython.p_uchar, data), at, at + (count << 4))
+    return first_fault(data, at, at + (count << 4))
+
+
+def first_fault(p, at, stop):
+    last = 0
+    i = at
+    while i < stop:
+        start = load64(p, i)
+        end = load64(p, i + 8)
+        # Unsigned in C: what is negative there is far above MAX_STOP.
+        if start <= last or end <= start or end > C_MAX_STOP:
+            return (i - at) >> 4
+        last = end
+        i += 16
+    return -1
+
+
+def count(a):
+    """How many numbers are in the set."""
+    if cython.compiled:
+        return total(cython.cast(cython.p_uchar, a), len(a))
+    return total(a, len(a))
+
+
+def total(p, n):
+    numbers = 0
+    i = 0
+    while i < n:
+        numbers += load64(p, i + 8) - load64(p, i)
+        i += 16
+    return numbers
+
+
+def contains(a, number):
+    """Whether `number` (1 to 2**63 - 2) is in the set."""
+    if cython.compiled:
+        return holds(cython.cast(cython.p_uchar, a), len(a), number)
+    return holds(a, len(a), number)
+
+
+def holds(p, n, number):
+    low = 0
+    high = n >> 4
+    while low < high:
+        middle = (low + high) >> 1
+        if load64(p, (middle << 4) + 8) <= number:
+            low = middle + 1
+        else:
+            high = middle
+    return low < n >> 4 and load64(p, low << 4) <= number
+
+
+def union(a, b):
+    """Numbers in a or b."""
+    if len(a) == 0 or a == b:
+        return b
+    if len(b) == 0:
+        return a
+    out = bytearray(len(a) + len(b))
+    if cython.compiled:
+        n = join(
+            cython.cast(cython.p_uchar, a),
+            len(a),
+            cython.cast(cython.p_uchar, b),
+            len(b),
+            cython.cast(cython.p_uchar, out),
+        )
+        return cython.cast(cython.p_char, out)[:n]
+    n = join(a, len(a), b, len(b), out)
+    return bytes(out[:n])
+
+
+def join(p, na, q, nb, r):
+    # Without branches on the data: which set comes next is a coin's toss where both are full of holes.
+    i = j = 0
+    o = -16
+    first = last = 0
+    sa = load64(p, 0)
+    sb = load64(q, 0)
+    while i < na or j < nb:
+        from_a = sa <= sb
+        start = sa if from_a else sb
+        stop = load64(p, i + 8) if from_a else load64(q, j + 8)
+        i += 16 if from_a else 0
+        j += 0 if from_a else 16
+        sa = load64(p, i) if i < na else C_MAX_STOP
+        sb = load64(q, j) if j < nb else C_MAX_STOP
+        new = start > last
+        o += 16 if new else 0
+        first = start if new else first
+        last = stop if stop > last else last
+        store64(r, o, first)
+        store64(r, o + 8, last)
+    return o + 16
+
+
+def difference(a, b):
+    """Numbers in a and not in b."""
+    if len(a) == 0 or len(b) == 0:
+        return a
+    if a == b:
+        return b""
+    # Each interval of b can cut one of a in two.
+    out = bytearray(len(a) + len(b))
+    if cython.compiled:
+        n = cut(
+            cython.cast(cython.p_uchar, a),
+            len(a),
+            cython.cast(cython.p_uchar, b),
+            len(b),
+            cython.cast(cython.p_uchar, out),
+        )
+        return cython.cast(cython.p_char, out)[:n]
+    n = cut(a, len(a), b, len(b), out)
+    return bytes(out[:n])
+
+
+def cut(p, na, q, nb, r):
+    i = j = o = 0
+    while i < na:
+        start = load64(p, i)
+        stop = load64(p, i + 8)
+        while j < nb and load64(q, j + 8) <= start:
+            j += 16
+        while j < nb and load64(q, j) < stop:
+            if load64(q, j) > start:
+                store64(r, o, start)
+                store64(r, o + 8, load64(q, j))
+                o += 16
+            start = load64(q, j + 8)
+            if start >= stop:
+                break
+            j += 16
+        if start < stop:
+            store64(r, o, start)
+            store64(r, o + 8, stop)
+            o += 16
+        i += 16
+    return o
+
+
+def intersection(a, b):
+    """Numbers in both."""
+    if a == b:
+        return a
+    if len(a) == 0 or len(b) == 0:
+        return b""
+    out = bytearray(len(a) + len(b))
+    if cython.compiled:
+        n = meet(
+            cython.cast(cython.p_uchar, a),
+            len(a),
+            cython.cast(cython.p_uchar, b),
+            len(b),
+            cython.cast(cython.p_uchar, out),
+        )
+        return cython.cast(cython.p_char, out)[:n]
+    n = meet(a, len(a), b, len(b), out)
+    return bytes(out[:n])
+
+
+def meet(p, na, q, nb, r):
+    i = j = o = 0
+    while i < na and j < nb:
+        start = load64(p, i)
+        other = load64(q, j)
+        start = other if other > start else start
+        stop = load64(p, i + 8)
+        other = load64(q, j + 8)
+        from_a = stop <= other
+        stop = stop if from_a else other
+        # Written always, kept if it is one: cheaper than a branch that cannot be foretold.
+        store64(r, o, start)
+        store64(r, o + 8, stop)
+        o += 16 if start < stop else 0
+        i += 16 if from_a else 0
+        j += 0 if from_a else 16
+    return o
+
+
+def is_subset(a, b):
+    """Whether all of a is in b."""
+    if len(a) == 0 or a == b:
+        return True
+    if cython.compiled:
+        return covered(cython.cast(cython.p_uchar, a), len(a), cython.cast(cython.p_uchar, b), len(b))
+    return covered(a, len(a), b, len(b))
+
+
+def covered(p, na, q, nb):
+    i = j = 0
+    while i < na:
+        while j < nb and load64(q, j + 8) < load64(p, i + 8):
+            j += 16
+        if j >= nb or load64(q, j) > load64(p, i):
+            return False
+        i += 16
+    return True
+
+
+def merge_runs(runs):
+    """The canonical set of the intervals in `runs`: in ascending order of their starts, but overlapping or touching."""
+    n = len(runs)
+    if n == 0:
+        return b""
+    out = bytearray(n)
+    if cython.compiled:
+        n = close_up(cython.cast(cython.p_uchar, runs), n, cython.cast(cython.p_uchar, out))
+        return cython.cast(cython.p_char, out)[:n]
+    n = close_up(runs, n, out)
+    return bytes(out[:n])
+
+
+def close_up(p, n, r):
+    i = 0
+    o = -16
+    last = 0
+    while i < n:
+        start = load64(p, i)
+        stop = load64(p, i + 8)
+        if start > last:
+            o += 16
+            store64(r, o, start)
+            last = stop
+        elif stop > last:
+            last = stop
+        store64(r, o + 8, last)
+        i += 16
+    return o + 16

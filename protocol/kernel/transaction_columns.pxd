@@ -1,0 +1,120 @@
+cimport cython
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from protocol.kernel.inference cimport Inference
+from protocol.kernel.native cimport copy_bytes, load16, load32, load64
+from protocol.kernel.tables cimport TableMaps
+
+cdef int64_t signed(uint64_t value) noexcept nogil
+@cython.locals(i=int64_t, c=cython.int)
+cdef bint starts_with(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
+@cython.locals(c=cython.int)
+cdef bint changes_rows(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+
+cdef class TransactionColumns:
+    cdef readonly int64_t capacity
+    cdef readonly int64_t rows
+    cdef readonly int64_t findings
+    cdef readonly int64_t timestamp
+    cdef readonly int64_t open_start
+    cdef readonly int64_t open_stop
+    cdef int64_t gtid_room
+    cdef int64_t text_room
+    cdef int64_t list_room
+    cdef bint counts_rows
+    cdef dict buffers
+    cdef Inference inference
+    cdef TableMaps tables
+    # filters
+    cdef int64_t first_from, first_to, last_from, last_to
+    cdef bint only_findings
+    # where the stream stands
+    cdef int64_t next_row
+    cdef bint in_group
+    cdef bint stray
+    cdef bint pending
+    cdef int opening
+    cdef int64_t open_position
+    cdef const uint8_t[::1] opened_rows
+    cdef int64_t opened_size
+    cdef bint lacks_tables
+    cdef bint lacks_list
+    cdef int64_t cursor
+    cdef int64_t slot
+    # the group
+    cdef int64_t group
+    cdef int64_t group_start, group_end, first_time, last_time, server_id
+    cdef uint8_t gtid[160]
+    cdef int64_t gtid_length
+    cdef int64_t xid
+    cdef bint has_xid
+    cdef int parts
+    cdef int64_t events, statements, row_events, inserted, updated, deleted, violations, finding_position
+    cdef bint rolled_back
+    cdef int finding
+    cdef int64_t[::1] group_tables
+    cdef int64_t table_count
+    cdef int64_t tables_size
+    # the batch
+    cdef int64_t gtid_used, text_used, list_used
+    cdef int64_t[::1] start_out, end_out, first_out, last_out, server_out, xid_out, events_out, statements_out, row_events_out
+    cdef int64_t[::1] inserted_out, updated_out, deleted_out, violations_out, finding_position_out
+    cdef int32_t[::1] gtid_out, tables_out, text_out
+    cdef uint8_t[::1] gtid_data, gtid_valid, xid_valid, kind_out, text_data, rolled_back_out, finding_out
+
+    @cython.locals(i=cython.int)
+    cpdef begin_file(self, bytes post_lengths)
+    cdef void clear_group(self, int64_t position) noexcept nogil
+    @cython.locals(view=cython.uchar[::1], rows=int64_t[::1], status=cython.int)
+    cpdef int take(self, buf, int64_t base, table, int64_t count) except -1
+    @cython.locals(known=int64_t[::1])
+    cpdef make_room(self)
+    @cython.locals(text=bytes)
+    cpdef opened(self, bytes data)
+    @cython.locals(view=cython.uchar[::1])
+    cpdef int64_t opened_events(self, buf, int64_t start, int64_t stop) except -1
+    @cython.locals(length=int64_t, t=cython.int)
+    cdef int64_t walk_opened(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    @cython.locals(
+        r=int64_t, position=int64_t, t=cython.int, info=int64_t, boundary=cython.int, kind=cython.int, opens=cython.bint,
+        at=int64_t, stop=int64_t, status=cython.int, finding=cython.int, time=int64_t
+    )
+    cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
+    cdef int event_finding(self, int64_t info, int kind, int64_t flags) noexcept nogil
+    cdef void found(self, int finding, int64_t position) noexcept nogil
+    cdef bint is_transaction(self, int kind) noexcept nogil
+    @cython.locals(kind=cython.int, body=int64_t, statement=cython.int, slot=int64_t)
+    cdef int accumulate(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp) noexcept nogil
+    @cython.locals(post=int64_t)
+    cdef int64_t text_at(self, const uint8_t* p, int64_t at) noexcept nogil
+    cdef void take_statement(self, const uint8_t* p, int64_t at, int64_t stop) noexcept nogil
+    @cython.locals(schema=int64_t, schema_length=int64_t, table=int64_t, table_length=int64_t, i=int64_t, k=int64_t)
+    cdef void add_table(self, int64_t slot) noexcept nogil
+    @cython.locals(i=int64_t)
+    cdef bint same_names(self, int64_t a, int64_t b, int64_t length) noexcept nogil
+    @cython.locals(rows=int64_t)
+    cdef int take_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.locals(
+        post=int64_t, body=int64_t, second=cython.bint, table_id=int64_t, fixed=int64_t, high=int64_t, extra=int64_t, update=cython.bint
+    )
+    cdef int64_t rows_begin(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.locals(update=cython.bint, count=int64_t)
+    cdef void add_rows(self, const uint8_t* q, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    cdef void count_opened_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t position) noexcept nogil
+    cdef void take_gtid(self, const uint8_t* p, int64_t body, int64_t stop, int t, int64_t at) noexcept nogil
+    @cython.locals(
+        tag_at=int64_t, tag_length=int64_t, gno=int64_t, has_uuid=cython.bint, field=int64_t, number=int64_t, i=cython.int
+    )
+    cdef void take_tagged(self, const uint8_t* p, int64_t body, int64_t stop) noexcept nogil
+    @cython.locals(first=cython.int, following=cython.int, value=int64_t, byte=int64_t, i=cython.int)
+    cdef int64_t read_variable(self, const uint8_t* p, int64_t stop) noexcept nogil
+    cdef void put_byte(self, int64_t byte) noexcept nogil
+    @cython.locals(i=cython.int, digit=int64_t)
+    cdef void put_hex(self, int64_t byte) noexcept nogil
+    @cython.locals(i=cython.int)
+    cdef void put_uuid_digits(self, const uint8_t* p, int64_t at) noexcept nogil
+    @cython.locals(power=uint64_t, left=uint64_t, digit=uint64_t)
+    cdef void put_number(self, uint64_t number) noexcept nogil
+    @cython.locals(n=int64_t, i=int64_t, k=int64_t, parts=cython.int)
+    cdef bint emit(self) noexcept nogil
+    cdef void put_name(self, int64_t at, int64_t length) noexcept nogil

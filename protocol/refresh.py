@@ -1,0 +1,23 @@
+"""COM_REFRESH: what mysqladmin's flush-... sends to servers before MySQL 5.7 and to MariaDB, as the statement it means."""
+
+from typing import Final
+
+from protocol.statements.requests import Flush
+
+# Bit: what FLUSH calls it. Source: MySQL 5.6 `include/mysql_com.h`.
+_FLUSHED: Final = (
+    (0x01, "PRIVILEGES"),
+    (0x02, "LOGS"),
+    (0x04, "TABLES"),
+    (0x08, "HOSTS"),
+    (0x10, "STATUS"),
+    (0x40, "SLAVE"),
+    (0x80, "MASTER"),
+)
+
+
+def refresh_request(body: bytes) -> Flush | None:
+    """The FLUSH that the command's flags (u8) mean; None when they mean nothing."""
+    flags = body[0] if body else 0
+    what = tuple(name for bit, name in _FLUSHED if flags & bit)
+    return Flush(what) if what else None

@@ -1,0 +1,170 @@
+"""What only the running relay can answer: each statement of that kind as a value.
+
+The words of a statement (SLAVE or REPLICA, MASTER or SOURCE) decide how its result's columns are named, so they are
+part of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar, Literal
+
+from protocol.statements.like import NameFilter
+
+
+class Words(Enum):
+    """The dialect a statement was written in."""
+
+    MASTER_SLAVE = "MASTER/SLAVE"
+    SOURCE_REPLICA = "SOURCE/REPLICA"
+
+
+Thread = Literal["IO", "SQL"]
+ChangeValue = str | int | None | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Base of all requests. `privilege`: what a server asks for; only admin accounts have it. Empty: anybody may."""
+
+    privilege: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KillConnection(Request):
+    """KILL [CONNECTION | QUERY]. Whose connections an account may end is for the answerer to say."""
+
+    connection_id: int
+    query_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBinaryLogs(Request):
+    """SHOW BINARY LOGS, SHOW MASTER LOGS."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowMasterStatus(Request):
+    """SHOW MASTER STATUS; SHOW BINARY LOG STATUS (MySQL 8.2), SHOW BINLOG STATUS (MariaDB 10.5.2)."""
+
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBinlogEvents(Request):
+    """SHOW BINLOG EVENTS [IN file] [FROM position] [LIMIT [offset,] count].
+
+    `file` None: the first one. `count` None: all that follow.
+    """
+
+    file: str | None = None
+    position: int = 4
+    offset: int = 0
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowReplicaStatus(Request):
+    """SHOW SLAVE | REPLICA STATUS; with `all_channels`, MariaDB's SHOW ALL SLAVES STATUS, which has more columns.
+
+    `channel`: MySQL's FOR CHANNEL or MariaDB's connection name; empty: the default one, or all in MySQL.
+    """
+
+    words: Words
+    channel: str = ""
+    all_channels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowReplicas(Request):
+    """SHOW SLAVE HOSTS, SHOW REPLICAS: who is registered."""
+
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class ShowProcesslist(Request):
+    """SHOW [FULL] PROCESSLIST, COM_PROCESS_INFO. Accounts without `admin` see their own connections, as in a server."""
+
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStatus(Request):
+    """SHOW [GLOBAL | SESSION] STATUS: the status variables whose names `wanted` accepts."""
+
+    wanted: NameFilter = field(default_factory=NameFilter)
+    is_global: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplica(Request):
+    """STOP SLAVE | REPLICA. `threads`: those that were named; empty: both."""
+
+    privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
+
+    words: Words
+    threads: frozenset[Thread] = frozenset()
+    channel: str = ""
+    all_channels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartReplica(Request):
+    """START SLAVE | REPLICA. `threads`: those that were named; empty: both."""
+
+    privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
+
+    words: Words
+    threads: frozenset[Thread] = frozenset()
+    channel: str = ""
+    all_channels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSource(Request):
+    """CHANGE MASTER TO, CHANGE REPLICATION SOURCE TO.
+
+    `options`: by the newer name in upper case, whatever the statement's words: SOURCE_HOST, SOURCE_SSL_CA, RELAY_LOG_FILE.
+    Numbers are int, IGNORE_SERVER_IDS a tuple, NULL is None, texts and words such as SLAVE_POS are str. Not in repr: it
+    may hold a password.
+    """
+
+    privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
+
+    words: Words
+    options: Mapping[str, ChangeValue] = field(repr=False)
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeTo(Request):
+    """PURGE BINARY LOGS TO file: everything before it."""
+
+    privilege: ClassVar[str] = "SUPER or BINLOG_ADMIN"
+
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeBefore(Request):
+    """PURGE BINARY LOGS BEFORE a time: files that were last written before `unix_s`, seconds since 1970 (UTC)."""
+
+    privilege: ClassVar[str] = "SUPER or BINLOG_ADMIN"
+
+    unix_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Flush(Request):
+    """FLUSH. `what`: upper case, one of LOGS, BINARY LOGS, RELAY LOGS, ERROR LOGS, ENGINE LOGS, GENERAL LOGS, SLOW LOGS,
+    STATUS, HOSTS, PRIVILEGES, TABLES, USER_RESOURCES."""
+
+    privilege: ClassVar[str] = "RELOAD"
+
+    what: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStatistics(Request):
+    """COM_STATISTICS: answered with a `StatisticsText`."""

@@ -1,0 +1,95 @@
+"""SELECT of constants, variables and functions, and what is said to a SELECT from a table."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from protocol.resultset import Column, ColumnFlag, ColumnType, Rows, Value
+from protocol.statements.answers import Answer
+from protocol.statements.databases import DATABASES
+from protocol.statements.expressions import Statement
+from protocol.statements.refusals import no_database, no_such_table, shown, unknown_database
+from protocol.statements.shapes import Captured
+from protocol.statements.system_variables import read_variable
+from protocol.statements.tokens import Kind, Token
+
+_MAX_LABEL_BYTES: Final = 256
+_ALIASES: Final = (Kind.WORD, Kind.NAME, Kind.STRING)
+_SELECT_OPTIONS: Final = ("SQL_NO_CACHE", "SQL_CACHE", "DISTINCT", "ALL", "HIGH_PRIORITY")
+# What a MySQL 8.0.22+ replica with SOURCE_CONNECTION_AUTO_FAILOVER asks of a source in a managed group. 2 is what a server
+# says that is in no group. Source: MySQL 8.0.43 `sql/rpl_io_monitor.cc`; the answer is 9.7.4's.
+_QUORUM_TABLE: Final = "REPLICATION_GROUP_MEMBERS"
+_NO_QUORUM: Final = 2
+
+
+def select(statement: Statement, captured: Captured) -> Answer:
+    """One row."""
+    tokens, limit = _without_limit(statement, captured[0])
+    while len(tokens) > 1 and tokens[0].is_word(*_SELECT_OPTIONS):
+        tokens = tokens[1:]
+    if _asks_for_quorum(statement, tokens):
+        kind = ColumnFlag.NOT_NULL
+        column = Column("QUORUM", ColumnType.LONG, 2, kind, 0, is_text=False, table="Q", original_name="QUORUM")
+        return Rows((column,), ((_NO_QUORUM,),))
+    items = _without_table(statement, tokens)
+    columns: list[Column] = []
+    row: list[Value] = []
+    for item in statement.split(items):
+        expression, label = _labelled(statement, item)
+        typed = statement.evaluate(expression)
+        columns.append(typed.column.named(shown(label, _MAX_LABEL_BYTES)))
+        row.append(typed.value)
+    return Rows(tuple(columns), (tuple(row),) if limit else ())
+
+
+def _labelled(statement: Statement, item: Sequence[Token]) -> tuple[Sequence[Token], str]:
+    """An item's expression and its column's name: the alias, or the statement's own spelling."""
+    if len(item) > 2 and item[-2].is_word("AS"):
+        if item[-1].kind not in _ALIASES:
+            raise statement.refuse(item[-1:])
+        return item[:-2], item[-1].text
+    # Two things side by side, with nothing between them that connects them.
+    if len(item) > 1 and item[-1].kind in _ALIASES and (item[-2].kind is not Kind.SYMBOL or item[-2].is_symbol(")")):
+        return item[:-1], item[-1].text
+    if len(item) == 1 and item[0].kind is Kind.STRING:
+        return item, item[0].text
+    return item, statement.source(item)
+
+
+def _without_limit(statement: Statement, tokens: Sequence[Token]) -> tuple[Sequence[Token], bool]:
+    """Without `LIMIT n`, which tools put behind a SELECT of variables, and whether a row is left."""
+    if len(tokens) > 2 and tokens[-2].is_word("LIMIT") and tokens[-1].kind is Kind.NUMBER:
+        return tokens[:-2], tokens[-1].text.strip("0") != ""
+    return tokens, True
+
+
+def _without_table(statement: Statement, tokens: Sequence[Token]) -> Sequence[Token]:
+    """Without `FROM DUAL`. Raises: StatementRefused for any other table, after the variables that do not exist."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        if depth or not token.is_word("FROM"):
+            continue
+        items, table = tokens[:index], tokens[index + 1 :]
+        if items and len(table) == 1 and table[0].is_word("DUAL"):
+            return items
+        for other in tokens:
+            if other.kind is Kind.SYSTEM_VARIABLE:
+                read_variable(other.text, other.scope, statement.session)
+        if not items or not table or table[0].kind not in (Kind.WORD, Kind.NAME):
+            raise statement.refuse(table or tokens[index:])
+        if len(table) > 2 and table[1].is_symbol(".") and table[2].kind in (Kind.WORD, Kind.NAME):
+            if statement.session.facts.is_mysql_8 and table[0].text.lower() not in DATABASES:
+                raise unknown_database(table[0].text)
+            raise no_such_table(table[0].text, table[2].text)
+        database = statement.session.database
+        if database is None:
+            raise no_database()
+        raise no_such_table(database, table[0].text)
+    return tokens
+
+
+def _asks_for_quorum(statement: Statement, tokens: Sequence[Token]) -> bool:
+    if statement.session.facts.is_mariadb:
+        return False
+    asked = any(token.is_word(_QUORUM_TABLE) for token in tokens)
+    return asked and any(token.is_word("QUORUM") for token in tokens)

@@ -1,0 +1,65 @@
+"""What statements of one connection see and change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from protocol.charsets import CharacterSet, TextEncoding, charset_of_collation
+from protocol.packets import STATUS_AUTOCOMMIT
+from protocol.resultset import Value
+from protocol.statements.facts import SourceFacts
+from protocol.statements.notice import Notice
+
+_UTF8MB4_OF_MYSQL_8: Final = 255
+# MariaDB 11.5's default collations have ids that older clients do not know: it tells them these.
+_UCA1400_ON_THE_WIRE: Final = {"utf8": 192, "utf8mb4": 224}
+
+
+def default_collation(charset: CharacterSet, facts: SourceFacts) -> int:
+    """The collation that a server of this kind takes where only a set is named."""
+    if charset.name == "utf8mb4" and facts.is_mysql_8:
+        return _UTF8MB4_OF_MYSQL_8
+    if facts.has_uca1400:
+        return _UCA1400_ON_THE_WIRE.get(charset.name, charset.collation)
+    return charset.collation
+
+
+@dataclass(slots=True)
+class StatementSession:
+    """One connection's part of every statement.
+
+    `is_admin`: whether statements that change the relay are taken. `attributes`: what the client said of itself.
+    `account_host`: the pattern that the account's hosts fit.
+    `notices`: of the statement before, for SHOW WARNINGS.
+    `user_variables`, `system_variables`: what it has set, by name in lower case.
+    """
+
+    facts: SourceFacts
+    connection_id: int
+    user: str = ""
+    host: str = ""
+    account_host: str = "%"
+    is_admin: bool = False
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    database: str | None = None
+    encoding: TextEncoding = field(default_factory=TextEncoding)
+    user_variables: dict[str, Value] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+    system_variables: dict[str, Value] = field(default_factory=dict)
+
+    def use_collation(self, collation: int) -> None:
+        """Statements come, and results go, in the set of this collation."""
+        charset = charset_of_collation(collation)
+        if self.facts.has_uca1400 and collation == charset.collation:
+            collation = default_collation(charset, self.facts)
+        self.encoding = TextEncoding(charset, collation, 39 if self.facts.is_mariadb else 31)
+
+    def reset(self) -> None:
+        """COM_RESET_CONNECTION: as after the login."""
+        self.user_variables.clear()
+        self.system_variables.clear()
+
+    @property
+    def status(self) -> int:
+        """The server status that answers carry."""
+        return STATUS_AUTOCOMMIT if self.system_variables.get("autocommit", True) else 0

@@ -1,0 +1,160 @@
+"""The table of every shape of statement that is understood.
+
+Whatever is not in it gets ER_PARSE_ERROR, a variable that this source would not have ER_UNKNOWN_SYSTEM_VARIABLE; both
+keep the connection.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from protocol.resultset import Column, Rows
+from protocol.statements.answers import Answer, Done
+from protocol.statements.binlog_statements import (
+    flush,
+    purge_before,
+    purge_to,
+    show_binary_log_status,
+    show_binary_logs,
+    show_binlog_events,
+    show_master_status,
+    truncate,
+)
+from protocol.statements.change_source import change_master, change_replication_source
+from protocol.statements.databases import show_databases, show_tables, use_database
+from protocol.statements.expressions import Statement
+from protocol.statements.refusals import not_supported, privilege_needed
+from protocol.statements.replica_statements import (
+    reset_replica,
+    reset_source,
+    show_all_replicas_status,
+    show_replica_status,
+    show_replicas,
+    show_slave_hosts,
+    start_all_replicas,
+    start_replica,
+    stop_all_replicas,
+    stop_replica,
+)
+from protocol.statements.requests import KillConnection, Request, ShowProcesslist, ShowStatus
+from protocol.statements.select import select
+from protocol.statements.session import StatementSession
+from protocol.statements.set_variables import set_password, set_transaction, set_variables
+from protocol.statements.shapes import Captured, fit
+from protocol.statements.show_variables import name_filter, show_variables
+
+
+def _done(statement: Statement, captured: Captured) -> Answer:
+    return Done()
+
+
+def _show_warnings(statement: Statement, captured: Captured) -> Answer:
+    notices = statement.session.notices
+    columns = (
+        Column.text("Level", 7),
+        Column.number("Code", 5 if statement.session.facts.is_mysql_8 else 4, big=False),
+        Column.text("Message", 512),
+    )
+    return Rows(columns, tuple((item.level, item.number, item.message) for item in notices))
+
+
+def _show_processlist(statement: Statement, captured: Captured) -> Answer:
+    return ShowProcesslist()
+
+
+def _show_full_processlist(statement: Statement, captured: Captured) -> Answer:
+    return ShowProcesslist(full=True)
+
+
+def _show_status(statement: Statement, captured: Captured) -> Answer:
+    return ShowStatus(name_filter(statement, captured[0]), is_global=statement.tokens[1].is_word("GLOBAL"))
+
+
+def _kill(statement: Statement, captured: Captured) -> Answer:
+    tokens = captured[0]
+    query_only = tokens[0].is_word("QUERY")
+    if tokens[0].is_word("CONNECTION", "QUERY", "HARD", "SOFT"):
+        tokens = tokens[1:]
+    value = statement.evaluate(tokens).value
+    if not isinstance(value, int):
+        raise statement.refuse(tokens)
+    return KillConnection(value, query_only)
+
+
+def _shutdown(statement: Statement, captured: Captured) -> Answer:
+    if not statement.session.is_admin:
+        raise privilege_needed("SHUTDOWN")
+    raise not_supported("SHUTDOWN", "end it by its service manager, or by SIGTERM")
+
+
+# The first shape that fits answers.
+# fmt: off
+_SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] = (
+    ("SELECT {rest}",                                   select),
+    ("SHOW [GLOBAL|SESSION|LOCAL] VARIABLES {tail}",    show_variables),
+    ("SHOW [GLOBAL|SESSION|LOCAL] STATUS {tail}",       _show_status),
+    ("SHOW WARNINGS {tail}",                            _show_warnings),
+    ("SHOW ERRORS {tail}",                              _show_warnings),
+    ("SHOW DATABASES|SCHEMAS {tail}",                   show_databases),
+    ("SHOW [FULL] TABLES {tail}",                       show_tables),
+    ("SHOW BINARY|MASTER LOGS",                         show_binary_logs),
+    ("SHOW MASTER STATUS",                              show_master_status),
+    ("SHOW BINARY LOG STATUS",                          show_binary_log_status),
+    ("SHOW BINLOG STATUS",                              show_binary_log_status),
+    ("SHOW BINLOG EVENTS {tail}",                       show_binlog_events),
+    ("SHOW SLAVE HOSTS",                                show_slave_hosts),
+    ("SHOW REPLICA HOSTS",                              show_replicas),
+    ("SHOW REPLICAS",                                   show_replicas),
+    ("SHOW SLAVE|REPLICA {rest}",                       show_replica_status),
+    ("SHOW ALL SLAVES|REPLICAS STATUS",                 show_all_replicas_status),
+    ("SHOW PROCESSLIST",                                _show_processlist),
+    ("SHOW FULL PROCESSLIST",                           _show_full_processlist),
+    ("SET [SESSION|GLOBAL|LOCAL] TRANSACTION {rest}",   set_transaction),
+    ("SET PASSWORD {rest}",                             set_password),
+    ("SET {rest}",                                      set_variables),
+    ("STOP ALL SLAVES|REPLICAS",                        stop_all_replicas),
+    ("START ALL SLAVES|REPLICAS",                       start_all_replicas),
+    ("STOP SLAVE|REPLICA {tail}",                       stop_replica),
+    ("START SLAVE|REPLICA {tail}",                      start_replica),
+    ("RESET SLAVE|REPLICA {tail}",                      reset_replica),
+    ("RESET MASTER {tail}",                             reset_source),
+    ("RESET BINARY LOGS AND GTIDS {tail}",              reset_source),
+    ("CHANGE MASTER {rest}",                            change_master),
+    ("CHANGE REPLICATION SOURCE TO {rest}",             change_replication_source),
+    ("PURGE BINARY|MASTER LOGS TO {string}",            purge_to),
+    ("PURGE BINARY|MASTER LOGS BEFORE {rest}",          purge_before),
+    ("FLUSH [NO_WRITE_TO_BINLOG|LOCAL] {rest}",         flush),
+    ("TRUNCATE [TABLE] {rest}",                         truncate),
+    ("KILL {rest}",                                     _kill),
+    ("SHUTDOWN {tail}",                                 _shutdown),
+    ("USE {name}",                                      use_database),
+    ("BEGIN",                                           _done),
+    ("START TRANSACTION {tail}",                        _done),
+    ("COMMIT",                                          _done),
+    ("ROLLBACK",                                        _done),
+    ("DO {rest}",                                       _done),
+)
+# fmt: on
+
+
+def answer_statement(text: str, session: StatementSession, now_s: float) -> Answer:
+    """Answer one statement. `now_s`: wall clock, seconds since 1970.
+
+    Raises: StatementRefused for whatever is not understood or not allowed; nothing was changed then.
+    """
+    statement = Statement(text, session, now_s)
+    reached = 0
+    for shape, answer in _SHAPES:
+        fitting = fit(shape, statement.tokens)
+        if fitting.captured is not None:
+            if answer is not _show_warnings:
+                session.notices = ()
+            return allowed(answer(statement, fitting.captured), session)
+        reached = max(reached, fitting.reached)
+    raise statement.refuse(statement.tokens[reached:])
+
+
+def allowed(answer: Answer, session: StatementSession) -> Answer:
+    """`answer`, unless it needs an admin account. Raises: StatementRefused (1227)."""
+    if isinstance(answer, Request) and answer.privilege and not session.is_admin:
+        raise privilege_needed(answer.privilege)
+    return answer

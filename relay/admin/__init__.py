@@ -1,0 +1,1 @@
+"""What people and monitors ask of the running relay, answered with what is true of it."""

@@ -1,0 +1,169 @@
+"""Answers what only the running relay can: a table from request to answer.
+
+SHOW statements are for every account: whoever may read all binlogs learns nothing more from them. Others' connections in
+SHOW PROCESSLIST are for accounts with `admin`, as are all statements that change something (the protocol layer sees to it).
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from protocol.resultset import Rows, result_payloads
+from protocol.statements import EncodedRows, GivenAnswer, Request, Words
+from protocol.statements.gtid_variables import GtidVariables
+from protocol.statements.requests import (
+    ChangeSource,
+    Flush,
+    PurgeBefore,
+    PurgeTo,
+    ShowBinaryLogs,
+    ShowBinlogEvents,
+    ShowMasterStatus,
+    ShowProcesslist,
+    ShowReplicas,
+    ShowReplicaStatus,
+    ShowStatistics,
+    ShowStatus,
+    StartReplica,
+    StopReplica,
+)
+from relay.admin.binlog_events import BinlogEvents
+from relay.admin.binlogs import binary_logs, master_status
+from relay.admin.connections import processlist, replicas
+from relay.admin.dialect import Dialect
+from relay.admin.flush_statements import flush
+from relay.admin.lag import Lag
+from relay.admin.purge_statements import purge_before, purge_to
+from relay.admin.refusals import not_here
+from relay.admin.replica_status import ReplicaFacts, replica_status
+from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
+from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
+from relay.admin.view import Connection, Connections, Source
+from relay.archive.archive import Archive, count_ledger
+from relay.archive.catalog import CatalogUnreadable
+
+_SHOWN_CHARACTERS: Final = 300
+_ENCODED_ON_THE_LOOP: Final = 500
+"""Rows of which the loop notices nothing."""
+
+log = structlog.get_logger("relay.admin")
+
+
+class Console:
+    """The relay's own answers. `close` it before the archive.
+
+    `config_path`: shown as the file that decides at the next start.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        source: Source,
+        connections: Connections,
+        *,
+        config_path: Path | None = None,
+    ) -> None:
+        self._archive = archive
+        self._source = source
+        self._connections = connections
+        self._config_path = config_path
+        self._lag = Lag(archive, lambda: source.received_heartbeats)
+        self._events = BinlogEvents(archive)
+
+    def close(self) -> None:
+        """Answers no more."""
+        self._lag.close()
+        self._events.close()
+
+    async def answer(self, request: Request, asker: Connection) -> GivenAnswer:
+        """The answer. Raises: StatementRefused."""
+        answer = await self._show(request, asker)
+        if isinstance(answer, Rows) and len(answer.rows) > _ENCODED_ON_THE_LOOP:
+            return EncodedRows(tuple(await asyncio.to_thread(result_payloads, answer)))
+        return answer
+
+    async def _show(self, request: Request, asker: Connection) -> GivenAnswer:
+        words = getattr(request, "words", Words.MASTER_SLAVE)
+        dialect = Dialect.of(asker.facts, words)
+        if request.privilege:
+            log.info(
+                "statement_by_admin", user=asker.user, address=asker.address, request=repr(request)[:_SHOWN_CHARACTERS]
+            )
+        match request:
+            case ShowBinaryLogs():
+                return binary_logs(self._archive.files, dialect)
+            case ShowMasterStatus():
+                return master_status(self._archive.files, dialect, asker.facts.gtids().executed)
+            case ShowBinlogEvents():
+                return await self._events.show(request, dialect)
+            case ShowReplicaStatus():
+                check_channel(request.channel, dialect)
+                return replica_status(
+                    self._replica_facts(asker.facts.gtids()), dialect, all_channels=request.all_channels
+                )
+            case ShowReplicas():
+                return replicas(self._connections.sessions, dialect, asker.facts.server_id)
+            case ShowProcesslist():
+                sessions = self._connections.sessions
+                return processlist(sessions, asker, self._source.status(), dialect, full=request.full)
+            case ShowStatus():
+                ledger = await self._ledger() if asks_for_ledger(request.wanted) else None
+                return status_rows(self._status_facts(ledger), request, dialect, asker)
+            case ShowStatistics():
+                return statistics_text(self._connections, dialect)
+            case _:
+                return await self._change(request, asker, dialect)
+
+    async def _change(self, request: Request, asker: Connection, dialect: Dialect) -> GivenAnswer:
+        match request:
+            case StopReplica():
+                return await stop_replica(self._source, request, dialect)
+            case StartReplica():
+                return await start_replica(self._source, request, dialect)
+            case ChangeSource():
+                return await change_source(self._source, request, dialect)
+            case PurgeTo():
+                reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
+                return await purge_to(self._archive, request.file, self._connections.sessions, reason)
+            case PurgeBefore():
+                reason = (
+                    f"PURGE BINARY LOGS BEFORE {request.unix_s:.0f} (Unix time) by '{asker.user}'@'{asker.address}'"
+                )
+                return await purge_before(self._archive, request.unix_s, self._connections.sessions, reason)
+            case Flush():
+                return flush(request, self._connections, dialect)
+            case _:
+                raise not_here(f"{type(request).__name__} is not answered")
+
+    def _replica_facts(self, gtids: GtidVariables) -> ReplicaFacts:
+        status = self._source.status()
+        return ReplicaFacts(
+            status=status,
+            files=self._archive.files,
+            failure=self._archive.failure,
+            seconds_behind=self._lag.seconds_behind(status),
+            config_path=self._config_path,
+            gtids=gtids,
+        )
+
+    def _status_facts(self, ledger: Mapping[str, int] | None) -> StatusFacts:
+        status = self._source.status()
+        return StatusFacts(
+            archive=self._archive,
+            source=status,
+            connections=self._connections,
+            seconds_behind=self._lag.seconds_behind(status),
+            ledger=ledger,
+        )
+
+    async def _ledger(self) -> Mapping[str, int] | None:
+        """Rows by kind; None while the catalog cannot be read, so that the other variables are shown all the same."""
+        try:
+            return await asyncio.to_thread(count_ledger, self._archive.directory)
+        except (CatalogUnreadable, OSError, sqlite3.Error) as error:
+            log.warning("ledger_not_counted", what=str(error))
+            return None

@@ -1,0 +1,43 @@
+"""FLUSH: what of it a relay can do, and why not the rest."""
+
+from typing import Final
+
+from protocol.errors import StatementRefused
+from protocol.statements import Done, Notice
+from protocol.statements.requests import Flush
+from relay.admin.dialect import Dialect
+from relay.admin.refusals import not_here
+from relay.admin.view import Connections
+
+_PARSE_ERROR: Final = 1064
+_UNKNOWN_ERROR: Final = 1105
+_NOTHING_TO_DO: Final = frozenset(
+    {"RELAY LOGS", "ERROR LOGS", "ENGINE LOGS", "GENERAL LOGS", "SLOW LOGS", "TABLES", "USER_RESOURCES"}
+)
+
+
+def flush(request: Flush, connections: Connections, dialect: Dialect) -> Done:
+    """STATUS and HOSTS are done; logs cannot be rotated here. All parts or none. Raises: StatementRefused."""
+    for part in request.what:
+        if part in ("LOGS", "BINARY LOGS"):
+            raise not_here(
+                "FLUSH LOGS is for the source, whose binlogs these are: run it there and the relay follows. "
+                "The relay's own log goes to stderr"
+            )
+        if part == "PRIVILEGES":
+            raise not_here("accounts are in relay.toml: change it there and send SIGHUP to the relay")
+        if part not in _NOTHING_TO_DO and part not in ("STATUS", "HOSTS"):
+            server = "MariaDB" if dialect.is_mariadb else "MySQL"
+            raise StatementRefused(
+                _PARSE_ERROR,
+                f"You have an error in your SQL syntax; no {server} and no binlog-relay has FLUSH {part[:64]}",
+            )
+    notices = []
+    for part in request.what:
+        if part == "STATUS":
+            connections.traffic.flush(len(connections.sessions))
+        elif part == "HOSTS":
+            connections.forgive_logins()
+        else:
+            notices.append(Notice("Note", _UNKNOWN_ERROR, f"binlog-relay has nothing to do for FLUSH {part}"))
+    return Done(tuple(notices))

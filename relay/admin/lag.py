@@ -1,0 +1,69 @@
+"""How far the archive is behind the source's clock."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from relay.archive.archived_file import ArchivedFile
+from relay.upstream.status import SourceStatus
+
+IDLE_S: Final = 2.0
+"""After so long without anything new, and nothing half received, the newest event's age says nothing any more."""
+CATCHING_UP_S: Final = 60
+"""Events this old when they come are those of a relay that catches up: its silence may be a stall. Then only a heartbeat,
+which a source sends when it has nothing else, proves that everything has come."""
+
+
+class Watched(Protocol):
+    """What is needed of an archive."""
+
+    @property
+    def files(self) -> Sequence[ArchivedFile]:
+        """Oldest first."""
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Calls when the archive grew."""
+
+    def unwatch(self, callback: Callable[[], None]) -> None:
+        """Ends that."""
+
+
+class Lag:
+    """Notes when the archive grew, and by how old events."""
+
+    def __init__(self, archive: Watched, heartbeats: Callable[[], int]) -> None:
+        self._archive = archive
+        self._heartbeats = heartbeats
+        self._grew_at = float("-inf")
+        self._age_s = 0.0
+        self._heartbeats_then = -1
+        archive.watch(self._grew)
+
+    def close(self) -> None:
+        """Looks no more."""
+        self._archive.unwatch(self._grew)
+
+    def _grew(self) -> None:
+        self._grew_at = time.monotonic()
+        self._heartbeats_then = self._heartbeats()
+        if self._archive.files:
+            self._age_s = time.time() - self._archive.files[-1].last_timestamp
+
+    def seconds_behind(self, status: SourceStatus) -> int | None:
+        """The age of the newest archived event while events come; 0 when all that came is archived; None: no stream.
+
+        In whole seconds, by the source's timestamps and this machine's clock.
+        """
+        if status.io_running != "Yes":
+            return None
+        in_flight = (status.received_file, status.received_offset) != (status.archived_file, status.archived_offset)
+        if not in_flight and self._has_all(status):
+            return 0
+        return max(0, int(time.time()) - status.last_event_timestamp) if status.last_event_timestamp else 0
+
+    def _has_all(self, status: SourceStatus) -> bool:
+        if self._heartbeats() > self._heartbeats_then:
+            return True
+        if status.kind == "server" and self._age_s > CATCHING_UP_S:
+            return False
+        return time.monotonic() - self._grew_at > IDLE_S

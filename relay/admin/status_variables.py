@@ -1,0 +1,148 @@
+"""SHOW STATUS and COM_STATISTICS: the counters that monitors read, and the relay's own facts.
+
+Names and spelling are the servers' where a relay has such a thing. Its own begin with Binlog_relay_.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.resultset import Rows, Value
+from protocol.statements import NameFilter, StatisticsText
+from protocol.statements.requests import ShowStatus
+from protocol.statements.show_variables import name_and_value_columns
+from relay.admin.dialect import Dialect
+from relay.admin.view import Connection, Connections
+from relay.archive.archive import Archive
+from relay.upstream.status import SourceStatus
+
+LEDGER_NAMES: Final = ("Binlog_relay_ledger_rows", "Binlog_relay_violations")
+VIOLATION: Final = "boundary_violation"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusFacts:
+    """What the variables are made of. `ledger`: rows by kind, None where nobody asked for them."""
+
+    archive: Archive
+    source: SourceStatus
+    connections: Connections
+    seconds_behind: int | None
+    ledger: Mapping[str, int] | None
+
+
+def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker: Connection) -> Rows:
+    """The variables whose names are wanted, by name. Values are text, as in servers. `asker`: whose TLS is shown."""
+    tls = {"Ssl_cipher": asker.channel.cipher, "Ssl_version": asker.channel.tls}
+    values = status_values(facts, dialect) | tls
+    rows = tuple((name, _text(values[name])) for name in sorted(values, key=str.lower) if request.wanted.accepts(name))
+    return Rows(name_and_value_columns(asker.facts, "STATUS", is_global=request.is_global), rows)
+
+
+def _text(value: Value) -> str:
+    return "" if value is None else str(value)
+
+
+def status_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
+    """All variables."""
+    traffic = facts.connections.traffic
+    sessions = facts.connections.sessions
+    now = time.monotonic()
+    dumping = [session for session in sessions if session.sent_position is not None]
+    values: dict[str, Value] = {
+        "Aborted_clients": traffic.aborted_clients,
+        "Aborted_connects": traffic.aborted_connects,
+        "Bytes_received": traffic.bytes_received,
+        "Bytes_sent": traffic.bytes_sent + sum(session.sent_bytes for session in dumping),
+        "Connections": traffic.connections,
+        "Max_used_connections": traffic.most_connections,
+        "Queries": traffic.commands,
+        "Questions": traffic.statements,
+        "Slow_queries": 0,
+        "Threads_cached": 0,
+        "Threads_connected": len(sessions),
+        "Threads_created": traffic.connections,
+        "Threads_running": len(dumping) + 1,
+        "Uptime": int(now - traffic.started_at),
+        "Uptime_since_flush_status": int(now - traffic.flushed_at),
+        **_semi_sync_values(facts, dialect),
+        **_replica_values(facts, sessions, dialect),
+        **_relay_values(facts, dumping),
+    }
+    return values
+
+
+def _semi_sync_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
+    """As a source, where acknowledgements are asked for; as a replica, whether the relay acknowledges to its source."""
+    source, replica = f"Rpl_semi_sync_{dialect.source_word}_", f"Rpl_semi_sync_{dialect.replica_word}_"
+    values: dict[str, Value] = {source + name: value for name, value in facts.connections.semi_sync_status.items()}
+    values[replica + "status"] = "ON" if facts.source.semi_sync else "OFF"
+    return values
+
+
+def _replica_values(facts: StatusFacts, sessions: Sequence[Connection], dialect: Dialect) -> dict[str, Value]:
+    """What a server says as somebody's replica. MySQL from 8.0 on has none of these."""
+    if dialect.is_mysql(8):
+        return {}
+    source = facts.source
+    both = source.io_running == "Yes" and facts.archive.failure is None
+    values: dict[str, Value] = {
+        "Slave_heartbeat_period": f"{source.heartbeat_period_s:.3f}",
+        "Slave_open_temp_tables": 0,
+        "Slave_received_heartbeats": source.received_heartbeats,
+        "Slave_retried_transactions": 0,
+        "Slave_running": "ON" if both else "OFF",
+    }
+    if dialect.is_mariadb:
+        values["Slaves_connected"] = sum(1 for session in sessions if session.registered is not None)
+        values["Slaves_running"] = int(both)
+    return values
+
+
+def _relay_values(facts: StatusFacts, dumping: Sequence[Connection]) -> dict[str, Value]:
+    archive, source = facts.archive, facts.source
+    values: dict[str, Value] = {
+        "Binlog_relay_archive_bytes": sum(file.end for file in archive.files),
+        "Binlog_relay_archive_files": len(archive.files),
+        "Binlog_relay_archive_oldest_file": archive.files[0].name if archive.files else "",
+        "Binlog_relay_archive_purged_bytes": archive.purged_bytes,
+        "Binlog_relay_archive_queued_bytes": archive.queued_bytes,
+        "Binlog_relay_archive_state": archive.state.value,
+        "Binlog_relay_archived_file": source.archived_file,
+        "Binlog_relay_archived_position": source.archived_offset,
+        "Binlog_relay_received_file": source.received_file,
+        "Binlog_relay_received_position": source.received_offset,
+        "Binlog_relay_synced_file": source.synced_file,
+        "Binlog_relay_synced_position": source.synced_offset,
+        "Binlog_relay_replicas_at_end": sum(1 for session in dumping if session.is_at_end),
+        "Binlog_relay_replicas_streaming": len(dumping),
+        "Binlog_relay_seconds_behind": facts.seconds_behind,
+        "Binlog_relay_source_ack": source.ack,
+        "Binlog_relay_source_acknowledged": source.acknowledged_count,
+        "Binlog_relay_source_error": source.last_error_number,
+        "Binlog_relay_source_heartbeats": source.received_heartbeats,
+        "Binlog_relay_source_retries": source.retries,
+        "Binlog_relay_source_running": source.io_running,
+    }
+    if facts.ledger is not None:
+        values["Binlog_relay_ledger_rows"] = sum(facts.ledger.values())
+        values["Binlog_relay_violations"] = facts.ledger.get(VIOLATION, 0)
+    return values
+
+
+def statistics_text(connections: Connections, dialect: Dialect) -> StatisticsText:
+    """COM_STATISTICS, with the fields that `mysqladmin status` prints for such a server."""
+    traffic = connections.traffic
+    up_s = max(1, int(time.monotonic() - traffic.started_at))
+    flush = "" if dialect.is_mariadb else "Flush tables: 0  "
+    return StatisticsText(
+        f"Uptime: {up_s}  Threads: {len(connections.sessions)}  Questions: {traffic.statements}  Slow queries: 0  "
+        f"Opens: 0  {flush}Open tables: 0  Queries per second avg: {traffic.statements / up_s:.3f}"
+    )
+
+
+def asks_for_ledger(wanted: NameFilter) -> bool:
+    """Whether an answer needs the ledger, which is a look into the catalog."""
+    accepts: Callable[[str], bool] = wanted.accepts
+    return any(accepts(name) for name in LEDGER_NAMES)

@@ -1,0 +1,65 @@
+"""The kernel's buffers as Arrow arrays, without copying them."""
+
+from typing import Any, Final
+
+import pyarrow as pa
+
+_TYPES: Final = {"q": pa.int64(), "i": pa.int32(), "B": pa.uint8()}
+
+
+def numbers(data: bytearray, kind: str, rows: int, validity: bytearray | None = None) -> pa.Array:
+    """The first `rows` of a column of numbers; `kind` as the kernel's COLUMNS have it."""
+    valid = None if validity is None else pa.py_buffer(validity)
+    return pa.Array.from_buffers(_TYPES[kind], rows, [valid, pa.py_buffer(data)])
+
+
+def times(data: bytearray, rows: int) -> pa.Array:
+    """µs since 1970."""
+    return pa.Array.from_buffers(pa.timestamp("us", tz="UTC"), rows, [None, pa.py_buffer(data)])
+
+
+def truths(data: bytearray, rows: int) -> pa.Array:
+    """Bytes that are 0 or 1."""
+    return numbers(data, "B", rows).cast(pa.bool_())
+
+
+def words(data: bytearray, rows: int, dictionary: pa.Array) -> pa.Array:
+    """Bytes that number the words of `dictionary`."""
+    return dictionary.take(numbers(data, "B", rows))
+
+
+def texts(offsets: bytearray, data: bytearray, rows: int, validity: bytearray | None = None) -> pa.Array:
+    """A text column. Bytes that are no UTF-8 come out as \\xNN: identifiers of a damaged file must not break a reader."""
+    valid = None if validity is None else pa.py_buffer(validity)
+    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(data)]
+    array = pa.Array.from_buffers(pa.string(), rows, buffers)
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        raw: list[Any] = pa.Array.from_buffers(pa.binary(), rows, buffers).to_pylist()
+        return pa.array(
+            [None if value is None else value.decode("utf-8", "backslashreplace") for value in raw], pa.string()
+        )
+    return array
+
+
+def text_lists(
+    lists: bytearray, count: int, offsets: bytearray, data: bytearray, rows: int, kind: pa.DataType
+) -> pa.Array:
+    """A column of lists of texts, `count` texts in all."""
+    values = texts(offsets, data, count)
+    return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(lists)], children=[values])
+
+
+class Repeated:
+    """One text, as often as a batch has rows."""
+
+    def __init__(self, value: str) -> None:
+        self._scalar = pa.scalar(value, pa.string())
+        self._array = pa.array([], pa.string())
+
+    def take(self, rows: int) -> pa.Array:
+        """An array of `rows` times the text."""
+        if len(self._array) < rows:
+            self._array = pa.repeat(self._scalar, rows)
+        return self._array.slice(0, rows) if len(self._array) > rows else self._array

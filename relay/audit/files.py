@@ -1,0 +1,92 @@
+"""Which binlogs a path means: an archive of the relay, a directory of plain binlogs, a pattern, or one file."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from relay.archive.catalog import Catalog
+from relay.archive.files import CATALOG_NAME
+from relay.audit.store import LocalStore, Store, plain_path
+
+_NAME: Final = re.compile(r"(.+)\.(\d{6,})")
+
+
+class NothingToRead(Exception):
+    """A path at which there is no binlog. `str()` is a sentence with what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedFile:
+    """A binlog. `end`: up to where it may be read; None: its size when it is opened.
+
+    `growing`: a relay is writing it, so what stands behind its last whole transaction is not there yet. `cut`: the source's
+    crash cut its last transaction. `damaged`: bytes from `end` on cannot be trusted, as the archive found.
+    """
+
+    path: str
+    name: str
+    end: int | None = None
+    growing: bool = False
+    cut: bool = False
+    damaged: bool = False
+
+
+def find_files(store: Store, path: str) -> list[AuditedFile]:
+    """The binlogs at `path`, in the order in which they were written. Raises: NothingToRead, OSError."""
+    if any(mark in path for mark in "*?["):
+        found = [AuditedFile(one, _base(one)) for one in store.matching(path)]
+        if not found:
+            raise NothingToRead(f"no file matches {path}.")
+        return sorted(found, key=lambda file: _order(file.name))
+    if store.is_file(path):
+        return [AuditedFile(path, _base(path))]
+    if not store.is_directory(path):
+        raise NothingToRead(f"there is nothing at {path}. Name an archive, a directory of binlogs, or a binlog.")
+    names = store.names(path)
+    if CATALOG_NAME in names and isinstance(store, LocalStore):
+        return _archived(store, path, names)
+    binlogs = [name for name in names if _NAME.fullmatch(name)]
+    if not binlogs:
+        inner = [name for name in names if store.is_file(store.join(store.join(path, name), CATALOG_NAME))]
+        if len(inner) == 1:
+            return find_files(store, store.join(path, inner[0]))
+        if inner:
+            raise NothingToRead(f"{path} holds the archives of several sources: {', '.join(inner)}. Name one of them.")
+        raise NothingToRead(f"{path} holds no binlog: none of its {len(names)} names ends in a number of six digits.")
+    return [AuditedFile(store.join(path, name), name) for name in sorted(binlogs, key=_order)]
+
+
+def _archived(store: Store, path: str, names: list[str]) -> list[AuditedFile]:
+    catalog = Catalog.open_read_only(Path(plain_path(path)) / CATALOG_NAME)
+    try:
+        files = catalog.files()
+    finally:
+        catalog.close()
+    found = [
+        AuditedFile(
+            store.join(path, file.name),
+            file.name,
+            end=file.end if file.sealed or file.damaged else None,
+            growing=not file.sealed and not file.damaged,
+            cut=file.cut,
+            damaged=file.damaged,
+        )
+        for file in files
+    ]
+    # A relay that has just begun a file tells the catalog a moment later.
+    newest = _order(found[-1].name) if found else ("", -1, "")
+    new = [name for name in names if _NAME.fullmatch(name) and (not found or _order(name) > newest)]
+    found += [AuditedFile(store.join(path, name), name, growing=True) for name in sorted(new, key=_order)]
+    if not found:
+        raise NothingToRead(f"the archive at {path} is empty. It fills when a relay with it runs.")
+    return found
+
+
+def _base(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _order(name: str) -> tuple[str, int, str]:
+    match = _NAME.fullmatch(name)
+    return (match[1], int(match[2]), name) if match else (name, -1, name)

@@ -1,0 +1,305 @@
+"""Cuts files into splits at transaction boundaries: by the archive's index, or by one pass where there is none."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pyspark.sql.datasource import InputPartition
+
+from protocol.kernel.ingest import Ingest
+from relay.archive.boundary_index import RECORD, RECORD_SIZE, IndexRecord
+from relay.archive.files import IDX_SUFFIX
+from relay.audit.files import AuditedFile
+from relay.audit.finding import Finding
+from relay.audit.store import Reader, Store
+
+FIRST_EVENT: Final = 4
+MAGIC: Final = b"\xfebin"
+_ENCRYPTED_MAGIC: Final = b"\xfdbin"
+_CHUNK_BYTES: Final = 1 << 20
+_FIRST_ERROR: Final = 16
+_HEADER_BYTES: Final = 19
+_FORMAT_DESCRIPTION: Final = 15
+_LONGEST_FORMAT: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class Split(InputPartition):
+    """Events [start, stop) of a file: whole transactions. What a task reads.
+
+    format_event: the file's format description, where the split does not begin with it. in_use: its flag. last: the file
+    ends here, `whole` or, by what is known already, not. findings: known before anything is read.
+    """
+
+    path: str
+    name: str
+    start: int
+    stop: int
+    format_event: bytes = field(default=b"", repr=False)
+    in_use: bool = False
+    last: bool = True
+    findings: tuple[Finding, ...] = ()
+
+
+def plan(
+    store: Store,
+    files: list[AuditedFile],
+    split_bytes: int,
+    wanted: Callable[[str], bool] = lambda name: True,
+    *,
+    whole_files: bool = False,
+) -> list[Split]:
+    """The splits of all `files` whose name is `wanted`, in order. What cannot be read is a split with a finding."""
+    splits: list[Split] = []
+    for file in files:
+        if wanted(file.name):
+            splits += plan_file(store, file, split_bytes, whole_files=whole_files)
+    return splits
+
+
+def plan_file(
+    store: Store,
+    file: AuditedFile,
+    split_bytes: int,
+    *,
+    whole_files: bool = False,
+    start: int = FIRST_EVENT,
+    stop: int | None = None,
+) -> list[Split]:
+    """The splits of [start, stop) of one file, both of them transaction boundaries; `stop` None: to its end."""
+
+    def nothing(name: str, text: str, position: int = 0, end: int = 0) -> list[Split]:
+        finding = Finding(file.name, position, end, 0, name, text)
+        return [Split(file.path, file.name, FIRST_EVENT, FIRST_EVENT, findings=(finding,))]
+
+    try:
+        reader = store.open(file.path)
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError)
+        return nothing("file_gone" if gone else "file_unreadable", f"The file cannot be opened: {error}.")
+    try:
+        size = reader.size if file.end is None else file.end
+        magic = _read(reader, 0, len(MAGIC))
+        if magic == _ENCRYPTED_MAGIC:
+            return nothing(
+                "file_encrypted",
+                "MySQL encrypted the file at rest. Read it through its server: mysqlbinlog --read-from-remote-server --raw.",
+                end=size,
+            )
+        if magic != MAGIC:
+            if file.growing and not magic:
+                return []
+            what = f"it starts with {magic.hex(' ')}" if magic else "it is empty"
+            return nothing("not_a_binlog", f"The file is no binlog: {what} instead of fe 62 69 6e.", end=size)
+        format_event = _format_event(reader, size)
+        in_use = bool(len(format_event) > 17 and format_event[17] & 1)
+        records = _Records(store, file.path) if format_event else None
+        if stop is not None:
+            size = min(size, stop)
+        elif file.growing:
+            size = _last_boundary(reader, size, format_event, records)
+        cuts = []
+        if not whole_files and size - start > 2 * split_bytes and format_event:
+            if records is None or not records.count:
+                records = _Records.of(_scan(reader, size, start, format_event)[1])
+            cuts = _cuts(records, start, size, split_bytes)
+        findings: tuple[Finding, ...] = ()
+        if file.damaged and stop is None:
+            text = "The archive marked the file as damaged from here on; what follows is not served and not read."
+            findings = (Finding(file.name, size, size, 0, "file_damaged", text),)
+        edges = [start, *cuts, max(size, start)]
+        splits = [
+            Split(
+                file.path,
+                file.name,
+                first,
+                behind,
+                format_event if first != FIRST_EVENT else b"",
+                in_use,
+                behind == edges[-1],
+            )
+            for first, behind in itertools.pairwise(edges)
+        ]
+        splits[-1] = replace(splits[-1], findings=findings)
+        return [split for split in splits if split.findings or split.start < split.stop]
+    except OSError as error:
+        return nothing("file_unreadable", f"The file cannot be read: {error}.")
+    finally:
+        reader.close()
+
+
+def _read(reader: Reader, offset: int, count: int) -> bytes:
+    buffer = bytearray(count)
+    have = 0
+    while have < count:
+        got = reader.read_into(memoryview(buffer)[have:], offset + have)
+        if not got:
+            break
+        have += got
+    return bytes(buffer[:have])
+
+
+def written_between(store: Store, files: list[AuditedFile], since_s: float, until_s: float) -> list[AuditedFile]:
+    """The files of which some part was written in [since, until), by the times at which the source began each.
+
+    Nothing is written to a file once the next one has begun. A file that does not tell its time is kept.
+    """
+    begun: list[int | None] = []
+    for file in files:
+        try:
+            reader = store.open(file.path)
+        except OSError:
+            begun.append(None)
+            continue
+        try:
+            head = _read(reader, 0, FIRST_EVENT + 4)
+        except OSError:
+            head = b""
+        finally:
+            reader.close()
+        time = int.from_bytes(head[FIRST_EVENT:], "little") if head[:FIRST_EVENT] == MAGIC else 0
+        begun.append(time or None)
+    kept = []
+    for file, own, following in zip(files, begun, [*begun[1:], None], strict=True):
+        if (own is None or own < until_s) and (following is None or following >= since_s):
+            kept.append(file)
+    return kept
+
+
+def _format_event(reader: Reader, size: int) -> bytes:
+    """The format description that heads the file; nothing where there is none that could be told to a later split."""
+    head = _read(reader, FIRST_EVENT, _HEADER_BYTES)
+    if len(head) < _HEADER_BYTES or head[4] != _FORMAT_DESCRIPTION:
+        return b""
+    length = int.from_bytes(head[9:13], "little")
+    if not _HEADER_BYTES <= length <= min(_LONGEST_FORMAT, size):
+        return b""
+    event = _read(reader, FIRST_EVENT, length)
+    known = Ingest().read_format(bytearray(event), 0, len(event))
+    return event if known else b""
+
+
+class _Records:
+    """Records of a boundary index, from NAME.idx or from memory."""
+
+    def __init__(self, store: Store, path: str) -> None:
+        self._reader: Reader | None = None
+        self._data = b""
+        try:
+            if store.is_file(path + IDX_SUFFIX):
+                self._reader = store.open(path + IDX_SUFFIX)
+                # what bisection touches is small, and the whole is 400 kB for a gigabyte of binlog
+                self._data = _read(self._reader, 0, self._reader.size)
+        except OSError:
+            self._data = b""
+        finally:
+            if self._reader is not None:
+                self._reader.close()
+        self.count = len(self._data) // RECORD_SIZE
+        if self.count and self[0].offset != FIRST_EVENT:
+            self.count = 0
+
+    @classmethod
+    def of(cls, data: bytes) -> "_Records":
+        """Records that were made just now."""
+        made = cls.__new__(cls)
+        made._reader = None
+        made._data = data
+        made.count = len(data) // RECORD_SIZE
+        return made
+
+    def __getitem__(self, number: int) -> IndexRecord:
+        return IndexRecord(*RECORD.unpack_from(self._data, number * RECORD_SIZE))
+
+    def first_from(self, offset: int) -> int:
+        """Number of the first record whose offset is at or behind `offset`."""
+        low, high = 0, self.count
+        while low < high:
+            middle = (low + high) // 2
+            if self[middle].offset < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def _cuts(records: _Records, start: int, size: int, split_bytes: int) -> list[int]:
+    """Where to cut [start, size): after each `split_bytes` the next boundary."""
+    cuts: list[int] = []
+    target = start + split_bytes
+    while target < size - split_bytes // 2:
+        number = records.first_from(target)
+        while number < records.count and not (records[number].at_boundary and records[number].plausible):
+            number += 1
+        if number >= records.count or records[number].offset >= size:
+            break
+        cuts.append(records[number].offset)
+        target = cuts[-1] + split_bytes
+    return cuts
+
+
+def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[int, bytes]:
+    """Walks [start, size): the end of the last whole transaction, and index records, up to the first thing that is wrong."""
+    ingest: Any = Ingest()
+    ingest.begin_file(FIRST_EVENT)
+    if start != FIRST_EVENT:
+        ingest.read_format(bytearray(format_event), 0, len(format_event))
+        ingest.begin_file(start)
+    buffer = bytearray(_CHUNK_BYTES)
+    view = memoryview(buffer)
+    records = []
+    have = 0
+    offset = start
+    while True:
+        want = min(_CHUNK_BYTES - have, size - offset)
+        got = reader.read_into(view[have : have + want], offset) if want > 0 else 0
+        offset += got
+        have += got
+        status, used = 0, 0
+        while used < have:
+            status = ingest.feed(buffer, used, have)
+            records.append(ingest.take_entries())
+            ingest.take_violations()
+            if status >= _FIRST_ERROR or ingest.consumed == used:
+                break
+            used = ingest.consumed
+        if status >= _FIRST_ERROR or (not got and not used):
+            return max(ingest.boundary, start), b"".join(records)
+        view[: have - used] = view[used:have]
+        have -= used
+
+
+def _last_boundary(reader: Reader, size: int, format_event: bytes, records: _Records | None) -> int:
+    """Where the last whole transaction of a growing file ends."""
+    start = FIRST_EVENT
+    if records is not None:
+        number = records.first_from(size + 1) - 1
+        while number >= 0 and not records[number].at_boundary:
+            number -= 1
+        if number >= 0:
+            start = records[number].offset
+    return _scan(reader, size, start, format_event)[0]
+
+
+def end_of(store: Store, file: AuditedFile) -> int:
+    """Up to where the file can be read now: its end, or that of its last whole transaction while it grows."""
+    splits = plan_file(store, file, 1 << 62)
+    return max((split.stop for split in splits), default=FIRST_EVENT)
+
+
+def is_boundary(store: Store, file: AuditedFile, position: int) -> bool:
+    """Whether a transaction, or the first event, starts at `position`, or the last one ends there."""
+    if position == FIRST_EVENT:
+        return True
+    try:
+        reader = store.open(file.path)
+    except OSError:
+        return False
+    try:
+        format_event = _format_event(reader, reader.size)
+        if position > reader.size or not format_event:
+            return False
+        return _last_boundary(reader, position, format_event, _Records(store, file.path)) == position
+    finally:
+        reader.close()

@@ -1,0 +1,161 @@
+"""Where binlogs lie: local directories, or any file system that fsspec knows, behind the same few calls."""
+
+import glob
+import os
+import stat
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+
+class Reader(Protocol):
+    """An open file. `size` is as of opening. Raises OSError as the file system does."""
+
+    size: int
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        """Reads at `offset`; returns how many bytes came, 0 only at the end."""
+
+    def close(self) -> None:
+        """Closes the file."""
+
+
+class Store(Protocol):
+    """A file system. Paths are texts, because they travel to other machines."""
+
+    def is_directory(self, path: str) -> bool:
+        """Whether there is a directory at `path`."""
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file at `path`."""
+
+    def names(self, directory: str) -> list[str]:
+        """What a directory holds, sorted."""
+
+    def matching(self, pattern: str) -> list[str]:
+        """The files that a pattern with * and ? names, sorted."""
+
+    def join(self, directory: str, name: str) -> str:
+        """The path of `name` in `directory`."""
+
+    def open(self, path: str) -> Reader:
+        """Opens a file for reading. Raises OSError."""
+
+
+def store_of(path: str) -> Store:
+    """The store that `path` lies in: a URL's file system, else the local one. Raises: ImportError without fsspec."""
+    scheme = path.partition("://")[0]
+    if "://" not in path or scheme == "file":
+        return LocalStore()
+    return RemoteStore(path)
+
+
+def plain_path(path: str) -> str:
+    """A local path without its `file:` prefix; anything else as it is."""
+    for prefix in ("file://", "file:"):
+        if path.startswith(prefix):
+            return path.removeprefix(prefix)
+    return path
+
+
+class LocalReader:
+    """A local file, read by position."""
+
+    def __init__(self, path: str) -> None:
+        # O_NONBLOCK: a pipe without a writer would be waited for
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        status = os.fstat(self._fd)
+        self.size = status.st_size
+        if not stat.S_ISREG(status.st_mode):
+            os.close(self._fd)
+            raise OSError(f"{path} is no regular file")
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        """Reads at `offset`."""
+        return os.preadv(self._fd, [view], offset)
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._fd)
+
+
+class LocalStore:
+    """The machine's own files."""
+
+    def is_directory(self, path: str) -> bool:
+        """Whether there is a directory at `path`."""
+        return os.path.isdir(plain_path(path))
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is something to read at `path`."""
+        return os.path.exists(plain_path(path)) and not self.is_directory(path)
+
+    def names(self, directory: str) -> list[str]:
+        """What a directory holds, sorted."""
+        return sorted(os.listdir(plain_path(directory)))
+
+    def matching(self, pattern: str) -> list[str]:
+        """The files that a pattern names, sorted."""
+        return sorted(path for path in glob.glob(plain_path(pattern)) if os.path.isfile(path))
+
+    def join(self, directory: str, name: str) -> str:
+        """The path of `name` in `directory`."""
+        return os.path.join(plain_path(directory), name)
+
+    def open(self, path: str) -> Reader:
+        """Opens a file for reading."""
+        return LocalReader(plain_path(path))
+
+
+class RemoteReader:
+    """A file of an fsspec file system."""
+
+    def __init__(self, file: Any, size: int) -> None:
+        self._file = file
+        self.size = size
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        """Reads at `offset`."""
+        self._file.seek(offset)
+        return int(self._file.readinto(view))
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+class RemoteStore:
+    """A file system that fsspec knows by a URL's scheme: s3, gs, abfs, hdfs, memory ..."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError:
+            raise ImportError(
+                f"reading {url} needs fsspec and the package of its file system: pip install fsspec (s3fs, gcsfs ...)"
+            ) from None
+        self._system, _ = url_to_fs(url)
+
+    def is_directory(self, path: str) -> bool:
+        """Whether there is a directory at `path`."""
+        return bool(self._system.isdir(path))
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file at `path`."""
+        return bool(self._system.isfile(path))
+
+    def names(self, directory: str) -> list[str]:
+        """What a directory holds, sorted."""
+        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in self._system.ls(directory, detail=False))
+
+    def matching(self, pattern: str) -> list[str]:
+        """The files that a pattern names, sorted."""
+        found: Sequence[str] = self._system.glob(pattern)
+        return sorted(self._system.unstrip_protocol(path) for path in found)
+
+    def join(self, directory: str, name: str) -> str:
+        """The path of `name` in `directory`."""
+        return f"{directory.rstrip('/')}/{name}"
+
+    def open(self, path: str) -> Reader:
+        """Opens a file for reading."""
+        return RemoteReader(self._system.open(path, "rb"), int(self._system.size(path)))

@@ -1,0 +1,51 @@
+"""`binlog-relay archive find --gtid … | --time …`: one line with file, position and transaction, or JSON."""
+
+import json
+import sys
+from pathlib import Path
+
+from protocol.errors import Malformed
+from protocol.gtid.mariadb import DomainGtid
+from protocol.gtid.mysql_gtid import MysqlGtid
+from relay.archive.transaction_search import TransactionPlace, find_gtid, find_time
+from relay.commands.archive import archive_failures, print_table, time_text
+from relay.commands.arguments import timestamp
+from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+
+
+def find(directory: Path, *, gtid: str | None, time: str | None, as_json: bool) -> None:
+    """Prints where the transaction is. Works beside a running relay. Raises: CommandFailed, also when there is none."""
+    if (gtid is None) == (time is None):
+        raise CommandFailed("Write either --gtid or --time.", WRONG_USE)
+    with archive_failures(directory):
+        if gtid is not None:
+            place = find_gtid(directory, _parsed(gtid))
+            if place is None:
+                raise CommandFailed(f"The archive does not hold transaction {gtid}.", FINDINGS)
+        else:
+            place = find_time(directory, timestamp("--time", time or ""))
+            if place is None:
+                raise CommandFailed(f"No transaction in the archive began at {time} or later.", FINDINGS)
+    if as_json:
+        sys.stdout.write(json.dumps(_record(place)) + "\n")
+        return
+    row = (place.file, str(place.start), str(place.end), place.gtid or "anonymous", time_text(place.timestamp))
+    print_table(("file", "position", "end", "transaction", "time"), [row], numbers=(1, 2))
+
+
+def _parsed(text: str) -> MysqlGtid | DomainGtid:
+    try:
+        return MysqlGtid.from_text(text) if ":" in text else DomainGtid.from_text(text)
+    except Malformed as error:
+        message = f"--gtid {text}: {error}. Write one transaction: uuid:number, uuid:tag:number or 0-1-100."
+        raise CommandFailed(message, WRONG_USE) from None
+
+
+def _record(place: TransactionPlace) -> dict[str, object]:
+    return {
+        "file": place.file,
+        "position": place.start,
+        "end": place.end,
+        "gtid": place.gtid,
+        "time": time_text(place.timestamp),
+    }

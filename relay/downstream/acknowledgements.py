@@ -1,0 +1,95 @@
+"""What a semi-sync replica was asked to acknowledge, what it has, and the sums over all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from protocol.errors import ErrorCode, PeerError
+from protocol.position import Position
+
+
+@dataclass(slots=True)
+class AcknowledgementSums:
+    """Of all connections since the relay started. Times in seconds.
+
+    `acknowledged`, `unanswered`: events that were asked for; an unanswered one is known when its connection ends.
+    `waits`, `waited_s`: from sending to the acknowledgement, where nothing newer was asked for in between.
+    """
+
+    acknowledged: int = 0
+    unanswered: int = 0
+    waits: int = 0
+    waited_s: float = 0.0
+
+
+class Acknowledgements:
+    """One connection's. A replica answers each event that is asked for once, in order, with its position behind it."""
+
+    def __init__(self, sums: AcknowledgementSums, knows_file: Callable[[str], bool]) -> None:
+        self.asked: Position | None = None
+        """The newest transaction end that was asked for."""
+        self.acked: Position | None = None
+        """Up to where the replica says that it has stored everything."""
+        self.acked_at: float | None = None
+        self.open = 0
+        """Events asked for and not acknowledged."""
+        self._asked_at = 0.0
+        self._sums = sums
+        self._knows_file = knows_file
+
+    def ask(self, newest: Position, count: int, now: float) -> None:
+        """`count` more events are asked for; the last of them ends at `newest`."""
+        self.asked = newest
+        self.open += count
+        self._asked_at = now
+
+    def take(self, position: Position, now: float) -> None:
+        """An acknowledgement came. Raises: PeerError for one that cannot be true; nothing was changed then."""
+        said = f"The replica acknowledged {position}"
+        if self.open <= 0 or self.asked is None:
+            raise _lie(f"{said}, and nothing was asked for that it had not acknowledged before")
+        if not self._knows_file(position.file):
+            raise _lie(f"{said}, and binlog-relay has no such file")
+        if position > self.asked:
+            raise _lie(f"{said}, and was asked for no more than {self.asked}")
+        self.open -= 1
+        self._sums.acknowledged += 1
+        self.acked = position if self.acked is None else max(self.acked, position)
+        self.acked_at = now
+        if position == self.asked:
+            self._sums.waits += 1
+            self._sums.waited_s += now - self._asked_at
+
+    def end(self) -> None:
+        """The connection ended: what is open stays unanswered."""
+        self._sums.unanswered += self.open
+        self.open = 0
+
+
+def _lie(text: str) -> PeerError:
+    return PeerError(ErrorCode.ER_MALFORMED_PACKET, text)
+
+
+def semi_sync_status(sums: AcknowledgementSums, *, clients: int) -> dict[str, int | str]:
+    """What SHOW STATUS shows, without the `Rpl_semi_sync_master_` or `Rpl_semi_sync_source_` before each name.
+
+    The relay delays no commit: `yes_tx` counts the transaction ends that replicas acknowledged, `no_tx` those that a
+    replica left without asking again on the same connection; the waits are those of the network. Times in microseconds.
+    """
+    waited_us = round(sums.waited_s * 1e6)
+    average_us = round(waited_us / sums.waits) if sums.waits else 0
+    return {
+        "clients": clients,
+        "net_avg_wait_time": average_us,
+        "net_wait_time": waited_us,
+        "net_waits": sums.waits,
+        "no_times": 0,
+        "no_tx": sums.unanswered,
+        "status": "ON" if clients else "OFF",
+        "timefunc_failures": 0,
+        "tx_avg_wait_time": average_us,
+        "tx_wait_time": waited_us,
+        "tx_waits": sums.waits,
+        "wait_pos_backtraverse": 0,
+        "wait_sessions": 0,
+        "yes_tx": sums.acknowledged,
+    }

@@ -1,0 +1,277 @@
+"""Stopping, starting and changing the source while the relay goes on serving what it has."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+from pydantic import SecretStr, ValidationError
+
+from relay.archive.archive import Archive
+from relay.config import DirectorySource, ServerSource
+from relay.upstream.directory_source import DirectoryUpstream
+from relay.upstream.errors import UpstreamError
+from relay.upstream.server_source import IdentityChange, ServerUpstream
+from relay.upstream.source_gtids import SourceGtids, kept_source_gtids
+from relay.upstream.status import SourceLink, SourceStatus, read_status
+
+log = structlog.get_logger()
+
+# As servers say it: ER_SLAVE_MUST_STOP, ER_WRONG_ARGUMENTS, ER_MASTER_INFO's neighbour for options that do not go together.
+ER_MUST_STOP: Final = 1198
+ER_WRONG_ARGUMENTS: Final = 1210
+_CANCEL_AGAIN_S: Final = 0.2
+
+
+class Upstream(Protocol):
+    """A way to follow the source; `run` ends only by an error that a retry cannot cure, or by being cancelled."""
+
+    async def run(self) -> UpstreamError: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChange:
+    """What CHANGE MASTER TO asked for; None leaves a setting as it is. The password is left out of the repr."""
+
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    password: str | None = None
+    file: str | None = None
+    position: int | None = None
+    ssl: bool | None = None
+    ssl_ca: str | None = None
+    ssl_cert: str | None = None
+    ssl_key: str | None = None
+    ssl_verify_server_cert: bool | None = None
+    heartbeat_period_s: float | None = None
+
+    def __repr__(self) -> str:
+        return f"SourceChange(host={self.host!r}, port={self.port!r}, user={self.user!r})"
+
+
+class SourceRefused(Exception):
+    """A statement about the source that is not carried out. `number` is the error a server would send."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(text)
+        self.number = number
+        self.text = text
+
+
+class SourceControl:
+    """The one owner of the upstream side: runs it, stops it, starts it with other settings. For the event loop's thread.
+
+    on_ended: called with the UpstreamError that ended it and that no retry cures (until `start` the relay serves what it
+    has), or with any other exception: a fault of ours. report_port: where replicas reach this relay, for the source's list
+    of replicas.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        settings: ServerSource | DirectorySource,
+        server_uuid: str,
+        on_ended: Callable[[Exception], None],
+        *,
+        report_port: int = 0,
+    ) -> None:
+        self._archive = archive
+        self._settings = settings
+        self._server_uuid = server_uuid
+        self._on_ended = on_ended
+        self._link = SourceLink()
+        self._link.gtids = kept = kept_source_gtids(archive.directory)
+        if kept is not None:
+            archive.gtids.source_purged = kept.purged
+        self._following: asyncio.Task[None] | None = None
+        self._order = asyncio.Lock()
+        self._stopped_by_operator = False
+        self._started_by_operator = False
+        self._changed_by_operator = False
+        self._report_port = report_port
+        self._identity_change = IdentityChange()
+
+    @property
+    def running(self) -> bool:
+        """Whether the source is followed, or tried again and again."""
+        return self._following is not None and not self._following.done()
+
+    @property
+    def received_heartbeats(self) -> int:
+        """Since the relay's start."""
+        return self._link.received_heartbeats
+
+    @property
+    def gtids(self) -> SourceGtids | None:
+        """What the source last said of GTIDs; None while it said nothing."""
+        return self._link.gtids
+
+    def status(self) -> SourceStatus:
+        """The upstream side as it is now."""
+        return read_status(
+            self._settings,
+            self._link,
+            self._archive,
+            stopped_by_operator=self._stopped_by_operator,
+            started_by_operator=self._started_by_operator,
+            changed_by_operator=self._changed_by_operator,
+        )
+
+    def begin(self) -> None:
+        """The relay's own start."""
+        self._run()
+
+    async def start(self) -> bool:
+        """START REPLICA: from the archive's end, whatever ended the stream before. False: it runs already."""
+        async with self._order:
+            if self.running:
+                return False
+            self._stopped_by_operator = False
+            self._started_by_operator = True
+            self._link.forget_error()
+            self._run()
+            log.info("source_started", by="operator")
+            return True
+
+    async def stop(self) -> bool:
+        """STOP REPLICA: ends the stream; what is archived is served on. False: it does not run."""
+        # Whoever asked may go away meanwhile. It is finished all the same, before anything else begins.
+        return await asyncio.shield(asyncio.get_running_loop().create_task(self._stop()))
+
+    async def _stop(self) -> bool:
+        async with self._order:
+            if not self.running:
+                return False
+            self._stopped_by_operator = True
+            await self._end()
+            log.info("source_stopped", by="operator", archive_end=str(self._archive.end or "nothing"))
+            return True
+
+    async def change(self, change: SourceChange) -> None:
+        """CHANGE MASTER TO: another address, account or TLS for the source of the same binlogs. In force at `start`.
+
+        Never kept beyond the relay's end: relay.toml decides then. Raises: SourceRefused while it runs, for a position
+        that is not the archive's end, for values that cannot be, and for a directory.
+        """
+        async with self._order:
+            if self.running:
+                text = "This operation cannot be performed with a running replica io thread; run STOP REPLICA first"
+                raise SourceRefused(ER_MUST_STOP, text)
+            settings = self._settings
+            if not isinstance(settings, ServerSource):
+                text = f"this relay follows the directory {settings.path}; source.path in relay.toml names another one"
+                raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+            self._check_position(change)
+            self._settings = _changed(settings, change)
+            self._changed_by_operator = True
+            # As for a server: a statement that names host or port is about a source that may be another one.
+            self._identity_change.accepted |= change.host is not None or change.port is not None
+            log.warning(
+                "source_changed",
+                host=self._settings.host,
+                port=self._settings.port,
+                user=self._settings.user,
+                note="until the relay is restarted; change relay.toml too",
+            )
+
+    async def close(self) -> None:
+        """The relay's end."""
+        async with self._order:
+            await self._end()
+
+    # --- the task ----------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        self._following = asyncio.get_running_loop().create_task(self._follow(self._upstream()))
+
+    def _upstream(self) -> Upstream:
+        # Made anew for each start: buffers of the one before may still be with a thread.
+        settings = self._settings
+        if isinstance(settings, ServerSource):
+            return ServerUpstream(
+                self._archive,
+                settings,
+                self._server_uuid,
+                self._link,
+                report_port=self._report_port,
+                change=self._identity_change,
+            )
+        return DirectoryUpstream(self._archive, settings, self._link)
+
+    async def _follow(self, upstream: Upstream) -> None:
+        ended: Exception
+        try:
+            ended = await upstream.run()
+        except Exception as fault:
+            ended = fault
+        finally:
+            self._link.stopped()
+        self._on_ended(ended)
+
+    async def _end(self) -> None:
+        following, self._following = self._following, None
+        while following is not None and not following.done():
+            # Once is not enough: asyncio.wait_for of Python 3.11 swallows a cancellation that meets a result.
+            following.cancel()
+            await asyncio.wait({following}, timeout=_CANCEL_AGAIN_S)
+
+    def _check_position(self, change: SourceChange) -> None:
+        """The relay's binlogs are the source's: a stream can only go on where they end."""
+        end = self._archive.end
+        if change.file is None and change.position is None:
+            return
+        if end is None:
+            text = "the archive is empty: source.start in relay.toml says where the first binlog begins"
+            raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+        file = end.file if change.file is None else change.file
+        offset = end.offset if change.position is None else change.position
+        if (file, offset) != (end.file, end.offset):
+            raise SourceRefused(
+                ER_WRONG_ARGUMENTS,
+                f"{file}, position {offset} is not where the archive ends: {end.file}, position {end.offset}. "
+                "Leave the position out, or name that one; for another series of binlogs run another relay",
+            )
+
+
+def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
+    """The settings with the change in them. Raises: SourceRefused for values that cannot be."""
+    values: dict[str, object] = {}
+    for key in ("host", "port", "user", "heartbeat_period_s"):
+        value = getattr(change, key)
+        if value is not None:
+            values[key] = value
+    if change.password is not None:
+        values |= {"password": SecretStr(change.password), "password_file": None, "password_env": None}
+    for key in ("ssl_ca", "ssl_cert", "ssl_key"):
+        path = getattr(change, key)
+        if path is not None:
+            values[key] = path or None
+    ca = change.ssl_ca if change.ssl_ca is not None else settings.ssl_ca
+    mode = _mode(settings.ssl_mode, bool(ca), change)
+    if mode is not None:
+        values["ssl_mode"] = mode
+    try:
+        return ServerSource.model_validate({**dict(settings), **values})
+    except ValidationError as error:
+        # Not chained: its text could show the password.
+        wrong = "; ".join(
+            f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_url=False)
+        )
+        raise SourceRefused(ER_WRONG_ARGUMENTS, f"the change is refused: {wrong}") from None
+
+
+def _mode(mode: str, ca: bool, change: SourceChange) -> str | None:
+    """What the yes and no of the statement's SSL options are as ssl_mode; None: as it is. `ca`: an authority is named."""
+    if change.ssl is False:
+        return "disabled"
+    verify = change.ssl_verify_server_cert
+    # What else is said of TLS does not switch it on.
+    off = mode in ("disabled", "preferred") and not change.ssl and not verify
+    if off or (change.ssl is None and change.ssl_ca is None and verify is None):
+        return None
+    if verify or (verify is None and mode == "verify_identity"):
+        return "verify_identity"
+    # Without the name to be checked a source with an authority is still one whose certificate must be signed.
+    return "verify_ca" if (ca or mode == "verify_ca") else "required"

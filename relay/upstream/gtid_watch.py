@@ -1,0 +1,70 @@
+"""Keeps what is known of the source's GTID_MODE true while a stream runs.
+
+MySQL begins a new binlog with every change of its GTID_MODE (5.6 changes it with a restart, which ends the stream). So a
+short look by a connection of its own, whenever the stream goes over to a new file, sees every change, and no second connection
+stays open.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pymysql.err
+import structlog
+
+from relay.upstream.connection import SourceConnection
+from relay.upstream.errors import UpstreamError
+from relay.upstream.status import SourceLink
+
+log = structlog.get_logger()
+
+# Files of a source that is caught up with come by the hundred: one look for all of a second.
+_PAUSE_S: Final = 1.0
+
+
+class GtidWatch:
+    """One stream's looks at the source. `file_begins` for each file; `close` with the stream. For the event loop's thread.
+
+    open: makes a connection. on_changed: awaited when the mode is another than before.
+    """
+
+    def __init__(
+        self,
+        open_connection: Callable[[], Awaitable[SourceConnection]],
+        link: SourceLink,
+        on_changed: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._open = open_connection
+        self._link = link
+        self._on_changed = on_changed
+        self._due = asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def file_begins(self) -> None:
+        """The stream is at the beginning of a file."""
+        self._due.set()
+
+    def close(self) -> None:
+        """Looks no more."""
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            try:
+                await self._look()
+            except (UpstreamError, pymysql.err.MySQLError) as error:
+                # The stream tells what is wrong with the source; the next file is the next occasion.
+                log.info("gtid_mode_not_seen", why=str(error), note="looked for again with the next file")
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _look(self) -> None:
+        connection = await self._open()
+        try:
+            mode = await connection.variable("gtid_mode")
+        finally:
+            connection.close()
+        if self._link.change_gtid_mode(mode.upper() if mode is not None else None):
+            log.info("source_gtid_mode", gtid_mode=mode)
+            await self._on_changed()

@@ -1,0 +1,40 @@
+"""One Spark session for all tests of the package; they are skipped, with the reason, where Spark cannot run."""
+
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A local session of two threads that knows `binlog`."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        pytest.skip("there is no Java: Spark needs 17 or later")
+    from relay.audit.session import local_session
+
+    # Spark's workers are processes of their own: they must import what these tests import.
+    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYSPARK_PYTHON")}
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), before["PYTHONPATH"]]))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = local_session(2, memory="1g", sql_shuffle_partitions="2")
+        session.sparkContext.setLogLevel("OFF")
+    try:
+        yield session
+    finally:
+        session.stop()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,65 @@
+"""`python -m tests.bench.audit_queries DIRECTORY TURNS`: the audit benchmark's queries; prints seconds as JSON."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def descendants_cpu_s() -> float:
+    """Processor seconds of the JVM and of Spark's Python workers, ended ones included."""
+    children: dict[int, list[tuple[int, float]]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            used = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            children.setdefault(int(fields[1]), []).append((int(entry.name), used))
+
+    def below(pid: int) -> float:
+        return sum(used + below(child) for child, used in children.get(pid, []))
+
+    return below(os.getpid())
+
+
+def main() -> None:
+    """Runs each query `turns` times and prints the least seconds, [by the clock, of processors], by its name."""
+    from relay.audit.session import local_session
+
+    path, turns = sys.argv[1], int(sys.argv[2])
+    spark = local_session(1)
+
+    def read(level: str, **options: str) -> Any:
+        return spark.read.format("binlog").option("level", level).options(**options).load(path)
+
+    def away(frame: Any) -> None:
+        frame.write.format("noop").mode("overwrite").save()
+
+    queries: dict[str, Callable[[], Any]] = {
+        "events, all columns": lambda: away(read("events")),
+        "events, type and boundary": lambda: (
+            read("events", columns="type,boundary").groupBy("type", "boundary").count().collect()
+        ),
+        "events of one table": lambda: read("events").where("table = 'none of these'").count(),
+        "transactions": lambda: away(read("transactions")),
+        "findings": lambda: read("findings").count(),
+    }
+    results: dict[str, list[float]] = {}
+    for name, query in queries.items():
+        walls, used = [], []
+        for _ in range(turns):
+            before, start = descendants_cpu_s(), time.monotonic()
+            query()
+            walls.append(time.monotonic() - start)
+            used.append(descendants_cpu_s() - before)
+        results[name] = [min(walls), max(min(used), 0.01)]
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()

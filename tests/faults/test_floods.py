@@ -1,0 +1,166 @@
+"""A thousand connections at once, and a process that runs out of descriptors: replicas go on, memory stays bounded."""
+
+import contextlib
+import resource
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymysql
+import pytest
+
+from tests.support.binlog_builder import BinlogBuilder
+from tests.support.free_port import free_port
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+from tests.support.replica_client import ReplicaClient
+
+FIRST = "mysql-bin.000001"
+CONNECTIONS, MOST_CONNECTIONS = 1000, 200
+LOGIN_WAIT_S = 3.0
+MEMORY_KIB = 64 * 1024
+XID = 16
+
+
+class Growing:
+    """A directory of binlogs whose only file grows by a transaction at a time."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        self.directory = directory
+        self._builder = BinlogBuilder().ddl()
+        self._written = 0
+        (directory / "mysql-bin.index").write_text(f"./{FIRST}\n")
+        self._write()
+
+    def commit(self) -> None:
+        self._builder.transaction(20)
+        self._write()
+
+    def _write(self) -> None:
+        with (self.directory / FIRST).open("ab") as file:
+            file.write(self._builder.data[self._written :])
+        self._written = self._builder.size
+
+    @property
+    def size(self) -> int:
+        return self._written
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Growing:
+    return Growing(tmp_path / "binlogs")
+
+
+@pytest.fixture
+def relay(tmp_path: Path, source: Growing) -> Iterator[RelayProcess]:
+    listen = {"handshake_timeout_s": LOGIN_WAIT_S, "max_connections": MOST_CONNECTIONS}
+    with RelayProcess(tmp_path, source.directory, port=free_port(), sections={"listen": listen}) as running:
+        running.wait_archived(FIRST, source.size)
+        yield running
+        assert running.stop() == 0
+        assert not [line for line in running.log_lines() if "Traceback" in str(line) or "exception" in line]
+
+
+class Follower:
+    """A replica at the live edge; `arrived` counts its transactions."""
+
+    def __init__(self, relay: RelayProcess) -> None:
+        self._client = ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD, timeout_s=60)
+        self._client.set_up()
+        self._client.ask_dump(FIRST, 4)
+        self.arrived = 0
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(pymysql.MySQLError, OSError):
+            while (event := self._client.event()) is not None:
+                self.arrived += event.kind == XID
+
+    def wait(self, count: int, limit_s: float) -> None:
+        deadline = time.monotonic() + limit_s
+        while self.arrived < count:
+            assert time.monotonic() < deadline, f"{self.arrived} of {count} transactions came within {limit_s} s"
+            time.sleep(0.005)
+
+    def leave(self) -> None:
+        self._client.connection._sock.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._client.cut()
+
+
+def memory_kib(relay: RelayProcess, what: str) -> int:
+    for line in Path(f"/proc/{relay.pid}/status").read_text().splitlines():
+        if line.startswith(what):
+            return int(line.split()[1])
+    raise AssertionError(f"no {what}")
+
+
+def sockets_of(relay: RelayProcess) -> int:
+    return sum(1 for _ in Path(f"/proc/{relay.pid}/fd").iterdir())
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x00", b"\x20\x00\x00\x01" + b"\xff" * 32, b"\x16\x03\x01" * 50])
+def test_a_thousand_connections_at_once_leave_a_replica_undisturbed(
+    relay: RelayProcess, source: Growing, sent: bytes
+) -> None:
+    follower = Follower(relay)
+    source.commit()
+    follower.wait(1, 10)
+    before_kib, before_fds = memory_kib(relay, "VmRSS"), sockets_of(relay)
+    with contextlib.ExitStack() as links:
+        for number in range(CONNECTIONS):
+            link = links.enter_context(socket.create_connection(("127.0.0.1", relay.port), timeout=10))
+            link.settimeout(None)
+            if sent:
+                with contextlib.suppress(OSError):
+                    link.sendall(sent)
+            if number % 100 == 0:
+                source.commit()
+        source.commit()
+        follower.wait(12, 5)
+        assert memory_kib(relay, "VmHWM") - before_kib < MEMORY_KIB
+        # Who does not log in is sent away, whether its own connection is closed or not.
+        deadline = time.monotonic() + LOGIN_WAIT_S + 5
+        while sockets_of(relay) > before_fds:
+            assert time.monotonic() < deadline, f"{sockets_of(relay) - before_fds} connections are left"
+            time.sleep(0.05)
+    ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD).close()
+    follower.leave()
+
+
+def test_a_replica_can_log_in_while_strangers_hold_every_connection(relay: RelayProcess) -> None:
+    with contextlib.ExitStack() as links:
+        for _ in range(MOST_CONNECTIONS):
+            links.enter_context(socket.create_connection(("127.0.0.1", relay.port), timeout=10)).recv(200)
+        started = time.monotonic()
+        client = ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD)
+        assert client.query("SELECT 1") == ((1,),)
+        assert time.monotonic() - started < LOGIN_WAIT_S / 2
+        client.close()
+
+
+def test_a_relay_without_free_descriptors_serves_on_and_takes_connections_again_when_it_has_some(
+    relay: RelayProcess, source: Growing
+) -> None:
+    follower = Follower(relay)
+    source.commit()
+    follower.wait(1, 10)
+    resource.prlimit(relay.pid, resource.RLIMIT_NOFILE, (sockets_of(relay) + 10,) * 2)
+    with contextlib.ExitStack() as links:
+        for _ in range(40):
+            links.enter_context(socket.create_connection(("127.0.0.1", relay.port), timeout=10))
+        time.sleep(0.5)
+        source.commit()
+        follower.wait(2, 10)
+    deadline = time.monotonic() + LOGIN_WAIT_S + 10
+    while True:
+        try:
+            ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD, timeout_s=2).close()
+            break
+        except pymysql.MySQLError:
+            assert time.monotonic() < deadline, "no connection is taken any more"
+            time.sleep(0.1)
+    follower.leave()

@@ -1,0 +1,176 @@
+"""A crash at any step of a purge: every file is still there, or gone with a row in the ledger; never half of them."""
+
+import asyncio
+import random
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from relay.archive.archive import Archive, read_ledger
+from relay.archive.files import PURGE_NAME, Buffer
+from relay.archive.verify import verify_archive
+from tests.support.archive_filling import fill
+from tests.support.forgetful_disk import ForgetfulDisk
+from tests.unit.test_purge import NAMES, binlogs, binlogs_in
+
+GOING = NAMES[:3]
+MOST_STEPS = 40
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+class CrashingDisk(ForgetfulDisk):
+    """Ends the purge before its call number `steps_left` that would change the disk. -1: never."""
+
+    steps_left = -1
+    crashed = False
+
+    def step(self) -> None:
+        if self.crashed or self.steps_left == 0:
+            self.crashed = True
+            raise Crash
+        if self.steps_left > 0:
+            self.steps_left -= 1
+
+    def create(self, path: Path) -> int:
+        self.step()
+        return super().create(path)
+
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        self.step()
+        return super().pwritev(fd, buffers, offset)
+
+    def sync_data(self, fd: int) -> None:
+        self.step()
+        super().sync_data(fd)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self.step()
+        super().rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        self.step()
+        super().unlink(path)
+
+    def sync_directory(self, directory: Path) -> None:
+        self.step()
+        super().sync_directory(directory)
+
+
+async def crash_in_purge(directory: Path, survivor: Path, step: int, *, power: bool) -> bool:
+    """Purges, ends before disk call number `step`, and leaves in `survivor` what is left; whether it ended early."""
+    await fill(directory, *binlogs())
+    disk = CrashingDisk()
+    archive = await Archive.open(directory, layer=disk)
+    for path in directory.iterdir():
+        disk.synced[path.stat().st_ino] = path.read_bytes()
+    ForgetfulDisk.sync_directory(disk, directory)
+    disk.steps_left = step
+    crashed = False
+    try:
+        await archive.purge(GOING, "for a test")
+    except Crash:
+        crashed = True
+    if power:
+        disk.lose_power(directory, survivor, step)
+        for path in directory.glob("catalog.sqlite*"):
+            shutil.copy(path, survivor)
+    else:
+        shutil.copytree(directory, survivor)
+    disk.steps_left, disk.crashed = -1, False
+    await archive.close()
+    return crashed
+
+
+@pytest.mark.parametrize("power", [False, True], ids=["process killed", "power cut"])
+async def test_after_a_crash_at_any_step_all_files_are_there_or_all_are_gone_and_noted(
+    tmp_path: Path, power: bool
+) -> None:
+    outcomes = []
+    wrong = []
+    for step in range(MOST_STEPS):
+        survivor = tmp_path / f"after{step}"
+        crashed = await crash_in_purge(tmp_path / f"before{step}", survivor, step, power=power)
+        archive = await Archive.open(survivor)
+        held = [file.name for file in archive.files]
+        await archive.close()
+        noted = [row.file for row in read_ledger(survivor) if row.kind == "purged"]
+        others = [row.kind for row in read_ledger(survivor) if row.kind != "purged"]
+        listed = (survivor / "mysql-bin.index").read_text().split()
+        findings = list(verify_archive(survivor, deep=True))
+        expected = (NAMES, []) if held == NAMES else (NAMES[3:], GOING)
+        if (
+            (held, noted) != expected
+            or binlogs_in(survivor) != held
+            or listed != [f"./{name}" for name in held]
+            or findings
+            or others
+            or (survivor / PURGE_NAME).exists()
+        ):
+            wrong.append((step, held, noted, listed, others, findings))
+        outcomes.append(held == NAMES)
+        if not crashed:
+            break
+    assert wrong == []
+    assert not crashed, "the purge takes more steps than were tried"
+    assert True in outcomes and outcomes.count(False) > 5, "the steps do not cover both sides of the decision"
+
+
+async def test_an_intent_that_cannot_be_read_removes_nothing(tmp_path: Path) -> None:
+    await fill(tmp_path, *binlogs())
+    (tmp_path / PURGE_NAME).write_text('[1.0, "purged", "../../etc/passwd", 4, ""]\n')
+    archive = await Archive.open(tmp_path)
+    await archive.close()
+    assert binlogs_in(tmp_path) == NAMES
+    assert [row.kind for row in read_ledger(tmp_path)] == ["purge_unreadable"]
+
+
+PURGING_PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from relay.archive.archive import Archive
+
+async def main():
+    archive = await Archive.open(Path(sys.argv[1]))
+    print("open", flush=True)
+    for _ in range(len(archive.files) - 1):
+        await archive.purge([archive.files[0].name], "for a test")
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+def test_kill_nine_in_a_purge_leaves_every_file_whole_or_gone_and_noted(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    outcomes = set()
+    for turn in range(6):
+        directory = tmp_path / str(turn)
+        asyncio.run(fill(directory, *binlogs()))
+        program = [sys.executable, "-c", textwrap.dedent(PURGING_PROGRAM), str(directory)]
+        with subprocess.Popen(program, cwd=REPOSITORY, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"open\n"
+            time.sleep(chance.uniform(0, 0.03))
+            process.kill()
+
+        async def reopen(directory: Path = directory) -> list[str]:
+            archive = await Archive.open(directory)
+            held = [file.name for file in archive.files]
+            await archive.close()
+            return held
+
+        held = asyncio.run(reopen())
+        noted = [row.file for row in read_ledger(directory) if row.kind == "purged"]
+        assert [*noted, *held] == NAMES
+        assert (binlogs_in(directory), list(verify_archive(directory, deep=True))) == (held, [])
+        outcomes.add(len(held))
+    assert len(outcomes) > 1, "every kill came at the same moment"

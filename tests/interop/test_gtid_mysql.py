@@ -1,0 +1,336 @@
+"""MySQL replicas that ask by GTID: behind the relay as behind the source, from any set, through any trouble."""
+
+import random
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymysql
+import pytest
+
+from deploy.servers import Server
+from protocol.binlog.event_type import EventType
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.dump_request import encode_binlog_dump_gtid
+from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
+from tests.conftest import ServerFactory
+from tests.interop.conftest import ChainFactory
+from tests.support.chain import Chain, wait_until
+from tests.support.cutting_proxy import CuttingProxy
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER
+from tests.support.replica_client import ReplicaClient
+
+pytestmark = pytest.mark.interop
+
+PAIRS = [("mysql56", "mysql56"), ("mysql97", "mysql97"), ("mysql56", "mysql97")]
+GTID_OPTIONS = [
+    "--gtid-mode=ON",
+    "--enforce-gtid-consistency=ON",
+    "--log-slave-updates=ON",
+    "--binlog-format=ROW",
+]
+COM_BINLOG_DUMP_GTID = 0x1E
+NON_BLOCK = 1
+# A login, the statements and the head of the stream take less, so that each connection brings at least one event.
+LEAST_CUT_BYTES = 6000
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def pair(request: pytest.FixtureRequest, chains: ChainFactory) -> tuple[Chain, Server]:
+    """A source with GTIDs behind a relay, and a server that is to follow; databases `one` and `two`."""
+    source_name, replica_name = request.param
+    chain = chains(source_name, options=GTID_OPTIONS, sections={"[account]": {"markers": "strip"}})
+    for database in ("one", "two"):
+        chain.source.execute_many(
+            [
+                f"CREATE DATABASE {database}",
+                f"CREATE TABLE {database}.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)",
+            ]
+        )
+    return chain, chain.server(replica_name, GTID_OPTIONS)
+
+
+def write(source: Server, database: str, transactions: int, *, seed: int = 1) -> None:
+    """Transactions of all sizes, in several files."""
+    chance = random.Random(seed)
+    for number in range(transactions):
+        statements = ["BEGIN"]
+        for _ in range(chance.choice([1, 1, 2, 40])):
+            statements.append(f"INSERT INTO {database}.t (b) VALUES (REPEAT('x', {chance.choice([1, 300, 3_000])}))")
+        source.execute_many([*statements, "COMMIT"])
+        if number % 11 == 10:
+            source.sql("FLUSH LOGS")
+
+
+def write_large_transaction(source: Server) -> None:
+    source.execute_many(["BEGIN", *["INSERT INTO one.t (b) VALUES (REPEAT('y', 3000))"] * 60, "COMMIT"])
+
+
+def attach(replica: Server, port: int) -> None:
+    """Follow whoever listens there, by auto-position."""
+    replica.attach("127.0.0.1", port, REPLICA_USER, REPLICA_PASSWORD, auto_position=1, heartbeat_period=1)
+
+
+def attach_to_source(replica: Server, source: Server) -> None:
+    replica.attach("127.0.0.1", source.port, auto_position=1, heartbeat_period=1)
+
+
+def executed(server: Server) -> GtidSet:
+    return GtidSet.from_text(server.sql("SELECT @@GLOBAL.gtid_executed")[0][0])
+
+
+def check_same(chain: Chain, replica: Server, databases: list[str]) -> None:
+    """Waits for the replica; its tables and its set are the source's."""
+    wanted = executed(chain.source)
+
+    def has_all() -> bool:
+        status = replica.replica_status()
+        assert status["io_errno"] not in (1236, 13114, 1593), status["io_error"]
+        assert not status["sql_errno"], status["sql_error"]
+        return wanted <= executed(replica)
+
+    wait_until(has_all, "the replica has what the source has", 90)
+    chain.check_tables([replica], databases, timeout_s=30)
+    own = {key for key in executed(replica).intervals_by_key() if key not in wanted.intervals_by_key()}
+    assert not own or replica.name == "mysql56", "the replica has transactions of its own"
+
+
+def leave_out(replica: Server, gtids: GtidSet) -> None:
+    """The replica has them from now on, empty."""
+    statements = []
+    for gtid in gtids.members():
+        statements += [f"SET gtid_next = '{gtid}'", "BEGIN", "COMMIT"]
+    replica.execute_many([*statements, "SET gtid_next = 'AUTOMATIC'"])
+
+
+def test_a_replica_follows_by_auto_position_and_through_stops(pair: tuple[Chain, Server]) -> None:
+    chain, replica = pair
+    write(chain.source, "one", 40)
+    attach(replica, chain.relay.port)
+    check_same(chain, replica, ["one", "two"])
+    for turn in range(4):
+        replica.stop_replica()
+        write(chain.source, "two", 15, seed=turn)
+        if turn % 2:
+            replica.start_replica()
+            write(chain.source, "one", 5, seed=turn)
+        else:
+            write_large_transaction(chain.source)
+            replica.start_replica()
+        check_same(chain, replica, ["one", "two"])
+    assert all(line["by_gtid"] for line in chain.relay.logged("dump_started"))
+    assert not chain.relay.logged("dump_refused")
+    chain.check_archive()
+
+
+def test_what_a_replica_has_already_is_not_sent_again(pair: tuple[Chain, Server]) -> None:
+    chain, replica = pair
+    chance = random.Random(7)
+    wanted = GtidSet()
+    for turn in range(25):
+        write(chain.source, "one", 2, seed=turn)
+        before = executed(chain.source)
+        write(chain.source, "two", chance.choice([0, 1, 3, 12]), seed=turn)
+        wanted |= executed(chain.source) - before
+    leave_out(replica, wanted)
+    attach(replica, chain.relay.port)
+    check_same(chain, replica, ["one"])
+    assert replica.sql("SELECT COUNT(*) FROM two.t") == [(0,)]
+
+
+def test_cut_inside_of_transactions(pair: tuple[Chain, Server]) -> None:
+    chain, replica = pair
+    places = random.Random(4162)
+    with CuttingProxy(chain.relay.port) as proxy:
+        attach(replica, proxy.port)
+        write(chain.source, "one", 5)
+        check_same(chain, replica, ["one"])
+        proxy.cut_after(*(places.randrange(LEAST_CUT_BYTES, 60_000) for _ in range(12)))
+        proxy.cut_now_after(10_000)
+        for _ in range(3):
+            write_large_transaction(chain.source)
+        check_same(chain, replica, ["one"])
+        assert proxy.cut_count >= 5
+    assert not chain.relay.logged("dump_refused")
+
+
+def test_the_relay_killed_while_a_replica_is_in_mid_transaction(pair: tuple[Chain, Server]) -> None:
+    chain, replica = pair
+    with CuttingProxy(chain.relay.port) as proxy:
+        attach(replica, proxy.port)
+        write(chain.source, "one", 15)
+        check_same(chain, replica, ["one"])
+        for stalled_after in (3_333, 90_000):
+            proxy.stall_after(stalled_after)
+            write_large_transaction(chain.source)
+            chain.wait_archived()
+            wait_until(lambda: proxy.stalled, "the proxy holds the transaction back")
+            chain.relay.kill()
+            proxy.cut_all()
+            proxy.flow()
+            chain.relay.start()
+            check_same(chain, replica, ["one"])
+    assert not chain.relay.logged("dump_refused")
+    chain.check_archive()
+
+
+def test_a_replica_moves_between_source_and_relay_and_back(pair: tuple[Chain, Server]) -> None:
+    chain, replica = pair
+    for turn in range(3):
+        attach(replica, chain.relay.port)
+        write(chain.source, "one", 12, seed=turn)
+        check_same(chain, replica, ["one"])
+        write(chain.source, "two", 3, seed=turn)
+        attach_to_source(replica, chain.source)
+        write(chain.source, "two", 12, seed=turn)
+        check_same(chain, replica, ["one", "two"])
+    assert not chain.relay.logged("dump_refused")
+
+
+# ---- the stream itself, against the source's ------------------------------------------------------------------------
+
+
+def stream(server: Server, port: int, held: GtidSet, user: str, password: str) -> list[bytes]:
+    """All events up to EOF, as a replica with `held` gets them."""
+    client = ReplicaClient(port, user=user, password=password)
+    try:
+        client.query("SET @master_binlog_checksum='CRC32', @source_binlog_checksum='CRC32'")
+        client.query("SET @master_heartbeat_period=10000000000, @source_heartbeat_period=10000000000")
+        body = encode_binlog_dump_gtid(encode_gtid_set(held), flags=NON_BLOCK, server_id=77)
+        client.command(COM_BINLOG_DUMP_GTID, body)
+        return [event.data for event in client.events_to_eof()]
+    finally:
+        client.cut()
+
+
+def described(events: list[bytes]) -> list[tuple[str, int, int, bytes]]:
+    return [(EventType(event[4]).name, len(event), struct.unpack_from("<I", event, 13)[0], event) for event in events]
+
+
+def some_set(everything: GtidSet, chance: random.Random) -> GtidSet:
+    builder = GtidSetBuilder()
+    for tsid in everything.tsids():
+        for first, last in everything.intervals(tsid):
+            for _ in range(chance.randrange(4)):
+                start = chance.randrange(first, last + 1)
+                builder.add_run(tsid.key, start, chance.randrange(start, last + 1) + 1)
+    return builder.snapshot()
+
+
+@pytest.mark.parametrize("name", ["mysql56", "mysql97"])
+def test_the_stream_is_the_sources_byte_by_byte(chains: ChainFactory, name: str) -> None:
+    chain = chains(name, options=GTID_OPTIONS, sections={"[account]": {"markers": "strip"}})
+    source, chance = chain.source, random.Random(29)
+    source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"])
+    other = "00000000-0000-0000-0000-000000000001"
+    tag = ":a" if name == "mysql97" else ""
+    for number in range(1, 40):
+        write(source, "one", 3, seed=number)
+        source.execute_many(
+            [
+                f"SET gtid_next = '{other}{tag}:{number * 2}'",
+                "INSERT INTO one.t (b) VALUES ('z')",
+                "SET gtid_next = AUTOMATIC",
+            ]
+        )
+        if chance.random() < 0.2:
+            source.sql("FLUSH LOGS")
+    chain.wait_archived()
+    everything = executed(source)
+    sets = [GtidSet(), everything, *(some_set(everything, chance) for _ in range(25))]
+    sets.append(everything | GtidSet.from_text(f"{other}:1-1000"))
+    for held in sets:
+        theirs = stream(source, source.port, held, source.replication_user, source.replication_password)
+        ours = stream(source, chain.relay.port, held, REPLICA_USER, REPLICA_PASSWORD)
+        assert described(ours) == described(theirs), held.line
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+
+def refusal(port: int, user: str, password: str, held: GtidSet) -> tuple[int, str]:
+    client = ReplicaClient(port, user=user, password=password)
+    try:
+        client.query("SET @master_binlog_checksum='CRC32', @source_binlog_checksum='CRC32'")
+        client.command(
+            COM_BINLOG_DUMP_GTID, encode_binlog_dump_gtid(encode_gtid_set(held), flags=NON_BLOCK, server_id=77)
+        )
+        client.events_to_eof()
+    except pymysql.MySQLError as error:
+        return int(error.args[0]), str(error.args[1])
+    finally:
+        client.cut()
+    return 0, ""
+
+
+@pytest.mark.parametrize("name", ["mysql56", "mysql97"])
+def test_refusals_begin_with_the_sources_words(servers: ServerFactory, chains: ChainFactory, name: str) -> None:
+    chain = chains(name, options=GTID_OPTIONS)
+    source = chain.source
+    chain.relay.stop()
+    for number in range(6):
+        source.sql(f"CREATE DATABASE d{number}")
+        source.sql("FLUSH LOGS")
+    source.sql(f"PURGE BINARY LOGS TO '{source.binlogs()[-2].name}'")
+    remove_archive(chain.relay.archive)
+    chain.relay.start()
+    chain.wait_archived()
+    (uuid,) = source.sql("SELECT @@GLOBAL.server_uuid")[0]
+    everything = executed(source)
+    other = "00000000-0000-0000-0000-000000000001"
+    for text, number in (
+        ("", 1236),
+        (f"{uuid}:1", 1236),
+        (everything.line, 0),
+        (f"{everything.line},{other}:7", 0),
+        (f"{everything.line},{uuid}:1000", 1105),  # the relay cannot know that the source has it not
+    ):
+        held = GtidSet.from_text(text)
+        theirs = refusal(source.port, source.replication_user, source.replication_password, held)
+        ours = refusal(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, held)
+        assert ours[0] == number, (text, ours)
+        assert theirs[1].split(". ")[0] in ours[1], (text, ours)
+
+
+def remove_archive(directory: Path) -> None:
+    for path in directory.iterdir():
+        path.unlink()
+
+
+@pytest.fixture
+def idle_source(chains: ChainFactory) -> Iterator[Chain]:
+    yield chains("mysql97", options=["--gtid-mode=ON_PERMISSIVE", "--enforce-gtid-consistency=ON"])
+
+
+def test_a_source_whose_mode_is_not_on_is_named(idle_source: Chain) -> None:
+    source, relay = idle_source.source, idle_source.relay
+    idle_source.wait_archived()
+    theirs = refusal(source.port, source.replication_user, source.replication_password, GtidSet())
+    assert refusal(relay.port, REPLICA_USER, REPLICA_PASSWORD, GtidSet()) == theirs
+    assert theirs[0] == 1236
+
+
+def test_a_request_that_cannot_be_read_ends_the_connection_as_the_source_does(idle_source: Chain) -> None:
+    idle_source.wait_archived()
+    idle_source.source.sql("SET GLOBAL gtid_mode = ON")
+    before = len(idle_source.relay.logged("source_attached"))
+    idle_source.relay.stop()
+    idle_source.relay.start()
+    wait_until(lambda: len(idle_source.relay.logged("source_attached")) > before, "the relay asked its source")
+    sets = (b"", b"\1", bytes(7) + b"\7", encode_gtid_set(GtidSet()) + b"?")
+    bodies = [encode_binlog_dump_gtid(held, flags=NON_BLOCK, server_id=77) for held in sets]
+    for port, user, password in (
+        (idle_source.source.port, idle_source.source.replication_user, idle_source.source.replication_password),
+        (idle_source.relay.port, REPLICA_USER, REPLICA_PASSWORD),
+    ):
+        for body in (*bodies, bytes(9)):
+            client = ReplicaClient(port, user=user, password=password)
+            client.command(COM_BINLOG_DUMP_GTID, body)
+            with pytest.raises(pymysql.MySQLError) as caught:
+                client.event()
+            wanted = (
+                (1773, "Malformed GTID set encoding.") if body in bodies else (1835, "Malformed communication packet.")
+            )
+            assert caught.value.args == wanted
+            with pytest.raises(pymysql.MySQLError, match="Lost connection"):
+                client.query("SELECT 1")

@@ -1,0 +1,152 @@
+"""What the console asks things of: connections and a source that say what a test wants."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from protocol.auth.authenticator import Channel
+from protocol.commands import RegisterSlave
+from protocol.statements import SourceFacts
+from relay.downstream.traffic import Traffic
+from relay.upstream.control import SourceChange, SourceRefused
+from relay.upstream.status import SourceStatus
+
+MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555", "CRC32")
+MYSQL_97 = SourceFacts("mysql", "9.7.4", 1, "11111111-2222-3333-4444-555555555555", "CRC32")
+MARIADB = SourceFacts("mariadb", "10.11.19-MariaDB-log", 1, None, "CRC32")
+
+FOLLOWING = SourceStatus(
+    kind="server",
+    host="192.0.2.7",
+    port=3306,
+    user="repl",
+    connect_retry_s=30.0,
+    state="Waiting for source to send event",
+    io_running="Yes",
+    stopped_by_operator=False,
+    started_by_operator=False,
+    changed_by_operator=False,
+    received_file="mysql-bin.000002",
+    received_offset=900,
+    archived_file="mysql-bin.000002",
+    archived_offset=800,
+    synced_file="mysql-bin.000002",
+    synced_offset=700,
+    last_error_number=0,
+    last_error_text="",
+    last_error_at=None,
+    ssl_mode="required",
+    ssl_ca="/etc/ca.pem",
+    ssl_cert="",
+    ssl_key="",
+    tls_version="TLSv1.3",
+    cipher="TLS_AES_256_GCM_SHA384",
+    heartbeat_period_s=5.0,
+    flavour="mysql",
+    version="5.6.24-log",
+    server_id=1,
+    server_uuid="11111111-2222-3333-4444-555555555555",
+    own_server_id=4242,
+    retries=0,
+    received_heartbeats=3,
+    attached_at=1_700_000_000.0,
+    last_event_timestamp=1_700_000_000,
+    ack="synced",
+    semi_sync=True,
+    acknowledged_file="mysql-bin.000002",
+    acknowledged_offset=700,
+    acknowledged_count=12,
+)
+
+
+@dataclass(eq=False)
+class FakeConnection:
+    """A logged-in client that does nothing."""
+
+    connection_id: int = 1
+    user: str = "root"
+    address: str = "192.0.2.9:40000"
+    is_admin: bool = True
+    facts: SourceFacts = MYSQL_56
+    server_id: int = 0
+    replica_uuid: str = ""
+    registered: RegisterSlave | None = None
+    last_heard_at: float = 0.0
+    dump_began_at: float = 0.0
+    sent_position: tuple[str, int] | None = None
+    acknowledged_position: tuple[str, int] | None = None
+    waits_for_position: bool = False
+    asked_position: tuple[str, int] | None = None
+    is_at_end: bool = True
+    sent_bytes: int = 0
+    channel: Channel = field(default_factory=Channel)
+
+    @property
+    def needed_file(self) -> str | None:
+        if self.sent_position is not None:
+            return self.sent_position[0]
+        return self.asked_position[0] if self.asked_position is not None and self.waits_for_position else None
+
+
+def a_replica(number: int, file: str, offset: int, *, server_id: int = 0) -> FakeConnection:
+    """A replica that is being sent a file."""
+    server_id = server_id or 100 + number
+    return FakeConnection(
+        connection_id=number,
+        user="replica",
+        address=f"192.0.2.{number}:3333",
+        is_admin=False,
+        server_id=server_id,
+        replica_uuid=f"uuid-{server_id}",
+        registered=RegisterSlave(server_id, "", "", 3306),
+        dump_began_at=asyncio.get_running_loop().time() - 60,
+        sent_position=(file, offset),
+    )
+
+
+@dataclass
+class FakeConnections:
+    """Some clients."""
+
+    sessions: list[FakeConnection] = field(default_factory=list)
+    traffic: Traffic = field(default_factory=Traffic)
+    forgiven: int = 0
+    semi_sync_status: Mapping[str, int | str] = field(default_factory=dict)
+
+    def forgive_logins(self) -> None:
+        self.forgiven += 1
+
+
+class FakeSource:
+    """A source that does as it is told, and notes it."""
+
+    def __init__(self, status: SourceStatus = FOLLOWING) -> None:
+        self.now = status
+        self.changes: list[SourceChange] = []
+        self.refusal: SourceRefused | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.now.io_running != "No"
+
+    @property
+    def received_heartbeats(self) -> int:
+        return self.now.received_heartbeats
+
+    def status(self) -> SourceStatus:
+        return self.now
+
+    async def start(self) -> bool:
+        started = not self.running
+        self.now = replace(self.now, io_running="Yes", state="Waiting for source to send event")
+        return started
+
+    async def stop(self) -> bool:
+        stopped = self.running
+        self.now = replace(self.now, io_running="No", state="", attached_at=None)
+        return stopped
+
+    async def change(self, change: SourceChange) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.changes.append(change)

@@ -1,0 +1,187 @@
+"""Runs a binlog's bytes through the kernel's column modules, in any cuts, and reads the buffers back, slowly and plainly."""
+
+import itertools
+import struct
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from protocol.binlog.compression import unpack_compressed
+from protocol.errors import Malformed
+
+Values = dict[str, Any]
+
+
+@dataclass
+class Columns:
+    """Rows as dictionaries, and how the walk ended."""
+
+    rows: list[Values] = field(default_factory=list)
+    findings: int = 0
+    batches: int = 0
+    status: int = 0
+
+
+def _numbers(data: bytes, kind: str, rows: int) -> list[int]:
+    return list(struct.unpack_from(f"<{rows}{kind}", data))
+
+
+def _valid(bitmap: bytes, row: int) -> bool:
+    return bool(bitmap[row >> 3] >> (row & 7) & 1)
+
+
+def _texts(offsets: bytes, data: bytes, count: int) -> list[str]:
+    places = _numbers(offsets, "i", count + 1)
+    return [bytes(data[a:b]).decode("utf-8", "backslashreplace") for a, b in itertools.pairwise(places)]
+
+
+def batch_rows(columns: Any, kinds: dict[str, str]) -> list[Values]:
+    """The rows of the batch that `columns` holds; `kinds`: column to format, as the module's COLUMNS."""
+    rows = columns.rows
+    values: dict[str, list[Any]] = {}
+    for name, kind in kinds.items():
+        if kind == "s":
+            offsets, data = columns.text_column(name)
+            texts = _texts(offsets, data, rows)
+            bitmap = columns.validity(name)
+            values[name] = [text if _valid(bitmap, i) else None for i, text in enumerate(texts)]
+        elif kind == "l":
+            offsets, count, text_offsets, data = columns.list_column(name)
+            places = _numbers(offsets, "i", rows + 1)
+            texts = _texts(text_offsets, data, count)
+            values[name] = [texts[a:b] for a, b in itertools.pairwise(places)]
+        elif kind == "n":
+            bitmap = columns.validity(name)
+            numbers = _numbers(columns.column(name), "q", rows)
+            values[name] = [number if _valid(bitmap, i) else None for i, number in enumerate(numbers)]
+        else:
+            values[name] = _numbers(columns.column(name), kind, rows)
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+
+def _walk(
+    build: Any,
+    data: bytes,
+    cuts: Sequence[int],
+    take: Callable[[Any, int, Any, int, bytes], None],
+    make_buffer: Callable[[bytes], Any],
+) -> int:
+    """Feeds whole events, `take`ing the table of each feed; returns the last status."""
+    ingest = build.ingest.Ingest()
+    ingest.detailed = True
+    table = array("q", bytes(8 * 8 * 16))
+    ingest.set_table(table, True)
+    ingest.begin_file(4)
+    start = 4
+    status = 0
+    for cut in [*sorted({c for c in cuts if 4 < c < len(data)}), len(data)]:
+        buffer = make_buffer(data[start:cut])
+        stop = build.event_columns.whole_events(buffer, 0, len(buffer))
+        if cut == len(data):
+            stop = len(buffer)
+        used = 0
+        while used < stop:
+            status = ingest.feed(buffer, used, stop)
+            ingest.take_entries()
+            progressed = ingest.consumed > used
+            used = ingest.consumed
+            take(buffer, start, table, ingest.table_rows, ingest.post_lengths())
+            if status >= 16 or not progressed:
+                return int(status)
+        start += used
+    return int(status)
+
+
+def event_rows(
+    build: Any,
+    data: bytes,
+    wanted: Iterable[str] | None = None,
+    *,
+    capacity: int = 1000,
+    cuts: Sequence[int] = (),
+    prepare: Callable[[Any], None] | None = None,
+    in_use: bool = False,
+    make_buffer: Callable[[bytes], Any] = bytearray,
+) -> Columns:
+    """The events of a file's bytes, magic included. `prepare` sets filters."""
+    module = build.event_columns
+    names = list(module.COLUMNS if wanted is None else wanted)
+    columns = module.EventColumns(names, capacity)
+    if prepare is not None:
+        prepare(columns)
+    result = Columns()
+    kinds = {name: module.COLUMNS[name] for name in names}
+    begun = False
+
+    def close() -> None:
+        result.rows += batch_rows(columns, kinds)
+        result.batches += 1
+
+    def take(buffer: Any, base: int, table: Any, count: int, post_lengths: bytes) -> None:
+        nonlocal begun
+        if not begun:
+            columns.begin_file(post_lengths, in_use)
+            begun = True
+        while columns.take(buffer, base, table, count) == module.FULL:
+            close()
+            columns.begin_batch()
+
+    result.status = _walk(build, data, cuts, take, make_buffer)
+    close()
+    result.findings = columns.findings
+    return result
+
+
+def transaction_rows(
+    build: Any,
+    data: bytes,
+    *,
+    capacity: int = 1000,
+    cuts: Sequence[int] = (),
+    prepare: Callable[[Any], None] | None = None,
+    unpack_payload: Callable[[bytes], bytes] | None = None,
+    count_rows: bool = True,
+    make_buffer: Callable[[bytes], Any] = bytearray,
+) -> Columns:
+    """The transactions of a file's bytes, magic included. `unpack_payload`: a whole Transaction_payload body to events."""
+    module = build.transaction_columns
+    columns = module.TransactionColumns(capacity, count_rows)
+    if prepare is not None:
+        prepare(columns)
+    result = Columns()
+    begun = False
+
+    def close() -> None:
+        result.rows += batch_rows(columns, module.COLUMNS)
+        result.batches += 1
+
+    def take(buffer: Any, base: int, table: Any, count: int, post_lengths: bytes) -> None:
+        nonlocal begun
+        if not begun:
+            columns.begin_file(post_lengths)
+            begun = True
+        while (status := columns.take(buffer, base, table, count)) != module.DONE:
+            packed = bytes(buffer[columns.open_start : columns.open_stop])
+            if status == module.FULL:
+                close()
+                columns.begin_batch()
+            elif status == module.OPEN_PAYLOAD and unpack_payload is not None:
+                events = bytearray(unpack_payload(packed))
+                assert columns.opened_events(events, 0, len(events)) == len(events)
+                columns.payload_done()
+            elif status == module.OPEN_PAYLOAD:
+                columns.not_opened()
+            else:
+                try:
+                    columns.opened(unpack_compressed(packed))
+                except Malformed:
+                    columns.not_opened()
+
+    result.status = _walk(build, data, cuts, take, make_buffer)
+    while columns.finish() == module.FULL:
+        close()
+        columns.begin_batch()
+    close()
+    result.findings = columns.findings
+    return result

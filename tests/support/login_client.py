@@ -1,0 +1,166 @@
+"""The client's half of a login, spoken to a SourceSide without any network."""
+
+import hashlib
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from nacl.bindings import (
+    crypto_core_ed25519_scalar_add,
+    crypto_core_ed25519_scalar_mul,
+    crypto_core_ed25519_scalar_reduce,
+    crypto_scalarmult_ed25519_base_noclamp,
+)
+
+from protocol.auth.caching_sha2 import sha2_token
+from protocol.auth.ed25519 import ed25519_public_key
+from protocol.auth.native import native_token
+from protocol.capabilities import Capability
+from protocol.framing import frame_payload
+from protocol.source_side import CheckAsked, Event, SourceSide
+
+MODERN = Capability(0x19FFA685)
+BEFORE_PLUGINS = Capability(0x0003A685) & ~Capability.CONNECT_WITH_DB
+
+
+def packets(data: bytes) -> list[tuple[int, bytes]]:
+    """(sequence, payload) of each packet."""
+    found = []
+    while data:
+        size = int.from_bytes(data[:3], "little")
+        found.append((data[3], data[4 : 4 + size]))
+        data = data[4 + size :]
+    return found
+
+
+def ed25519_signature(password: str, message: bytes) -> bytes:
+    """As MariaDB's client signs: SHA512(password) where standard Ed25519 has SHA512(seed)."""
+    expanded = hashlib.sha512(password.encode()).digest()
+    scalar = bytearray(expanded[:32])
+    scalar[0] &= 248
+    scalar[31] = scalar[31] & 63 | 64
+    nonce = crypto_core_ed25519_scalar_reduce(hashlib.sha512(expanded[32:] + message).digest())
+    point = crypto_scalarmult_ed25519_base_noclamp(nonce)
+    challenge = hashlib.sha512(point + ed25519_public_key(password) + message).digest()
+    reduced = crypto_core_ed25519_scalar_reduce(challenge)
+    secret = crypto_core_ed25519_scalar_reduce(bytes(scalar) + bytes(32))
+    return point + crypto_core_ed25519_scalar_add(nonce, crypto_core_ed25519_scalar_mul(reduced, secret))
+
+
+@dataclass
+class LoginClient:
+    """Logs in to `side`; `run` does it all. `plugin`: the one it proposes, with the greeting's challenge if it is that.
+
+    `asks_for_key`: it encrypts its password where there is no TLS, instead of giving up. `said` is what it was sent.
+    """
+
+    side: SourceSide
+    user: str = "repl"
+    password: str = "s3cret"
+    plugin: str = "caching_sha2_password"
+    capabilities: Capability = MODERN
+    tls: bool = False
+    asks_for_key: bool = True
+    now: float = 100.0
+    events: list[Event] = field(default_factory=list)
+    said: list[tuple[int, bytes]] = field(default_factory=list)
+    works: int = 0
+    _scramble: bytes = b""
+    _sequence: int = 0
+    _using: str = ""
+
+    def run(self) -> list[Event]:
+        """The whole conversation; its events, those that ask for work left out."""
+        self.take_greeting()
+        self.log_in()
+        while self._answer():
+            pass
+        return self.events
+
+    def take_greeting(self) -> None:
+        """Reads the greeting."""
+        ((self._sequence, payload),) = self._read()
+        start = payload.index(b"\0") + 5
+        self._scramble = payload[start : start + 8] + payload[start + 27 : start + 39]
+        self._using = payload[start + 40 :].rstrip(b"\0").decode()
+
+    def log_in(self) -> None:
+        """Sends the login packet."""
+        data = b""
+        if self.plugin == self._using or not self.capabilities & Capability.PLUGIN_AUTH:
+            data = self._token(self.plugin, self._scramble)
+        payload = struct.pack("<IIB23x", self.capabilities, 1 << 24, 33) + self.user.encode() + b"\0"
+        payload += bytes((len(data),)) + data
+        if self.capabilities & Capability.CONNECT_WITH_DB:
+            payload += b"\0"
+        if self.capabilities & Capability.PLUGIN_AUTH:
+            payload += self.plugin.encode() + b"\0"
+        if self.capabilities & Capability.CONNECT_ATTRS:
+            payload += b"\0"
+        self._using = self.plugin
+        self.send(payload)
+
+    def send(self, payload: bytes) -> None:
+        """The next packet; does what the machine asks for after it."""
+        pending = self.side.receive(frame_payload(payload, self._sequence + 1), self.now)
+        self._sequence += 1
+        while pending:
+            event = pending.pop(0)
+            if isinstance(event, CheckAsked):
+                self.works += 1
+                pending += self.side.answer_check(event.work(), self.now)
+            else:
+                self.events.append(event)
+
+    def _read(self) -> list[tuple[int, bytes]]:
+        got = packets(self.side.bytes_to_send())
+        self.said += got
+        return got
+
+    def _answer(self) -> bool:
+        """Answers what was said; False when the login is over."""
+        got = self._read()
+        if not got:
+            return False
+        self._sequence, payload = got[-1]
+        if payload[:1] in (b"\x00", b"\xff"):
+            return False
+        if payload[:1] == b"\xfe":
+            name, _, challenge = payload[1:].partition(b"\0")
+            self._using, self._scramble = name.decode(), challenge
+            self.send(self._token(self._using, challenge))
+        elif payload == b"\x01\x04":
+            if self.tls:
+                self.send(self.password.encode() + b"\0")
+            elif self.asks_for_key:
+                self.send(b"\x02")
+            else:
+                return False
+        else:
+            self.send(self._encrypted(payload[1:]))
+        return True
+
+    def _token(self, plugin: str, challenge: bytes) -> bytes:
+        if plugin == "client_ed25519":
+            assert len(challenge) == 32, "clients refuse any other nonce"
+            return ed25519_signature(self.password, challenge)
+        scramble = challenge[:20]
+        assert challenge[20:] in (b"", b"\0")
+        if not self.password:
+            return b"\0" if plugin == "caching_sha2_password" else b""
+        if plugin == "caching_sha2_password":
+            return sha2_token(self.password.encode(), scramble)
+        if plugin == "mysql_native_password":
+            return native_token(self.password, scramble)
+        return b"whatever"
+
+    def _encrypted(self, pem: bytes) -> bytes:
+        key: Any = load_pem_public_key(pem)
+        assert isinstance(key, rsa.RSAPublicKey)
+        data = self.password.encode() + b"\0"
+        mask = (self._scramble[:20] * (len(data) // 20 + 1))[: len(data)]
+        masked = bytes(a ^ b for a, b in zip(data, mask, strict=True))
+        return key.encrypt(masked, padding.OAEP(mgf=padding.MGF1(hashes.SHA1()), algorithm=hashes.SHA1(), label=None))

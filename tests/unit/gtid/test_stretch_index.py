@@ -1,0 +1,95 @@
+"""Stretches as bytes: written, read, torn, looked up."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.errors import Malformed
+from protocol.gtid.file_gtids import Run, Stretch
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mysql_gtid import MAX_GNO, parse_uuid
+from protocol.gtid.stretch_index import StretchIndex, StretchWriter
+
+U = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+KEY = parse_uuid(U).bytes
+TAGGED = KEY + b"t" * 32
+STRETCHES = [
+    Stretch(4, 70_000, 100, 0, (Run(KEY, 1, 9, 9),)),
+    Stretch(70_000, 140_000, 110, 0, (Run(TAGGED, 1, MAX_GNO, 12), Run(KEY, 10, 12, 15))),
+    Stretch(140_000, 2**40, 2**32 - 1, 3, ()),
+]
+
+
+def written(stretches: list[Stretch]) -> bytes:
+    writer = StretchWriter()
+    return b"".join(map(writer.encode, stretches))
+
+
+def test_stretches_are_read_as_they_were_written() -> None:
+    data = written(STRETCHES)
+    index = StretchIndex(data)
+    assert list(index) == STRETCHES
+    assert len(index) == 3
+    assert index.whole_size == len(data)
+    assert index.keys == [KEY, TAGGED]
+    assert list(StretchIndex(b"")) == []
+
+
+def test_a_stretch_that_was_torn_is_not_seen_and_can_be_written_again() -> None:
+    data = written(STRETCHES)
+    ends = [len(written(STRETCHES[:count])) for count in range(4)]
+    for size in range(len(data) + 1):
+        index = StretchIndex(data[:size])
+        whole = max(count for count in range(4) if ends[count] <= size)
+        assert list(index) == STRETCHES[:whole]
+        assert index.whole_size == ends[whole]
+        writer = StretchWriter(data[:size])
+        again = data[: index.whole_size] + b"".join(map(writer.encode, STRETCHES[whole:]))
+        assert again == data
+
+
+@pytest.mark.parametrize(
+    ("key", "number", "place"),
+    [(KEY, 1, 0), (KEY, 9, 0), (KEY, 10, 1), (KEY, 13, None), (TAGGED, MAX_GNO, 1), (KEY + b"x", 1, None)],
+)
+def test_a_transaction_is_found_in_its_stretch(key: bytes, number: int, place: int | None) -> None:
+    found = StretchIndex(written(STRETCHES)).find(key, number)
+    assert found == (None if place is None else STRETCHES[place])
+
+
+@pytest.mark.parametrize(
+    ("held", "place"),
+    [("", 0), (f"{U}:1-8", 0), (f"{U}:1-9", 1), (f"{U}:1-12", 1), (f"{U}:1-12:{'t' * 32}:1-{MAX_GNO}", 2)],
+)
+def test_the_first_stretch_with_something_that_a_replica_lacks_is_found(held: str, place: int) -> None:
+    assert StretchIndex(written(STRETCHES)).first_lacking(GtidSet.from_text(held)) == STRETCHES[place]
+
+
+def test_a_replica_that_has_all_lacks_nothing() -> None:
+    assert StretchIndex(written(STRETCHES[:1])).first_lacking(GtidSet.from_text(f"{U}:1-9")) is None
+
+
+@pytest.mark.parametrize(("time", "place"), [(99, None), (100, 0), (109, 0), (110, 1), (2**32, 2)])
+def test_the_stretch_of_a_time_is_found(time: int, place: int | None) -> None:
+    assert StretchIndex(written(STRETCHES)).at_time(time) == (None if place is None else STRETCHES[place])
+
+
+def test_bytes_that_are_no_index_are_malformed() -> None:
+    data = bytearray(written(STRETCHES))
+    data[16] = 200
+    with pytest.raises(Malformed, match="key of 200 bytes"):
+        StretchIndex(bytes(data))
+    with pytest.raises(Malformed, match="source 0 of 0"):
+        StretchIndex(bytes(40))
+
+
+U64 = st.integers(0, 2**64 - 1)
+OFFSETS = st.integers(4, 2**60)
+RUNS = st.builds(Run, st.sampled_from([KEY, TAGGED, b"12345678"]), U64, U64, st.integers(1, 2**40))
+TIMES = st.integers(0, 2**32 - 1)
+ANY = st.builds(Stretch, OFFSETS, OFFSETS, TIMES, st.integers(0, 99), st.lists(RUNS, max_size=4).map(tuple))
+
+
+@given(st.lists(ANY))
+def test_any_stretches_are_read_as_they_were_written(stretches: list[Stretch]) -> None:
+    assert list(StretchIndex(written(stretches))) == stretches
