@@ -2,42 +2,37 @@
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import sqlite3
-import time
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
 import structlog
 
-from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity
-from relay.archive.catalog import Catalog, CatalogThread, LedgerRow
+from relay.archive.catalog import CatalogThread
 from relay.archive.digest import DigestThread
+from relay.archive.directory_lock import take_lock
 from relay.archive.errors import (
-    ArchiveConflict,
-    ArchiveCorrupt,
-    ArchiveError,
-    ArchiveGap,
-    ArchiveLocked,
     ArchiveMisuse,
     ArchiveQueueFull,
-    ArchiveUnknownFile,
     ArchiveWriteError,
 )
-from relay.archive.files import CATALOG_NAME, LOCK_NAME, MARKS_NAME, Buffer, FileLayer, write_again
-from relay.archive.gtid_facts import GtidFacts, GtidNews
-from relay.archive.position_check import IndexUnusable, PositionCheck, Verdict, check_offset
+from relay.archive.files import CATALOG_NAME, MARKS_NAME, Buffer, FileLayer
+from relay.archive.held_files import HeldFiles
+from relay.archive.listing import count_ledger, list_archive, read_ledger, rebuild_archive
+from relay.archive.position_check import PositionCheck, Verdict
+from relay.archive.position_judge import PositionJudge
+from relay.archive.publication import Publication
 from relay.archive.purge import Purging
 from relay.archive.reader import FileReader
-from relay.archive.recovery import Progress, Recovered, Recovery, rebuild_index, recover_file
+from relay.archive.recovery import Progress, Recovered, Recovery
+from relay.archive.reopening import RecoveredAgain, recover_again
 from relay.archive.replica_marks import ReplicaMarks
+from relay.archive.succession import judge_succession
 from relay.archive.writer import PublishPolicy, Run, SyncPolicy, Writer
 
 __all__ = [
@@ -59,8 +54,6 @@ log = structlog.get_logger(__name__)
 
 QUEUE_LIMIT_BYTES: Final = 64 << 20
 """Default of the most that may wait for the disk. Upstream stops reading far earlier (`queued_bytes`)."""
-
-_CHECK_THREADS: Final = 2
 
 
 class ArchiveState(Enum):
@@ -98,35 +91,26 @@ class Archive:
         """What is published, by GTID. Others only read it."""
         self.state = ArchiveState.OPEN
         self.failure: ArchiveWriteError | None = None
-        self.queued_bytes = 0
-        """Bytes that were appended and are not written yet: upstream's backpressure."""
         self.purged_bytes = 0
         """Of files that were removed since the archive was opened."""
         self.queue_limit_bytes = queue_limit_bytes
         self._layer = layer
         self._lock_fd = lock_fd
-        self._publish = publish
         self._on_failure = on_failure
         self._identity = recovered.identity
-        self._files = recovered.files
-        self._by_name = {file.name: file for file in self._files}
-        self._watchers: list[Callable[[], None]] = []
-        self._sync_watchers: list[Callable[[], None]] = []
+        self.held = HeldFiles(directory, layer, recovered.files)
+        """The files as readers have them; only the archive changes them."""
         self._loop = asyncio.get_running_loop()
-        self._checks = ThreadPoolExecutor(_CHECK_THREADS, thread_name_prefix="archive-check")
+        self._judge = PositionJudge(directory, layer, self.held, self.append_ledger)
+        self.publication = Publication(self.held, self.gtids, publish, self._file_sealed, self._become_failed)
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
-        self._writer = Writer(directory, layer, self._catalog, self._loop, self, sync, sync_interval_s)
+        self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, sync, sync_interval_s)
         self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
         self._purge_lock = asyncio.Lock()
-        newest = self._files[-1] if self._files else None
-        self._received_file = newest
-        self._received_offset = newest.end if newest else 0
-        self._synced_file = newest
-        self._synced_offset = newest.end if newest else 0
+        newest = self.held.newest
         self._append_name: str | None = newest.name if newest and not newest.sealed else None
         self._append_at = newest.end if newest else FIRST_EVENT
-        self._index_locks: dict[str, asyncio.Lock] = {}
 
     # --- opening and closing -----------------------------------------------------------------------------------------
 
@@ -178,9 +162,7 @@ class Archive:
                 queue_limit_bytes=queue_limit_bytes,
                 on_failure=on_failure,
             )
-            newest = archive._files[-1] if archive._files else None
-            again = newest if newest and not newest.sealed else None
-            await asyncio.to_thread(archive._writer.start, again, recovered.chain)
+            await asyncio.to_thread(archive._writer.start, archive.held.open_file, recovered.chain)
         except (OSError, sqlite3.Error) as error:
             _release(lock_fd, marks)
             raise ArchiveWriteError(
@@ -195,7 +177,7 @@ class Archive:
             raise
         archive._catalog.start()
         archive._digests.start()
-        for file in archive._files:
+        for file in archive.held.all:
             if file.sealed and file.digest is None and not file.damaged:
                 archive._digests.add(directory / file.name, file.end)
         for row in recovered.findings:
@@ -217,7 +199,7 @@ class Archive:
         finally:
             undone = await asyncio.to_thread(self._stop_threads)
             _release(self._lock_fd, self.replicas)
-            self._wake_watchers()
+            self.held.moved()
         if undone:
             raise ArchiveWriteError(
                 f"{len(undone)} catalog changes could not be written",
@@ -231,7 +213,7 @@ class Archive:
         self._writer.join()
         self._digests.stop()
         undone = self._catalog.stop()
-        self._checks.shutdown(wait=True, cancel_futures=True)
+        self._judge.stop()
         return undone
 
     async def reopen_writer(self) -> Position | None:
@@ -244,27 +226,17 @@ class Archive:
         with contextlib.suppress(ArchiveWriteError):
             # Does nothing if it was the writer that failed (it has cut the file back then, and says so again).
             await self._writer.trim()
-        newest = self._files[-1] if self._files else None
-        again = newest if newest is not None and not newest.sealed else None
-        scratch = _copy_from(again, self._received_offset) if again is not None else None
-        synced_offset = self._synced_offset if self._synced_file is again else FIRST_EVENT
-        findings: list[LedgerRow] = []
-
-        def find(kind: str, file: str, offset: int, text: str) -> None:
-            findings.append(LedgerRow(time.time(), kind, file, offset, text))
+        again = self.held.open_file
+        received = self.publication.received
+        synced_offset = self.publication.synced_offset_in(again) if again is not None else FIRST_EVENT
+        recovered: RecoveredAgain | None = None
 
         def recover() -> ArchivedFile | None:
-            if scratch is not None and again is not None:
-                recover_file(self.directory, self._layer, scratch, newest=True, find=find)
-                if scratch.end < again.end:
-                    raise ArchiveCorrupt(
-                        f"{again.end} bytes were published, {scratch.end} can be read",
-                        file=again.name,
-                        offset=scratch.end,
-                        advice="Check the disk; replicas may hold what is lost here.",
-                    )
-                write_again(self._layer, self.directory / again.name, synced_offset, scratch.end)
-            return scratch
+            nonlocal recovered
+            if again is None or received is None:
+                return None
+            recovered = recover_again(self.directory, self._layer, again, received.offset, synced_offset)
+            return recovered.file
 
         try:
             await self._writer.reopen(recover)
@@ -276,20 +248,20 @@ class Archive:
                 errno=error.errno or 0,
                 advice="Free space or correct the disk, then try again.",
             ) from error
-        for row in findings:
-            self._catalog.submit(lambda catalog, row=row: catalog.add_ledger(row))  # type: ignore[misc]
-        if again is not None and scratch is not None:
-            again.end = scratch.end
-            again.events, again.groups = scratch.events, scratch.groups
+        if again is not None and recovered is not None:
+            for row in recovered.findings:
+                self._catalog.submit(lambda catalog, row=row: catalog.add_ledger(row))  # type: ignore[misc]
+            again.end, again.events, again.groups = recovered.file.end, recovered.file.events, recovered.file.groups
             self._append_name = again.name
         else:
             self._append_name = None
-        self._received_file = newest
-        self._received_offset = self._append_at = newest.end if newest else 0
+        newest = self.held.newest
+        self._append_at = newest.end if newest else 0
+        self.publication.begin_again()
         self.failure = None
         self.state = ArchiveState.OPEN
         self._catalog.retry()
-        self._wake_watchers()
+        self.held.moved()
         return self.end
 
     # --- facts -------------------------------------------------------------------------------------------------------
@@ -305,72 +277,27 @@ class Archive:
         self._catalog.submit(lambda catalog: catalog.set_identity(identity))
 
     @property
-    def files(self) -> Sequence[ArchivedFile]:
-        """All files, oldest first; the last one may be open. Do not keep or change the sequence."""
-        return self._files
-
-    def file(self, name: str) -> ArchivedFile | None:
-        """The file of that name, or None."""
-        return self._by_name.get(name)
-
-    def next_file(self, name: str) -> ArchivedFile | None:
-        """The file after `name`, or None if `name` is the newest.
-
-        Raises: ArchiveUnknownFile; ArchiveGap if files between are not held; ArchiveCorrupt if `name` itself is damaged.
-        """
-        file = self._by_name.get(name)
-        if file is None:
-            raise ArchiveUnknownFile("the archive does not hold this file", file=name)
-        if file.damaged:
-            raise ArchiveCorrupt(
-                "the rest of this file is damaged and nothing is served past it",
-                file=name,
-                offset=file.end,
-                advice="Run `archive verify --deep`, then restore the file from the source or another relay.",
-            )
-        place = bisect_right(self._files, file.number, key=lambda other: other.number)
-        if place == len(self._files):
-            return None
-        following = self._files[place]
-        if following.number != file.number + 1:
-            raise ArchiveGap(
-                f"{following.number - file.number - 1} file(s) between {name} and {following.name} are not held",
-                file=name,
-                offset=file.end,
-                advice="Restore them from the source, or start the replica in a later file from a new copy of the data.",
-            )
-        return following
-
-    def path(self, name: str) -> Path:
-        """Where the file is. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
-        if name not in self._by_name:
-            raise ArchiveUnknownFile("the archive does not hold this file", file=name)
-        return self.directory / name
-
-    @property
-    def open_file(self) -> ArchivedFile | None:
-        """The file that grows, or None: no file yet, or the newest is sealed and its successor has no header yet."""
-        return self._files[-1] if self._files and not self._files[-1].sealed else None
-
-    @property
-    def end(self) -> Position | None:
-        """The published watermark: end of the last transaction that readers may see."""
-        if not self._files:
-            return None
-        newest = self._files[-1]
-        return Position(newest.name, newest.end)
-
-    @property
     def received(self) -> Position | None:
         """End of what is written; may be inside a transaction or event."""
-        file = self._received_file
-        return None if file is None else Position(file.name, self._received_offset)
+        return self.publication.received
 
     @property
     def synced(self) -> Position | None:
         """End of the last transaction that is on stable storage."""
-        file = self._synced_file
-        return None if file is None else Position(file.name, self._synced_offset)
+        return self.publication.synced
+
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes that were appended and are not written yet: upstream's backpressure."""
+        return self.publication.queued_bytes
+
+    def watch_sync(self, callback: Callable[[], None]) -> None:
+        """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
+        self.publication.watch_sync(callback)
+
+    def unwatch_sync(self, callback: Callable[[], None]) -> None:
+        """Ends `watch_sync`; fine when it was not watching."""
+        self.publication.unwatch_sync(callback)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -384,30 +311,9 @@ class Archive:
         Raises: ArchiveMisuse, ArchiveConflict (a number that does not go up), ArchiveWriteError (failed before).
         """
         self._writable()
-        try:
-            number = binlog_number(name)
-        except Malformed as error:
-            raise ArchiveConflict(str(error), file=name, advice="The source must not send such a name.") from error
-        newest = self._append_name or (self._files[-1].name if self._files else None)
-        if newest is not None:
-            newest_number = binlog_number(newest)
-            if number <= newest_number:
-                raise ArchiveConflict(
-                    f"the source starts {name}, the archive already holds {newest}",
-                    file=name,
-                    advice="The source was reset or is another one: give it an archive directory of its own.",
-                )
-            base, newest_base = name.rpartition(".")[0], newest.rpartition(".")[0]
-            if base != newest_base:
-                self.append_ledger("renamed", name, 0, f"The source's binlogs were {newest_base}.*, now {base}.*.")
-            if number != newest_number + 1:
-                self.append_ledger(
-                    "gap",
-                    name,
-                    FIRST_EVENT,
-                    f"{number - newest_number - 1} file(s) between {newest} and {name} are not held; "
-                    "nothing is served from before to after them.",
-                )
+        newest = self._append_name or (self.held.newest.name if self.held.newest else None)
+        for kind, offset, text in judge_succession(newest, name):
+            self.append_ledger(kind, name, offset, text)
         sealed = self._writer.begin_file(name, previous_cut)
         # Nobody has to wait for it: the same failure is delivered through `on_failure`.
         sealed.add_done_callback(_look_at_result)
@@ -449,8 +355,15 @@ class Archive:
         if self.queued_bytes + size > self.queue_limit_bytes and self.queued_bytes:
             raise ArchiveQueueFull(f"{self.queued_bytes} bytes wait for the disk", file=self._append_name)
         self._append_at = position
-        self.queued_bytes += size
+        self.publication.queued_bytes += size
         self._writer.put(Run(run, boundary, position, entries, events, groups, timestamp, on_written))
+
+    def sync_up_to(self, file: str, offset: int) -> None:
+        """Wants whole transactions up to there on stable storage as soon as they are written, whatever the policy.
+
+        One sync answers all that were wanted before it; `watch_sync` tells when `synced` has moved.
+        """
+        self._writer.sync_up_to(binlog_number(file), offset)
 
     async def trim(self) -> Position | None:
         """After a lost connection: takes back what is behind the last whole transaction and syncs the rest.
@@ -484,15 +397,12 @@ class Archive:
         if self._purge_lock.locked():
             raise ArchiveMisuse("another purge is at work")
         count = len(names)
-        if count >= len(self._files) or [file.name for file in self._files[:count]] != list(names):
+        if count >= len(self.files) or [file.name for file in self.files[:count]] != list(names):
             raise ArchiveMisuse(f"{count} files to purge are not the oldest ones, or are all there are")
         if not count:
             return
         await self._purge_lock.acquire()  # it is free: this does not wait
-        files = self._files[:count]
-        del self._files[:count]
-        for file in files:
-            del self._by_name[file.name]
+        files = self.held.take_oldest(count)
         # At once too, and not taken back where a purge fails: the operator does not want them to be served.
         self.gtids.forget_oldest(frozenset(names))
         await asyncio.shield(self._loop.create_task(self._purge(files, reason)))
@@ -503,8 +413,7 @@ class Archive:
             await self._purging.run(files, reason, lambda: self.state is ArchiveState.CLOSED)
         finally:
             self.purged_bytes += bytes_before - sum(file.end for file in files)
-            self._files[:0] = files
-            self._by_name.update((file.name, file) for file in files)
+            self.held.put_back(files)
             self._purge_lock.release()
 
     def _writable(self) -> None:
@@ -516,164 +425,52 @@ class Archive:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
+    @property
+    def files(self) -> Sequence[ArchivedFile]:
+        """All files, oldest first; the last one may be open. Do not keep or change the sequence."""
+        return self.held.all
+
+    def file(self, name: str) -> ArchivedFile | None:
+        """The file of that name, or None."""
+        return self.held.get(name)
+
+    def next_file(self, name: str) -> ArchivedFile | None:
+        """The file after `name`, or None if `name` is the newest. Raises: as `HeldFiles.after`."""
+        return self.held.after(name)
+
+    def path(self, name: str) -> Path:
+        """Where the file is. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
+        return self.held.path(name)
+
+    @property
+    def open_file(self) -> ArchivedFile | None:
+        """The file that grows, or None: no file yet, or the newest is sealed and its successor has no header yet."""
+        return self.held.open_file
+
+    @property
+    def end(self) -> Position | None:
+        """The published watermark: end of the last transaction that readers may see."""
+        return self.held.end
+
     def open_reader(self, name: str) -> FileReader:
         """Opens a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
-        file = self._by_name.get(name)
-        if file is None:
-            raise ArchiveUnknownFile("the archive does not hold this file", file=name)
-        try:
-            return FileReader(self._layer, file, self._layer.open_read(self.directory / name))
-        except OSError as error:
-            raise ArchiveCorrupt(
-                f"the file cannot be opened: {error.strerror}", file=name, advice="Run `archive verify`."
-            ) from error
+        return self.held.open_reader(name)
 
     def watch(self, callback: Callable[[], None]) -> None:
         """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""
-        self._watchers.append(callback)
+        self.held.watch(callback)
 
     def unwatch(self, callback: Callable[[], None]) -> None:
         """Ends `watch`; fine when it was not watching."""
-        if callback in self._watchers:
-            self._watchers.remove(callback)
-
-    def sync_up_to(self, file: str, offset: int) -> None:
-        """Wants whole transactions up to there on stable storage as soon as they are written, whatever the policy.
-
-        One sync answers all that were wanted before it; `watch_sync` tells when `synced` has moved.
-        """
-        self._writer.sync_up_to(binlog_number(file), offset)
-
-    def watch_sync(self, callback: Callable[[], None]) -> None:
-        """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
-        self._sync_watchers.append(callback)
-
-    def unwatch_sync(self, callback: Callable[[], None]) -> None:
-        """Ends `watch_sync`; fine when it was not watching."""
-        if callback in self._sync_watchers:
-            self._sync_watchers.remove(callback)
-
-    def _wake_sync_watchers(self) -> None:
-        for callback in tuple(self._sync_watchers):
-            callback()
-
-    def _wake_watchers(self) -> None:
-        for callback in tuple(self._watchers):
-            callback()
+        self.held.unwatch(callback)
 
     async def check_position(self, file: str, offset: int) -> PositionCheck:
-        """Judges a place to start from; see `PositionCheck`. The disk work is done in a thread.
+        """Judges a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
+        return await self._judge.check(file, offset)
 
-        An index that is missing or does not fit is made again (a scan of the file).
-        Raises: ArchiveCorrupt if the file itself cannot be read.
-        """
-        held = self._by_name.get(file)
-        if held is None:
-            return PositionCheck(self._judge_unknown(file), None, None, None)
-        newest = held is self._files[-1]
-        end = held.end
-        if offset > end and newest and not held.sealed:
-            return PositionCheck(Verdict.FUTURE, end, None, None)
-        path = self.directory / file
-        check = (self._layer, path, end, held.cut, offset)
-        try:
-            try:
-                return await self._loop.run_in_executor(self._checks, check_offset, *check)
-            except IndexUnusable as error:
-                await self._remake_index(held, str(error))
-                return await self._loop.run_in_executor(self._checks, check_offset, *check)
-        except (IndexUnusable, OSError) as error:
-            raise ArchiveCorrupt(
-                f"the position cannot be checked: {error}",
-                file=file,
-                offset=offset,
-                advice="Run `archive verify --deep`.",
-            ) from error
+    # --- reports from other threads and from the writer --------------------------------------------------------------
 
-    def _judge_unknown(self, file: str) -> Verdict:
-        if not self._files:
-            return Verdict.FUTURE
-        newest = self._files[-1]
-        try:
-            follows = binlog_number(file) == newest.number + 1
-        except Malformed:
-            return Verdict.UNKNOWN_FILE
-        same_base = file.rpartition(".")[0] == newest.name.rpartition(".")[0]
-        return Verdict.FUTURE if follows and same_base else Verdict.UNKNOWN_FILE
-
-    async def _remake_index(self, file: ArchivedFile, why: str) -> None:
-        lock = self._index_locks.setdefault(file.name, asyncio.Lock())
-        async with lock:
-            if not file.sealed:
-                # The writer appends to this one; only a recovery may replace it.
-                raise ArchiveCorrupt(
-                    why, file=file.name, advice="Restart the relay: the open file's index is made anew then."
-                )
-            self.append_ledger("index_remade", file.name, -1, why)
-            await self._loop.run_in_executor(self._checks, rebuild_index, self.directory, self._layer, file)
-        self._index_locks.pop(file.name, None)
-
-    # --- reports from the writer (on the loop) -----------------------------------------------------------------------
-
-    def file_created(self, file: ArchivedFile) -> None:
-        """WriterEvents."""
-        self._files.append(file)
-        self._by_name[file.name] = file
-        self.gtids.begin_file(file.name, file.flavour)
-        self._received_file, self._received_offset = file, FIRST_EVENT
-
-    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
-        """WriterEvents."""
-        file = self._files[-1]
-        self._received_file = file
-        self._received_offset = received
-        for run in runs:
-            file.events += run.events
-            file.groups += run.groups
-            self.queued_bytes -= len(run.data)
-        if runs[-1].timestamp > file.last_timestamp:
-            file.last_timestamp = runs[-1].timestamp
-        if gtids is not None:
-            self.gtids.tell(boundary, gtids)
-        if self._publish is PublishPolicy.WRITTEN and boundary > file.end:
-            file.end = boundary
-            self.gtids.publish(boundary)
-            self._wake_watchers()
-        for run in runs:
-            if run.on_written is not None:
-                run.on_written()
-
-    def dropped(self, runs: list[Run]) -> None:
-        """WriterEvents."""
-        for run in runs:
-            self.queued_bytes -= len(run.data)
-            if run.on_written is not None:
-                run.on_written()
-
-    def synced_to(self, name: str, boundary: int) -> None:
-        """WriterEvents."""
-        file = self._by_name.get(name)
-        if file is None:
-            return  # purged since
-        self._synced_file, self._synced_offset = file, boundary
-        if boundary > file.end and not file.sealed:
-            file.end = boundary
-            self.gtids.publish(boundary)
-            self._wake_watchers()
-        self._wake_sync_watchers()
-
-    def gtids_resumed(self, gtids: GtidFacts) -> None:
-        """WriterEvents."""
-        self.gtids.resume(gtids)
-
-    def file_sealed(self, file: ArchivedFile, gtids: GtidFacts) -> None:
-        """WriterEvents."""
-        mine = self._by_name[file.name]
-        for field in ("events", "groups", "last_timestamp", "cut", "end", "sealed"):
-            setattr(mine, field, getattr(file, field))
-        self.gtids.seal(gtids)
-        self._synced_file, self._synced_offset = mine, file.end
-        self._received_offset = file.end
+    def _file_sealed(self, file: ArchivedFile) -> None:
         if file.cut:
             self.append_ledger(
                 "cut_group",
@@ -682,19 +479,6 @@ class Archive:
                 "The source's crash left the last group without its end; served as it is.",
             )
         self._digests.add(self.directory / file.name, file.end)
-        self._wake_watchers()
-        self._wake_sync_watchers()
-
-    def trimmed(self, name: str, boundary: int, events: int) -> None:
-        """WriterEvents."""
-        file = self._by_name[name]
-        file.events = events
-        self._received_file, self._received_offset = file, boundary
-
-    def failed(self, error: ArchiveWriteError, runs: list[Run]) -> None:
-        """WriterEvents."""
-        self.dropped(runs)
-        self._become_failed(error)
 
     def _become_failed(self, error: ArchiveWriteError) -> None:
         if self.state is not ArchiveState.OPEN:
@@ -706,8 +490,6 @@ class Archive:
         else:
             log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
 
-    # --- reports from other threads ----------------------------------------------------------------------------------
-
     def _catalog_failed(self, error: ArchiveWriteError) -> None:
         self._loop.call_soon_threadsafe(self._become_failed, error)
 
@@ -716,7 +498,7 @@ class Archive:
         self._loop.call_soon_threadsafe(self._note_digest, name, digest)
 
     def _note_digest(self, name: str, digest: str) -> None:
-        file = self._by_name.get(name)
+        file = self.held.get(name)
         if file is not None:
             file.digest = digest
 
@@ -724,7 +506,7 @@ class Archive:
         self._loop.call_soon_threadsafe(self._note_failed_digest, name, str(error))
 
     def _note_failed_digest(self, name: str, error: str) -> None:
-        if name in self._by_name:  # else it was purged before its turn came
+        if self.held.get(name) is not None:  # else it was purged before its turn came
             log.error("archive_digest_failed", file=name, error=error)
             self._catalog.add_ledger("digest_failed", name, -1, error)
 
@@ -734,73 +516,8 @@ def _look_at_result(future: asyncio.Future[None]) -> None:
         future.exception()
 
 
-def _copy_from(file: ArchivedFile, end: int) -> ArchivedFile:
-    values = {name: getattr(file, name) for name in ArchivedFile.__slots__}
-    values.update(end=end)
-    return ArchivedFile(**values)
-
-
-def take_lock(directory: Path, layer: FileLayer) -> int:
-    """Locks the archive directory for this process; closing the descriptor unlocks. Raises: ArchiveLocked."""
-    path = directory / LOCK_NAME
-    fd = layer.open_write(path) if layer.exists(path) else layer.create(path)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(fd)
-        raise ArchiveLocked(
-            f"another process has {directory} open", advice="Only one relay may write an archive: stop the other one."
-        ) from error
-    return fd
-
-
 def _release(lock_fd: int, marks: ReplicaMarks | None) -> None:
     if marks is not None:
         marks.close()
     if lock_fd >= 0:
         os.close(lock_fd)
-
-
-def list_archive(directory: Path) -> list[ArchivedFile]:
-    """The files as the catalog knows them (the open one up to its last checkpoint). Works beside a running relay.
-
-    Raises: CatalogUnreadable.
-    """
-    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
-    try:
-        return catalog.files()
-    finally:
-        catalog.close()
-
-
-def read_ledger(directory: Path) -> list[LedgerRow]:
-    """All ledger rows, oldest first. Works beside a running relay. Raises: CatalogUnreadable."""
-    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
-    try:
-        return catalog.ledger()
-    finally:
-        catalog.close()
-
-
-def count_ledger(directory: Path) -> dict[str, int]:
-    """Ledger rows by kind. Works beside a running relay. Blocking. Raises: CatalogUnreadable, sqlite3.Error."""
-    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
-    try:
-        return catalog.count_ledger()
-    finally:
-        catalog.close()
-
-
-def rebuild_archive(directory: Path, on_progress: Progress | None = None, layer: FileLayer | None = None) -> Recovered:
-    """Makes catalog rows and indexes anew from the binlogs alone; the ledger and the identity stay. Blocking.
-
-    Raises: ArchiveLocked while a relay runs; ArchiveError; OSError.
-    """
-    layer = layer or FileLayer()
-    if not directory.is_dir():
-        raise ArchiveError(f"there is no archive in {directory}")
-    fd = take_lock(directory, layer)
-    try:
-        return Recovery(directory, layer, on_progress).run(force=True)
-    finally:
-        os.close(fd)

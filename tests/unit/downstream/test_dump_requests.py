@@ -135,7 +135,7 @@ async def test_no_heartbeat_comes_before_the_format_description(unsynced: Served
     client = await unsynced.replica(heartbeat_s=0.02)
     await call(lambda: start_of(client, 4, 1))
     await asyncio.sleep(0.2)
-    unsynced.archive.synced_to(FIRST, unsynced.built.size)
+    unsynced.archive.publication.synced_to(FIRST, unsynced.built.size)
     following = await call(client.event)
     assert following is not None
     assert following.kind == EventType.FORMAT_DESCRIPTION

@@ -1,0 +1,56 @@
+"""An archive from outside of the process that writes it: what its catalog says, and making that anew."""
+
+import os
+from pathlib import Path
+
+from relay.archive.archived_file import ArchivedFile
+from relay.archive.catalog import Catalog, LedgerRow
+from relay.archive.directory_lock import take_lock
+from relay.archive.errors import ArchiveError
+from relay.archive.files import CATALOG_NAME, FileLayer
+from relay.archive.recovery import Progress, Recovered, Recovery
+
+
+def list_archive(directory: Path) -> list[ArchivedFile]:
+    """The files as the catalog knows them (the open one up to its last checkpoint). Works beside a running relay.
+
+    Raises: CatalogUnreadable.
+    """
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        return catalog.files()
+    finally:
+        catalog.close()
+
+
+def read_ledger(directory: Path) -> list[LedgerRow]:
+    """All ledger rows, oldest first. Works beside a running relay. Raises: CatalogUnreadable."""
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        return catalog.ledger()
+    finally:
+        catalog.close()
+
+
+def count_ledger(directory: Path) -> dict[str, int]:
+    """Ledger rows by kind. Works beside a running relay. Blocking. Raises: CatalogUnreadable, sqlite3.Error."""
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        return catalog.count_ledger()
+    finally:
+        catalog.close()
+
+
+def rebuild_archive(directory: Path, on_progress: Progress | None = None, layer: FileLayer | None = None) -> Recovered:
+    """Makes catalog rows and indexes anew from the binlogs alone; the ledger and the identity stay. Blocking.
+
+    Raises: ArchiveLocked while a relay runs; ArchiveError; OSError.
+    """
+    layer = layer or FileLayer()
+    if not directory.is_dir():
+        raise ArchiveError(f"there is no archive in {directory}")
+    fd = take_lock(directory, layer)
+    try:
+        return Recovery(directory, layer, on_progress).run(force=True)
+    finally:
+        os.close(fd)

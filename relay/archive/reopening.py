@@ -1,0 +1,42 @@
+"""Making an archive's newest file sound again after a write has failed, while readers go on."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from relay.archive.archived_file import ArchivedFile
+from relay.archive.catalog import LedgerRow
+from relay.archive.errors import ArchiveCorrupt
+from relay.archive.files import FileLayer, write_again
+from relay.archive.recovery import recover_file
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredAgain:
+    """The newest file as it is on the disk, and what was found on the way (not yet in the ledger)."""
+
+    file: ArchivedFile
+    findings: list[LedgerRow]
+
+
+def recover_again(directory: Path, layer: FileLayer, file: ArchivedFile, received: int, synced: int) -> RecoveredAgain:
+    """Recovers the open `file`, of which `received` bytes were written; what was not `synced` is written again. Blocking.
+
+    `file` itself stays as it is: it is the event loop's. Raises: ArchiveCorrupt when published bytes are damaged; OSError.
+    """
+    scratch = replace(file, end=received)
+    findings: list[LedgerRow] = []
+
+    def find(kind: str, name: str, offset: int, text: str) -> None:
+        findings.append(LedgerRow(time.time(), kind, name, offset, text))
+
+    recover_file(directory, layer, scratch, newest=True, find=find)
+    if scratch.end < file.end:
+        raise ArchiveCorrupt(
+            f"{file.end} bytes were published, {scratch.end} can be read",
+            file=file.name,
+            offset=scratch.end,
+            advice="Check the disk; replicas may hold what is lost here.",
+        )
+    write_again(layer, directory / file.name, synced, scratch.end)
+    return RecoveredAgain(scratch, findings)
