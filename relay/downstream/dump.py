@@ -129,6 +129,7 @@ class Dump:
         self._loop = asyncio.get_running_loop()
         self._held: bytearray | None = None
         self._closed = False
+        self._silenced = False
         self._turn_scheduled = False
         self._read_pending = False
         self._timer: asyncio.TimerHandle | None = None
@@ -150,6 +151,15 @@ class Dump:
     def position(self) -> Position:
         """Up to where the stream was given to the socket."""
         return Position(self._file.name, self._offset)
+
+    @property
+    def is_settled(self) -> bool:
+        """The stream is at rest at a transaction boundary, and a heartbeat was sent since."""
+        return self._settled and self._mark is not None
+
+    def silence(self) -> None:
+        """Nothing is sent any more: the replica has ended its side, and what comes now is to show how."""
+        self._silenced = True
 
     def begin(self, format_description: bytes | None, *, is_counted: bool = False) -> None:
         """Sends what comes before the events. `format_description`: already patched; None: it is part of the stream.
@@ -207,7 +217,7 @@ class Dump:
 
     def pump(self) -> None:
         """Sends until nothing is left, the socket is full, the disk must be waited for, or the turn is over."""
-        if self._closed or self._read_pending or self._turn_scheduled or self._owner.write_paused:
+        if self._closed or self._silenced or self._read_pending or self._turn_scheduled or self._owner.write_paused:
             return
         try:
             self._pump()
@@ -470,7 +480,7 @@ class Dump:
 
     def _in_silence(self) -> None:
         self._timer = None
-        if self._closed or self._owner.write_paused or self._read_pending or self._turn_scheduled:
+        if self._closed or self._silenced or self._owner.write_paused or self._read_pending or self._turn_scheduled:
             return
         if self._offset < self._file.end:
             return

@@ -72,6 +72,8 @@ from relay.downstream.tls import TlsTransport, tls_trouble
 from relay.downstream.traffic import Traffic
 
 _LINGER_S: Final = 1.0
+# A replica's receiving thread that was told to stop closes its socket within this time.
+_RESET_SHOWS_S: Final = 2.0
 # Of what a client says of itself, in the log.
 _SHOWN_CHARACTERS: Final = 100
 _RECHECK_S: Final = 0.05
@@ -83,6 +85,7 @@ _REQUEST_NUMBERS: Final = itertools.count(1)
 # A replica whose machine died silently while it waited for events is noticed after two or three minutes.
 _MODES: Final = {"tbm": KEEP, "strip": STRIP, "edges": EDGES}
 _TCP_INFO_BYTES: Final = 232  # up to and with tcpi_snd_wnd
+_TCP_CLOSE_WAIT: Final = 8  # Source: Linux `tcp_states.h`: the peer has ended its side, and no reset came
 _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 20), (socket.TCP_KEEPCNT, 4))
 
 
@@ -302,12 +305,26 @@ class Session(asyncio.BufferedProtocol):
             self._take(self._machine, self._host.input_view[:nbytes])
 
     def eof_received(self) -> bool:
-        """The peer is done: so are we."""
-        # A system that closes a socket with bytes nobody has read sends a reset instead: it has read everything. A goodbye,
-        # of the protocol or of TLS, says nothing about that.
-        self._closed_by_peer = True
+        """The peer is done: so are we.
+
+        Of a dump at rest it is first found out whether the peer's system had read everything. It sends a reset when it
+        closes a socket with bytes that nobody has read, but a replica's STOP SLAVE shuts its socket down first, which
+        looks like an end with everything read, and closes it when its receiving thread has come to that. A goodbye, of
+        the protocol or of TLS, says nothing about what was read.
+        """
+        if self.dump is not None and self.dump.is_settled:
+            self.dump.silence()
+            self._loop.call_later(_RESET_SHOWS_S, self._end_after_eof)
+            return True
         self._abort_later()
         return False
+
+    def _end_after_eof(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._closed_by_peer = self._tcp_state() == _TCP_CLOSE_WAIT and not self.unread_bytes()
+        transport.abort()
 
     def pause_writing(self) -> None:
         """The socket is full. A client that asks without reading the answers is not listened to."""
@@ -806,19 +823,31 @@ class Session(asyncio.BufferedProtocol):
         The latter is how much narrower the window is that the peer offers than the widest one it has offered. Source:
         Linux `struct tcp_info`, tcpi_snd_wnd (since 5.4; None before).
         """
+        facts = self._tcp_info()
+        if len(facts) < _TCP_INFO_BYTES:
+            return None
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         if sock is None:
             return None
         try:
             unacknowledged = int(struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
-            facts = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
         except OSError:
-            return None
-        if len(facts) < _TCP_INFO_BYTES:
             return None
         window = int.from_bytes(facts[_TCP_INFO_BYTES - 4 :], "little")
         self._widest_window = max(self._widest_window, window)
         return unacknowledged + self._widest_window - window
+
+    def _tcp_state(self) -> int | None:
+        """Source: Linux `struct tcp_info`, tcpi_state; None where it cannot be asked."""
+        facts = self._tcp_info()
+        return facts[0] if facts else None
+
+    def _tcp_info(self) -> bytes:
+        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
+        try:
+            return b"" if sock is None else sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+        except OSError:
+            return b""
 
     def dump_ended(self, sequence: int) -> None:
         """The client wanted EOF at the end, and the end is here."""

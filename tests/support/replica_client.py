@@ -1,5 +1,6 @@
 """A replica's side of a connection, as PyMySQL logs in and as a test reads the stream: blocking, for use in a thread."""
 
+import socket
 import ssl
 import struct
 from dataclasses import dataclass
@@ -103,6 +104,17 @@ class ReplicaClient:
     def close(self) -> None:
         """Says COM_QUIT."""
         self.connection.close()
+
+    def shut_down(self) -> None:
+        """Ends both directions as a replica's STOP SLAVE does, which leaves the socket to be closed later."""
+        self.connection._sock.shutdown(socket.SHUT_RDWR)
+
+    def read_out_and_leave(self) -> None:
+        """Says that nothing more will be asked, reads what comes until then, and closes with nothing unread."""
+        self.connection._sock.shutdown(socket.SHUT_WR)
+        while self.connection._sock.recv(65536):
+            pass
+        self.cut()
 
     def cut(self) -> None:
         """Drops the connection without a word."""

@@ -167,7 +167,7 @@ async def test_a_replica_settles_also_between_frequent_heartbeats(
 
     def read_and_leave() -> None:
         client.events(6)
-        client.cut()
+        client.read_out_and_leave()
 
     await call(read_and_leave)
     await until(lambda: not served.archive.replicas.may_resume(identity, FIRST, inside))
@@ -215,6 +215,20 @@ async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_l
     await call(lambda: client.ask_dump(FIRST, 4))
     await asyncio.sleep(0.5)
     await call(client.cut)  # closes a socket with everything unread: a reset
+    await until(lambda: not served.server.sessions)
+    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+
+
+async def test_a_replica_that_shuts_down_first_and_closes_later_may_resume_when_bytes_were_unread(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    client = await served.replica(heartbeat_s=1800)
+    await call(lambda: start_of(client, 4, 1 + len(served.built.events)))
+    await asyncio.sleep(0.5)  # a heartbeat came, and nobody reads it
+    await call(client.shut_down)
+    await asyncio.sleep(0.5)
+    await call(client.cut)
     await until(lambda: not served.server.sessions)
     assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
 
