@@ -2,31 +2,23 @@
 
 import asyncio
 import contextlib
-import fcntl
 import itertools
 import os
-import socket
 import ssl
-import struct
-import termios
 import time
 from concurrent.futures import Executor
 from typing import Final, Protocol, cast
 
 import structlog
 
-from protocol.artificial import HEADER_BYTES, patch_format_description
 from protocol.auth.accounts import Accounts
 from protocol.auth.authenticator import REFUSED, Channel, Work
 from protocol.commands import BinlogDump, RegisterSlave
-from protocol.errors import AnsweredError, ErrorCode, Malformed, PeerError, PositionRefused, StatementRefused
+from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused, StatementRefused
 from protocol.framing import frame_payload
 from protocol.gtid.dump_request import BinlogDumpGtid
-from protocol.kernel.frame import EDGES, KEEP, STRIP
 from protocol.packets import err_payload
 from protocol.position import Position
-from protocol.resultset import Value
-from protocol.semisync import wants_semi_sync
 from protocol.source_side import (
     AckReceived,
     CheckAsked,
@@ -45,26 +37,13 @@ from protocol.source_side import (
     TlsAsked,
 )
 from protocol.statements import GivenAnswer, Request, SourceFacts
-from relay.archive.archived_file import ArchivedFile
-from relay.archive.errors import ArchiveError
-from relay.archive.replica_marks import Mark, ReplicaIdentity
 from relay.certificates import ServerTls
 from relay.downstream.acknowledgements import Acknowledgements, AcknowledgementSums
-from relay.downstream.archive_view import ServedArchive
-from relay.downstream.dump import Dump, DumpOptions
-from relay.downstream.file_reads import BufferPool, FileReads, OpenFile
-from relay.downstream.gtid_lookup import GtidLookup
-from relay.downstream.gtid_start import GtidStart, asks_by_gtid, find_gtid_start
+from relay.downstream.admission import AdmissionHost, AdmittedDump, DumpRequest, admit
+from relay.downstream.dump import Dump
+from relay.downstream.peer_socket import PeerSocket
 from relay.downstream.positions import (
-    FIRST_OFFSET,
-    Decision,
-    check_checksum,
-    check_flavour,
-    check_request,
-    judge,
-    not_here_yet,
     refusal,
-    replica_checksum,
     shown_name,
     variable,
 )
@@ -76,38 +55,21 @@ _LINGER_S: Final = 1.0
 _RESET_SHOWS_S: Final = 2.0
 # Of what a client says of itself, in the log.
 _SHOWN_CHARACTERS: Final = 100
-_RECHECK_S: Final = 0.05
-_LONGEST_FORMAT_DESCRIPTION: Final = 65536
-_MIN_HEARTBEAT_S: Final = 0.001
 _REFUSED: Final = ErrorCode.ER_ACCESS_DENIED_ERROR
-_LONGEST_HEARTBEAT_NS: Final = 10**18
 _REQUEST_NUMBERS: Final = itertools.count(1)
-# A replica whose machine died silently while it waited for events is noticed after two or three minutes.
-_MODES: Final = {"tbm": KEEP, "strip": STRIP, "edges": EDGES}
-_TCP_INFO_BYTES: Final = 232  # up to and with tcpi_snd_wnd
-_TCP_CLOSE_WAIT: Final = 8  # Source: Linux `tcp_states.h`: the peer has ended its side, and no reset came
-_KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 20), (socket.TCP_KEEPCNT, 4))
 
 
-class SessionHost(Protocol):
+class SessionHost(AdmissionHost, Protocol):
     """What the sessions of one server share."""
 
-    reads: FileReads
-    outputs: BufferPool
     input_view: memoryview
     accounts: Accounts
     checks: Executor
     handshakes: Executor
     tls: ServerTls | None
     limits: Limits
-    position_wait_s: float
     acknowledgement_sums: AcknowledgementSums
     traffic: Traffic
-    gtid_lookup: GtidLookup
-
-    @property
-    def archive(self) -> ServedArchive:
-        """What is served."""
 
     def admit(self, session: "Session") -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
@@ -121,20 +83,11 @@ class SessionHost(Protocol):
     async def answer_request(self, session: "Session", request: Request) -> GivenAnswer:
         """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
 
-    def check_replica(self, server_id: int, server_uuid: str) -> None:
-        """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
-
     def dump_begins(self, session: "Session") -> None:
         """Ends an older dump of the same replica."""
 
-    def wait_at_edge(self, dump: Dump) -> None:
-        """`dump.pump` is to be called when the archive grows."""
-
     def leave_edge(self, dump: Dump) -> None:
         """`dump` has ended."""
-
-    def next_move(self) -> asyncio.Event:
-        """Is set when the archive grows from now on."""
 
 
 class Session(asyncio.BufferedProtocol):
@@ -155,7 +108,7 @@ class Session(asyncio.BufferedProtocol):
         self._tls: TlsTransport | None = None
         self._offered_tls: ServerTls | None = None
         self.write_paused = False
-        self._widest_window = 0
+        self._peer = PeerSocket(None)
         self._closed_by_peer = False
         self.dump: Dump | None = None
         self.acknowledgements: Acknowledgements | None = None
@@ -259,7 +212,8 @@ class Session(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         # 0: pause_writing then tells that the buffer which was just given is still in use.
         self._transport.set_write_buffer_limits(high=0)
-        _keep_alive(transport.get_extra_info("socket"))
+        self._peer = PeerSocket(transport.get_extra_info("socket"))
+        self._peer.keep_alive()
         peer = transport.get_extra_info("peername")
         self.host = str(peer[0]) if peer else ""
         self.address = f"{peer[0]}:{peer[1]}" if peer else ""
@@ -323,7 +277,7 @@ class Session(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        self._closed_by_peer = self._tcp_state() == _TCP_CLOSE_WAIT and not self.unread_bytes()
+        self._closed_by_peer = self._peer.peer_ended_cleanly and not self._peer.unread_bytes()
         transport.abort()
 
     def pause_writing(self) -> None:
@@ -397,7 +351,7 @@ class Session(asyncio.BufferedProtocol):
                 self._server_id = event.request.server_id
                 self.asked_position = (event.request.file, event.request.offset)
                 self.request_number = next(_REQUEST_NUMBERS)
-                self._admission = self._loop.create_task(self._admit(event.request))
+                self._admission = self._loop.create_task(self._admit(machine, event.request))
             elif isinstance(event, AckReceived):
                 closed = self._acknowledged(machine, event.position)
                 if closed is not None:
@@ -614,172 +568,54 @@ class Session(asyncio.BufferedProtocol):
 
     # --- the dump -------------------------------------------------------------------------------------------------
 
-    async def _admit(self, request: BinlogDump | BinlogDumpGtid) -> None:
+    async def _admit(self, machine: SourceSide, asked: BinlogDump | BinlogDumpGtid) -> None:
         """Decides about a dump request, and begins the dump."""
-        machine = self._machine
-        if machine is None:
-            return
-        bound = {"user": self.user, "server_id": request.server_id, "uuid": self.replica_uuid}
-        bound |= {"file": shown_name(request.file), "offset": request.offset}
+        session = machine.session
+        request = DumpRequest(
+            asked=asked,
+            variables=session.user_variables,
+            facts=session.facts,
+            account=machine.account,
+            registered=machine.replica.server_id if machine.replica is not None else None,
+            uuid=self.replica_uuid,
+        )
+        bound = {"user": self.user, "server_id": asked.server_id, "uuid": request.uuid}
         try:
-            await self._begin_dump(machine, request)
+            self._begin_dump(machine, request, await admit(self._host, request), bound)
             return
         except PositionRefused as error:
             refused = error
-        except ArchiveError as error:
-            refused = refusal(f"binlog-relay cannot read its archive: {error}", ErrorCode.ER_UNKNOWN_ERROR)
-        except (OSError, Malformed) as error:
-            refused = refusal(
-                f"{shown_name(request.file)}:{request.offset}: binlog-relay cannot read its archive: {error}",
-                ErrorCode.ER_UNKNOWN_ERROR,
-            )
         except asyncio.CancelledError:
             raise
         except Exception:
             # A bug of ours must not leave the replica waiting without an answer.
-            self._log.exception("dump_request_failed", **bound)
+            self._log.exception("dump_request_failed", file=shown_name(asked.file), offset=asked.offset, **bound)
             refused = refusal("binlog-relay has an internal error, see its log", ErrorCode.ER_UNKNOWN_ERROR)
         self._admission = None
         if machine.state is State.DUMP_REQUESTED:
+            bound |= {"file": shown_name(asked.file), "offset": asked.offset}
             self._log.warning("dump_refused", number=int(refused.number), reason=refused.message, **bound)
             self._after(machine.refuse_dump(refused))
         elif machine.state is State.DUMPING:
             # It failed after it had begun: nothing that could be said has a place in the stream.
             self.abort()
 
-    async def _begin_dump(self, machine: SourceSide, request: BinlogDump | BinlogDumpGtid) -> None:
-        variables = machine.session.user_variables
-        facts = machine.session.facts
-        start: GtidStart | None = None
-        by_gtid = asks_by_gtid(request, facts, variables)
-        if isinstance(request, BinlogDump) and not by_gtid:
-            check_request(request, variables)
-        check_flavour(facts.flavour, variables)
-        uuid = self.replica_uuid
-        if machine.replica is not None:
-            # mysqlbinlog --stop-never registers no replica, and its server_id is 1 unless it is told another.
-            self._host.check_replica(machine.replica.server_id, uuid)
-        identity = ReplicaIdentity(request.server_id, uuid) if request.server_id else None
-        if isinstance(request, BinlogDump) and not by_gtid:
-            file, resumed, offset = *await self._find(request, facts, identity), request.offset
-        else:
-            start = await self._find_by_gtid(request, variables, facts)
-            file, resumed, offset = self._served_file(start.file), False, FIRST_OFFSET
-        check_flavour(file.flavour, variables)
-        check_checksum(file.name, file.checksum, variables)
-        account = machine.account
-        strip = account is not None and account.markers == "strip"
-        opened = self._host.reads.open(self._host.archive.path(file.name))
-        mark: Mark | None = None
+    def _begin_dump(
+        self, machine: SourceSide, request: DumpRequest, admitted: AdmittedDump, bound: dict[str, object]
+    ) -> None:
+        semi_sync = request.wants_semi_sync
         try:
-            head = None
-            if start is not None:
-                if start.format_description is not None:
-                    head = patch_format_description(
-                        start.format_description,
-                        mid_file=False,
-                        strip_markers=strip,
-                        clear_created=start.first_is_skipped,
-                    )
-            elif offset > FIRST_OFFSET:
-                raw = await self._loop.run_in_executor(None, _read_format_description, opened)
-                head = patch_format_description(raw, mid_file=True, strip_markers=strip)
             self._host.dump_begins(self)
-            if identity is not None and start is None:
-                mark = self._host.archive.replicas.begin(identity, file.name, offset)
-            options = DumpOptions(
-                server_id=facts.server_id,
-                heartbeat_s=_heartbeat_s(variable(variables, "source_heartbeat_period", "master_heartbeat_period")),
-                first_rotate_checksum=replica_checksum(variables) == "CRC32",
-                takes_checksums=replica_checksum(variables) is not None,
-                ends_at_end=request.ends_at_end,
-                mode=_MODES[account.markers] if account is not None else KEEP,
-            )
-            semi_sync = facts.semi_sync and wants_semi_sync(variables) and not request.ends_at_end
             if semi_sync:
                 self.acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
             self.dump_began_at = self._loop.time()
-            self.dump = Dump(
-                archive=self._host.archive,
-                reads=self._host.reads,
-                outputs=self._host.outputs,
-                owner=self,
-                options=options,
-                file=file,
-                opened=opened,
-                offset=offset,
-                sequence=machine.accept_dump(takes_acks=semi_sync),
-                mark=mark,
-                at_edge=self._host.wait_at_edge,
-                acknowledgements=self.acknowledgements,
-                walk=start.walk if start is not None else None,
-                jump=start.jump if start is not None else None,
-            )
+            self.dump = admitted.prepare(self, lambda: machine.accept_dump(takes_acks=semi_sync), self.acknowledgements)
         except BaseException:
-            self._host.reads.close(opened)
-            if mark is not None:
-                mark.end()
+            admitted.drop()
             raise
         self._admission = None
-        self._log.info(
-            "dump_started",
-            user=self.user,
-            server_id=request.server_id,
-            uuid=uuid,
-            file=file.name,
-            offset=offset,
-            by_gtid=start is not None,
-            resumed_in_transaction=resumed,
-            heartbeat_s=options.heartbeat_s,
-            semi_sync=semi_sync,
-        )
-        self.dump.begin(head, is_counted=start is not None)
-
-    async def _find_by_gtid(
-        self, request: BinlogDump | BinlogDumpGtid, variables: dict[str, Value], facts: SourceFacts
-    ) -> GtidStart:
-        host = self._host
-        wait_s = host.position_wait_s
-        return await find_gtid_start(
-            request, variables, facts, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move
-        )
-
-    def _served_file(self, name: str) -> ArchivedFile:
-        file = self._host.archive.file(name)
-        if file is None:
-            text = f"{name} was removed from binlog-relay's archive just now. The replica may try again"
-            raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
-        return file
-
-    async def _find(
-        self, request: BinlogDump, facts: SourceFacts, identity: ReplicaIdentity | None
-    ) -> tuple[ArchivedFile, bool]:
-        """The file to serve, and whether this resumes inside a transaction. Holds the connection while the position may
-        still arrive: without heartbeats, they would carry a smaller position. Raises: PositionRefused."""
-        archive = self._host.archive
-        deadline = self._loop.time() + (0.0 if request.ends_at_end else self._host.position_wait_s)
-        while True:
-            moved = self._host.next_move()
-            files = archive.files
-            name = request.file or (files[0].name if files else "")
-            if name:
-                check = await archive.check_position(name, request.offset)
-                inside = check.verdict.name == "INSIDE_TRANSACTION"
-                resumes = (
-                    inside and identity is not None and archive.replicas.may_resume(identity, name, request.offset)
-                )
-                held = (archive.files[0].name, archive.files[-1].name) if archive.files else None
-                decision = judge(check, name, request.offset, files_held=held, facts=facts, may_resume=resumes)
-                file = archive.file(name)
-                if decision is Decision.ACCEPT and file is not None:
-                    return file, inside
-            left = deadline - self._loop.time()
-            if left <= 0:
-                end = str(archive.end) if archive.end is not None else None
-                raise not_here_yet(name, request.offset, end=end, waited_s=self._host.position_wait_s)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(moved.wait(), left)
-            await asyncio.sleep(min(_RECHECK_S, left))
+        self._log.info("dump_started", **bound, **admitted.described())
+        admitted.start(self.dump)
 
     def _knows_file(self, name: str) -> bool:
         return self._host.archive.file(name) is not None
@@ -818,36 +654,8 @@ class Session(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     def unread_bytes(self) -> int | None:
-        """What the peer's system has not acknowledged, and what the replica has not taken from there.
-
-        The latter is how much narrower the window is that the peer offers than the widest one it has offered. Source:
-        Linux `struct tcp_info`, tcpi_snd_wnd (since 5.4; None before).
-        """
-        facts = self._tcp_info()
-        if len(facts) < _TCP_INFO_BYTES:
-            return None
-        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
-        if sock is None:
-            return None
-        try:
-            unacknowledged = int(struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
-        except OSError:
-            return None
-        window = int.from_bytes(facts[_TCP_INFO_BYTES - 4 :], "little")
-        self._widest_window = max(self._widest_window, window)
-        return unacknowledged + self._widest_window - window
-
-    def _tcp_state(self) -> int | None:
-        """Source: Linux `struct tcp_info`, tcpi_state; None where it cannot be asked."""
-        facts = self._tcp_info()
-        return facts[0] if facts else None
-
-    def _tcp_info(self) -> bytes:
-        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
-        try:
-            return b"" if sock is None else sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
-        except OSError:
-            return b""
+        """Of all that was written, what the replica has not read, as far as the system can tell."""
+        return self._peer.unread_bytes()
 
     def dump_ended(self, sequence: int) -> None:
         """The client wanted EOF at the end, and the end is here."""
@@ -862,30 +670,3 @@ class Session(asyncio.BufferedProtocol):
             self.abort()
             return
         self._after(self._machine.fail_dump(sequence, error))
-
-
-def _keep_alive(sock: socket.socket | None) -> None:
-    if sock is None:
-        return
-    with contextlib.suppress(OSError):
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in _KEEPALIVE:
-            sock.setsockopt(socket.IPPROTO_TCP, option, value)
-
-
-def _heartbeat_s(value: object) -> float:
-    """Seconds from a variable in nanoseconds; 0 (none) for what is no number. Servers take no period below 1 ms."""
-    try:
-        period_ns = int(str(value)) if value is not None else 0
-    except ValueError:
-        return 0.0
-    return max(min(period_ns, _LONGEST_HEARTBEAT_NS) / 1e9, _MIN_HEARTBEAT_S) if period_ns > 0 else 0.0
-
-
-def _read_format_description(opened: OpenFile) -> bytes:
-    """The file's first event. In a thread. Raises: OSError, Malformed."""
-    head = os.pread(opened.fd, HEADER_BYTES, FIRST_OFFSET)
-    size = int.from_bytes(head[9:13], "little")
-    if not HEADER_BYTES <= size <= _LONGEST_FORMAT_DESCRIPTION:
-        raise Malformed(f"{opened.path.name} does not begin with a format description")
-    return os.pread(opened.fd, size, FIRST_OFFSET)
