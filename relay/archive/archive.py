@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
@@ -13,7 +14,7 @@ import structlog
 
 from protocol.position import Position, binlog_number
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity
-from relay.archive.catalog import CatalogThread
+from relay.archive.catalog import CatalogThread, LedgerRow
 from relay.archive.digest import DigestThread
 from relay.archive.directory_lock import take_lock
 from relay.archive.errors import (
@@ -62,6 +63,8 @@ class ArchiveState(Enum):
     OPEN = "open"
     FAILED = "failed"
     """A write failed; reading goes on, `reopen_writer` may bring it back."""
+    ENDED = "ended"
+    """Another source's archive goes on where this one ends: reading and purging go on, nothing is appended any more."""
     CLOSED = "closed"
 
 
@@ -98,6 +101,8 @@ class Archive:
         self._lock_fd = lock_fd
         self._on_failure = on_failure
         self._identity = recovered.identity
+        self.beginning = recovered.beginning
+        """How it goes on from the archive of another source; None for the first one."""
         self.held = HeldFiles(directory, layer, recovered.files)
         """The files as readers have them; only the archive changes them."""
         self._loop = asyncio.get_running_loop()
@@ -191,11 +196,13 @@ class Archive:
         """
         if self.state is ArchiveState.CLOSED:
             return
+        ended = self.state is ArchiveState.ENDED
         self.state = ArchiveState.CLOSED
         async with self._purge_lock:  # a purge that is at work needs the threads
-            closing = self._writer.close()
+            closing = None if ended else self._writer.close()
         try:
-            await closing
+            if closing is not None:
+                await closing
         finally:
             undone = await asyncio.to_thread(self._stop_threads)
             _release(self._lock_fd, self.replicas)
@@ -216,13 +223,33 @@ class Archive:
         self._judge.stop()
         return undone
 
+    async def end_for_good(self, kind: str, text: str) -> None:
+        """Seals the newest file: nothing is appended any more. `kind`, `text`: the row for the ledger, once ever.
+
+        What is behind the last whole transaction is taken back. Fine when it has ended already.
+        Raises: ArchiveWriteError, ArchiveMisuse (closed).
+        """
+        if self.state is ArchiveState.ENDED:
+            return
+        self._writable()
+        await self._writer.seal()
+        self.state = ArchiveState.ENDED
+        self._append_name = None
+        end = self.end
+        row = LedgerRow(
+            time.time(), kind, end.file if end is not None else "", end.offset if end is not None else -1, text
+        )
+        self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
+        await asyncio.to_thread(self._writer.join)
+        self.held.moved()
+
     async def reopen_writer(self) -> Position | None:
         """After a failure: recovers the newest file again and goes on. Returns `end`, where upstream must resume.
 
         Raises: ArchiveWriteError when the disk still refuses; ArchiveCorrupt when published bytes are damaged.
         """
-        if self.state is ArchiveState.CLOSED:
-            raise ArchiveMisuse("the archive is closed")
+        if self.state in (ArchiveState.CLOSED, ArchiveState.ENDED):
+            raise ArchiveMisuse(f"the archive is {self.state.value}")
         with contextlib.suppress(ArchiveWriteError):
             # Does nothing if it was the writer that failed (it has cut the file back then, and says so again).
             await self._writer.trim()
@@ -386,6 +413,8 @@ class Archive:
     async def purge(self, names: Sequence[str], reason: str) -> None:
         """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.
 
+        Of one that has ended all may go; of others the newest stays.
+
         At once nobody finds them here any more; readers that have them open keep what they have. Whether a reader still
         needs one of them is for the caller to say, in the same turn of the loop. Works in an archive that has failed too:
         a full disk is why one purges. Cancelling the caller does not stop it.
@@ -397,7 +426,8 @@ class Archive:
         if self._purge_lock.locked():
             raise ArchiveMisuse("another purge is at work")
         count = len(names)
-        if count >= len(self.files) or [file.name for file in self.files[:count]] != list(names):
+        most = len(self.files) - (self.state is not ArchiveState.ENDED)
+        if count > most or [file.name for file in self.files[:count]] != list(names):
             raise ArchiveMisuse(f"{count} files to purge are not the oldest ones, or are all there are")
         if not count:
             return
@@ -421,7 +451,7 @@ class Archive:
             return
         if self.failure is not None:
             raise self.failure
-        raise ArchiveMisuse("the archive is closed")
+        raise ArchiveMisuse(f"the archive is {self.state.value}")
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

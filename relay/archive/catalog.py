@@ -15,14 +15,27 @@ from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
 from relay.archive.archived_file import ArchivedFile, SourceIdentity
+from relay.archive.beginning import Beginning
 from relay.archive.errors import ArchiveError, ArchiveWriteError
 from relay.archive.files import FileLayer
 from relay.archive.gtid_facts import GtidChain, GtidEntry, GtidFacts, decode_state, encode_state
 
 T = TypeVar("T")
 
-_SCHEMA_VERSION: Final = 2
+_SCHEMA_VERSION: Final = 3
+_BEGINNING_SCHEMA: Final = """
+CREATE TABLE beginning (            -- of a generation that is not the first; `Beginning` says what it means
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    time REAL NOT NULL,
+    file TEXT NOT NULL,
+    after_file TEXT NOT NULL,
+    after_offset INTEGER NOT NULL,
+    flavour TEXT NOT NULL,
+    state BLOB                      -- as in the event at a file's head; NULL: not known
+) STRICT;
+"""
 _GTIDS_SCHEMA: Final = """
 CREATE TABLE gtids (                -- of sealed files
     number INTEGER PRIMARY KEY,
@@ -31,7 +44,7 @@ CREATE TABLE gtids (                -- of sealed files
     anonymous INTEGER NOT NULL      -- transactions without a GTID
 ) STRICT;
 """
-_SCHEMA: Final = f"""{_GTIDS_SCHEMA}
+_SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_BEGINNING_SCHEMA}
 CREATE TABLE files (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -68,6 +81,8 @@ CREATE TABLE ledger (
 CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
+# What catalogs of earlier layouts lack. Recovery fills the GTIDs from the files.
+_EARLIER: Final = {1: _GTIDS_SCHEMA + _BEGINNING_SCHEMA, 2: _BEGINNING_SCHEMA}
 _FILE_COLUMNS: Final = (
     "name, number, end, sealed, created, server_version, server_id, checksum, flavour, "
     "first_timestamp, last_timestamp, events, groups, cut, damaged, digest"
@@ -117,9 +132,8 @@ class Catalog:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
-            elif version == 1:
-                # Recovery fills it from the files.
-                db.executescript(f"BEGIN; {_GTIDS_SCHEMA} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
+            elif version in _EARLIER:
+                db.executescript(f"BEGIN; {_EARLIER[version]} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
             elif version != _SCHEMA_VERSION:
                 raise CatalogUnreadable(
                     f"the catalog has layout {version}, this program writes layout {_SCHEMA_VERSION}", file=path.name
@@ -305,6 +319,34 @@ class Catalog:
         self._db.execute(
             "INSERT OR REPLACE INTO source (one, flavour, version, server_id, server_uuid) VALUES (1, ?, ?, ?, ?)",
             (identity.flavour, identity.version, identity.server_id, identity.server_uuid),
+        )
+
+    def beginning(self) -> Beginning | None:
+        """How this generation began; None for the first one, or where it cannot be read."""
+        row = self._db.execute("SELECT time, file, after_file, after_offset, flavour, state FROM beginning").fetchone()
+        if row is None:
+            return None
+        time_s, file, after_file, after_offset, flavour, state = row
+        try:
+            value = None if state is None else decode_state(flavour, state)
+        except Malformed:
+            value = None
+        return Beginning(time_s, file, after_file, after_offset, value)
+
+    def set_beginning(self, beginning: Beginning) -> None:
+        """Remembers how this generation began."""
+        state = beginning.state
+        self._db.execute(
+            "INSERT OR REPLACE INTO beginning (one, time, file, after_file, after_offset, flavour, state) "
+            "VALUES (1, ?, ?, ?, ?, ?, ?)",
+            (
+                beginning.time,
+                beginning.file,
+                beginning.after_file,
+                beginning.after_offset,
+                "mysql" if isinstance(state, GtidSet) else "mariadb",
+                None if state is None else encode_state(state),
+            ),
         )
 
     def add_ledger(self, row: LedgerRow) -> None:

@@ -110,6 +110,15 @@ class FileLayer:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
 
+    def directories(self, directory: Path) -> list[str]:
+        """Names of the directories in `directory`, in no order."""
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+    def remove_directory(self, path: Path) -> None:
+        """Removes an empty directory."""
+        path.rmdir()
+
     def sync_directory(self, directory: Path) -> None:
         """Returns when renames, creations and removals in `directory` are on stable storage."""
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -47,6 +47,8 @@ class GtidState:
         """Sealed files with transactions that have no GTID, or none that could be read."""
         self._search = FileSearch()
         self._befores: list[GtidList] = []
+        self._behind = GtidList()
+        """MariaDB: the state where there is no file: nothing, or what is behind the last one that was purged."""
         self._executed = GtidSetBuilder()
         self._not_here = GtidSet()
         """MySQL: executed before the oldest file, or named by a later head and held by no file before that."""
@@ -134,13 +136,15 @@ class GtidState:
         self._sealed = True
 
     def forget_oldest(self, names: Collection[str]) -> None:
-        """Files are being purged, the newest not among them. Names that are forgotten already are passed over."""
+        """Files are being purged. Names that are forgotten already are passed over."""
         count = 0
-        while self._names[count] in names:
+        while count < len(self._names) and self._names[count] in names:
             count += 1
         if self.flavour == "mysql":
             self._not_here |= self._search.union_of_oldest(count)
         self._search.drop_oldest(count)
+        if count == len(self._names):
+            self._behind = self._state()
         del self._names[:count]
         del self._befores[:count]
         self._dropped += count
@@ -166,7 +170,9 @@ class GtidState:
             self._searched = True
 
     def _state(self) -> GtidList:
-        return self._befores[-1].advanced(self._latest) if len(self._latest) else (self._befores or [GtidList()])[-1]
+        if not self._befores:
+            return self._behind
+        return self._befores[-1].advanced(self._latest) if len(self._latest) else self._befores[-1]
 
     # --- what is asked -----------------------------------------------------------------------------------------------
 
@@ -181,7 +187,7 @@ class GtidState:
     def purged(self) -> GtidValue:
         """What was executed and is in no file here: of MySQL a set, of MariaDB the state before the oldest file."""
         if self.flavour == "mariadb":
-            return self._befores[0]
+            return self._befores[0] if self._befores else self._behind
         return self._not_here | (self.source_purged - self._executed.snapshot())
 
     def view(self) -> GtidView:

@@ -13,6 +13,7 @@ from typing import Final
 from protocol.errors import Malformed
 from protocol.position import binlog_number
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity, describe_new_file
+from relay.archive.beginning import Beginning
 from relay.archive.boundary_index import RECORD, BoundaryIndex, records_before
 from relay.archive.catalog import Catalog, CatalogUnreadable, LedgerRow, set_catalog_aside
 from relay.archive.errors import ArchiveConflict, ArchiveCorrupt
@@ -64,6 +65,7 @@ class Recovered:
     identity: SourceIdentity | None
     gtids: GtidState
     chain: GtidChain
+    beginning: Beginning | None = None
     findings: list[LedgerRow] = field(default_factory=list)
 
 
@@ -119,7 +121,7 @@ class Recovery:
             self._reconcile_index(files)
             if self._layer.exists(self._directory / PURGE_NAME):
                 forget_intent(self._layer, self._directory)
-            return Recovered(files, catalog.identity(), state, chain, self._findings)
+            return Recovered(files, catalog.identity(), state, chain, catalog.beginning(), self._findings)
         finally:
             catalog.close()
 

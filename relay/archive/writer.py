@@ -216,6 +216,10 @@ class Writer:
         """Queues: seal the current file, make `name` when the next run comes. Done when sealed."""
         return self._command(lambda: self._begin_file(name, cut))
 
+    def seal(self) -> asyncio.Future[None]:
+        """Queues: take back what is behind the last whole group and seal the file; no other follows."""
+        return self._command(self._seal_last)
+
     def trim(self) -> asyncio.Future[None]:
         """Queues: take back what is behind the last whole group, and sync what is left."""
         return self._command(self._trim)
@@ -431,6 +435,13 @@ class Writer:
         except OSError as error:
             raise self._fail("the finished file could not be synced", error, []) from error
         self._pending_name = name
+
+    def _seal_last(self) -> None:
+        self._trim()
+        try:
+            self._seal(cut=False)
+        except OSError as error:
+            raise self._fail("the last file could not be synced", error, []) from error
 
     def _seal(self, cut: bool) -> None:
         file = self._file

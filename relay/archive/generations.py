@@ -1,0 +1,364 @@
+"""The archive of a relay over all its sources: a generation for each, one after the other.
+
+    generation 1        the archive's directory itself
+    generation 2, ...   g0002/, ... in it; each mirrors the files of one source under their own names
+
+The newest is written; the ones before it have ended and are only read. A generation begins with the first file of its
+source: a crash before that leaves the one before as it was, a crash after that has changed the source.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from protocol.gtid.gtid_set import GtidSet
+from relay.archive.archive import Archive, ArchiveState
+from relay.archive.archived_file import SourceIdentity
+from relay.archive.beginning import Beginning, joined
+from relay.archive.catalog import Catalog
+from relay.archive.errors import ArchiveError, ArchiveMisuse, ArchiveWriteError
+from relay.archive.files import CATALOG_NAME, FileLayer
+from relay.archive.generation_directories import (
+    FIRST,
+    generation_numbers,
+    generation_path,
+    is_prepared_only,
+    remove_prepared,
+)
+from relay.archive.gtid_facts import GtidValue
+
+log = structlog.get_logger(__name__)
+
+BEGUN: Final = "generation_begun"
+ENDED: Final = "generation_ended"
+"""The ledger's kinds of these rows: each in the ledger of its own generation."""
+_END_AGAIN_S: Final = 1.0
+
+
+class Generation:
+    """One source's files. All on the event loop."""
+
+    def __init__(self, number: int, archive: Archive, beginning: Beginning | None, before: GtidValue | None) -> None:
+        self.number = number
+        self.archive = archive
+        self.beginning = beginning
+        """None for the first generation, or where its catalog was lost."""
+        self.before = before
+        """All that was executed by the end of the generation before this one; None: nothing, or it is not known."""
+        self._executed_at_end: GtidValue | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether a later one has begun and nothing is added to this one any more: `archive.end` is final."""
+        return self.archive.state is ArchiveState.ENDED
+
+    @property
+    def executed(self) -> GtidValue | None:
+        """All that was published in this generation and the ones before it. None: nothing, in an archive without a file."""
+        if self._executed_at_end is not None:
+            return self._executed_at_end
+        own = self.archive.gtids.executed if self.archive.gtids.flavour else None
+        executed = joined(self.before, own)
+        if self.ended:
+            self._executed_at_end = executed
+        return executed
+
+
+class Generations:
+    """All generations of one archive, open for writing by this process. All on the event loop.
+
+    Get one by `await Generations.open(...)`; `Generations.of(archive)` is an archive with no other generation.
+    """
+
+    def __init__(self, directory: Path, layer: FileLayer, how: dict[str, Any]) -> None:
+        self.directory = directory
+        self._layer = layer
+        self._how = how
+        self._first: Archive | None = None
+        """Has the lock of the archive's directory, also when all of it was purged."""
+        self._all: list[Generation] = []
+        self._newest_number = FIRST
+        self._prepared: Generation | None = None
+        self._watchers: list[Callable[[], None]] = []
+        self._ending: set[asyncio.Task[None]] = set()
+
+    # --- opening and closing -----------------------------------------------------------------------------------------
+
+    @classmethod
+    async def open(cls, directory: Path, *, layer: FileLayer | None = None, **how: Any) -> "Generations":
+        """Opens and recovers the archive in `directory`, made when missing; `how`: as for `Archive.open`, for each generation.
+
+        What was prepared for a change of source that never came to its first file is removed. Raises: as `Archive.open`.
+        """
+        self = cls(directory, layer or FileLayer(), how)
+        try:
+            await self._open_all()
+        except BaseException:
+            await self._close_archives(suppress=True)
+            raise
+        return self
+
+    @classmethod
+    def of(cls, archive: Archive) -> "Generations":
+        """An open archive as the only generation, as far as this process goes."""
+        self = cls(archive.directory, FileLayer(), {})
+        self._first = archive
+        self._add(Generation(FIRST, archive, None, None))
+        return self
+
+    async def _open_all(self) -> None:
+        directory, layer = self.directory, self._layer
+        self._first = await Archive.open(directory, layer=layer, **self._how)
+        try:
+            numbers = await asyncio.to_thread(self._tidied_numbers)
+        except OSError as error:
+            raise _not_opened(error, directory) from error
+        before: GtidValue | None = None
+        for number in numbers:
+            path = generation_path(directory, number)
+            archive = self._first if number == FIRST else await Archive.open(path, layer=layer, **self._how)
+            generation = Generation(number, archive, archive.beginning, before)
+            if generation.beginning is not None and generation.beginning.state is not None:
+                generation.before = joined(generation.before, generation.beginning.state)
+            self._add(generation)
+            before = generation.executed
+        for generation, following in zip(self._all, self._all[1:], strict=False):
+            await self._end_archive(generation, following)
+        await self.forget_emptied()
+
+    def _tidied_numbers(self) -> list[int]:
+        """The generations that have begun and were not purged as a whole, oldest first. Blocking."""
+        numbers = generation_numbers(self.directory, self._layer)
+        self._newest_number = numbers[-1]
+        while numbers[-1] != FIRST and is_prepared_only(generation_path(self.directory, numbers[-1]), self._layer):
+            remove_prepared(self.directory, numbers.pop(), self._layer)
+        return numbers
+
+    async def close(self) -> None:
+        """Closes all of them. Raises: ArchiveWriteError, the newest generation's first; all are closed all the same."""
+        for task in list(self._ending):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, ArchiveError):
+                await task
+        await self.discard_prepared()
+        await self._close_archives(suppress=False)
+
+    async def _close_archives(self, *, suppress: bool) -> None:
+        failure: ArchiveError | None = None
+        archives = [generation.archive for generation in reversed(self._all)]
+        if self._first is not None and self._first not in archives:
+            archives.append(self._first)
+        for archive in archives:
+            try:
+                await archive.close()
+            except ArchiveError as error:
+                failure = failure or error
+        if failure is not None and not suppress:
+            raise failure
+
+    # --- which there are ---------------------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> Generation:
+        """The newest: the one that is written."""
+        return self._all[-1]
+
+    @property
+    def archive(self) -> Archive:
+        """The current generation's archive."""
+        return self._all[-1].archive
+
+    @property
+    def receiving(self) -> Generation:
+        """The one that bytes of the source go to: the prepared one while there is one, else the current one."""
+        return self._prepared or self.current
+
+    @property
+    def all(self) -> Sequence[Generation]:
+        """Oldest first, the last is the current one; without those that were purged as a whole. Do not keep or change it."""
+        return self._all
+
+    def after(self, generation: Generation) -> Generation | None:
+        """The one that goes on where `generation` ended; None: it is the current one."""
+        return next((other for other in self._all if other.number > generation.number), None)
+
+    def of_archive(self, archive: Archive) -> Generation | None:
+        """The generation whose archive this is; None: it was purged as a whole."""
+        return next((generation for generation in self._all if generation.archive is archive), None)
+
+    @property
+    def executed(self) -> GtidValue | None:
+        """All that was published, in all generations, and what was executed before them."""
+        return self.current.executed
+
+    @property
+    def purged(self) -> GtidValue | None:
+        """What was executed and is in no file of any generation; of MariaDB the state before the oldest file."""
+        oldest = next((one for one in self._all if one.archive.files), None)
+        if oldest is None:
+            return self.current.before
+        executed = self.executed
+        if not isinstance(executed, GtidSet):
+            return oldest.archive.gtids.purged
+        for generation in self._all:
+            gtids = generation.archive.gtids
+            own, gone = gtids.executed, gtids.purged
+            if isinstance(own, GtidSet) and isinstance(gone, GtidSet):
+                executed -= own - gone
+        return executed
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """`callback()` on the loop when anything that readers see has changed in any generation, or one began or ended."""
+        self._watchers.append(callback)
+
+    def unwatch(self, callback: Callable[[], None]) -> None:
+        """Ends `watch`; fine when it was not watching."""
+        if callback in self._watchers:
+            self._watchers.remove(callback)
+
+    def _moved(self) -> None:
+        for callback in tuple(self._watchers):
+            callback()
+
+    # --- a change of source ------------------------------------------------------------------------------------------
+
+    async def prepare(self, source: SourceIdentity, where: str, file: str) -> Generation:
+        """A generation for the binlogs of another source, at `where` (host:port), from its `file` on.
+
+        It becomes the current one when its first file is published; then the one before it ends. Until then the archive is
+        as it was: `discard_prepared` takes it back, and so does a crash. The current one must be trimmed and stay so.
+        Raises: ArchiveError; ArchiveMisuse while the current one has no file, or another is prepared.
+        """
+        end = self.archive.end
+        if self._prepared is not None or end is None:
+            raise ArchiveMisuse("another generation is being prepared, or the current one has no file")
+        number = self._newest_number + 1
+        beginning = Beginning(time.time(), file, end.file, end.offset, self.executed)
+        known = self.archive.identity
+        try:
+            await asyncio.to_thread(self._make_directory, number, beginning, source)
+        except OSError as error:
+            raise _not_opened(error, generation_path(self.directory, number)) from error
+        archive = await Archive.open(generation_path(self.directory, number), layer=self._layer, **self._how)
+        generation = Generation(number, archive, beginning, beginning.state)
+        self._prepared = generation
+        before = f", server_uuid {known.server_uuid}, server_id {known.server_id}" if known is not None else ""
+
+        def begin() -> None:
+            if self._prepared is not generation or not archive.files:
+                return
+            archive.unwatch(begin)
+            archive.append_ledger(
+                BEGUN,
+                file,
+                0,
+                f"Generation {number} begins with {file} of {where}, server_uuid {source.server_uuid}, server_id "
+                f"{source.server_id}; generation {self.current.number}{before}, ended at {end}.",
+            )
+            self._begin(generation)
+
+        archive.watch(begin)
+        return generation
+
+    async def settled(self) -> None:
+        """Returns when every generation but the current one has ended."""
+        while self._ending:
+            await asyncio.wait(self._ending)
+
+    async def discard_prepared(self) -> None:
+        """Nothing came for what was prepared: removes it. Where its first file is there it begins all the same.
+
+        Raises: ArchiveWriteError.
+        """
+        generation = self._prepared
+        if generation is None:
+            return
+        if generation.archive.files:
+            # On the disk the change has happened, although nothing of the file was published yet.
+            self._begin(generation)
+            return
+        self._prepared = None
+        try:
+            await generation.archive.close()
+            await asyncio.to_thread(remove_prepared, self.directory, generation.number, self._layer)
+        except OSError as error:
+            # It is removed at the next open, and nobody looks at it before.
+            log.warning("generation_not_removed", directory=str(generation.archive.directory), why=error.strerror)
+            self._newest_number = generation.number
+
+    def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity) -> None:
+        path = generation_path(self.directory, number)
+        self._layer.make_directory(path)
+        catalog = Catalog.open(path / CATALOG_NAME, self._layer)
+        try:
+            catalog.set_identity(source)
+            catalog.set_beginning(beginning)
+        finally:
+            catalog.close()
+        self._layer.sync_directory(path)
+
+    def _begin(self, generation: Generation) -> None:
+        """The prepared one has its first file."""
+        before = self.current
+        self._prepared = None
+        self._newest_number = generation.number
+        self._add(generation)
+        log.info(
+            "generation_begun",
+            generation=generation.number,
+            file=generation.archive.files[0].name,
+            before=before.number,
+            ended_at=str(before.archive.end),
+        )
+        self._ending.add(task := asyncio.get_running_loop().create_task(self._end(before, generation)))
+        task.add_done_callback(self._ending.discard)
+        self._moved()
+
+    def _add(self, generation: Generation) -> None:
+        self._all.append(generation)
+        generation.archive.watch(self._moved)
+
+    async def _end(self, generation: Generation, following: Generation) -> None:
+        """Seals the newest file of one that has ended; again and again where the disk refuses."""
+        while True:
+            try:
+                await self._end_archive(generation, following)
+            except ArchiveWriteError as error:
+                log.error("generation_not_ended", generation=generation.number, why=str(error), again_in_s=_END_AGAIN_S)
+            else:
+                break
+            await asyncio.sleep(_END_AGAIN_S)
+            with contextlib.suppress(ArchiveError):
+                await generation.archive.reopen_writer()
+        self._moved()
+
+    async def _end_archive(self, generation: Generation, following: Generation) -> None:
+        text = f"Generation {generation.number} ends here; generation {following.number} goes on"
+        if following.beginning is not None:
+            text += f" with {following.beginning.file}"
+        await generation.archive.end_for_good(ENDED, f"{text}.")
+
+    # --- purging -----------------------------------------------------------------------------------------------------
+
+    async def forget_emptied(self) -> None:
+        """Lets go of generations that have ended and whose files were all purged. Their catalogs stay, with their ledgers."""
+        emptied = [one for one in self._all[:-1] if one.ended and not one.archive.files]
+        self._all = [one for one in self._all if one not in emptied]
+        for generation in emptied:
+            if generation.archive is not self._first:
+                await generation.archive.close()
+
+
+def _not_opened(error: OSError, directory: Path) -> ArchiveWriteError:
+    return ArchiveWriteError(
+        f"the archive could not be opened: {error.strerror or error}",
+        file=None,
+        offset=None,
+        errno=error.errno or 0,
+        advice=f"Check space, permissions and the disk under {directory}.",
+    )

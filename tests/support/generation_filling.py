@@ -1,0 +1,74 @@
+"""Archives of several sources, filled as upstream would fill them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import DomainGtid, GtidList
+from relay.archive.archive import SourceIdentity
+from relay.archive.generations import Generation, Generations
+from tests.support.archive_filling import append_all
+from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
+
+File = tuple[str, bytearray]
+A = "aaaaaaaa-1111-1111-1111-111111111111"
+B = "bbbbbbbb-2222-2222-2222-222222222222"
+
+
+def identity(server_uuid: str | None, server_id: int, flavour: str = "mysql") -> SourceIdentity:
+    return SourceIdentity(flavour, "9.7.4", server_id, server_uuid)
+
+
+def mysql_series(first: int, *insides: str, start: str = "") -> list[File]:
+    """Files from number `first` on that follow each other with these transactions; `start` was executed before them."""
+    before = GtidSet.from_text(start)
+    files = []
+    for number, inside in enumerate(insides, start=first):
+        binlog = mysql_binlog(before)
+        for gtid in GtidSet.from_text(inside).members():
+            add_mysql(binlog, gtid)
+        before |= GtidSet.from_text(inside)
+        files.append((f"mysql-bin.{number:06d}", binlog.data))
+    return files
+
+
+def mariadb_series(first: int, *insides: str, start: str = "") -> list[File]:
+    """The same of MariaDB; an inside is a list of groups in their order."""
+    state = GtidList.from_text(start)
+    files = []
+    for number, inside in enumerate(insides, start=first):
+        binlog = mariadb_binlog(state)
+        for text in inside.split(","):
+            gtid = DomainGtid.from_text(text)
+            add_mariadb(binlog, gtid)
+            state = state.advanced([gtid])
+        files.append((f"mysql-bin.{number:06d}", binlog.data))
+    return files
+
+
+async def append_files(generations: Generations, files: Sequence[File]) -> None:
+    """Appends to the generation that is prepared or current."""
+    archive = generations.receiving.archive
+    for name, data in files:
+        await archive.begin_file(name)
+        await append_all(archive, data)
+
+
+async def change_source(generations: Generations, source: SourceIdentity, files: Sequence[File]) -> Generation:
+    """Another source goes on with `files`; returns its generation once the one before has ended."""
+    before = generations.current
+    made = await generations.prepare(source, "source-b:3306", files[0][0])
+    await append_files(generations, files)
+    await generations.settled()
+    assert generations.current is made and before.ended
+    return made
+
+
+async def two_generations(directory: Path) -> Generations:
+    """Source A with 1-6 in two files, then B from the file with 5 on, which has 7-9 and two transactions of its own."""
+    generations = await Generations.open(directory)
+    generations.archive.set_identity(identity(A, 1))
+    await append_files(generations, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
+    files = mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4")
+    await change_source(generations, identity(B, 2), files)
+    return generations
