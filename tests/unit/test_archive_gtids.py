@@ -122,7 +122,7 @@ async def test_a_catalog_of_the_first_layout_gets_its_gtids_from_the_files(
 ) -> None:
     before = await live(tmp_path, files)
     db = sqlite3.connect(tmp_path / "catalog.sqlite")
-    db.executescript("DROP TABLE gtids; PRAGMA user_version = 1;")
+    db.executescript("DROP TABLE gtids; DROP TABLE beginning; PRAGMA user_version = 1;")
     db.close()
     assert shown(await reopened(tmp_path)) == shown(before)
 
