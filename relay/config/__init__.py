@@ -1,0 +1,30 @@
+"""The relay's configuration: relay.toml, its sections as data, and what is wrong with it."""
+
+from relay.config.loading import load_config
+from relay.config.problems import ConfigError, Problem
+from relay.config.sections import (
+    Account,
+    ArchiveSection,
+    Config,
+    DirectorySource,
+    ListenSection,
+    ServerSource,
+    SslMode,
+    StartGtid,
+    StartPosition,
+)
+
+__all__ = [
+    "Account",
+    "ArchiveSection",
+    "Config",
+    "ConfigError",
+    "DirectorySource",
+    "ListenSection",
+    "Problem",
+    "ServerSource",
+    "SslMode",
+    "StartGtid",
+    "StartPosition",
+    "load_config",
+]

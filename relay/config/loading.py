@@ -1,0 +1,48 @@
+"""Reading relay.toml and checking it as a whole: every mistake is named at once, with what to write instead."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from relay.config.combinations import check_combinations
+from relay.config.model_problems import model_problem
+from relay.config.passwords import check_passwords
+from relay.config.problems import ConfigError, Findings
+from relay.config.sections import Config
+from relay.config.tls_files import check_source_tls, load_listen_tls
+from relay.config.toml_text import read_toml
+
+
+def load_config(path: Path) -> Config:
+    """Reads and checks a configuration file.
+
+    Raises: ConfigError naming every problem at once: an unreadable file, a TOML syntax error with line and column,
+    wrong or unknown keys, password forms that are missing, doubled or unreadable.
+    """
+    data = read_toml(path)
+    findings = Findings()
+    config: Config | None = None
+    try:
+        config = Config.model_validate(data)
+    except ValidationError as error:
+        findings.problems += [model_problem(detail, data) for detail in error.errors(include_url=False)]
+    check_passwords(data, path, findings)
+    server_tls = load_listen_tls(data, findings)
+    check_source_tls(data, findings)
+    check_combinations(data, findings)
+    if config is None or findings.problems:
+        # The ValidationError is not chained: its text could show what was typed for a password.
+        raise ConfigError(path, sorted(findings.problems, key=lambda problem: _section_rank(problem.key))) from None
+    for number, account in enumerate(config.accounts, start=1):
+        if account.password_text() == "":
+            what = "is empty: whoever knows the user's name logs in"
+            findings.warning(f"account#{number}.password", what, "Give it one")
+    if not config.accounts:
+        findings.warning("account", "there is none, so no replica can log in", "Add an [[account]] section")
+    config.remember(tuple(dict.fromkeys(findings.warnings)), server_tls)
+    return config
+
+
+def _section_rank(key: str) -> int:
+    names = ("file", "source", "archive", "listen", "account")
+    return next((rank for rank, name in enumerate(names) if key.startswith(name)), len(names))

@@ -1,0 +1,178 @@
+"""From what pydantic says of a configuration to sentences: the key, what is wrong with it, what to write instead."""
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, SecretStr
+from pydantic_core import ErrorDetails
+
+from relay.config.problems import Problem, Wrong
+from relay.config.sections import (
+    Account,
+    ArchiveSection,
+    Config,
+    DirectorySource,
+    ListenSection,
+    ServerSource,
+    StartGtid,
+    StartPosition,
+    start_tag,
+)
+
+_SECRET_KEYS: Final = {"password", "password_hash"}
+_EXAMPLES: Final = {
+    "source": '[source] with kind = "server" or kind = "directory"',
+    "source.host": 'host = "127.0.0.1"',
+    "source.user": 'user = "repl"',
+    "source.server_id": "server_id = 4242, a number no other replica of the source has",
+    "source.path": 'path = "/var/backups/binlogs"',
+    "archive": '[archive] with dir = "/var/lib/binlog-relay"',
+    "archive.dir": 'dir = "/var/lib/binlog-relay"',
+    "source.start": '"earliest", "latest", { file = "mysql-bin.000042", position = 4 } or { gtid = "…" }',
+    "source.start.file": 'file = "mysql-bin.000042"',
+    "account.user": 'user = "replica"',
+}
+_TYPE_WORDS: Final = {
+    "int_type": "a whole number without quotes",
+    "float_type": "a number without quotes",
+    "string_type": "text in quotes",
+    "path_type": "a path in quotes",
+    "bool_type": "true or false",
+    "model_type": "a section",
+    "model_attributes_type": "a section",
+    "tuple_type": "one [[account]] section for each account",
+    "finite_number": "a finite number",
+}
+
+
+def model_problem(detail: ErrorDetails, data: Mapping[str, Any]) -> Problem:
+    """The sentence for one of pydantic's errors; `data` is what was checked."""
+    loc = _without_tags(detail["loc"], data)
+    key = _key_path(loc)
+    plain = ".".join(part for part in loc if isinstance(part, str))
+    kind = detail["type"]
+    context = detail.get("ctx", {})
+    shown = _shown(detail.get("input"), loc)
+    if kind == "extra_forbidden":
+        return _unknown_key(key, loc, data)
+    if kind == "missing":
+        return Problem(key, "is missing", f"Write {_EXAMPLES.get(plain, 'a value for it')}")
+    if kind == "union_tag_invalid":
+        return Problem(f"{key}.kind", f"there is no kind {_shown_tag(context)}", 'Write "server" or "directory"')
+    if kind == "literal_error":
+        instead = _EXAMPLES.get(plain) or str(context.get("expected", "")).replace("'", '"')
+        return Problem(key, f"has no choice {shown}", f"Write {instead}")
+    if kind == "value_error" and isinstance(context.get("error"), Wrong):
+        wrong: Wrong = context["error"]
+        return Problem(key, f"{shown}: {wrong.what}" if shown else wrong.what, wrong.instead)
+    if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):
+        return Problem(key, f"{shown} is out of range", f"Write a number {_range(plain)}")
+    if kind == "string_too_short":
+        return Problem(key, "is empty", f"Write {_EXAMPLES.get(plain, 'a text')}")
+    if kind == "string_too_long":
+        return Problem(key, "is too long", f"At most {context.get('max_length')} characters")
+    if kind in _TYPE_WORDS:
+        return Problem(
+            key, f"{shown} is of the wrong type" if shown else "is of the wrong type", f"Write {_TYPE_WORDS[kind]}"
+        )
+    return Problem(key, detail["msg"] if not _is_secret(loc) else "is not usable", "")
+
+
+def _without_tags(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> tuple[int | str, ...]:
+    """Drops the tags of unions, which pydantic puts between the keys."""
+    if len(loc) >= 2 and loc[0] == "source" and loc[1] in ("server", "directory"):
+        loc = (loc[0], *loc[2:])
+    if len(loc) >= 3 and loc[:2] == ("source", "start") and loc[2] in ("word", "place", "gtid"):
+        loc = (*loc[:2], *loc[3:])
+    return loc
+
+
+def _key_path(loc: tuple[int | str, ...]) -> str:
+    text = ""
+    for part in loc:
+        if isinstance(part, int):
+            text += f"#{part + 1}"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def _is_secret(loc: tuple[int | str, ...]) -> bool:
+    return bool(loc) and loc[-1] in _SECRET_KEYS
+
+
+def _shown(value: object, loc: tuple[int | str, ...]) -> str:
+    """What was typed, short, as TOML writes it; nothing for secrets and for whole sections."""
+    if _is_secret(loc) or isinstance(value, (dict, list, SecretStr)) or value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = f'"{value}"' if isinstance(value, (str, Path)) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _shown_tag(context: Mapping[str, Any]) -> str:
+    return f'"{str(context.get("tag", ""))[:40]}"'
+
+
+def _started(source: object) -> object:
+    return source.get("start") if isinstance(source, dict) else None
+
+
+def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseModel]:
+    """The section that the last part of `loc` would be a key of."""
+    names = tuple(part for part in loc[:-1] if isinstance(part, str))
+    source = data.get("source")
+    kind = source.get("kind") if isinstance(source, dict) else None
+    models: dict[tuple[str, ...], type[BaseModel]] = {
+        ("source",): DirectorySource if kind == "directory" else ServerSource,
+        ("source", "start"): StartGtid if start_tag(_started(source)) == "gtid" else StartPosition,
+        ("archive",): ArchiveSection,
+        ("listen",): ListenSection,
+        ("account",): Account,
+    }
+    return models.get(names, Config)
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Problem:
+    known = _keys(_model_at(loc, data))
+    near = difflib.get_close_matches(str(loc[-1]), known, n=1, cutoff=0.6)
+    if near:
+        return Problem(key, "there is no such key", f"Did you mean {near[0]}?")
+    # A key in the wrong section is the other common mistake.
+    homes: dict[str, type[BaseModel]] = {
+        "source": ServerSource,
+        "archive": ArchiveSection,
+        "listen": ListenSection,
+        "account": Account,
+    }
+    home = next((name for name, model in homes.items() if loc[-1] in _keys(model)), None)
+    if home is not None and home != loc[0]:
+        return Problem(key, "there is no such key here", f"It belongs to [{home}]")
+    return Problem(key, "there is no such key", f"Known here: {', '.join(known)}")
+
+
+def _range(plain: str) -> str:
+    """The allowed range of a number, from the model itself."""
+    models: dict[str, type[BaseModel]] = {"source": ServerSource, "archive": ArchiveSection, "listen": ListenSection}
+    section, _, name = plain.rpartition(".")
+    model: type[BaseModel] | None = StartPosition if section == "source.start" else models.get(section)
+    if name == "poll_interval_s":
+        model = DirectorySource
+    low: object = None
+    high: object = None
+    above: object = None
+    field = model.model_fields.get(name) if model is not None else None
+    for item in field.metadata if field is not None else ():
+        low = getattr(item, "ge", low)
+        high = getattr(item, "le", high)
+        above = getattr(item, "gt", above)
+    if above is not None:
+        return f"above {above} and at most {high}"
+    return f"from {low}" if high is None else f"from {low} to {high}"

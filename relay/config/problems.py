@@ -1,0 +1,51 @@
+"""What is wrong with a configuration, and what to write instead."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake: the key it is about, what is wrong, and what to write instead."""
+
+    key: str
+    what: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.what}. {self.instead}" if self.instead else f"{self.key}: {self.what}"
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used, with all its problems. `str()` is ready for a terminal, secrets left out."""
+
+    def __init__(self, path: Path, problems: list[Problem]) -> None:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        super().__init__("\n".join([f"{path}: {count}", *(f"  {problem}" for problem in problems)]))
+        self.path = path
+        self.problems = problems
+
+
+class Wrong(ValueError):
+    """A value that is refused, with the two halves of its Problem. For the checks of single values."""
+
+    def __init__(self, what: str, instead: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.instead = instead
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the checks of one configuration have found. A warning: it works, but should be changed."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def problem(self, key: str, what: str, instead: str) -> None:
+        """Adds a mistake."""
+        self.problems.append(Problem(key, what, instead))
+
+    def warning(self, key: str, what: str, instead: str) -> None:
+        """Adds what should be changed."""
+        self.warnings.append(Problem(key, what, instead))

@@ -1,0 +1,107 @@
+"""Single values of a configuration, checked one by one; each check says what to write instead."""
+
+import contextlib
+import re
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field, SecretStr
+
+from protocol.auth.credentials import Credentials
+from protocol.auth.host_pattern import HostPattern
+from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidPosition
+from protocol.handshake import plain_version
+from protocol.position import binlog_number
+from relay.config.problems import Wrong
+
+_VERSION = re.compile(r"(\d{1,2})\.(\d{1,4})(?:\.(\d{1,4}))?(?![\d.])")
+_LONGEST_VERSION: Final = 59
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+Seconds = Annotated[float, Field(gt=0, le=86400, allow_inf_nan=False)]
+PathText = Annotated[Path, Field(strict=False)]
+NonEmpty = Annotated[str, Field(min_length=1)]
+
+
+def checked_source_name(name: str) -> str:
+    """The name of the source's directory in the archive. Raises: Wrong, as all of these do."""
+    # It becomes a directory: a path in it would put the archive outside the archive directory.
+    if _SOURCE_NAME.fullmatch(name) is None:
+        raise Wrong(
+            "this name cannot be a directory of the archive",
+            "Use 1 to 64 letters, digits, '_', '-' or '.', not starting with '-' or '.'",
+        )
+    return name
+
+
+def checked_binlog_name(name: str) -> str:
+    """A binlog of the source."""
+    try:
+        binlog_number(name)
+    except Malformed:
+        raise Wrong("this is not a binlog file name", 'Write a name such as "mysql-bin.000042", no path') from None
+    return name
+
+
+def checked_version(version: str) -> str:
+    """What every generation of replicas accepts in a greeting.
+
+    MySQL up to 5.7 refuses a first digit below 3, later ones a major below 5; before 5.6.2 there were no checksums, and
+    a MariaDB replica stops where such a source sends format descriptions that know of them. The longest version of a
+    server has 59 characters. MariaDB's own greets with 5.5.5- where its replicas need that.
+    """
+    plain = plain_version(version)
+    match = _VERSION.match(plain)
+    if match is None or len(version) > _LONGEST_VERSION or not (version.isascii() and version.isprintable()):
+        raise Wrong(
+            "this is not a server's version",
+            'Write one such as "5.7.44-log" or "10.11.6-MariaDB-log", 59 characters at most',
+        )
+    newest = 99 if "mariadb" in plain.lower() else 9
+    numbers = tuple(int(part) for part in match.groups(default="0"))
+    if numbers < (5, 6, 2) or numbers[0] > newest:
+        raise Wrong(
+            f"not every replica takes a source of version {match[0]}",
+            'Write a version from 5.6.2 to 9; only one with "MariaDB" in it may begin with 10 or more',
+        )
+    return version
+
+
+def checked_hash(value: SecretStr) -> SecretStr:
+    """A password's hash as a server stores it."""
+    try:
+        Credentials.from_stored(value.get_secret_value())
+    except ValueError:
+        raise Wrong(
+            "this is no hash that a server stores",
+            "Write '*' and 40 hexadecimal digits (mysql_native_password), '$A$005$' and what follows "
+            "(caching_sha2_password) or 43 characters of base64 (ed25519), as mysql.user shows them, or 0x and the "
+            "hexadecimal digits that SELECT HEX(authentication_string) FROM mysql.user shows",
+        ) from None
+    return value
+
+
+def checked_host(text: str) -> str:
+    """From where an account may log in."""
+    try:
+        HostPattern.parse(text)
+    except ValueError as error:
+        raise Wrong(
+            str(error), 'Write "%", an address, "10.0.0.0/24", "10.0.0.0/255.255.255.0" or a pattern like "10.0.%"'
+        ) from None
+    return text
+
+
+def checked_gtids(text: str) -> str:
+    """A set of GTIDs, not empty."""
+    for read in (GtidSet.from_text, GtidPosition.from_text):
+        with contextlib.suppress(Malformed):
+            if read(text):
+                return text
+    raise Wrong(
+        "these are no GTIDs that a server writes",
+        'Write what the newest backup says, such as "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77" (MySQL) or "0-1-77" (MariaDB)',
+    )
