@@ -90,6 +90,11 @@ class FileGtidCollector:
         return self._scanner.position
 
     @property
+    def between_events(self) -> bool:
+        """Whether what was taken ends where an event does."""
+        return not self._tail and not self._scanner.skip_left and not self._scanner.capture_left
+
+    @property
     def transactions(self) -> int:
         """How many ended."""
         return self._serial_before + self._scanner.transactions

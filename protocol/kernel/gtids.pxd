@@ -15,7 +15,7 @@ cdef class GtidScanner:
     cdef readonly int64_t capture_left
     cdef int status
     cdef int64_t consumed
-    cdef int64_t skip_left
+    cdef readonly int64_t skip_left
     # the transaction that is open
     cdef readonly bint in_group
     cdef bint group_marked

@@ -12,6 +12,7 @@ class GtidScanner:
     captured_type: int
     captured: bytearray | None
     capture_left: int
+    skip_left: int
     in_group: bool
     source_count: int
 

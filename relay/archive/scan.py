@@ -87,10 +87,12 @@ def scan(
     stop: int,
     *,
     on_progress: Callable[[int], None] | None = None,
+    on_bytes: Callable[[memoryview], None] | None = None,
 ) -> Scan:
     """Walks the events in [start, stop), CRCs included. `start` must be 4 or a transaction boundary.
 
-    Memory is one megabyte whatever the file holds. `on_progress` gets bytes read since its last call.
+    Memory is one megabyte whatever the file holds. `on_progress` gets bytes read since its last call, `on_bytes` those bytes,
+    which are good until it returns.
     """
     ingest = prepared_ingest(layer, fd, start)
     events_before = ingest.events
@@ -105,6 +107,8 @@ def scan(
     while True:
         want = min(_CHUNK - have, stop - offset)
         got = layer.preadv(fd, [view[have : have + want]], offset) if want > 0 else 0
+        if on_bytes is not None and got:
+            on_bytes(view[have : have + got])
         offset += got
         have += got
         position_before = ingest.position

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,22 +12,15 @@ from relay.archive.boundary_index import RECORD, BoundaryIndex
 from relay.archive.catalog import Catalog, CatalogUnreadable
 from relay.archive.digest import file_digest
 from relay.archive.files import CATALOG_NAME, INDEX_NAME, MAGIC, FileLayer
+from relay.archive.finding import Finding
 from relay.archive.recovery import index_path, is_binlog_name
 from relay.archive.scan import HEADER_SIZE, event_around, first_event, scan
+from relay.archive.verify_gtids import GtidCheck
 
 _ROTATE: Final = 4
 _ROTATE_NAME_AT: Final = HEADER_SIZE + 8
 
 Progress = Callable[[str, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something wrong in the archive. `file` is a name in its directory; `offset` is None where there is none."""
-
-    file: str
-    offset: int | None
-    what: str
 
 
 def verify_archive(
@@ -37,7 +29,7 @@ def verify_archive(
     """Yields what is wrong, file by file; nothing if all is well. Blocking: for a command line or a thread.
 
     Fast: catalog, names, numbering, sizes, format descriptions, indexes, the Rotate that links a file to the next. `deep`
-    also reads every byte: CRCs, boundaries, digests. The open file is checked up to its last checkpoint.
+    also reads every byte: CRCs, boundaries, what is kept of GTIDs, digests. The open file is checked up to its last checkpoint.
     `on_progress(file, bytes)`: bytes checked since its last call, the file's whole end in the fast mode.
     """
     layer = layer or FileLayer()
@@ -55,6 +47,7 @@ def verify_archive(
         # Files first: one that appears between the two looks is then no finding.
         names = set(layer.names(directory))
         files = catalog.files()
+        gtids = GtidCheck(layer, catalog.gtids())
     finally:
         catalog.close()
     yield from _check_names(directory, files, names)
@@ -63,9 +56,10 @@ def verify_archive(
         if following is not None and following.number != file.number + 1:
             yield Finding(following.name, None, f"{following.number - file.number - 1} file(s) before it are not held")
         try:
-            yield from _check_file(directory, layer, file, following, deep, on_progress)
+            yield from _check_file(directory, layer, file, following, gtids, deep, on_progress)
         except OSError as error:
             yield Finding(file.name, None, f"cannot be read: {error}")
+        gtids.passed(file)
 
 
 async def verify_in_thread(
@@ -111,6 +105,7 @@ def _check_file(
     layer: FileLayer,
     file: ArchivedFile,
     following: ArchivedFile | None,
+    gtids: GtidCheck,
     deep: bool,
     on_progress: Progress | None,
 ) -> Iterator[Finding]:
@@ -139,13 +134,14 @@ def _check_file(
             yield Finding(file.name, FIRST_EVENT, str(error))
             return
         yield from _check_index(layer, path, file)
+        yield from gtids.quick(path, file)
         if file.sealed and following is not None and not file.cut:
             yield from _check_link(layer, fd, path, file, following)
         if not deep:
             if on_progress is not None:
                 on_progress(file.name, file.end)
             return
-        yield from _check_bytes(layer, fd, path, file, on_progress)
+        yield from _check_bytes(layer, fd, path, file, gtids, on_progress)
     finally:
         layer.close(fd)
 
@@ -197,10 +193,11 @@ def _check_link(
 
 
 def _check_bytes(
-    layer: FileLayer, fd: int, path: Path, file: ArchivedFile, on_progress: Progress | None
+    layer: FileLayer, fd: int, path: Path, file: ArchivedFile, gtids: GtidCheck, on_progress: Progress | None
 ) -> Iterator[Finding]:
     progress = None if on_progress is None else (lambda count: on_progress(file.name, count))
-    result = scan(layer, fd, FIRST_EVENT, file.end, on_progress=progress)
+    reading = gtids.reading(path, file)
+    result = scan(layer, fd, FIRST_EVENT, file.end, on_progress=progress, on_bytes=reading.take)
     if result.status:
         yield Finding(file.name, result.position, result.error_text)
         return
@@ -218,6 +215,7 @@ def _check_bytes(
             f"there are {result.events} and {result.groups}. Run `archive rebuild`.",
         )
     yield from _compare_index(layer, fd, path, file, result.records)
+    yield from reading.findings()
     if file.sealed and file.digest is not None:
         try:
             digest = file_digest(layer, path, file.end)
