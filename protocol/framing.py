@@ -11,6 +11,7 @@ from protocol.errors import Malformed
 
 HEADER_BYTES: Final = 4
 MAX_CHUNK_BYTES: Final = 0xFFFFFF
+_GIVEN_AWAY_BYTES: Final = (1 << 20) + HEADER_BYTES + 1
 
 
 class PacketTooLarge(Malformed):
@@ -23,10 +24,11 @@ class OutOfOrder(Malformed):
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A joined payload; `sequence` is the number of its last packet: the answer continues after it."""
+    """A joined payload, a view only of more than a megabyte; `sequence` is the number of its last packet: the answer
+    continues after it."""
 
     sequence: int
-    payload: bytes
+    payload: bytes | memoryview
 
 
 class PacketBuffer:
@@ -61,32 +63,45 @@ class PacketBuffer:
     def next_packet(self, sequence: int) -> Packet | None:
         """The next payload, or None until the rest of it arrives. `sequence`: the number its first packet must have.
 
+        A large payload with nothing behind it is given away as it was received: no copy of 16 MB holds up an event loop.
         Raises: PacketTooLarge, OutOfOrder. Nothing is consumed then.
         """
-        offset = 0
-        payload = b""
-        while len(self._data) - offset >= HEADER_BYTES:
-            size = int.from_bytes(self._data[offset : offset + 3], "little")
-            got = self._data[offset + 3]
+        data = self._data
+        pieces: list[slice] = []
+        offset = total = 0
+        while len(data) - offset >= HEADER_BYTES:
+            size = int.from_bytes(data[offset : offset + 3], "little")
+            got = data[offset + 3]
             if got != sequence:
                 raise OutOfOrder(f"packet number {got}, expected {sequence}")
             start = offset + HEADER_BYTES
-            if len(payload) + size > self.limit_bytes:
-                first = payload[:1] or self._data[start : start + 1]
+            total += size
+            if total > self.limit_bytes:
+                # Of a payload in several packets the first byte is the first one's.
+                first = data[HEADER_BYTES : HEADER_BYTES + 1]
                 if not first and self.wide_limits:
                     return None
                 limit_bytes = self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
-                if len(payload) + size > limit_bytes:
-                    raise PacketTooLarge(f"packet of {len(payload) + size} bytes, at most {limit_bytes} are taken here")
-            if len(self._data) - start < size:
+                if total > limit_bytes:
+                    raise PacketTooLarge(f"packet of {total} bytes, at most {limit_bytes} are taken here")
+            if len(data) - start < size:
                 return None
-            payload += bytes(self._data[start : start + size])
             offset = start + size
+            pieces.append(slice(start, offset))
             if size < MAX_CHUNK_BYTES:
-                del self._data[:offset]
-                return Packet(sequence, payload)
+                return Packet(sequence, self._taken(pieces, offset))
             sequence = (sequence + 1) & 0xFF
         return None
+
+    def _taken(self, pieces: list[slice], stop: int) -> bytes | memoryview:
+        data = self._data
+        if len(pieces) == 1 and stop == len(data) >= _GIVEN_AWAY_BYTES:
+            self._data = bytearray()
+            return memoryview(data).toreadonly()[pieces[0]]
+        with memoryview(data) as view:
+            payload = b"".join([view[piece] for piece in pieces])
+        del data[:stop]
+        return payload
 
 
 def frame_payload(payload: bytes, sequence: int) -> bytes:

@@ -494,9 +494,9 @@ class SourceSide:
                     break
                 self._sequence = (packet.sequence + 1) & 0xFF
                 if self.state in (State.LOGIN_EXPECTED, State.TLS_LOGIN_EXPECTED):
-                    self._take_login(packet.payload, now, events)
+                    self._take_login(bytes(packet.payload), now, events)
                 elif self.state is State.TOKEN_EXPECTED:
-                    self._take_token(packet.payload, now, events)
+                    self._take_token(bytes(packet.payload), now, events)
                 elif self.state is State.COMMAND_EXPECTED:
                     self._await_command(now)
                     self._take_command(packet.payload, now, events)
@@ -504,7 +504,7 @@ class SourceSide:
                     self._become(Input.QUIT)
                     events.append(Closed())
                 elif self._takes_acks and packet.payload[:1] == bytes((MAGIC,)):
-                    events.append(_decoded_ack(packet.payload))
+                    events.append(_decoded_ack(bytes(packet.payload)))
                 else:
                     raise PeerError(ErrorCode.ER_UNKNOWN_COM_ERROR, "No command is taken while a dump goes on")
         except PacketTooLarge as error:
@@ -604,9 +604,13 @@ class SourceSide:
 
     # --- commands -------------------------------------------------------------------------------------------------
 
-    def _take_command(self, payload: bytes, now: float, events: list[Event]) -> None:
-        code, body = (payload[0] if payload else -1), payload[1:]
+    def _take_command(self, payload: bytes | memoryview, now: float, events: list[Event]) -> None:
+        code = payload[0] if payload else -1
         self.commands += 1
+        if code == Command.COM_BINLOG_DUMP_GTID:
+            self._ask_gtid_dump(payload[1:], events)
+            return
+        body = bytes(payload[1:])
         self.statements += code == Command.COM_QUERY
         if code == Command.COM_QUIT:
             self._become(Input.QUIT)
@@ -621,8 +625,6 @@ class SourceSide:
             self._register(body, events)
         elif code == Command.COM_BINLOG_DUMP:
             self._ask_dump(body, events)
-        elif code == Command.COM_BINLOG_DUMP_GTID:
-            self._ask_gtid_dump(body, events)
         else:
             self._take_rarer_command(code, body, events)
 
@@ -708,7 +710,7 @@ class SourceSide:
         self._become(Input.DUMP_ASKED)
         events.append(DumpAsked(request))
 
-    def _ask_gtid_dump(self, body: bytes, events: list[Event]) -> None:
+    def _ask_gtid_dump(self, body: bytes | memoryview, events: list[Event]) -> None:
         try:
             request = decode_binlog_dump_gtid(body)
         except Malformed:

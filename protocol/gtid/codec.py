@@ -38,10 +38,11 @@ def encode_gtid_set(gtid_set: GtidSet, *, tagged: bool = False) -> bytes:
     return b"".join(parts)
 
 
-def decode_gtid_set(data: bytes) -> GtidSet:
+def decode_gtid_set(data: bytes | memoryview) -> GtidSet:
     """Decode a set in either format; all of `data` is the set.
 
-    Takes memory and time in proportion to `data`, whatever its counts say.
+    Takes memory and time in proportion to `data`, whatever its counts say; in a thread, other threads get their turn after
+    each source.
     Raises: Truncated; Malformed for another format, numbers out of range, intervals that are empty, out of order or
     not apart, a tag that is none, a source that comes twice, and bytes that are left over.
     """
@@ -59,13 +60,13 @@ def decode_gtid_set(data: bytes) -> GtidSet:
     # Each turn takes 24 bytes at least, so a count that lies ends in Truncated.
     while count:
         count -= 1
-        key = data[at : at + 16]
+        key = bytes(data[at : at + 16])
         at += 16
         if tagged and at < size:
             length = data[at] >> 1
             if data[at] & 1 or length > MAX_TAG_CHARACTERS:
                 raise Malformed(f"tag length byte 0x{data[at]:02x} at {at}; a tag has at most {MAX_TAG_CHARACTERS}")
-            key += data[at + 1 : at + 1 + length]
+            key += bytes(data[at + 1 : at + 1 + length])
             at += 1 + length
         if at + 8 > size:
             raise Truncated(f"GTID set of {size} bytes ends within a source's head, {count} more to come")
@@ -77,16 +78,16 @@ def decode_gtid_set(data: bytes) -> GtidSet:
             raise Malformed(f"GTID set has source {Tsid.from_key(key)} twice")
         if len(key) > 16:
             _check_tag(key)
-        fault = intervals.check(data, at, interval_count)
+        numbers = bytes(data[at : at + interval_count * 16])
+        fault = intervals.check(numbers, 0, interval_count)
         if fault >= 0:
-            start, stop = struct.unpack_from("<QQ", data, at + fault * 16)
+            start, stop = struct.unpack_from("<QQ", numbers, fault * 16)
             raise Malformed(
                 f"GTID interval {fault} of {Tsid.from_key(key)}, from {start} to before {stop}, "
                 "is empty, out of range, or not behind the one before it with a gap"
             )
-        stop_at = at + interval_count * 16
-        by_key[key] = data[at:stop_at]
-        at = stop_at
+        by_key[key] = numbers
+        at += len(numbers)
     if at != size:
         raise Malformed(f"{size - at} bytes behind a GTID set of {at}")
     return GtidSet.from_intervals(by_key)

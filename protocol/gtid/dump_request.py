@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.commands import DumpFlag
-from protocol.errors import Malformed
+from protocol.errors import Malformed, Truncated
 from protocol.gtid.gtid_set import GtidSet
 from protocol.wire import Cursor
 
 _MAX_FILE_NAME_BYTES: Final = 512
+_LONGEST_HEAD_BYTES: Final = 2 + 4 + 4 + _MAX_FILE_NAME_BYTES + 8 + 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class BinlogDumpGtid:
     offset: int
     flags: DumpFlag
     server_id: int
-    held: bytes
+    held: bytes | memoryview
 
     @property
     def ends_at_end(self) -> bool:
@@ -32,22 +33,25 @@ class BinlogDumpGtid:
         return bool(self.flags & DumpFlag.NON_BLOCK) or self.server_id == 0
 
 
-def decode_binlog_dump_gtid(body: bytes) -> BinlogDumpGtid:
-    """Decode COM_BINLOG_DUMP_GTID without its command byte.
+def decode_binlog_dump_gtid(body: bytes | memoryview) -> BinlogDumpGtid:
+    """Decode COM_BINLOG_DUMP_GTID without its command byte. `held` is a part of `body`, not a copy.
 
     Layout: flags u16 | server_id u32 | name size u32 | file name | position u64 | data size u32 | GTID set. Bytes behind
     it are not looked at, as by MySQL 5.6.24 and 9.7.4, which answer ER_MALFORMED_PACKET to all that is raised here.
     Raises: Truncated for sizes that lie; Malformed for a name that is longer than 512 bytes or not UTF-8.
     """
-    cursor = Cursor(body)
+    cursor = Cursor(bytes(body[:_LONGEST_HEAD_BYTES]))
     flags = DumpFlag(cursor.uint(2))
     server_id = cursor.uint(4)
     name_size = cursor.uint(4)
-    name = cursor.take(name_size)
-    offset = cursor.uint(8)
-    held = cursor.take(cursor.uint(4))
     if name_size > _MAX_FILE_NAME_BYTES:
         raise Malformed(f"binlog file name of {name_size} bytes, at most {_MAX_FILE_NAME_BYTES} are taken")
+    name = cursor.take(name_size)
+    offset = cursor.uint(8)
+    held_size = cursor.uint(4)
+    held = body[cursor.offset : cursor.offset + held_size]
+    if len(held) < held_size:
+        raise Truncated(f"a GTID set of {held_size} bytes announced, {len(held)} left")
     try:
         return BinlogDumpGtid(name.split(b"\0", 1)[0].decode(), offset, flags, server_id, held)
     except UnicodeDecodeError as error:

@@ -1,11 +1,11 @@
 """What a request by GTID asks of the archive, looked up in a thread: sets of 16 MB and thousands of files take a while."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, overload
 
 from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
 from protocol.gtid.file_gtids import FileGtidCollector
@@ -58,11 +58,39 @@ class FileExtent:
         return FIRST_EVENT
 
 
+class Extents(Sequence[FileExtent]):
+    """The extents of files, oldest first, each made when it is looked at: of 10,000 files a request looks at one or two.
+
+    names: of the files. extent: makes one, also in a thread: a file that is complete changes no more. newest: the last one's,
+    which grows.
+    """
+
+    def __init__(self, names: Sequence[str], extent: Callable[[str], FileExtent], newest: FileExtent | None) -> None:
+        self.names = names
+        self._extent = extent
+        self._newest = newest
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, number: int) -> FileExtent: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[FileExtent]: ...
+
+    def __getitem__(self, number: int | slice) -> FileExtent | list[FileExtent]:
+        if isinstance(number, slice):
+            return [self[place] for place in range(*number.indices(len(self)))]
+        name = self.names[number]
+        return self._newest if self._newest is not None and name == self._newest.name else self._extent(name)
+
+
 @dataclass(frozen=True, slots=True)
 class ArchivedGtids:
     """All files at one moment, oldest first, and what they hold; both None without a file."""
 
-    files: tuple[FileExtent, ...]
+    files: Extents
     mysql: MysqlHoldings | None
     mariadb: MariadbHoldings | None
 
@@ -90,20 +118,20 @@ class GtidLookup:
 
         Raises: OSError, Malformed; what `question` raises.
         """
-        archive = self._archive
-        view = archive.gtids.view()
-        extents = []
-        for name in view.names:
-            file = archive.file(name)
-            # One that is being removed is not known any more: to open it fails, and the replica asks again.
-            end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
-            extents.append(FileExtent(name, archive.path(name), end, checksum))
-        files = tuple(extents)
+        view = self._archive.gtids.view()
+        newest = self._extent(view.names[-1]) if view.names else None
+        files = Extents(view.names, self._extent, newest)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, lambda: question(_archived(files, view)))
 
+    def _extent(self, name: str) -> FileExtent:
+        file = self._archive.file(name)
+        # One that is being removed is not known any more: to open it fails, and the replica asks again.
+        end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
+        return FileExtent(name, self._archive.path(name), end, checksum)
 
-def _archived(files: tuple[FileExtent, ...], view: GtidView) -> ArchivedGtids:
+
+def _archived(files: Extents, view: GtidView) -> ArchivedGtids:
     if not files:
         return ArchivedGtids(files, None, None)
     if isinstance(view.executed, GtidList):

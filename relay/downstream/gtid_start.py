@@ -190,10 +190,10 @@ def _named_file(request: BinlogDumpGtid, archive: ArchivedGtids) -> int | None:
         raise refusal(
             f"{shown_name(request.file)}:{request.offset}: with a set of GTIDs binlog-relay starts at position 4 of a file"
         )
-    for number, extent in enumerate(archive.files):
-        if extent.name == request.file:
-            return number
-    held = f"it holds {archive.files[0].name} to {archive.files[-1].name}" if archive.files else "it holds no file yet"
+    names = archive.files.names
+    if request.file in names:
+        return names.index(request.file)
+    held = f"it holds {names[0]} to {names[-1]}" if names else "it holds no file yet"
     raise refusal(
         f"{shown_name(request.file)}: binlog-relay has no such file, {held}. "
         "Could not find first log file name in binary log index file"

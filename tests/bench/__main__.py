@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.bench import audit, latency, live, memory, position, receive, serve, stamping, start_up
+from tests.bench import audit, gtid_requests, latency, live, memory, position, receive, serve, stamping, start_up
 from tests.bench.figures import Report
 from tests.bench.source_data import TRANSACTIONS, BenchSource, bench_source, working_directory
 
@@ -36,6 +36,9 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
 ALONE: dict[str, Callable[[Path, bool], Report]] = {
     "position": lambda directory, quick: position.run(directory, sizes_mib=(1, 2) if quick else (64, 256, 1024)),
     "start": lambda directory, quick: start_up.run(directory, files=30 if quick else 10_000, turns=1 if quick else 5),
+    "gtid": lambda directory, quick: gtid_requests.run(
+        directory, files=30 if quick else 10_000, turns=1 if quick else 15, uuids=20 if quick else 1000
+    ),
 }
 NAMES = (*WITH_SOURCE, *ALONE)
 

@@ -64,7 +64,7 @@ async def _check_all(
         await archive.check_position(NAME, 4)
         for offset, verdict in shuffled:
             for path in (directory / NAME, index_path(directory / NAME)):
-                _drop_pages(path)
+                drop_pages(path)
             for into in (cold, warm):
                 start = time.perf_counter()
                 check = await archive.check_position(NAME, offset)
@@ -76,7 +76,8 @@ async def _check_all(
     return cold, warm
 
 
-def _drop_pages(path: Path) -> None:
+def drop_pages(path: Path) -> None:
+    """The next read of the file goes to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,5 +1,6 @@
 """Reads that are checked, packets that are split and joined, and the payloads a server sends."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -104,6 +105,36 @@ def test_a_second_part_with_a_wrong_number_is_refused() -> None:
     buffer.append(data)
     with pytest.raises(OutOfOrder):
         buffer.next_packet(0)
+
+
+@pytest.mark.parametrize("size", [1 << 20, (1 << 20) + 1, 0xFFFFFE, 0xFFFFFF, 0xFFFFFF + 5])
+@pytest.mark.parametrize("behind", [b"", b"\1\0\0\0x"])
+def test_a_large_payload_is_whole_whatever_stands_behind_it(size: int, behind: bytes) -> None:
+    buffer = PacketBuffer(1 << 25)
+    payload = bytes(range(251)) * (size // 251) + bytes(size % 251)
+    framed = frame_payload(payload, 0)
+    buffer.append(framed[:-7])
+    assert buffer.next_packet(0) is None
+    buffer.append(framed[-7:] + behind)
+    packet = buffer.next_packet(0)
+    assert packet is not None and packet.payload == payload
+    # Given away, not copied: only where nothing stands behind it.
+    assert isinstance(packet.payload, memoryview) == (not behind and 1 << 20 < size < 0xFFFFFF)
+    buffer.append(b"" if behind else b"\1\0\0\0x")
+    following = buffer.next_packet(0)
+    assert following is not None and following.payload == b"x"
+    assert len(buffer) == 0
+
+
+def test_waiting_for_the_rest_of_a_split_payload_copies_nothing() -> None:
+    buffer = PacketBuffer(1 << 26)
+    framed = frame_payload(bytes(2 * 0xFFFFFF), 0)
+    buffer.append(framed[: 0xFFFFFF + 100])
+    start = time.process_time()
+    for _ in range(100):
+        assert buffer.next_packet(0) is None
+    # A hundred copies of 16 MB take a hundred times as long.
+    assert time.process_time() - start < 0.05
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 4, 5, 6])
