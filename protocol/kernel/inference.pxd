@@ -13,6 +13,7 @@ cdef class Inference:
     cdef public int opener
     cdef public bint recovering
     cdef public int from_state
+    cdef public bint definition
 
     @cython.locals(i=cython.int)
     cpdef void reset(self)
@@ -21,6 +22,8 @@ cdef class Inference:
     cdef int infer(self, const uint8_t* p, int64_t at, int64_t length) noexcept nogil
     @cython.locals(post=int64_t, body=int64_t, text=int64_t, status_length=int64_t, n=int64_t, start=int64_t, end=int64_t)
     cdef int statement_kind(self, const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+    @cython.locals(post=int64_t, body=int64_t, c=cython.int)
+    cdef bint defines(self, const uint8_t* p, int64_t at, int64_t end) noexcept nogil
     @cython.locals(state=cython.int)
     cdef bint step(self, int boundary) noexcept nogil
     cdef uint32_t create_file_id(self, const uint8_t* p, int64_t at) noexcept nogil

@@ -168,6 +168,7 @@ class Inference:
         self.recovering = False
         self.from_state = 0
         self.load_count = 0
+        self.definition = False
 
     def in_group(self):
         return self.state == START or self.state == INSIDE
@@ -201,6 +202,8 @@ class Inference:
             statement = self.statement_kind(p, at, at + length)
             if statement == S_MALFORMED:
                 return -1
+            if statement == S_OTHER and self.defines(p, at, at + length):
+                self.definition = True
             if statement == S_BEGIN:
                 if not inside:
                     self.opener = BY_BEGIN
@@ -251,6 +254,8 @@ class Inference:
         if kind == K_SELF:
             return SELF_CONTAINED
         if kind == K_QUERY_COMPRESSED:
+            # what it says shows only unpacked; changes of rows stand between BEGIN and COMMIT
+            self.definition = opener != BY_MARIADB_TRX and opener != BY_BEGIN
             if not inside:
                 return SELF_CONTAINED
             return END if opener == BY_GTID or opener == BY_MARIADB_STANDALONE or opener == BY_SEED else INSIDE
@@ -349,6 +354,56 @@ class Inference:
             if has_prefix(p, text, end, b"xa rollback", 11):
                 return S_XA_ROLLBACK
         return S_OTHER
+
+    def defines(self, p, at, end):
+        """Whether the Query's text may change what tables there are, or their columns: CREATE, ALTER, DROP, RENAME.
+
+        Temporary tables do not count. `end`: offset behind the text, whose lengths are right. Blanks and comments before
+        the first word are passed over; what stands in a comment for servers only, as in dumps, is read.
+        """
+        body = at + 19
+        post = self.post_length[2]
+        if post < 11:
+            post = 13
+        at = body + post + (load16(p, body + 11) if post >= 13 else 0) + p[body + 8] + 1
+        while at < end:
+            c = p[at]
+            if c == 32 or 9 <= c <= 13:
+                at += 1
+            elif c == 35 or (c == 45 and at + 1 < end and p[at + 1] == 45):  # to the end of the line
+                while at < end and p[at] != 10:
+                    at += 1
+            elif c == 47 and at + 2 < end and p[at + 1] == 42:
+                at += 2
+                if p[at] == 77 and at + 1 < end and p[at + 1] == 33:
+                    at += 1
+                if p[at] == 33:
+                    at += 1
+                    while at < end and 48 <= p[at] <= 57:
+                        at += 1
+                else:
+                    while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
+                        at += 1
+                    at += 2
+            else:
+                break
+        if at >= end:
+            return False
+        c = p[at] | 32
+        if c == 99:
+            return has_prefix(p, at, end, b"create ", 7) and not has_prefix(p, at, end, b"create temporary", 16)
+        if c == 97:
+            return has_prefix(p, at, end, b"alter ", 6)
+        if c == 100:
+            # what 5.0 and later log when a session with temporary tables ends
+            return (
+                has_prefix(p, at, end, b"drop ", 5)
+                and not has_prefix(p, at, end, b"drop temporary", 14)
+                and not (end - at > 26 and p[at + 5] == 47 and p[at + 14] | 32 == 116 and p[at + 15] | 32 == 101)
+            )
+        if c == 114:
+            return has_prefix(p, at, end, b"rename ", 7)
+        return False
 
     def step(self, boundary):
         """Feeds WL#4162's parser; True: a violation to report, whose left side is in `from_state`.

@@ -3,6 +3,7 @@ class Inference:
     opener: int
     recovering: bool
     from_state: int
+    definition: bool
 
     def __init__(self) -> None: ...
     def reset(self) -> None: ...

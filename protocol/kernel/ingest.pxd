@@ -75,6 +75,9 @@ cdef class Ingest:
     cdef uint8_t seen_unknown[256]
     cdef int64_t unknown_rows[512]
     cdef int unknown_count
+    cdef int64_t definition_rows[64]
+    cdef int definition_count
+    cdef readonly int64_t definitions
     cdef int previous_type
     cdef int64_t previous_position
     # table
@@ -108,6 +111,7 @@ cdef class Ingest:
     cdef void add_entry(self, int64_t position, int64_t group_start, uint32_t timestamp, bint at_boundary) noexcept nogil
     @cython.locals(i=cython.int)
     cdef void add_violation(self, int64_t position, int from_type, int to_type, int event_type) noexcept nogil
+    cdef void add_definition(self, int64_t position) noexcept nogil
     cdef void add_unknown(self, int event_type, int64_t position) noexcept nogil
     @cython.locals(view=cython.uchar[::1])
     cpdef bint read_format(self, buf, int64_t start, int64_t stop) except? -1

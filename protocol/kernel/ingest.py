@@ -121,6 +121,7 @@ class Ingest:
     prefix: bytes before the event in a packet, status byte included: 1, or 3 with semi-sync (0xEF and flags; flag 1 asks
         for an acknowledgement, and the source numbers its packets from 1 again behind such an event). `acks` counts the
         events that asked for one, `ack_position` is where the newest of them ends in its file.
+    definitions: Query events so far that may change what tables there are, or their columns (`take_definitions`).
     `old_format`, when set: files that begin with Start_v3 (binlog version 3, of 4.0 and 4.1) are read too.
     """
 
@@ -130,6 +131,7 @@ class Ingest:
             self.violation_rows = [0] * 384
             self.seen_unknown = bytearray(256)
             self.unknown_rows = [0] * 512
+            self.definition_rows = [0] * 64
             self.table_view = None
         for i in range(256):
             self.seen_unknown[i] = 0
@@ -166,7 +168,8 @@ class Ingest:
         self.events = self.groups = self.violations = self.unknown = self.heartbeats = 0
         self.position_jumps = self.disagreements = 0
         self.timestamp = self.first_timestamp = self.server_id = self.created = 0
-        self.violation_count = self.unknown_count = 0
+        self.violation_count = self.unknown_count = self.definition_count = 0
+        self.definitions = 0
         self.table = None
         self.has_table = False
         self.tolerant = False
@@ -482,6 +485,10 @@ class Ingest:
                 boundary = arrived
                 if arrived != inferred:
                     self.disagreements += 1
+            if self.inference.definition:
+                self.inference.definition = False
+                if not malformed:
+                    self.add_definition(pos)
             violation = self.inference.step(boundary)
             if violation:
                 self.violations += 1
@@ -756,6 +763,12 @@ class Ingest:
             self.unknown_rows[self.unknown_count * 2 + 1] = position
             self.unknown_count += 1
 
+    def add_definition(self, position):
+        self.definitions += 1
+        if self.definition_count < 64:
+            self.definition_rows[self.definition_count] = position
+            self.definition_count += 1
+
     def read_format(self, buf, start, stop):
         """Learns the format description in buf[start:stop] without storing it. False: it is none, or not supported."""
         if start < 0 or stop > len(buf) or stop - start < 19 + 57:
@@ -926,4 +939,10 @@ class Ingest:
         """(type, position of the first) of the unknown, not ignorable types that were seen for the first time."""
         rows = [(self.unknown_rows[i * 2], self.unknown_rows[i * 2 + 1]) for i in range(self.unknown_count)]
         self.unknown_count = 0
+        return rows
+
+    def take_definitions(self):
+        """Where the Query events stand that may define tables anew; of those since the last call, the first 64."""
+        rows = [self.definition_rows[i] for i in range(self.definition_count)]
+        self.definition_count = 0
         return rows

@@ -95,6 +95,7 @@ class ServerSource(_Section):
     ssl_key: PathText | None = None
     ack: AckPolicy = "none"
     on_violation: ViolationPolicy = "warn"
+    record_schema: bool = True
 
     def password_text(self) -> str:
         """The password in clear, read from its file or variable now.

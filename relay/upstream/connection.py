@@ -11,6 +11,7 @@ import pymysql.err
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from protocol.binlog.event_type import EventType
+from protocol.position import Position
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.identity import ListedReplica, Registration
 from relay.upstream.login import SourceLogin
@@ -237,6 +238,17 @@ class SourceConnection:
         text = f"the source does not tell its newest binlog: {_server_text(error) if error else 'no rows'}"
         advice = 'start = "latest" needs the privilege REPLICATION CLIENT; or name a file: start = { file = …, position = 4 }.'
         raise UpstreamError(Trouble.SETUP, text, advice)
+
+    async def newest_position(self) -> Position | None:
+        """Where the source's binlog ends; None without the privilege to ask. Raises: UpstreamError as `query`."""
+        for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
+            try:
+                rows = await self.query(statement)
+            except pymysql.err.MySQLError:
+                continue
+            if rows:
+                return Position(str(rows[0][0]), int(rows[0][1]))
+        return None
 
     async def ask_semi_sync(self) -> str | None:
         """Announces a semi-synchronous replica: from the dump on, every packet has the semi-synchronous header.

@@ -47,6 +47,12 @@ class Archive(Protocol):
     def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None: ...
 
 
+class DefinitionNotes(Protocol):
+    """Who wants to know of statements that define tables."""
+
+    def walked(self, ingest: Ingest, file: str | None, data: bytearray, start: int, base: int) -> None: ...
+
+
 class Intake:
     """Feeds one stream through the kernel and hands its runs to the archive.
 
@@ -79,6 +85,8 @@ class Intake:
         """Called with (file, offset) when the source waits for everything up to there; it was handed to the archive."""
         self.on_file: Callable[[], None] | None = None
         """Called when the stream went over to a new file."""
+        self.definitions: DefinitionNotes | None = None
+        """Told of each run, for the statements in it that define tables."""
         self._acks = 0
         if start is not None:
             self.ingest.begin_file(start.offset)
@@ -101,6 +109,8 @@ class Intake:
             # back there; of this run only what stands before it is good.
             produced = start + max(0, ingest.position - self._stored_to)
             self._events += 1
+        if self.definitions is not None:
+            self.definitions.walked(ingest, self.file, buffer.data, start, self._stored_to)
         if produced > start and not stopping:
             self._store(buffer, start, produced)
         if ingest.acks != self._acks and not stopping:

@@ -27,6 +27,7 @@ from relay.upstream.identity import (
     own_registration,
 )
 from relay.upstream.intake import Intake
+from relay.upstream.schema_watch import HeldFile, SchemaRecording, SchemaWatch
 from relay.upstream.source_gtids import SourceGtids, keep_source_gtids, kept_part, read_source_gtids
 from relay.upstream.starting_place import agree_on_start, beyond_the_command
 from relay.upstream.status import SourceLink
@@ -38,6 +39,8 @@ log = structlog.get_logger()
 
 # Without a byte for so many heartbeat periods the link is dead.
 _SILENT_PERIODS: Final = 3
+# So long it is waited at the end for what was noted of the source's tables; what is not written is found again.
+_SCHEMA_WRITTEN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +87,16 @@ class ServerUpstream:
         self._server_uuid = server_uuid
         self._link = link
         self._pool = BufferPool()
+        self._recording = SchemaRecording(self._open, settings.user)
+        self._schema: SchemaWatch | None = None
 
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
-        return await keep_following(self._archive, self._follow, self._link)
+        try:
+            return await keep_following(self._archive, self._follow, self._link)
+        finally:
+            if self._schema is not None:
+                await asyncio.to_thread(self._schema.join, _SCHEMA_WRITTEN_S)
 
     async def _follow(self) -> None:
         place = await self._place_to_resume()
@@ -326,6 +335,9 @@ class ServerUpstream:
         if semi_sync:
             acknowledger = Acknowledger(self._archive, stream.send, self._link)
             intake.on_ack_wanted = acknowledger.want
+        if settings.record_schema:
+            self._schema = self._watch_schema(place)
+            intake.definitions = self._schema.notes
         self._link.attached()
         self._link.count_heartbeats(lambda: intake.ingest.heartbeats)
         self._link.semi_sync = semi_sync
@@ -348,7 +360,19 @@ class ServerUpstream:
                 watch.close()
             if acknowledger is not None:
                 acknowledger.close()
+            if self._schema is not None:
+                self._schema.close()
             stream.close()
+
+    def _watch_schema(self, place: Position | None) -> SchemaWatch:
+        archive = self._archive
+        held = [HeldFile(file.name, archive.path(file.name), file.end) for file in archive.files]
+
+        def oldest() -> str | None:
+            files = archive.files
+            return files[0].name if files else None
+
+        return SchemaWatch(self._recording, archive.directory, held, place, oldest)
 
     async def _ask_semi_sync(self, connection: SourceConnection) -> bool:
         """Whether the stream is semi-synchronous. What the source makes of it is said when it is other than before."""

@@ -76,6 +76,8 @@ class RelayProcess:
                 "start": "earliest",
                 "server_id": server_id,
                 "heartbeat_period_s": 1.0,
+                # It has connections of its own, and fake sources have scripts: who tests it says so.
+                "record_schema": False,
             }
         else:
             upstream = {"kind": "directory", "path": str(source), "poll_interval_s": 0.05}

@@ -1,0 +1,60 @@
+"""Which tables a statement that defines something may be about, without understanding the statement."""
+
+import re
+from typing import Final
+
+_MOST_BYTES: Final = 1 << 20
+_MOST_NAMES: Final = 200
+# Behind RENAME come TO or AS, a schema, a point, a table; or, as a statement's first word, TABLE, both names, and more pairs.
+_BEHIND_RENAME: Final = 6
+_TOKEN: Final = re.compile(
+    r"""
+      /\*(?![!M]).*?(?:\*/|\Z)      # a comment
+    | /\*M?!\d*                     # what only servers read is read
+    | \*/
+    | (?:--[\s]|\#).*?(?:\n|\Z)
+    | `((?:[^`]|``)*+)`
+    | "((?:[^"]|"")*+)"
+    | '(?:[^'\\]|''|\\.)*+'
+    | ([\w$]+)
+    | [^\s\w$]
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def defined_names(text: bytes) -> frozenset[str] | None:
+    """Lower-case words of CREATE, ALTER, DROP and RENAME statements, among them every table whose columns they change.
+
+    What stands in parentheses is left out: columns, and the tables that foreign keys name. None: it may be about any table
+    (it is not UTF-8, or too long to tell).
+    """
+    if len(text) > _MOST_BYTES:
+        return None
+    try:
+        statement = text.decode()
+    except UnicodeDecodeError:
+        return None
+    names: set[str] = set()
+    depth, left = 0, 0
+    opened = False
+    for match in _TOKEN.finditer(statement):
+        token = match[0]
+        if token == "(":
+            depth += 1
+            opened = True
+        elif token == ")":
+            depth = max(0, depth - 1)
+        name = match[1] or match[2] or match[3]
+        if name is None or depth:
+            continue
+        if match[1] or match[2]:
+            name = name.replace("``", "`").replace('""', '"')
+        if not opened or left > 0:
+            names.add(name.lower())
+            left -= 1
+        if match[3] and name.upper() == "RENAME":
+            left = _BEHIND_RENAME
+        if len(names) > _MOST_NAMES:
+            return None
+    return frozenset(names)
