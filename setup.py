@@ -22,6 +22,8 @@ MODULES = (
     "tables",
     "event_columns",
     "transaction_columns",
+    "digest",
+    "statement_columns",
 )
 
 wish = os.environ.get("BINLOG_RELAY_KERNEL", "")

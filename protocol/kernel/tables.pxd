@@ -13,6 +13,7 @@ cdef class TableMaps:
     cdef int64_t arena_size
     cdef readonly int64_t used
     cdef int64_t arena_used
+    cdef readonly int64_t seen
     cdef bint filters_schemas
     cdef bint filters_tables
     cdef const uint8_t[::1] wanted_schemas

@@ -64,6 +64,7 @@ class TableMaps:
     def __init__(self):
         self.set_names(None, None)
         self.cursor = 0
+        self.seen = 0  # maps that were read, and not only recognised
         self.slot_size = 256
         self.arena_size = 65536
         self.make_room()
@@ -243,6 +244,7 @@ class TableMaps:
             p, table, table_length
         )
         self.slots[slot + S_MARK] = -1
+        self.seen += 1
         return slot
 
     def same_as_arena(self, p, at, start, count):

@@ -43,6 +43,11 @@ def texts(offsets: bytearray, data: bytearray, rows: int, validity: bytearray | 
     return array
 
 
+def binaries(offsets: bytearray, data: bytearray, rows: int, validity: bytearray) -> pa.Array:
+    """A column of bytes."""
+    return pa.Array.from_buffers(pa.binary(), rows, [pa.py_buffer(buffer) for buffer in (validity, offsets, data)])
+
+
 def text_lists(
     lists: bytearray, count: int, offsets: bytearray, data: bytearray, rows: int, kind: pa.DataType
 ) -> pa.Array:

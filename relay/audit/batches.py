@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from protocol.binlog.boundary import BOUNDARY_LABELS
 from protocol.binlog.event_type import event_type_name
-from protocol.kernel import event_columns, transaction_columns
+from protocol.kernel import event_columns, statement_columns, transaction_columns
 from protocol.kernel.event_columns import EventColumns
+from protocol.kernel.statement_columns import StatementColumns
 from protocol.kernel.transaction_columns import TransactionColumns
 from relay.audit import arrow_arrays as arrays
 from relay.audit.finding import NAMES, TEXTS, BinlogUnreadable, Finding, stop_at
@@ -18,6 +19,8 @@ from relay.audit.opening import open_for
 from relay.audit.schemas import ARROW_TYPES, arrow_schema
 from relay.audit.split_reader import Run, SplitReader
 from relay.audit.splits import Split
+from relay.audit.statement_batches import ROWS as _STATEMENT_ROWS
+from relay.audit.statement_batches import take_run
 from relay.audit.store import Store
 from relay.audit.wanted import FAR, Wanted
 
@@ -51,7 +54,13 @@ def read_split(store: Store, split: Split, options: ReadOptions, wanted: Wanted)
     for finding in split.findings:
         yield from _finding_batch(finding, options)
     reader = SplitReader(store, split)
-    levels = {"events": _events, "transactions": _transactions, "findings": _findings}
+    levels = {
+        "events": _events,
+        "transactions": _transactions,
+        "statements": _statements,
+        "table_maps": _statements,
+        "findings": _findings,
+    }
     yield from levels[options.level](reader, split, options, wanted)
     if reader.broken is not None:
         yield from _finding_batch(reader.broken, options)
@@ -126,7 +135,7 @@ def _events(reader: SplitReader, split: Split, options: ReadOptions, wanted: Wan
         yield _event_batch(columns, options, schema, file)
 
 
-def _first_event_finding(columns: EventColumns, split: Split) -> BinlogUnreadable:
+def _first_event_finding(columns: EventColumns | StatementColumns, split: Split) -> BinlogUnreadable:
     codes = arrays.numbers(columns.column("finding"), "B", columns.rows).to_pylist()
     row = next(row for row, code in enumerate(codes) if code)
     position = arrays.numbers(columns.column("position"), "q", columns.rows)[row].as_py()
@@ -154,7 +163,7 @@ def _event_batch(
 
 
 def _batch(
-    columns: EventColumns | TransactionColumns,
+    columns: EventColumns | TransactionColumns | StatementColumns,
     kinds: Mapping[str, str],
     made: Mapping[str, Callable[[], pa.Array]],
     options: ReadOptions,
@@ -269,6 +278,55 @@ def _transaction_batch(
         "finding_text": lambda: arrays.words(columns.column("finding"), rows, _FINDING_TEXTS),
     }
     return _batch(columns, transaction_columns.COLUMNS, made, options, schema)
+
+
+# ---- statements ------------------------------------------------------------------------------------------------------
+
+
+def _statements(reader: SplitReader, split: Split, options: ReadOptions, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """Of level table_maps too, where a row is a Table_map."""
+    names = [name for name in options.columns if name in statement_columns.COLUMNS]
+    columns = StatementColumns(names, _STATEMENT_ROWS, options.level == "table_maps")
+    if "time" in wanted.ranges:
+        columns.keep_times(wanted.ranges["time"].low, wanted.ranges["time"].high)
+    schema = arrow_schema(options.level, options.columns)
+    file = arrays.Repeated(split.name)
+
+    def full() -> Iterator[pa.RecordBatch]:
+        if options.failfast and columns.findings:
+            raise _first_event_finding(columns, split)
+        if columns.rows:
+            yield _statement_batch(columns, options, schema, file)
+
+    begun = False
+    for run in reader.runs():
+        if not begun:
+            columns.begin_file(reader.post_lengths())
+            begun = True
+        yield from take_run(columns, run, full)
+    yield from full()
+
+
+def _statement_batch(
+    columns: StatementColumns, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated
+) -> pa.RecordBatch:
+    rows = columns.rows
+    made: dict[str, Callable[[], pa.Array]] = {
+        "file": lambda: file.take(rows),
+        "time": lambda: arrays.times(columns.column("time"), rows),
+        "type": lambda: arrays.words(columns.column("type"), rows, _TYPES),
+        "seeds": lambda: arrays.numbers(columns.column("seeds"), "B", rows).cast(pa.int32()),
+        "finding": lambda: arrays.words(columns.column("finding"), rows, _FINDINGS),
+        "finding_text": lambda: arrays.words(columns.column("finding"), rows, _FINDING_TEXTS),
+        "status_variables": lambda: binaries("status_variables"),
+        "table_map": lambda: binaries("table_map"),
+    }
+
+    def binaries(name: str) -> pa.Array:
+        offsets, data = columns.text_column(name)
+        return arrays.binaries(offsets, data, rows, columns.validity(name))
+
+    return _batch(columns, statement_columns.COLUMNS, made, options, schema)
 
 
 # ---- findings --------------------------------------------------------------------------------------------------------

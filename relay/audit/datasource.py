@@ -46,8 +46,8 @@ class BinlogDataSource(DataSource):
 
     In a stream, startingPosition = earliest | latest | FILE:POSITION, and maxBytesPerTrigger.
 
-    Options: level = events | transactions | findings; columns: names, with commas; mode = permissive (a finding is a row)
-    | failfast (it is an error); splitBytes: aimed size of a task's share of a file.
+    Options: level = events | transactions | statements | table_maps | findings; columns: names, with commas;
+    mode = permissive (a finding is a row) | failfast (it is an error); splitBytes: aimed size of a task's share of a file.
     """
 
     @classmethod
@@ -184,7 +184,7 @@ class BinlogReader(DataSourceReader):
             self._wanted.wants_file,
             whole_files="transaction_ordinal" in self._options.columns,
         )
-        column = {"events": "position", "transactions": "start"}.get(self._options.level, "")
+        column = "start" if self._options.level == "transactions" else "position"
         span = self._wanted.ranges.get(column)
         if span is not None:
             splits = [split for split in splits if split.findings or span.meets(split.start, split.stop)]

@@ -18,10 +18,11 @@ def open_for(columns: TransactionColumns, status: int, buffer: bytearray) -> Non
     """Gives `columns` what it asked for with `status`, unpacked, or says that it cannot be had."""
     packed = bytes(memoryview(buffer)[columns.open_start : columns.open_stop])
     if status != OPEN_PAYLOAD:
-        try:
-            columns.opened(unpack_compressed(packed))
-        except ProtocolError:
+        data = unpack_event(packed)
+        if data is None:
             columns.not_opened()
+        else:
+            columns.opened(data)
         return
     if _take_payload(columns, packed):
         columns.payload_done()
@@ -29,11 +30,19 @@ def open_for(columns: TransactionColumns, status: int, buffer: bytearray) -> Non
         columns.not_opened()
 
 
+def unpack_event(packed: bytes) -> bytes | None:
+    """What MariaDB packed into an event: a statement, or rows; None where it cannot be had."""
+    try:
+        return unpack_compressed(packed)
+    except ProtocolError:
+        return None
+
+
 def _take_payload(columns: TransactionColumns, packed: bytes) -> bool:
     """Hands the events of a Transaction_payload to `columns`, in pieces: a transaction may have gigabytes."""
     buffer = bytearray()
     try:
-        for piece in _pieces(packed):
+        for piece in payload_pieces(packed):
             buffer += piece
             stop = whole_events(buffer, 0, len(buffer))
             if columns.opened_events(buffer, 0, stop) != stop:
@@ -44,7 +53,8 @@ def _take_payload(columns: TransactionColumns, packed: bytes) -> bool:
     return not buffer
 
 
-def _pieces(packed: bytes) -> Iterator[bytes]:
+def payload_pieces(packed: bytes) -> Iterator[bytes]:
+    """The bytes of a Transaction_payload's events, a megabyte at a time. Raises: ProtocolError, ImportError."""
     head = decode_transaction_payload(packed)
     body = memoryview(packed)[head.head_bytes :]
     if head.compression == _NONE:

@@ -50,7 +50,7 @@ def push(filters: Sequence[Filter], level: str, wanted: Wanted) -> None:
 
 def keep_times(level: str, since: datetime | None, until: datetime | None, wanted: Wanted) -> None:
     """Notes that only what happened in [since, until) is wanted; of a transaction, any part of it."""
-    first, last = ("time", "time") if level == "events" else ("first_time", "last_time")
+    first, last = ("first_time", "last_time") if level == "transactions" else ("time", "time")
     if level == "findings":
         return
     if since is not None:

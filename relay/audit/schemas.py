@@ -54,6 +54,37 @@ TRANSACTIONS: Final = {
     "finding_position": "bigint",
 }
 
+STATEMENTS: Final = {
+    "file": "string",
+    "position": "bigint",
+    "end": "bigint",
+    "time": "timestamp",
+    "server_id": "bigint",
+    "type": "string",
+    "transaction": "bigint",
+    "thread_id": "bigint",
+    "error_code": "bigint",
+    "seeds": "int",
+    "schema": "string",
+    "digest_text": "string",
+    "finding": "string",
+}
+STATEMENTS_ON_REQUEST: Final = {"statement": "string", "status_variables": "binary", "finding_text": "string"}
+"""The text may be long, and hold what nobody should see."""
+
+TABLE_MAPS: Final = {
+    "file": "string",
+    "position": "bigint",
+    "end": "bigint",
+    "time": "timestamp",
+    "server_id": "bigint",
+    "transaction": "bigint",
+    "schema": "string",
+    "table": "string",
+    "table_map": "binary",
+    "finding": "string",
+}
+
 FINDINGS: Final = {
     "file": "string",
     "position": "bigint",
@@ -64,15 +95,24 @@ FINDINGS: Final = {
     "finding_text": "string",
 }
 
-LEVELS: Final = {"events": EVENTS, "transactions": TRANSACTIONS, "findings": FINDINGS}
+LEVELS: Final = {
+    "events": EVENTS,
+    "transactions": TRANSACTIONS,
+    "statements": STATEMENTS,
+    "table_maps": TABLE_MAPS,
+    "findings": FINDINGS,
+}
 ON_REQUEST: Final[dict[str, dict[str, str]]] = {
     "events": EVENTS_ON_REQUEST,
     "transactions": {"finding_text": "string"},
+    "statements": STATEMENTS_ON_REQUEST,
+    "table_maps": {"finding_text": "string"},
     "findings": {},
 }
 
 ARROW_TYPES: Final = {
     "string": pa.string(),
+    "binary": pa.binary(),
     "bigint": pa.int64(),
     "int": pa.int32(),
     "boolean": pa.bool_(),

@@ -110,7 +110,7 @@ def test_columns_are_chosen_by_an_option_or_a_schema(spark: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "schema", "message"),
     [
-        ({"level": "pages"}, None, "there is no level 'pages'; there are events, transactions, findings"),
+        ({"level": "pages"}, None, "there is no level 'pages'; there are events, transactions, "),
         ({"columns": "position,colour"}, None, "level events has no column 'colour'; it has file"),
         ({"mode": "sometimes"}, None, "there is no mode 'sometimes'; there are permissive and failfast"),
         ({"splitBytes": "many"}, None, "splitBytes is 'many'"),

@@ -24,6 +24,8 @@ MODULES: Final = (
     "tables",
     "event_columns",
     "transaction_columns",
+    "digest",
+    "statement_columns",
 )
 
 
@@ -43,6 +45,8 @@ class KernelBuild:
     tables: Any
     event_columns: Any
     transaction_columns: Any
+    digest: Any
+    statement_columns: Any
 
 
 def is_extension(module: ModuleType) -> bool:

@@ -185,3 +185,60 @@ def transaction_rows(
     close()
     result.findings = columns.findings
     return result
+
+
+def statement_rows(
+    build: Any,
+    data: bytes,
+    *,
+    maps: bool = False,
+    capacity: int = 1000,
+    cuts: Sequence[int] = (),
+    prepare: Callable[[Any], None] | None = None,
+    unpack_payload: Callable[[bytes], bytes] | None = None,
+    make_buffer: Callable[[bytes], Any] = bytearray,
+) -> Columns:
+    """The statements, or with `maps` the Table_maps, of a file's bytes, magic included."""
+    module = build.statement_columns
+    columns = module.StatementColumns(list(module.COLUMNS), capacity, maps)
+    if prepare is not None:
+        prepare(columns)
+    result = Columns()
+    begun = False
+
+    def close() -> None:
+        result.rows += batch_rows(columns, module.COLUMNS)
+        result.batches += 1
+
+    def take(buffer: Any, base: int, table: Any, count: int, post_lengths: bytes) -> None:
+        nonlocal begun
+        if not begun:
+            columns.begin_file(post_lengths)
+            begun = True
+        while (status := columns.take(buffer, base, table, count)) != module.DONE:
+            packed = bytes(buffer[columns.open_start : columns.open_stop])
+            if status == module.FULL:
+                close()
+                columns.begin_batch()
+            elif status == module.OPEN_PAYLOAD and unpack_payload is not None:
+                events = bytearray(unpack_payload(packed))
+                at = 0
+                while at < len(events):
+                    at = columns.opened_events(events, at, len(events))
+                    assert at == len(events) or columns.full
+                    if columns.full:
+                        close()
+                        columns.begin_batch()
+                columns.payload_done()
+            elif status == module.OPEN_PAYLOAD:
+                columns.not_opened()
+            else:
+                try:
+                    columns.opened(unpack_compressed(packed))
+                except Malformed:
+                    columns.not_opened()
+
+    result.status = _walk(build, data, cuts, take, make_buffer)
+    close()
+    result.findings = columns.findings
+    return result

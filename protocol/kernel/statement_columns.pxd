@@ -1,0 +1,97 @@
+cimport cython
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+
+from protocol.kernel.digest cimport StatementDigest
+from protocol.kernel.inference cimport Inference
+from protocol.kernel.native cimport copy_bytes, load16, load32
+from protocol.kernel.tables cimport TableMaps
+from protocol.kernel.transaction_columns cimport changes_rows
+
+cdef class TextColumn:
+    cdef int64_t capacity
+    cdef int64_t room
+    cdef int64_t used
+    cdef readonly bytearray offsets_buffer, data_buffer, valid_buffer
+    cdef int32_t[::1] offsets
+    cdef uint8_t[::1] data, valid
+
+    cpdef begin(self)
+    cpdef grow(self, int64_t more)
+    cdef bint fits(self, int64_t more) noexcept nogil
+    cdef void put(self, int64_t row, const uint8_t* p, int64_t at, int64_t count) noexcept nogil
+    cdef void close(self, int64_t row, int64_t used) noexcept nogil
+    cdef void skip(self, int64_t row) noexcept nogil
+
+cdef class StatementColumns:
+    cdef readonly int64_t capacity
+    cdef readonly int64_t rows
+    cdef readonly int64_t findings
+    cdef readonly int64_t timestamp
+    cdef readonly int64_t open_start
+    cdef readonly int64_t open_stop
+    cdef readonly bint full
+    cdef bint maps
+    cdef dict buffers
+    cdef Inference inference
+    cdef TableMaps tables
+    cdef StatementDigest digest
+    cdef TextColumn schema, table, status, text, digest_text, map
+    cdef bint has_status, has_text, has_digest, has_map
+    # filters
+    cdef int64_t time_from, time_to
+    # where the stream stands
+    cdef int64_t next_row
+    cdef int opening
+    cdef bint open
+    cdef bint was_open
+    cdef int64_t group_start
+    cdef int seeds
+    cdef int64_t position, position_end, server_id
+    cdef bint bad_checksum
+    cdef const uint8_t[::1] opened_text
+    cdef int64_t opened_size
+    cdef bint lacks_tables
+    cdef int64_t lacks_bytes
+    # the statement
+    cdef int64_t status_at, status_length, schema_at, schema_length
+    # the batch
+    cdef int64_t[::1] position_out, end_out, transaction_out, time_out, server_id_out, thread_out, error_out
+    cdef uint8_t[::1] transaction_valid, thread_valid, error_valid, type_out, seeds_out, finding_out
+
+    @cython.locals(i=cython.int)
+    cpdef begin_file(self, bytes post_lengths)
+    @cython.locals(view=cython.uchar[::1], rows=int64_t[::1], status=cython.int)
+    cpdef int take(self, buf, int64_t base, table, int64_t count) except -1
+    @cython.locals(more=int64_t)
+    cpdef make_room(self)
+    cpdef opened(self, bytes data)
+    @cython.locals(view=cython.uchar[::1])
+    cpdef int64_t opened_events(self, buf, int64_t start, int64_t stop) except -1
+    @cython.locals(length=int64_t, t=cython.int, status=cython.int)
+    cdef int64_t walk_opened(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    @cython.locals(
+        r=int64_t, position=int64_t, t=cython.int, info=int64_t, boundary=cython.int, kind=cython.int, at=int64_t, stop=int64_t,
+        status=cython.int
+    )
+    cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
+    cdef bint is_transaction(self, int kind) noexcept nogil
+    @cython.locals(kind=cython.int, text=int64_t)
+    cdef int accumulate(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp) noexcept nogil
+    @cython.locals(time=int64_t)
+    cdef bint is_wanted(self, int64_t timestamp) noexcept nogil
+    @cython.locals(body=int64_t, post=int64_t, fixed=int64_t)
+    cdef int64_t text_at(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    cdef bint has_room(self, int64_t count) noexcept nogil
+    cdef bint is_full(self) noexcept nogil
+    @cython.locals(n=int64_t)
+    cdef void begin_row(self, int64_t timestamp, int t, int finding) noexcept nogil
+    @cython.locals(text=int64_t, size=int64_t, n=int64_t, body=int64_t, mode=int64_t)
+    cdef int put_row(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp, int finding) noexcept nogil
+    @cython.locals(at=int64_t, end=int64_t)
+    cdef int64_t sql_mode(self, const uint8_t* p) noexcept nogil
+    @cython.locals(used=int64_t)
+    cdef void put_text(self, int64_t n, const uint8_t* p, int64_t at, int64_t size, int64_t mode) noexcept nogil
+    @cython.locals(
+        id_size=cython.int, known=int64_t, slot=int64_t, n=int64_t, raw=int64_t, schema=int64_t, name=int64_t
+    )
+    cdef int take_map(self, const uint8_t* p, int64_t at, int64_t stop, int64_t timestamp) noexcept nogil
