@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 # Before anything brings Arrow in: behind it there is no thread-local memory left for the libraries of this one.
@@ -18,6 +19,10 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from deploy.servers import SERVERS, Server, ServerError, ServerUnavailable  # noqa: E402
+
+# How long one example takes says how busy the machine is; what must be fast is measured where it is promised.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 # Makes a server that is not started yet: servers("mariadb").start(server_id=1, options=[...]).
 ServerFactory = Callable[[str], Server]
