@@ -263,6 +263,56 @@ def _json_of(record: object) -> str:
     return json.dumps(asdict(record), default=plain)  # type: ignore[call-overload]
 
 
+@app.command()
+def audit(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Which audit; 'audit list' names them.", show_default=False)
+    ],
+    archive: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ARCHIVE]", help="An archive, a directory of binlogs, a pattern or a binlog.", show_default=False
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="The directory to make: a report and Parquet files.", show_default=False)
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Only what happened from this time on: ISO 8601, UTC.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only what happened before this time.")] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option(help="Only these tables: shop.orders, shop.*; with commas, or repeated.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Most rows of one listing.")] = 100,
+    replace: Annotated[bool, typer.Option("--replace", help="Write an audit that is in --out anew.")] = False,
+    cores: Annotated[int | None, typer.Option(min=1, help="Cores to use here; all by default.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Ask an archive a question, on Spark: writes a report with charts, and Parquet files. Needs the extra `audit`."""
+    from relay.commands.audit import audit as run_audit
+    from relay.commands.audit import listed_jobs
+
+    if name == "list" and not archive:
+        typer.echo(listed_jobs())
+        return
+    if not archive or out is None:
+        raise CommandFailed(
+            "audit takes a name, an archive and --out: binlog-relay audit NAME ARCHIVE --out DIR", WRONG_USE
+        )
+    if run_audit(
+        name,
+        archive,
+        out,
+        since=since,
+        until=until,
+        tables=tables,
+        limit=limit,
+        replace=replace,
+        cores=cores,
+        as_json=json,
+    ):
+        raise typer.Exit(FINDINGS)
+
+
 @archive_app.command("list")
 def archive_list(config: ConfigOption, json: JsonOption = False) -> None:
     """List the archived files."""

@@ -13,6 +13,14 @@ JAVA_OPTIONS: Final = (
 )
 
 
+def submitted_session() -> SparkSession:
+    """The session that spark-submit set up, or one as Spark's own configuration has it; it knows `binlog`."""
+    session: SparkSession = SparkSession.builder.appName("binlog-relay").getOrCreate()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    register(session)
+    return session
+
+
 def local_session(cores: int | str = "*", *, memory: str = "2g", **settings: str) -> SparkSession:
     """A session on this machine that knows `binlog`. `settings`: Spark's own, with _ for the dots of their names."""
     builder = (

@@ -1,0 +1,137 @@
+"""What a job works with: the archive as Spark's frames, as the options narrow them, and what could not be read of it."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from relay.audit.files import AuditedFile, find_files
+from relay.audit.finding import TEXTS
+from relay.audit.jobs.files_read import FileHead, read_head
+from relay.audit.jobs.job import AuditFinding, AuditOptions, Place
+from relay.audit.splits import written_between
+from relay.audit.store import store_of
+
+FILE_ORDER: Final = ("length(file)", "file")
+"""Files in the order of their numbers: mysql-bin.999999 before mysql-bin.1000000."""
+
+_READING_TITLES: Final = {
+    "checksum_mismatch": "Events whose checksum does not fit",
+    "boundary_violation": "Events that cannot stand where they stand",
+    "position_chain_broken": "Events whose end_log_pos is not their end",
+    "unknown_event_type": "Events of a type that nobody knows",
+    "event_malformed": "Events whose lengths lie",
+    "rows_unreadable": "Rows that cannot be told apart",
+    "payload_unreadable": "Compressed transactions that cannot be unpacked",
+    "transaction_unfinished": "Transactions without an end",
+    "event_truncated": "Files that end inside an event",
+    "event_length_wrong": "Files that cannot be read on",
+    "file_encrypted": "Encrypted files",
+    "file_damaged": "Files that the archive marked as damaged",
+    "not_a_binlog": "Files that are no binlog",
+    "file_gone": "Files that are gone",
+    "file_shrunk": "Files that became shorter",
+    "file_unreadable": "Files that cannot be read",
+}
+
+
+class Audit:
+    """One run of a job over one archive. `on_step` is told what is being done, in a few words."""
+
+    def __init__(
+        self, spark: SparkSession, options: AuditOptions, on_step: Callable[[str], None] = lambda step: None
+    ) -> None:
+        self.spark = spark
+        self.options = options
+        self.step = on_step
+        self._kept: list[DataFrame] = []
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """The frame, computed once however often it is used, until the job's output is written. For aggregates."""
+        self._kept.append(frame.persist())
+        return frame
+
+    def release(self) -> None:
+        """Forgets what was kept."""
+        while self._kept:
+            self._kept.pop().unpersist()
+
+    @cached_property
+    def files(self) -> list[AuditedFile]:
+        """The files of the archive, of the time that is asked for, oldest first. Raises: NothingToRead, ArchiveError, OSError."""
+        store = store_of(self.options.archive)
+        found = find_files(store, self.options.archive)
+        since, until = self.options.since, self.options.until
+        if since is None and until is None:
+            return found
+        return written_between(
+            store,
+            found,
+            -1e18 if since is None else since.timestamp(),
+            1e18 if until is None else until.timestamp(),
+        )
+
+    @cached_property
+    def heads(self) -> list[FileHead]:
+        """What each file's head says, in the files' order."""
+        store = store_of(self.options.archive)
+        return [read_head(store, file) for file in self.files]
+
+    def read(self, level: str, *columns: str) -> DataFrame:
+        """A level of the archive, with --since and --until, and without rows that only carry a finding of reading."""
+        reader = self.spark.read.format("binlog").option("level", level)
+        if columns:
+            reader = reader.option("columns", ",".join(columns))
+        if self.options.since is not None:
+            reader = reader.option("since", self.options.since.isoformat())
+        if self.options.until is not None:
+            reader = reader.option("until", self.options.until.isoformat())
+        return reader.load(self.options.archive)
+
+    def wants_table(self, table: Column) -> Column:
+        """Whether `table`, a text schema.table, is among --tables."""
+        patterns = self.options.tables
+        if not patterns:
+            return F.lit(True)
+        return table.rlike(f"(?s)^(?:{'|'.join(_regular(pattern) for pattern in patterns)})$")
+
+    def wants_any_table(self, tables: Column) -> Column:
+        """Whether one of an array of tables is among --tables."""
+        return F.exists(tables, self.wants_table) if self.options.tables else F.lit(True)
+
+    @cached_property
+    def unreadable(self) -> list[AuditFinding]:
+        """What is wrong with the files as such: every level leaves out, or may misread, what stands at these places.
+
+        One pass over all bytes: checksums, boundaries, positions, lengths, rows.
+        """
+        self.step("Checking every event")
+        frame = self.keep(self.read("findings", "file", "position", "time", "finding", "finding_text"))
+        counted = {row["finding"]: row["count"] for row in frame.groupBy("finding").count().collect()}
+        found = []
+        for name in sorted(counted):
+            first = frame.where(F.col("finding") == name).orderBy(*map(F.expr, FILE_ORDER), "position")
+            places = [place_of(row, row["finding_text"] or "") for row in first.limit(self.options.limit).collect()]
+            title = _READING_TITLES.get(name, name.replace("_", " ").capitalize())
+            found.append(AuditFinding(name, "error", title, TEXTS.get(name, ""), counted[name], places))
+        return found
+
+    def frame_of(self, schema: str, rows: Sequence[Sequence[object]]) -> DataFrame:
+        """A small frame of what was computed here. `schema`: as SQL has it."""
+        return self.spark.createDataFrame([tuple(row) for row in rows], schema)
+
+
+def place_of(row: Row, text: str) -> Place:
+    """Where a row of some level is: its file, its `position` or `start`, its time."""
+    told = row.asDict()
+    position = told.get("position", told.get("start"))
+    return Place(told["file"], position, text, told.get("time", told.get("first_time")))
+
+
+def _regular(pattern: str) -> str:
+    """A pattern with * and ? as Java's regular expression; without a dot it is a table of any schema."""
+    made = "".join({"*": ".*", "?": "."}.get(mark) or re.escape(mark) for mark in pattern)
+    return made if "." in pattern else rf".*\.{made}"

@@ -1,0 +1,233 @@
+"""boundaries: stamps against inference, transitions that cannot be, stretches without stamps; per file and per type."""
+
+from collections import Counter
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from relay.audit.jobs.audit import FILE_ORDER, Audit, place_of
+from relay.audit.jobs.job import AuditFinding, AuditResult, Job, Place
+from relay.audit.report.content import Bars, Section, Shares, Table
+from relay.audit.report.text import number_of
+
+_DIFFERS: Final = "stamped AND boundary <> inferred"
+_VIOLATES: Final = "finding = 'boundary_violation'"
+
+
+def run(audit: Audit) -> AuditResult:
+    """One pass that counts; files in which something is wrong are read again for the places."""
+    events = audit.read(
+        "events", "file", "position", "end", "time", "type", "boundary", "inferred", "stamped", "finding"
+    )
+    events = events.where("type IS NOT NULL")
+    audit.step("Counting boundaries")
+    counted = events.groupBy("file", "type", "boundary", "inferred", "stamped").agg(
+        F.count("*").alias("events"),
+        F.count_if(F.expr(_VIOLATES)).alias("violations"),
+        F.min("position").alias("first_position"),
+    )
+    return _result(audit, events, audit.keep(counted))
+
+
+def _result(audit: Audit, events: DataFrame, counted: DataFrame) -> AuditResult:
+    limit = audit.options.limit
+    whole = F.sum("events").alias("events")
+    stamped = F.sum(F.when(F.col("stamped"), F.col("events")).otherwise(0)).alias("stamped")
+    differing = F.sum(F.when(F.expr(_DIFFERS), F.col("events")).otherwise(0)).alias("differing")
+    violations = F.sum("violations").alias("violations")
+    by_file = audit.keep(counted.groupBy("file").agg(whole, stamped, differing, violations))
+    total = by_file.agg(
+        *(F.coalesce(F.sum(name), F.lit(0)) for name in ("events", "stamped", "differing", "violations")), F.count("*")
+    )
+    all_events, all_stamped, all_differing, all_violations, all_files = total.collect()[0]
+    findings: list[AuditFinding] = []
+    frames = {"by_file_and_type": counted}
+    sections: list[Section] = []
+    if all_differing:
+        audit.step("Reading what is stamped differently")
+        findings.append(_differences(audit, events, by_file, all_differing))
+    if all_violations:
+        audit.step("Reading what cannot follow each other")
+        findings.append(_transitions(audit, events, by_file, all_violations))
+    if 0 < all_stamped < all_events:
+        audit.step("Reading stretches without stamps")
+        stretches = audit.keep(_stretches(events, by_file))
+        frames["unstamped_stretches"] = stretches
+        findings.append(_unstamped(audit, stretches))
+    elif all_events and not all_stamped:
+        findings.append(
+            AuditFinding(
+                "never_stamped",
+                "note",
+                "No event is stamped",
+                "These are a server's own files, or the relay's with stamping off. The boundaries below are inferred.",
+                1,
+                [Place(audit.files[0].name)],
+            )
+        )
+    sections += _sections(counted, by_file, all_files, limit)
+    bad = all_differing + all_violations
+    if not all_events:
+        verdict = "No event was read."
+    elif bad:
+        verdict = (
+            f"{number_of(all_events, 'event')}: {number_of(all_violations, 'transition')} that cannot be, "
+            f"{number_of(all_differing, 'stamp')} against the inference."
+        )
+    else:
+        verdict = f"{number_of(all_events, 'event')}, {number_of(all_stamped, 'stamp')}: no boundary is wrong."
+    return AuditResult(verdict, findings, sections, frames)
+
+
+def _differences(audit: Audit, events: DataFrame, by_file: DataFrame, count: int) -> AuditFinding:
+    wrong = events.join(F.broadcast(by_file.where("differing > 0").select("file")), "file", "left_semi").where(_DIFFERS)
+    rows = wrong.orderBy(*map(F.expr, FILE_ORDER), "position").limit(audit.options.limit).collect()
+    return AuditFinding(
+        "stamp_differs",
+        "error",
+        "Stamps that differ from what the events say",
+        "The mark in the event's header and the inference from its content do not agree: one of both is wrong, "
+        "or the stream was changed after it was stamped.",
+        count,
+        [
+            place_of(row, f"{row['type']} is stamped {row['boundary']}, by its content it is {row['inferred']}")
+            for row in rows
+        ],
+    )
+
+
+def _transitions(audit: Audit, events: DataFrame, by_file: DataFrame, count: int) -> AuditFinding:
+    """What stood before: the newest event that is not Ignore, in the same file."""
+    order = Window.partitionBy("file").orderBy("position")
+    within = events.join(F.broadcast(by_file.where("violations > 0").select("file")), "file", "left_semi")
+    before = within.where("boundary <> 'Ignore Boundary'").withColumn("before", F.lag("boundary").over(order))
+    rows = before.where(_VIOLATES).orderBy(*map(F.expr, FILE_ORDER), "position").limit(audit.options.limit).collect()
+    return AuditFinding(
+        "boundary_violation",
+        "error",
+        "Transitions that cannot be",
+        "By WL#4162's table no transaction goes on like this: events are missing, or were added, before the place.",
+        count,
+        [
+            place_of(
+                row,
+                f"{row['type']}: unable to change boundary parser from {row['before'] or 'Not Defined'} to {row['boundary']}",
+            )
+            for row in rows
+        ],
+    )
+
+
+def _stretches(events: DataFrame, by_file: DataFrame) -> DataFrame:
+    """Runs of events without a stamp; of a file without any, the whole file at once."""
+    order = Window.partitionBy("file").orderBy("position")
+    mixed = by_file.where("stamped > 0 AND stamped < events").select("file")
+    marked = (
+        events.join(F.broadcast(mixed), "file", "left_semi")
+        .select("file", "position", "end", "stamped", F.lag("stamped").over(order).alias("before"))
+        .withColumn("turn", F.expr("CAST(before IS NULL OR before <> stamped AS INT)"))
+        .withColumn("stretch", F.sum("turn").over(order))
+    )
+    parts = (
+        marked.where("NOT stamped")
+        .groupBy("file", "stretch")
+        .agg(F.min("position").alias("position"), F.max("end").alias("end"), F.count("*").alias("events"))
+        .drop("stretch")
+    )
+    none = by_file.where("stamped = 0").selectExpr("file", "4L AS position", "CAST(NULL AS BIGINT) AS end", "events")
+    return parts.unionByName(none).orderBy(*map(F.expr, FILE_ORDER), "position")
+
+
+def _unstamped(audit: Audit, stretches: DataFrame) -> AuditFinding:
+    rows = stretches.limit(audit.options.limit).collect()
+    return AuditFinding(
+        "unstamped_stretch",
+        "warning",
+        "Stretches without stamps",
+        "Part of the archive is stamped, these parts are not: they were written by another program or another version, "
+        "or the relay ran with stamping off.",
+        stretches.count(),
+        [
+            place_of(
+                row, f"{number_of(row['events'], 'event')} up to {'its end' if row['end'] is None else row['end']}"
+            )
+            for row in rows
+        ],
+    )
+
+
+def _sections(counted: DataFrame, by_file: DataFrame, all_files: int, limit: int) -> list[Section]:
+    types = (
+        counted.groupBy("type", "boundary")
+        .agg(
+            F.sum("events").alias("events"),
+            F.sum(F.when(F.col("stamped"), F.col("events")).otherwise(0)).alias("stamped"),
+            F.sum(F.when(F.expr(_DIFFERS), F.col("events")).otherwise(0)).alias("differing"),
+            F.sum("violations").alias("violations"),
+            F.min(F.expr("struct(length(file) AS length, file, first_position)")).alias("first"),
+        )
+        .orderBy("type", F.desc("events"))
+        .collect()
+    )
+    per_type: Counter[str] = Counter()
+    per_boundary: Counter[str] = Counter()
+    for row in types:
+        per_type[row["type"]] += row["events"]
+        per_boundary[row["boundary"]] += row["events"]
+    worst_first = (F.expr("differing + violations = 0"), F.expr("stamped = events"), *map(F.expr, FILE_ORDER))
+    files = by_file.orderBy(*worst_first).limit(limit).collect()
+    return [
+        Section(
+            "Boundaries",
+            "As they are stamped, and inferred where there is no stamp.",
+            charts=[
+                Shares("Events by boundary", per_boundary.most_common()),
+                Bars("Events by type", per_type.most_common()),
+            ],
+            tables=[
+                Table(
+                    "By type",
+                    {
+                        "type": "text",
+                        "boundary": "text",
+                        "events": "count",
+                        "stamped": "count",
+                        "differ": "count",
+                        "cannot be": "count",
+                        "first at": "code",
+                    },
+                    [
+                        (
+                            row["type"],
+                            row["boundary"],
+                            row["events"],
+                            row["stamped"],
+                            row["differing"],
+                            row["violations"],
+                            f"{row['first']['file']}:{row['first']['first_position']}",
+                        )
+                        for row in types
+                    ],
+                ),
+                Table(
+                    "By file",
+                    {"file": "code", "events": "count", "stamped": "count", "differ": "count", "cannot be": "count"},
+                    [
+                        (row["file"], row["events"], row["stamped"], row["differing"], row["violations"])
+                        for row in files
+                    ],
+                    left_out=all_files - len(files),
+                    note="Files in which something is wrong come first.",
+                ),
+            ],
+        )
+    ]
+
+
+JOB: Final = Job(
+    "boundaries",
+    "Transaction boundaries",
+    "Stamps in the event headers against what the events say, by the parser of WL#4162.",
+    run,
+)

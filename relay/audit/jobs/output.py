@@ -1,0 +1,121 @@
+"""The directory that an audit leaves: whole, or not at all.
+
+Everything is written beside it first, synced, and renamed. What a killed run left is taken away by the next to the same place.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+SUMMARY: Final = "audit.json"
+REPORT: Final = "report.html"
+_PARTIAL: Final = ".partial-"
+
+
+class OutputRefused(Exception):
+    """The output directory cannot be used. `str()` says why, and what to do."""
+
+
+def check_output(out: Path, *, replace: bool) -> None:
+    """Refuses, before any work, what could not be written in the end. Raises: OutputRefused."""
+    if out.exists() or out.is_symlink():
+        if not out.is_dir():
+            raise OutputRefused(f"{out} is there, and is no directory.")
+        names = os.listdir(out)
+        if names and SUMMARY not in names:
+            raise OutputRefused(
+                f"{out} holds other things than an audit; nothing in it is touched. Name a new directory."
+            )
+        if names and not replace:
+            raise OutputRefused(f"{out} holds an audit already. --replace writes it anew, or name another directory.")
+    parent = out.absolute().parent
+    if not parent.is_dir():
+        raise OutputRefused(f"there is no directory {parent} for {out.name} to be made in.")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise OutputRefused(f"nothing can be made in {parent}: this user may not write there.")
+
+
+@contextmanager
+def written_whole(out: Path) -> Iterator[Path]:
+    """Gives a directory to write to; it becomes `out` when the block ends well, and is taken away when it does not."""
+    out = out.absolute()
+    _clear_away(out)
+    partial = out.parent / f".{out.name}{_PARTIAL}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    partial.mkdir(mode=0o750)
+    try:
+        yield partial
+        _sync_tree(partial)
+        _put(partial, out)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    _sync(out.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a new file that its group may read."""
+    with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o640)) as file:
+        file.write(text)
+
+
+def write_summary(directory: Path, summary: dict[str, object]) -> None:
+    """What programs read; its name marks a directory as an audit's."""
+    write_text(directory / SUMMARY, json.dumps(summary, indent=2) + "\n")
+
+
+def _put(partial: Path, out: Path) -> None:
+    if not out.exists() or not os.listdir(out):
+        os.rename(partial, out)  # over an empty directory too
+        return
+    if SUMMARY not in os.listdir(out):
+        raise OutputRefused(f"{out} was filled by somebody else while the audit ran; nothing in it was touched.")
+    old = partial.with_name(f"{partial.name}.old")
+    os.rename(out, old)
+    os.rename(partial, out)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _clear_away(out: Path) -> None:
+    """Takes away what runs of this machine left that do not live any more; an audit they had set aside is put back."""
+    mark = f".{out.name}{_PARTIAL}{socket.gethostname()}-"
+    for path in out.parent.iterdir():
+        if not path.name.startswith(mark):
+            continue
+        process = path.name.removeprefix(mark).partition("-")[0]
+        if process.isdecimal() and _lives(int(process)):
+            continue
+        if path.name.endswith(".old") and not out.exists():
+            os.rename(path, out)
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _sync_tree(directory: Path) -> None:
+    for path, _, names in os.walk(directory, topdown=False):
+        for name in names:
+            _sync(Path(path, name))
+        _sync(Path(path))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
