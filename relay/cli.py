@@ -271,7 +271,7 @@ def audit(
     archive: Annotated[
         str,
         typer.Argument(
-            metavar="[ARCHIVE]", help="An archive, a directory of binlogs, a pattern or a binlog.", show_default=False
+            metavar="ARCHIVE", help="An archive, a directory of binlogs, a pattern or a binlog.", show_default=False
         ),
     ] = "",
     out: Annotated[

@@ -6,12 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 from relay.archive.catalog import CatalogUnreadable
 from relay.archive.errors import ArchiveError
@@ -19,15 +16,11 @@ from relay.commands.arguments import timestamp
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from relay.audit.jobs.run import Outcome
 
 _LEAST_JAVA: Final = 17
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit: the session is the cluster's, and its driver's Java runs already."""
-_SHUFFLE_PARTITIONS: Final = "16"
-_CAUSE: Final = re.compile(r"\b\w*(Exception|Error): ")
 _SHOWN_FINDINGS: Final = 20
 _SHOWN_PLACES: Final = 3
 
@@ -53,6 +46,7 @@ def audit(
     from relay.audit.jobs.output import OutputRefused, check_output
     from relay.audit.jobs.progress import spark_progress
     from relay.audit.jobs.run import load_job, run_job
+    from relay.audit.jobs.spark import SparkFailed, command_session
 
     if name not in JOBS:
         raise CommandFailed(f"there is no audit {name}. There are:\n{listed_jobs()}", WRONG_USE)
@@ -66,9 +60,12 @@ def audit(
     try:
         check_output(out, replace=replace)
         check_archive(archive)
-        with _session(cores) as spark, spark_progress(spark.sparkContext) as on_step:
+        with (
+            command_session(cores, submitted=_SUBMITTED in os.environ) as spark,
+            spark_progress(spark.sparkContext) as on_step,
+        ):
             outcome = run_job(spark, job, options, out, on_step)
-    except (NothingToRead, OutputRefused) as error:
+    except (NothingToRead, OutputRefused, SparkFailed) as error:
         raise CommandFailed(str(error), WRONG_USE) from None
     except CatalogUnreadable as error:
         message = f"{archive}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
@@ -132,66 +129,6 @@ def check_archive(archive: str) -> None:
 
 def _time(option: str, text: str | None) -> datetime | None:
     return None if text is None else datetime.fromtimestamp(timestamp(option, text), UTC)
-
-
-@contextmanager
-def _session(cores: int | None) -> Iterator["SparkSession"]:
-    """The session of spark-submit, or one of this machine that ends with the command. Raises: CommandFailed."""
-    from relay.audit.session import local_session, submitted_session
-
-    if os.environ.get(_SUBMITTED):
-        with _spark_failures(None):
-            yield submitted_session()
-        return
-    # Workers are processes of their own, and import what this one imports.
-    root = str(Path(__file__).resolve().parents[2])
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with tempfile.TemporaryFile() as log, _spark_failures(log):
-        with _errors_to(log):
-            session = local_session(cores or "*", sql_shuffle_partitions=_SHUFFLE_PARTITIONS)
-            session.sparkContext.setLogLevel("FATAL")
-        try:
-            yield session
-        finally:
-            session.stop()
-
-
-@contextmanager
-def _errors_to(log: IO[bytes]) -> Iterator[None]:
-    """Java writes greetings to stderr that nobody can switch off: the process started here has `log` instead."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    try:
-        os.dup2(log.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-@contextmanager
-def _spark_failures(log: IO[bytes] | None) -> Iterator[None]:
-    """Spark's errors are pages long: its first line, and the last that Java wrote."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        if os.environ.get("BINLOG_RELAY_DEBUG") == "1":
-            raise
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        told = next(
-            (line for line in reversed(lines) if _CAUSE.search(line)), lines[0] if lines else type(error).__name__
-        )
-        tail = ""
-        if log is not None:
-            log.seek(0)
-            written = log.read().decode("utf-8", "replace").splitlines()
-            tail = f" Java's last line: {written[-1]}" if written else ""
-        message = f"Spark did not finish, and nothing was written: {told}.{tail} (BINLOG_RELAY_DEBUG=1 shows all of it)"
-        raise CommandFailed(message, WRONG_USE) from None
 
 
 def _report(outcome: "Outcome", as_json: bool) -> None:
