@@ -95,6 +95,9 @@ _ADD_LEDGER_ONCE: Final = (
     "WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE time = ? AND kind = ? AND file = ?)"
 )
 
+_SQLITE_NEEDS_BYTES: Final = 65536
+"""Less room than this on a disk explains an I/O error: its shared memory grows by 32 KiB."""
+
 
 class CatalogUnreadable(ArchiveError):
     """`catalog.sqlite` is damaged, or was written by another version."""
@@ -479,26 +482,35 @@ class CatalogThread:
                     self._waiting[0](catalog)
                     self._waiting.popleft()
             except (sqlite3.Error, OSError, CatalogUnreadable) as error:
-                self._on_failure(
-                    ArchiveWriteError(
-                        f"the catalog could not be written: {error}",
-                        file=self._path.name,
-                        offset=None,
-                        errno=_system_number(error),
-                        advice="Free space on the archive's disk, or restore the catalog with `archive rebuild`.",
-                    )
-                )
+                self._on_failure(self._failure(error))
             if change is None:
                 if catalog is not None:
                     catalog.close()
                 return
 
+    def _failure(self, error: Exception) -> ArchiveWriteError:
+        try:
+            room_bytes = self._layer.free_bytes(self._path.parent)
+        except OSError:
+            room_bytes = _SQLITE_NEEDS_BYTES
+        number = _system_number(error, room_bytes)
+        what = f"{error} (no space is left)" if number == errno.ENOSPC else str(error)
+        return ArchiveWriteError(
+            f"the catalog could not be written: {what}",
+            file=self._path.name,
+            offset=None,
+            errno=number,
+            advice="Free space on the archive's disk, or restore the catalog with `archive rebuild`.",
+        )
 
-def _system_number(error: Exception) -> int:
-    """The errno, also of what SQLite says by a code of its own about a full disk; 0 where there is none."""
-    # The low byte is SQLite's primary code.
-    if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
-        return errno.ENOSPC
+
+def _system_number(error: Exception, room_bytes: int) -> int:
+    """The errno, also of what SQLite says by codes of its own about a full disk; 0 where there is none."""
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is SQLite's primary code
+        # Where even its memory index finds no room SQLite speaks of an I/O error (SQLITE_IOERR_SHMSIZE) and no more.
+        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room_bytes < _SQLITE_NEEDS_BYTES):
+            return errno.ENOSPC
     return getattr(error, "errno", 0) or 0
 
 

@@ -121,6 +121,11 @@ class FileLayer:
         """Removes an empty directory."""
         path.rmdir()
 
+    def free_bytes(self, directory: Path) -> int:
+        """How much may still be written there. Raises: OSError."""
+        found = os.statvfs(directory)
+        return found.f_bavail * found.f_frsize
+
     def sync_directory(self, directory: Path) -> None:
         """Returns when renames, creations and removals in `directory` are on stable storage."""
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

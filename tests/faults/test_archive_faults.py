@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ from relay.archive.archive import (
     list_archive,
     read_ledger,
 )
+from relay.archive.catalog import Catalog, CatalogThread, LedgerRow
 from relay.archive.errors import ArchiveCorrupt, ArchiveWriteError
+from relay.archive.files import FileLayer
 from relay.archive.verify import verify_archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, runs_of
@@ -277,36 +280,63 @@ async def test_a_failed_sync_publishes_nothing_under_publish_synced(tmp_path: Pa
     await archive.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
-async def test_a_really_full_file_system_is_survived(tmp_path: Path) -> None:
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    path = tmp_path / "disk"
+    path.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(path)], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip(f"no tmpfs here: {mounted.stderr.decode().strip()}")
     try:
-        built = BinlogBuilder()
-        while built.size < 8 << 20:
-            built.transaction(60_000)
-        archive = await Archive.open(tmp_path, on_failure=lambda error: None)
-        await archive.begin_file(FIRST)
-        runs = list(runs_of(built.data, range(0, built.size, 100_000)))
-        for run in runs:
-            try:
-                archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
-            except ArchiveWriteError:
-                break
-            await asyncio.sleep(0)
-        while archive.queued_bytes:
-            await asyncio.sleep(0.005)
-        assert archive.failure is not None and archive.failure.errno == errno.ENOSPC
-        assert archive.end is not None and archive.end.offset in built.boundaries
-        with contextlib.suppress(ArchiveWriteError):
-            await archive.close()  # the catalog has no room either
-        size = (tmp_path / FIRST).stat().st_size
-        assert (tmp_path / FIRST).read_bytes() == built.data[:size] and size in built.boundaries
+        yield path
     finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+        # Lazily: a test that failed may have files open there.
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+async def test_a_really_full_file_system_is_survived(small_disk: Path) -> None:
+    built = BinlogBuilder()
+    while built.size < 8 << 20:
+        built.transaction(60_000)
+    archive = await Archive.open(small_disk, on_failure=lambda error: None)
+    await archive.begin_file(FIRST)
+    runs = list(runs_of(built.data, range(0, built.size, 100_000)))
+    for run in runs:
+        try:
+            archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
+        except ArchiveWriteError:
+            break
+        await asyncio.sleep(0)
+    while archive.queued_bytes:
+        await asyncio.sleep(0.005)
+    failure, end = archive.failure, archive.end
+    with contextlib.suppress(ArchiveWriteError):
+        await archive.close()  # the catalog has no room either
+    # Whichever finds the disk full first, the writer or the catalog.
+    assert failure is not None and failure.errno == errno.ENOSPC
+    assert end is not None and end.offset in built.boundaries
+    size = (small_disk / FIRST).stat().st_size
+    assert (small_disk / FIRST).read_bytes() == built.data[:size] and size in built.boundaries
+
+
+def test_a_catalog_that_finds_no_room_for_its_memory_index_says_that_the_disk_is_full(small_disk: Path) -> None:
+    path = small_disk / "catalog.sqlite"
+    Catalog.open(path, FileLayer()).close()
+    with (small_disk / "other").open("wb", buffering=0) as other, pytest.raises(OSError, match="No space left"):
+        while True:
+            other.write(bytes(4096))
+    failures: list[ArchiveWriteError] = []
+    thread = CatalogThread(path, FileLayer(), failures.append)
+    thread.start()
+    thread.submit(lambda catalog: catalog.add_ledger(LedgerRow(0.0, "test", FIRST, 4, "a row")))
+    thread.stop()
+    assert [failure.errno for failure in failures] == [errno.ENOSPC] * len(failures) != []
+    assert "no space is left" in str(failures[0])
 
 
 KILLED_PROGRAM = """
