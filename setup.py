@@ -12,6 +12,9 @@ from setuptools import Extension, setup
 MODULES = (
     "crc",
     "inference",
+    "format_description",
+    "event_table",
+    "stream_notes",
     "ingest",
     "edges",
     "frame",

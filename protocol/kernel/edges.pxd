@@ -9,7 +9,6 @@ cdef class Edges:
     cdef bint in_statement
 
     cpdef void begin(self)
-    @cython.locals(count=int64_t, i=int64_t, body=int64_t)
     cdef void take_format(self, const uint8_t* p, int64_t at, int64_t length) noexcept nogil
     @cython.locals(
         t=cython.int, kind=cython.int, tbm=cython.int, start=cython.int, end=cython.int, statement=cython.int,

@@ -63,13 +63,7 @@ class Edges:
 
     def take_format(self, p, at, length):
         """Learns the post-header lengths of the format description at `at`."""
-        body = at + 19
-        count = length - 19 - 57
-        for i in range(256):
-            self.inference.post_length[i] = 0
-        for i in range(count):
-            if i < 255:
-                self.inference.post_length[i + 1] = p[body + 57 + i]
+        self.inference.take_post_lengths(p, at + 19 + 57, length - 19 - 57)
 
     def bits(self, p, at, available):
         """Start | end << 2 of the event at `at`, of which `available` bytes (70,000 or all, without the CRC) are there."""

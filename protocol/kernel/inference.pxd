@@ -17,6 +17,8 @@ cdef class Inference:
 
     @cython.locals(i=cython.int)
     cpdef void reset(self)
+    @cython.locals(i=int64_t)
+    cdef void take_post_lengths(self, const uint8_t* p, int64_t at, int64_t count) noexcept nogil
     cdef bint in_group(self) noexcept nogil
     @cython.locals(t=cython.int, kind=cython.int, inside=cython.bint, opener=cython.int, statement=cython.int, flags=uint32_t)
     cdef int infer(self, const uint8_t* p, int64_t at, int64_t length) noexcept nogil

@@ -170,6 +170,11 @@ class Inference:
         self.load_count = 0
         self.definition = False
 
+    def take_post_lengths(self, p, at, count):
+        """From a format description: `count` bytes, of the types from 1 on; there are none of the others."""
+        for i in range(256):
+            self.post_length[i] = p[at + i - 1] if 1 <= i <= count else 0
+
     def in_group(self):
         return self.state == START or self.state == INSIDE
 

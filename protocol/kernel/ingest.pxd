@@ -1,10 +1,13 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from protocol.kernel.event_table cimport EventTable
+from protocol.kernel.format_description cimport FormatDescription
 from protocol.kernel.inference cimport Inference
 from protocol.kernel.native cimport (
     crc32_of, flags_effect, load16, load24, load32, load64, move_bytes, native_setup, store32, store64
 )
+from protocol.kernel.stream_notes cimport StreamNotes
 
 cdef class Ingest:
     # what the owner chose
@@ -19,8 +22,7 @@ cdef class Ingest:
     cdef readonly int64_t group_start
     cdef readonly bint in_event
     cdef readonly int checksum
-    cdef readonly int binlog_version
-    cdef bint loose_positions
+    cdef FormatDescription format
     cdef readonly bint cut_group
     cdef public int sequence
     cdef Inference inference
@@ -48,7 +50,6 @@ cdef class Ingest:
     cdef int64_t rotate_end
     cdef int64_t expected
     cdef int64_t got
-    cdef int problem
     cdef readonly int status
     cdef readonly int bad_type
     # counts
@@ -61,8 +62,6 @@ cdef class Ingest:
     cdef readonly int64_t disagreements
     cdef readonly uint32_t timestamp
     cdef readonly uint32_t first_timestamp
-    cdef readonly uint32_t server_id
-    cdef readonly uint32_t created
     # index entries
     cdef uint8_t entries[24576]
     cdef int entry_count
@@ -70,13 +69,7 @@ cdef class Ingest:
     cdef bint entry_due
     cdef bint entry_inside
     # violations and unknown types
-    cdef int64_t violation_rows[384]
-    cdef int violation_count
-    cdef uint8_t seen_unknown[256]
-    cdef int64_t unknown_rows[512]
-    cdef int unknown_count
-    cdef int64_t definition_rows[64]
-    cdef int definition_count
+    cdef StreamNotes notes
     cdef readonly int64_t definitions
     cdef int previous_type
     cdef int64_t previous_position
@@ -84,10 +77,7 @@ cdef class Ingest:
     cdef bint has_table
     cdef bint tolerant
     cdef public bint detailed
-    cdef object table
-    cdef int64_t[::1] table_view
-    cdef int64_t table_size
-    cdef readonly int64_t table_rows
+    cdef EventTable table
 
     @cython.locals(i=cython.int)
     cpdef begin_file(self, int64_t position, int64_t group_start=*)
@@ -99,7 +89,7 @@ cdef class Ingest:
         boundary=cython.int, arrived=cython.int, inferred=cython.int, status=cython.int, was_in=cython.bint,
         was_bad=cython.bint, violation=cython.bint, whole=cython.bint, crc_bad=cython.bint, crc_len=cython.int,
         stored=uint32_t, effect=uint32_t, at_boundary=cython.bint, packets=cython.bint, prefix=cython.int,
-        keep=cython.bint, timestamp=uint32_t, info=int64_t, row=int64_t, now_in=cython.bint, artificial=cython.bint,
+        keep=cython.bint, timestamp=uint32_t, info=int64_t, now_in=cython.bint, artificial=cython.bint,
         chunk=int64_t, ack=cython.bint, jumped=cython.bint, malformed=cython.bint
     )
     cdef int walk(self, uint8_t* p, int64_t start, int64_t stop) noexcept nogil
@@ -109,14 +99,7 @@ cdef class Ingest:
     cdef void finish_event(self) noexcept nogil
     @cython.locals(at=int64_t)
     cdef void add_entry(self, int64_t position, int64_t group_start, uint32_t timestamp, bint at_boundary) noexcept nogil
-    @cython.locals(i=cython.int)
-    cdef void add_violation(self, int64_t position, int from_type, int to_type, int event_type) noexcept nogil
-    cdef void add_definition(self, int64_t position) noexcept nogil
-    cdef void add_unknown(self, int event_type, int64_t position) noexcept nogil
     @cython.locals(view=cython.uchar[::1])
     cpdef bint read_format(self, buf, int64_t start, int64_t stop) except? -1
-    @cython.locals(body=int64_t, count=int64_t, i=int64_t, version=uint32_t, aware=cython.bint, a=cython.int, b=cython.int,
-        c=cython.int, field=cython.int, digit=cython.bint, mariadb=cython.bint, k=int64_t)
-    cdef int take_format(self, uint8_t* p, int64_t at, int64_t length) noexcept nogil
-    @cython.locals(i=cython.int)
-    cdef int take_start_v3(self, uint8_t* p, int64_t at, int64_t length) noexcept nogil
+    @cython.locals(status=cython.int)
+    cdef int take_format(self, const uint8_t* p, int64_t at, int64_t length) noexcept nogil

@@ -11,7 +11,10 @@ directory source, any for `events` and `positions`.
 
 import cython
 
+from protocol.kernel.event_table import EventTable
+from protocol.kernel.format_description import FormatDescription
 from protocol.kernel.inference import Inference
+from protocol.kernel.stream_notes import StreamNotes
 
 if not cython.compiled:
     from protocol.kernel.pure import (
@@ -57,7 +60,6 @@ C_BAD_LENGTH = cython.declare(cython.int, 17)
 C_BAD_SEQUENCE = cython.declare(cython.int, 18)
 C_BAD_POSITION = cython.declare(cython.int, 19)
 C_BAD_PACKET = cython.declare(cython.int, 20)
-C_BAD_FORMAT = cython.declare(cython.int, 21)
 C_NO_FORMAT = cython.declare(cython.int, 22)
 C_ENCRYPTED = cython.declare(cython.int, 23)
 C_BAD_EVENT = cython.declare(cython.int, 24)
@@ -128,21 +130,15 @@ class Ingest:
     def __init__(self, packets=False, stamp=False, prefix=1):
         if not cython.compiled:
             self.entries = bytearray(24576)
-            self.violation_rows = [0] * 384
-            self.seen_unknown = bytearray(256)
-            self.unknown_rows = [0] * 512
-            self.definition_rows = [0] * 64
-            self.table_view = None
-        for i in range(256):
-            self.seen_unknown[i] = 0
         self.packets = packets
         self.stamp = stamp
         self.prefix = prefix
         self.announced_checksum = False
         self.inference = Inference()
+        self.format = FormatDescription()
+        self.notes = StreamNotes()
+        self.table = EventTable()
         self.old_format = False
-        self.binlog_version = 4
-        self.loose_positions = False
         self.checksum = -1
         self.sequence = 1
         self.expect_format = True
@@ -163,18 +159,14 @@ class Ingest:
         self.rotate_at = self.rotate_end = 0
         self.rotate_name = b""
         self.expected = self.got = self.status = 0
-        self.problem = 0
         self.bad_type = 0
         self.events = self.groups = self.violations = self.unknown = self.heartbeats = 0
         self.position_jumps = self.disagreements = 0
-        self.timestamp = self.first_timestamp = self.server_id = self.created = 0
-        self.violation_count = self.unknown_count = self.definition_count = 0
         self.definitions = 0
-        self.table = None
+        self.timestamp = self.first_timestamp = 0
         self.has_table = False
         self.tolerant = False
         self.detailed = False
-        self.table_size = self.table_rows = 0
         self.begin_file(4)
         self.cut_group = False
 
@@ -182,6 +174,26 @@ class Ingest:
     def in_group(self):
         """Whether a transaction is open at `position`."""
         return self.inference.state == START or self.inference.state == INSIDE
+
+    @property
+    def binlog_version(self):
+        """Of the format description that is in force: 4; 3 of servers before 5.0."""
+        return self.format.binlog_version
+
+    @property
+    def created(self):
+        """When the server wrote the format description, seconds."""
+        return self.format.created
+
+    @property
+    def server_id(self):
+        """Who wrote the format description."""
+        return self.format.server_id
+
+    @property
+    def table_rows(self):
+        """Rows that the last `feed` put into the table."""
+        return self.table.rows
 
     @property
     def error_text(self):
@@ -220,7 +232,7 @@ class Ingest:
         """Walks buf[start:stop]. Returns a status; see the attributes for the rest. Raises IndexError for a bad range."""
         if start < 0 or stop < start or stop > len(buf):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
-        self.table_rows = 0
+        self.table.rows = 0
         self.produced = self.consumed = start
         if start == stop:
             return NEED_MORE
@@ -370,7 +382,7 @@ class Ingest:
                     keep = False
                 self.expect_format = False
                 crc_len = 4 if self.checksum > 0 else 0
-                covered = length - 4 if self.problem == 1 else length
+                covered = length - 4 if self.format.has_checksum_field else length
             elif t == 27 or t == 41:
                 if packets:
                     keep = False
@@ -384,7 +396,7 @@ class Ingest:
                     self.bad_type = t
                     status = C_BAD_LENGTH
                     break
-                status = self.take_start_v3(p, ev, length)
+                status = self.take_format(p, ev, length)
                 if status != C_NEED_MORE:
                     break
                 crc_len = 0
@@ -450,7 +462,7 @@ class Ingest:
             if log_pos != 0 and pos + length <= U32_MAX:
                 expected = pos + length
                 if log_pos != expected and not (
-                    self.loose_positions and (self.binlog_version == 3 or self.inference.in_group())
+                    self.format.loose_positions and (self.format.binlog_version == 3 or self.inference.in_group())
                 ):
                     self.position_jumps += 1
                     jumped = True
@@ -460,7 +472,7 @@ class Ingest:
                         self.bad_type = t
                         status = C_BAD_POSITION
                         break
-            if self.has_table and self.table_rows >= self.table_size:
+            if self.has_table and self.table.rows >= self.table.size:
                 status = C_TABLE_FULL
                 break
             if self.entry_count >= 1020:
@@ -488,16 +500,17 @@ class Ingest:
             if self.inference.definition:
                 self.inference.definition = False
                 if not malformed:
-                    self.add_definition(pos)
+                    self.definitions += 1
+                    self.notes.add_definition(pos)
             violation = self.inference.step(boundary)
             if violation:
                 self.violations += 1
-                self.add_violation(pos, self.inference.from_state, boundary, t)
+                self.notes.add_violation(
+                    pos, self.inference.from_state, boundary, t, self.previous_type, self.previous_position
+                )
             if kind == K_UNKNOWN and not (flags & 0x80):
                 self.unknown += 1
-                if not self.seen_unknown[t]:
-                    self.seen_unknown[t] = 1
-                    self.add_unknown(t, pos)
+                self.notes.add_unknown(t, pos)
             at_boundary = (
                 boundary == START or boundary == SELF_CONTAINED or (not was_in and not was_bad and boundary <= IGNORE)
             )
@@ -520,7 +533,6 @@ class Ingest:
                         store32(p, ev + covered, stored ^ effect)
 
             if self.has_table:
-                row = self.table_rows * 8
                 now_in = self.inference.in_group()
                 info = boundary
                 if arrived != 0:
@@ -539,15 +551,7 @@ class Ingest:
                         info |= 2048
                     if malformed:
                         info |= 4096
-                self.table_view[row] = pos
-                self.table_view[row + 1] = length
-                self.table_view[row + 2] = t
-                self.table_view[row + 3] = flags
-                self.table_view[row + 4] = timestamp
-                self.table_view[row + 5] = load32(p, ev + 5)
-                self.table_view[row + 6] = log_pos
-                self.table_view[row + 7] = info
-                self.table_rows += 1
+                self.table.add(pos, length, t, flags, timestamp, load32(p, ev + 5), log_pos, info)
 
             self.events += 1
             if timestamp != 0 and t != 15:
@@ -699,8 +703,8 @@ class Ingest:
                             self.in_event = False
                             self.event_left = 0
                             return C_BAD_CRC
-                        if self.has_table and self.table_rows > 0:
-                            self.table_view[self.table_rows * 8 - 1] = self.table_view[self.table_rows * 8 - 1] | 32
+                        if self.has_table:
+                            self.table.note(32)
                     store32(p, r, stored ^ self.event_effect)
             elif n <= 0:
                 break
@@ -745,30 +749,6 @@ class Ingest:
         if not at_boundary:
             self.entry_inside = True
 
-    def add_violation(self, position, from_type, to_type, event_type):
-        if self.violation_count >= 64:
-            return
-        i = self.violation_count * 6
-        self.violation_rows[i] = position
-        self.violation_rows[i + 1] = from_type
-        self.violation_rows[i + 2] = to_type
-        self.violation_rows[i + 3] = event_type
-        self.violation_rows[i + 4] = self.previous_type
-        self.violation_rows[i + 5] = self.previous_position
-        self.violation_count += 1
-
-    def add_unknown(self, event_type, position):
-        if self.unknown_count < 256:
-            self.unknown_rows[self.unknown_count * 2] = event_type
-            self.unknown_rows[self.unknown_count * 2 + 1] = position
-            self.unknown_count += 1
-
-    def add_definition(self, position):
-        self.definitions += 1
-        if self.definition_count < 64:
-            self.definition_rows[self.definition_count] = position
-            self.definition_count += 1
-
     def read_format(self, buf, start, stop):
         """Learns the format description in buf[start:stop] without storing it. False: it is none, or not supported."""
         if start < 0 or stop > len(buf) or stop - start < 19 + 57:
@@ -788,113 +768,15 @@ class Ingest:
         return True
 
     def take_format(self, p, at, length):
-        """Reads a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
-
-        Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always.
-        """
-        body = at + 19
-        if length < 19 + 57 + 1:
-            self.got = length
-            self.bad_type = 15
-            return C_BAD_FORMAT
-        version = load16(p, body)
-        if version != 4:
-            self.got = version
-            self.expected = 4
-            self.bad_type = 15
-            return C_BAD_FORMAT
-        if p[body + 56] != 19:
-            self.got = p[body + 56]
-            self.expected = 19
-            self.bad_type = 15
-            return C_BAD_FORMAT
-        a = b = c = field = 0
-        digit = True
-        mariadb = False
-        for i in range(50):
-            k = p[body + 2 + i]
-            if k == 0:
-                break
-            if digit and 48 <= k <= 57:
-                if field == 0:
-                    a = a * 10 + (k - 48)
-                elif field == 1:
-                    b = b * 10 + (k - 48)
-                else:
-                    c = c * 10 + (k - 48)
-            elif digit and k == 46 and field < 2:
-                field += 1
-            else:
-                digit = False
-            if i + 7 <= 50 and (p[body + 2 + i] == 77 or p[body + 2 + i] == 109):
-                if (
-                    (p[body + 3 + i] | 32) == 97
-                    and (p[body + 4 + i] | 32) == 114
-                    and (p[body + 5 + i] | 32) == 105
-                    and (p[body + 6 + i] | 32) == 97
-                    and (p[body + 7 + i] | 32) == 100
-                    and (p[body + 8 + i] | 32) == 98
-                ):
-                    mariadb = True
-        if mariadb:
-            aware = a > 5 or (a == 5 and b >= 3)
-        else:
-            aware = a > 5 or (a == 5 and (b > 6 or (b == 6 and c >= 1)))
-        self.binlog_version = 4
-        # 5.1.15 and 5.1.17 wrote positions within the transaction's cache inside transactions
-        self.loose_positions = a < 5 or (a == 5 and b < 5)
-        self.created = load32(p, at)
-        count = length - 19 - 57
-        self.problem = 0
-        if aware:
-            count -= 5
-            if count < 1:
-                self.got = length
-                self.bad_type = 15
-                return C_BAD_FORMAT
-            if p[at + length - 5] > 1:
-                self.got = p[at + length - 5]
-                self.expected = 1
-                self.bad_type = 15
-                return C_BAD_FORMAT
-            self.checksum = p[at + length - 5]
-            self.problem = 1
-        else:
-            self.checksum = 0
-        self.server_id = load32(p, at + 5)
-        for i in range(256):
-            self.inference.post_length[i] = 0
-        for i in range(count):
-            if i < 255:
-                self.inference.post_length[i + 1] = p[body + 57 + i]
-        return 0
-
-    def take_start_v3(self, p, at, length):
-        """Reads the Start_v3 of a 4.0 or 4.1 server: version 2, server version 50, created 4.
-
-        Its events have the header of 19 bytes, whose position is the event's start or, in a transaction, that of the
-        whole; nothing has a checksum, and a Query has no status variables. 3.23's version 1 has other headers.
-        """
-        if length < 19 + 56:
-            self.got = length
-            self.expected = 19 + 56
-            self.bad_type = 1
-            return C_BAD_LENGTH
-        if load16(p, at + 19) != 3:
-            self.got = load16(p, at + 19)
-            self.expected = 3
-            self.bad_type = 1
-            return C_BAD_FORMAT
-        self.binlog_version = 3
-        self.loose_positions = True
-        self.checksum = 0
-        self.problem = 0
-        self.created = load32(p, at)
-        self.server_id = load32(p, at + 5)
-        for i in range(256):
-            self.inference.post_length[i] = 0
-        self.inference.post_length[2] = 11
-        return 0
+        """Learns the format description, or the Start_v3 of an old server, at `at`."""
+        status = self.format.take(p, at, length, self.inference)
+        if status != C_NEED_MORE:
+            self.expected = self.format.expected
+            self.got = self.format.got
+            self.bad_type = p[at + 4]
+            return status
+        self.checksum = self.format.checksum
+        return C_NEED_MORE
 
     def set_table(self, table, tolerant=False):
         """With an array('q'), every event adds ROW numbers to it, from its start at each feed; None: no table.
@@ -906,15 +788,9 @@ class Ingest:
         whose lengths lie.
         """
         self.old_format = self.old_format or tolerant
-        self.table = table
         self.has_table = table is not None
         self.tolerant = tolerant
-        if table is not None:
-            if cython.compiled:
-                self.table_view = table
-            else:
-                self.table_view = memoryview(table)
-            self.table_size = len(table) // 8
+        self.table.use(table)
 
     def post_lengths(self):
         """The post-header lengths of the format description that is in force: 256 bytes, one for each type code."""
@@ -931,18 +807,12 @@ class Ingest:
 
     def take_violations(self):
         """(position, from, to, event type, previous event type, previous position) of at most 64 since the last call."""
-        rows = [tuple([self.violation_rows[i * 6 + k] for k in range(6)]) for i in range(self.violation_count)]
-        self.violation_count = 0
-        return rows
+        return self.notes.take_violations()
 
     def take_unknown_types(self):
         """(type, position of the first) of the unknown, not ignorable types that were seen for the first time."""
-        rows = [(self.unknown_rows[i * 2], self.unknown_rows[i * 2 + 1]) for i in range(self.unknown_count)]
-        self.unknown_count = 0
-        return rows
+        return self.notes.take_unknown_types()
 
     def take_definitions(self):
         """Where the Query events stand that may define tables anew; of those since the last call, the first 64."""
-        rows = [self.definition_rows[i] for i in range(self.definition_count)]
-        self.definition_count = 0
-        return rows
+        return self.notes.take_definitions()

@@ -15,6 +15,9 @@ KERNEL: Final = Path(__file__).resolve().parents[2] / "protocol" / "kernel"
 MODULES: Final = (
     "crc",
     "inference",
+    "format_description",
+    "event_table",
+    "stream_notes",
     "ingest",
     "frame",
     "gtid_keys",
@@ -36,6 +39,9 @@ class KernelBuild:
     name: str
     crc: Any
     inference: Any
+    format_description: Any
+    event_table: Any
+    stream_notes: Any
     ingest: Any
     frame: Any
     gtid_keys: Any

@@ -1,0 +1,132 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False
+"""What the first event of a file says of those behind it: their checksum, their positions, their post-header lengths."""
+
+import cython
+
+if not cython.compiled:
+    from protocol.kernel.pure import load16, load32
+
+# What `take` returns, as the statuses of Ingest.
+C_LEARNT = cython.declare(cython.int, 0)
+C_BAD_LENGTH = cython.declare(cython.int, 17)
+C_BAD_FORMAT = cython.declare(cython.int, 21)
+
+
+class FormatDescription:
+    """The newest one of a stream.
+
+    checksum: of the events behind it: -1 before the first one, 0 none, 1 CRC32. has_checksum_field: it ends with 4 bytes
+    for one itself. loose_positions: positions inside transactions are not the file's. `expected`, `got`: of what was wrong.
+    """
+
+    def __init__(self):
+        self.checksum = -1
+        self.has_checksum_field = False
+        self.binlog_version = 4
+        self.loose_positions = False
+        self.created = self.server_id = 0
+        self.expected = self.got = 0
+
+    def take(self, p, at, length, inference):
+        """Learns the event at `at`, a format description or Start_v3; `inference` gets the post-header lengths."""
+        if p[at + 4] == 1:
+            return self.take_start_v3(p, at, length, inference)
+        return self.take_version_4(p, at, length, inference)
+
+    def take_version_4(self, p, at, length, inference):
+        """Reads a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
+
+        Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always.
+        """
+        body = at + 19
+        if length < 19 + 57 + 1:
+            self.got = length
+            self.expected = 19 + 57 + 1
+            return C_BAD_FORMAT
+        version = load16(p, body)
+        if version != 4:
+            self.got = version
+            self.expected = 4
+            return C_BAD_FORMAT
+        if p[body + 56] != 19:
+            self.got = p[body + 56]
+            self.expected = 19
+            return C_BAD_FORMAT
+        a = b = c = field = 0
+        digit = True
+        mariadb = False
+        for i in range(50):
+            k = p[body + 2 + i]
+            if k == 0:
+                break
+            if digit and 48 <= k <= 57:
+                if field == 0:
+                    a = a * 10 + (k - 48)
+                elif field == 1:
+                    b = b * 10 + (k - 48)
+                else:
+                    c = c * 10 + (k - 48)
+            elif digit and k == 46 and field < 2:
+                field += 1
+            else:
+                digit = False
+            if i + 7 <= 50 and (p[body + 2 + i] == 77 or p[body + 2 + i] == 109):
+                if (
+                    (p[body + 3 + i] | 32) == 97
+                    and (p[body + 4 + i] | 32) == 114
+                    and (p[body + 5 + i] | 32) == 105
+                    and (p[body + 6 + i] | 32) == 97
+                    and (p[body + 7 + i] | 32) == 100
+                    and (p[body + 8 + i] | 32) == 98
+                ):
+                    mariadb = True
+        if mariadb:
+            aware = a > 5 or (a == 5 and b >= 3)
+        else:
+            aware = a > 5 or (a == 5 and (b > 6 or (b == 6 and c >= 1)))
+        self.binlog_version = 4
+        # 5.1.15 and 5.1.17 wrote positions within the transaction's cache inside transactions
+        self.loose_positions = a < 5 or (a == 5 and b < 5)
+        self.created = load32(p, at)
+        count = length - 19 - 57
+        self.has_checksum_field = False
+        if aware:
+            count -= 5
+            if count < 1:
+                self.got = length
+                return C_BAD_FORMAT
+            if p[at + length - 5] > 1:
+                self.got = p[at + length - 5]
+                self.expected = 1
+                return C_BAD_FORMAT
+            self.checksum = p[at + length - 5]
+            self.has_checksum_field = True
+        else:
+            self.checksum = 0
+        self.server_id = load32(p, at + 5)
+        inference.take_post_lengths(p, body + 57, count)
+        return C_LEARNT
+
+    def take_start_v3(self, p, at, length, inference):
+        """Reads the Start_v3 of a 4.0 or 4.1 server: version 2, server version 50, created 4.
+
+        Its events have the header of 19 bytes, whose position is the event's start or, in a transaction, that of the
+        whole; nothing has a checksum, and a Query has no status variables. 3.23's version 1 has other headers.
+        """
+        if length < 19 + 56:
+            self.got = length
+            self.expected = 19 + 56
+            return C_BAD_LENGTH
+        if load16(p, at + 19) != 3:
+            self.got = load16(p, at + 19)
+            self.expected = 3
+            return C_BAD_FORMAT
+        self.binlog_version = 3
+        self.loose_positions = True
+        self.checksum = 0
+        self.has_checksum_field = False
+        self.created = load32(p, at)
+        self.server_id = load32(p, at + 5)
+        inference.take_post_lengths(p, at, 0)
+        inference.post_length[2] = 11
+        return C_LEARNT

@@ -1,0 +1,65 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False
+"""Places in a stream to tell of: violations of the boundary rules, unknown event types, statements that define tables."""
+
+import cython
+
+
+class StreamNotes:
+    """Kept until they are taken, a bounded number of each; counting all of them is the owner's business."""
+
+    def __init__(self):
+        if not cython.compiled:
+            self.violation_rows = [0] * 384
+            self.seen_unknown = bytearray(256)
+            self.unknown_rows = [0] * 512
+            self.definition_rows = [0] * 64
+        for i in range(256):
+            self.seen_unknown[i] = 0
+        self.violation_count = self.unknown_count = self.definition_count = 0
+
+    def add_violation(self, position, from_type, to_type, event_type, previous_type, previous_position):
+        """The first 64 are kept."""
+        if self.violation_count >= 64:
+            return
+        i = self.violation_count * 6
+        self.violation_rows[i] = position
+        self.violation_rows[i + 1] = from_type
+        self.violation_rows[i + 2] = to_type
+        self.violation_rows[i + 3] = event_type
+        self.violation_rows[i + 4] = previous_type
+        self.violation_rows[i + 5] = previous_position
+        self.violation_count += 1
+
+    def add_unknown(self, event_type, position):
+        """Each type once, where it came first."""
+        if self.seen_unknown[event_type]:
+            return
+        self.seen_unknown[event_type] = 1
+        if self.unknown_count < 256:
+            self.unknown_rows[self.unknown_count * 2] = event_type
+            self.unknown_rows[self.unknown_count * 2 + 1] = position
+            self.unknown_count += 1
+
+    def add_definition(self, position):
+        """The first 64 are kept."""
+        if self.definition_count < 64:
+            self.definition_rows[self.definition_count] = position
+            self.definition_count += 1
+
+    def take_violations(self):
+        """(position, from, to, event type, previous event type, previous position) of those since the last call."""
+        rows = [tuple([self.violation_rows[i * 6 + k] for k in range(6)]) for i in range(self.violation_count)]
+        self.violation_count = 0
+        return rows
+
+    def take_unknown_types(self):
+        """(type, position of the first) of those that were seen for the first time since the last call."""
+        rows = [(self.unknown_rows[i * 2], self.unknown_rows[i * 2 + 1]) for i in range(self.unknown_count)]
+        self.unknown_count = 0
+        return rows
+
+    def take_definitions(self):
+        """The positions of those since the last call."""
+        rows = [self.definition_rows[i] for i in range(self.definition_count)]
+        self.definition_count = 0
+        return rows
