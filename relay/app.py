@@ -21,7 +21,7 @@ from relay.certificates import described
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.downstream.presentation import Presentation
 from relay.downstream.server import DownstreamServer
-from relay.shown_gtids import ShownGtids
+from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.identity import own_uuid
@@ -117,6 +117,8 @@ class Relay:
         )
         control = SourceControl(archive, config.source, uuid, self._source_ended, report_port=config.listen.port)
         server.gtid_variables = ShownGtids(archive, lambda: control.gtids)
+        server.gtid_lookup.source_mode = lambda: control.gtids.mode if control.gtids is not None else None
+        server.gtid_lookup.ask_source = lambda: source_holdings(control)
         console = Console(archive, control, server, config_path=self._config_path.absolute())
         server.console = console
         try:

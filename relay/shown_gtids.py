@@ -3,14 +3,24 @@
 from collections.abc import Callable
 from typing import Final
 
+from protocol.gtid.dump_decision import SourceHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.statements.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
+from relay.upstream.control import SourceControl
 from relay.upstream.source_gtids import SourceGtids
 
 _NO_TRANSACTIONS: Final = GtidSet()
 _NO_STATE: Final = GtidList()
+
+
+async def source_holdings(control: SourceControl) -> SourceHoldings | None:
+    """What the source itself has, asked now; None: it cannot be told."""
+    gtids = await control.ask_gtids()
+    if gtids is None or (gtids.mode is None and gtids.binlog_state is None):
+        return None
+    return SourceHoldings(gtids.executed if gtids.binlog_state is None else gtids.binlog_state)
 
 
 class ShownGtids:

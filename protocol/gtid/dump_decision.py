@@ -24,12 +24,26 @@ from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 _FILES_BEFORE = 128
 
 
-class StillAwaited(ProtocolError):
-    """The replica has what is not here yet. `refused`: what a source would say if it never came."""
+@dataclass(frozen=True, slots=True)
+class SourceHoldings:
+    """What the source itself has: MySQL's executed set, or the state of MariaDB's binlog."""
 
-    def __init__(self, refused: PositionRefused) -> None:
+    gtids: GtidSet | GtidList
+
+    def lacks(self, awaited: "GtidSet | Sequence[DomainGtid]") -> bool:
+        """Whether any of these is not there."""
+        if isinstance(awaited, GtidSet):
+            return isinstance(self.gtids, GtidSet) and not awaited <= self.gtids
+        return isinstance(self.gtids, GtidList) and not all(map(self.gtids.contains, awaited))
+
+
+class StillAwaited(ProtocolError):
+    """The replica has what is not here yet, `awaited`. `refused`: what a source says that has it not."""
+
+    def __init__(self, refused: PositionRefused, awaited: GtidSet | Sequence[DomainGtid]) -> None:
         super().__init__(refused.message)
         self.refused = refused
+        self.awaited = awaited
 
 
 class AnonymousInTheWay(ProtocolError):
@@ -82,7 +96,7 @@ def mysql_start(
     if named is None:
         surplus = ahead_of(held, holdings.executed, source_uuid) if source_uuid is not None else GtidSet()
         if surplus:
-            raise StillAwaited(ahead_refused(surplus, version))
+            raise StillAwaited(ahead_refused(surplus, version), surplus)
         missing = holdings.purged - held
         if missing:
             raise purged_refused(held, missing, version)
@@ -113,12 +127,14 @@ class MariadbHoldings:
 class MariadbStart:
     """From file `number` on; in the domains of `awaited` nothing is sent up to and with these groups.
 
-    is_new: the replica has nothing of the source yet.
+    is_new: the replica has nothing of the source yet. strange: of the position, the groups of domains that the source never
+    wrote; what they mean is seen when it does.
     """
 
     number: int
     awaited: Sequence[DomainGtid]
     is_new: bool
+    strange: Sequence[DomainGtid] = ()
 
 
 def mariadb_start(position: GtidPosition, holdings: MariadbHoldings, *, ignore_duplicates: bool) -> MariadbStart:
@@ -127,6 +143,7 @@ def mariadb_start(position: GtidPosition, holdings: MariadbHoldings, *, ignore_d
         raise IndexError("no file")
     newest = holdings.state.position
     ahead: PositionRefused | None = None
+    awaited: list[DomainGtid] = []
     for gtid in position:
         try:
             check_mariadb_position(GtidPosition([gtid]), holdings.state, ignore_duplicates=ignore_duplicates)
@@ -135,11 +152,12 @@ def mariadb_start(position: GtidPosition, holdings: MariadbHoldings, *, ignore_d
             if last is None or last.sequence_number >= gtid.sequence_number:
                 raise
             ahead = ahead or refused
+            awaited.append(gtid)
     if ahead is not None:
-        raise StillAwaited(ahead)
+        raise StillAwaited(ahead, awaited)
     number = first_needed_list(holdings.befores, position)
     if number is None:
         raise mariadb_purged_refused(position, holdings.befores[0])
-    # As a source: of a domain that it never wrote, all that it may write some day is sent.
     known = GtidPosition(gtid for gtid in position if newest.domain(gtid.domain_id) is not None)
-    return MariadbStart(number, still_awaited(holdings.befores[number], known), not len(known))
+    strange = [gtid for gtid in position if newest.domain(gtid.domain_id) is None]
+    return MariadbStart(number, still_awaited(holdings.befores[number], known), not len(known), strange)

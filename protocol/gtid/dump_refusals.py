@@ -66,6 +66,14 @@ def anonymous_refused(file: str, offset: int) -> PositionRefused:
     )
 
 
+def gtid_refused(file: str, offset: int) -> PositionRefused:
+    """The source's GTID_MODE was set to OFF, and at `offset` of `file` there is a transaction with a GTID."""
+    return _refused(
+        f"Cannot replicate GTID-transaction when @@GLOBAL.GTID_MODE = OFF, at file {file}, position {offset}. "
+        "The source's GTID_MODE was changed: set it back, or follow by file and position"
+    )
+
+
 def check_mariadb_position(position: GtidPosition, state: GtidList, *, ignore_duplicates: bool) -> None:
     """Whether each group of the position was in the source's binlog. `state`: at its end (`@@gtid_binlog_state`).
 

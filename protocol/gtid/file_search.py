@@ -61,9 +61,13 @@ class FileSearch:
 
     def inside(self, number: int) -> GtidSet:
         """What file `number` (0: the oldest) holds. Raises: IndexError."""
+        return decode_gtid_set(self.encoded_inside(number))
+
+    def encoded_inside(self, number: int) -> bytes:
+        """The same as bytes, at no cost."""
         if not 0 <= number < len(self):
             raise IndexError(number)
-        return decode_gtid_set(self._insides[self._dropped + number])
+        return self._insides[self._dropped + number]
 
     def first_needed(self, held: GtidSet) -> int | None:
         """Number of the first file with a transaction that is not in `held`; None: there is none."""

@@ -25,6 +25,13 @@ IGN_GTIDS: Final = 0x2
 """Gtid_list flag: a relay log begins here in which GTIDs are ignored."""
 
 
+class DomainTwice(Malformed):
+    """Two groups of one domain, where a position has one of each."""
+
+    def __init__(self, first: "DomainGtid", second: "DomainGtid") -> None:
+        super().__init__(f"GTID {first} and {second} conflict (duplicate domain id {first.domain_id})")
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class DomainGtid:
     """One event group. `domain_id` and `server_id` u32, `sequence_number` u64 (0 only before the first group)."""
@@ -59,12 +66,12 @@ class GtidPosition:
     __slots__ = ("_by_domain",)
 
     def __init__(self, gtids: Iterable[DomainGtid] = ()) -> None:
-        """Raises: Malformed if a domain comes twice."""
+        """Raises: DomainTwice."""
         self._by_domain: dict[int, DomainGtid] = {}
         for gtid in gtids:
             held = self._by_domain.setdefault(gtid.domain_id, gtid)
             if held is not gtid:
-                raise Malformed(f"GTID {gtid} and {held} are of one domain, a position has one of each")
+                raise DomainTwice(gtid, held)
 
     @classmethod
     def from_text(cls, text: str) -> "GtidPosition":

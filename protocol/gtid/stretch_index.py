@@ -12,7 +12,7 @@ About 80 bytes for each 64 KiB of a file whose transactions have one source. Wha
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from protocol.errors import Malformed
@@ -20,12 +20,22 @@ from protocol.gtid.file_gtids import Run, Stretch
 from protocol.gtid.gtid_set import GtidSet
 
 _ROW: Final = struct.Struct("<qqQQq")
+ROW_BYTES: Final = _ROW.size
 _KEY_ROWS: Final = 2
 _KEY: Final = -2
 _END: Final = -1
 _PASSED: Final = -3
 _MAX_KEY_BYTES: Final = 48
 _MASK: Final = 2**64 - 1
+
+
+def last_stop(row: bytes) -> int | None:
+    """The offset behind the last stretch, by the last row of an index that was not torn; None: it is no stretch's end.
+
+    Never a part of a key: those have no -1 there, a uuid of ones only with zeros behind it.
+    """
+    start, mark, _anonymous, _timestamp, stop = _ROW.unpack(row)
+    return stop if mark == _END and 0 < start < stop else None
 
 
 class StretchWriter:
@@ -144,6 +154,29 @@ class StretchIndex:
             if (source >= 0 and not has_run(keys[source], first, last)) or (source == _END and first):
                 return self._stretch_around(at)
         return None
+
+    def first_reaching(self, awaited: Mapping[bytes, tuple[bytes, int]]) -> tuple[int, list[tuple[bytes, int]]]:
+        """Of MariaDB's: start of the first stretch with a group that is sent, or that is awaited; or the last one's stop.
+
+        awaited: by domain (u32) the server (u32) and number of the group up to which nothing of the domain is sent. Also
+        the last number of each server before that place, in the order of the stream.
+        """
+        last: dict[bytes, int] = {}
+        first_row = 0
+        for at, (source, _low, high) in enumerate(self._runs()):
+            if source == _END:
+                for run in self._stretch(first_row, at).runs:
+                    last.pop(run.key, None)
+                    last[run.key] = run.last
+                first_row = at + 1
+                continue
+            if source < 0:
+                continue
+            key = self.keys[source]
+            waiting = awaited.get(key[:4])
+            if waiting is None or (waiting[0] == key[4:8] and waiting[1] <= high & _MASK):
+                return self._stretch_around(at).start, list(last.items())
+        return self.stop if self._ends else 0, list(last.items())
 
     def _runs(self) -> Iterator[tuple[int, int, int]]:
         """Source, first and last of each row, of a stretch's end its mark and `anonymous`."""

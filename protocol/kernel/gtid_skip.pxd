@@ -10,17 +10,31 @@ cdef class GtidSkip:
     cdef readonly int64_t waiting
     cdef readonly int64_t hole
     cdef readonly int64_t reached
+    cdef readonly bint in_hole
+    cdef readonly uint64_t hole_number
+    cdef readonly bint finished
+    cdef public bint refuse_anonymous
+    cdef public bint refuse_gtids
+    cdef readonly int refused
     cdef int64_t reaching
+    cdef int64_t holing
     cdef readonly object problem
     cdef GtidHead head
     cdef KeyTable table
     cdef KeyTable domains
+    cdef KeyTable limits
     cdef const uint8_t[::1] numbers_view
     cdef int64_t[::1] spans_view
     cdef uint64_t[::1] lasts_view
+    cdef uint64_t[::1] stops_view
+    cdef bint limited
+    cdef bint before
+    cdef bint strict
+    cdef int64_t unmet
+    cdef bint ending
     cdef int64_t event_left
     cdef bint passing
-    cdef bint passing_ends
+    cdef bint group_ends
     cdef int decided
 
     cpdef begin(self)
@@ -33,5 +47,5 @@ cdef class GtidSkip:
         low=int64_t, high=int64_t, middle=int64_t
     )
     cdef bint has_number(self) noexcept nogil
-    @cython.locals(slot=int64_t, server=uint64_t)
+    @cython.locals(slot=int64_t, server=uint64_t, number=uint64_t, passing=cython.bint)
     cdef bint has_group(self) noexcept nogil

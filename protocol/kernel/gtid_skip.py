@@ -5,7 +5,8 @@ The walk goes over headers and heads of GTID events only. It tells ranges: bytes
 never ends inside an event unless the input does. Whatever belongs to no transaction (Rotate, Format_description, Gtid_list,
 Binlog_checkpoint, Previous_gtids ...) is sent.
 
-MySQL: a set is passed over. MariaDB: per domain everything is passed over up to the group that the replica has last.
+MySQL: a set is passed over. MariaDB: per domain everything is passed over up to the group that the replica has last, and
+where the replica named a place to stop at (`@slave_until_gtid`), everything behind it and all domains without one.
 """
 
 from array import array
@@ -19,6 +20,10 @@ if not cython.compiled:
 
 BAD_LENGTH = cython.declare(cython.int, 1)
 BAD_GTID = cython.declare(cython.int, 2)
+ANONYMOUS = 1
+GTID = 2
+C_ANONYMOUS = cython.declare(cython.int, 1)
+C_GTID = cython.declare(cython.int, 2)
 _STATUS_TEXTS = {1: "an event shorter than its header", 2: "a GTID that cannot be"}
 
 
@@ -26,15 +31,22 @@ class GtidSkip:
     """What one replica has, and where in the stream it is. `next_range` releases the GIL; not thread-safe.
 
     intervals: for MySQL, canonical intervals (`protocol.kernel.intervals`) by key; what the archive does not hold had better
-    be left out, it only costs. positions: for MariaDB, (domain, server, sequence) of the last group of each domain.
+    be left out, it only costs. positions: for MariaDB, (domain, server, sequence) of the last group of each domain. strict:
+    the stream ends at a group that comes in the place of such a last one. until: (domain, server, sequence) of the last group
+    of each domain that is sent, None: no end; before: that group is not sent either.
     `sending`: what the range that `next_range` told last is. `skipped`: transactions passed over.
-    MariaDB: `waiting`: domains whose last group did not come yet. `reached`: number (in `positions`) of the domain whose last
-    group ends where the range that was told last does: a source tells the replica there where it is; -1: none. `hole`: number
-    of a domain whose group is not in the stream: a later one of the same server came, and was sent; -1: none.
+    MariaDB: `waiting`: domains whose last group did not come yet. `reached`: number (in `positions`) of the domain of which a
+    source tells the replica at the end of the range that was told last where it is, -1: none. That is the end of the last
+    group; or, `in_hole`, of the first event of a later one of the same server, where the last one is not in the stream and
+    the later one, number `hole_number`, is sent. `hole`: with `strict`, number of the domain for which such a later group
+    follows, -1: none.
+    `finished`: the range that was told last ends where the stream is to end.
+    MySQL: with `refuse_anonymous` the walk stops before a transaction without a GTID, with `refuse_gtids` before one that has
+    one: `refused` is then ANONYMOUS or GTID.
     `problem`: None, or what is wrong with the event that follows.
     """
 
-    def __init__(self, intervals=None, positions=()):
+    def __init__(self, intervals=None, positions=(), strict=False, until=None, before=False):
         self.head = GtidHead()
         self.table = KeyTable()
         self.domains = KeyTable()
@@ -52,14 +64,29 @@ class GtidSkip:
             self.domains.add_bytes(domain.to_bytes(4, "little"))
             lasts.extend((server, sequence, 1))
         self.waiting = len(positions)
+        self.limits = KeyTable()
+        stops = array("Q")
+        for domain, server, sequence in until or ():
+            self.limits.add_bytes(domain.to_bytes(4, "little"))
+            stops.extend((server, sequence, 1))
+        self.limited = until is not None
+        self.before = before
+        self.unmet = len(until or ())
+        self.strict = strict
         # Never empty: a view needs a first element.
         spans.append(0)
         lasts.append(0)
+        stops.append(0)
+        self.stops_view = stops
         self.spans_view = spans
         self.lasts_view = lasts
         self.numbers_view = b"".join(parts) or bytes(16)
         self.skipped = 0
-        self.hole = self.reached = self.reaching = -1
+        self.hole = self.reached = self.reaching = self.holing = -1
+        self.hole_number = 0
+        self.refuse_anonymous = self.refuse_gtids = False
+        self.refused = 0
+        self.finished = self.in_hole = False
         self.problem = None
         self.begin()
 
@@ -68,8 +95,9 @@ class GtidSkip:
         self.sending = True
         self.event_left = 0
         self.passing = False
-        self.passing_ends = False
-        self.reaching = -1
+        self.group_ends = False
+        self.reaching = self.holing = -1
+        self.ending = False  # the stream ends with the group that is open, or with the next event
         self.decided = 0  # on the GTID event that comes next: 1 it is sent, 2 it is passed over
 
     def next_range(self, src, start, stop):
@@ -81,7 +109,8 @@ class GtidSkip:
         if start < 0 or stop < start or stop > len(src):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
         self.reached = -1
-        if start == stop:
+        self.in_hole = False
+        if start == stop or self.finished or self.refused or self.hole >= 0:
             return start
         if cython.compiled:
             view = src
@@ -105,12 +134,21 @@ class GtidSkip:
                 self.event_left -= n
                 if self.event_left:
                     return r
-                if self.passing_ends:
+                if self.holing >= 0:
+                    self.reached = self.holing
+                    self.holing = -1
+                    self.in_hole = True
+                    return r
+                if self.group_ends:
+                    self.group_ends = False
                     self.passing = False
-                    self.passing_ends = False
+                    if self.ending:
+                        self.finished = True
                     if self.reaching >= 0:
                         self.reached = self.reaching
                         self.reaching = -1
+                        return r
+                    if self.finished:
                         return r
             if stop - r < 19:
                 return r
@@ -120,6 +158,9 @@ class GtidSkip:
                 return r if r > start else -BAD_LENGTH
             tbm = (load16(p, r + 17) >> 10) & 7
             if t == 33 or t == 42 or t == 162:
+                if self.refuse_gtids and t != 162:
+                    self.refused = C_GTID
+                    return r
                 if stop - r < length and stop - r < 256:
                     return r
                 if self.decided:
@@ -130,15 +171,22 @@ class GtidSkip:
                     if not self.head.take(p, r, n, t):
                         return r if r > start else -BAD_GTID
                     passing = self.has_group() if t == 162 else self.has_number()
+                    if self.hole >= 0:
+                        return r
                     if passing == self.sending and r > start:
                         self.decided = 2 if passing else 1
                         return r
                 self.sending = not passing
                 self.passing = passing
-                self.passing_ends = False
+                self.group_ends = False
                 if passing:
                     self.skipped += 1
             else:
+                if self.refuse_anonymous and (
+                    t == 34 or tbm == 3 or (tbm == 2 and (t == 2 or t == 18 or t == 6 or t == 12 or t == 10 or t == 11))
+                ):
+                    self.refused = C_ANONYMOUS
+                    return r
                 if self.passing and (
                     t == 4 or t == 3 or t == 15 or t == 34 or t == 35 or t == 161 or t == 163 or tbm == 3 or tbm == 2
                 ):
@@ -147,8 +195,10 @@ class GtidSkip:
                     if r > start:
                         return r
                     self.sending = not self.passing
-                if self.passing and tbm == 5:
-                    self.passing_ends = True
+                if tbm == 5 and (self.passing or self.ending):
+                    self.group_ends = True
+                elif self.limited and self.unmet == 0 and not self.ending and t != 15 and t != 164:
+                    self.ending = self.group_ends = True
             self.event_left = length
 
     def has_number(self):
@@ -185,18 +235,40 @@ class GtidSkip:
         return at < stop and load64(numbers, at) <= number
 
     def has_group(self):
-        """Whether the replica has the event group in `head`, which is the next of its domain."""
+        """Whether the event group in `head`, which is the next of its domain, is not sent: the replica has it, or does not
+        want it."""
         server = load32(self.head.key, 4)
         store32(self.head.key, 4, 0)
+        number = self.head.number
+        passing = False
         slot = self.domains.find(self.head.key) * 3
-        if slot < 0 or self.lasts_view[slot + 2] == 0:
-            return False
-        if server != self.lasts_view[slot] or self.head.number < self.lasts_view[slot + 1]:
-            return True
-        self.lasts_view[slot + 2] = 0
-        self.waiting -= 1
-        if self.head.number == self.lasts_view[slot + 1]:
-            self.reaching = slot // 3
-            return True
-        self.hole = slot // 3
-        return False
+        if slot >= 0 and self.lasts_view[slot + 2]:
+            if server != self.lasts_view[slot] or number < self.lasts_view[slot + 1]:
+                passing = True
+            else:
+                self.lasts_view[slot + 2] = 0
+                self.waiting -= 1
+                if number == self.lasts_view[slot + 1]:
+                    self.reaching = slot // 3
+                    passing = True
+                elif self.strict:
+                    self.hole = slot // 3
+                    return False
+                else:
+                    self.holing = slot // 3
+                    self.hole_number = number
+        if self.limited:
+            slot = self.limits.find(self.head.key) * 3
+            if slot < 0 or self.stops_view[slot + 2] == 0:
+                passing = True
+            elif server == self.stops_view[slot] and number >= self.stops_view[slot + 1]:
+                self.stops_view[slot + 2] = 0
+                self.unmet -= 1
+                if self.unmet == 0:
+                    self.ending = True
+                if self.before or number > self.stops_view[slot + 1]:
+                    passing = True
+        if passing and self.holing >= 0:
+            self.reaching = self.holing
+            self.holing = -1
+        return passing

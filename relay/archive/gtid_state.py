@@ -33,6 +33,18 @@ class GtidView:
     anonymous_files: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FileGtids:
+    """What is known of one file. inside: of MySQL's, its transactions, encoded. before, behind: of MariaDB's, the states
+    around it. None of these while the file grows. anonymous: whether it has transactions without a GTID, or none that could
+    be read."""
+
+    inside: bytes | None
+    before: GtidList | None
+    behind: GtidList | None
+    anonymous: bool
+
+
 class GtidState:
     """Built from the files of the catalog, then fed by the writer's reports. Not thread-safe."""
 
@@ -41,9 +53,11 @@ class GtidState:
         self.source_purged = GtidSet()
         """MySQL's @@gtid_purged at the source, once somebody asked: transactions that may be in no file's head."""
         self._names: list[str] = []
+        self._places: dict[str, int] = {}
+        """Of the files that are there, counted from the first that there ever was."""
         self._dropped = 0
         """How many files were purged: `_without` counts from the first that there ever was."""
-        self._without: list[int] = []
+        self._without: dict[int, None] = {}
         """Sealed files with transactions that have no GTID, or none that could be read."""
         self._search = FileSearch()
         self._befores: list[GtidList] = []
@@ -80,6 +94,7 @@ class GtidState:
         if flavour != "mysql":
             before = self._state()
             self._befores.append(before)
+        self._places[name] = self._dropped + len(self._names)
         self._names.append(name)
         self._head = None
         self._inside, self._latest = GtidSetBuilder(), GtidList()
@@ -132,7 +147,7 @@ class GtidState:
         self.resume(facts)
         self._note_search()
         if self._anonymous:
-            self._without.append(self._dropped + len(self._names) - 1)
+            self._without[self._dropped + len(self._names) - 1] = None
         self._sealed = True
 
     def forget_oldest(self, names: Collection[str]) -> None:
@@ -145,10 +160,12 @@ class GtidState:
         self._search.drop_oldest(count)
         if count == len(self._names):
             self._behind = self._state()
+        for name in self._names[:count]:
+            del self._places[name]
         del self._names[:count]
         del self._befores[:count]
         self._dropped += count
-        self._without = [place for place in self._without if place >= self._dropped]
+        self._without = {place: None for place in self._without if place >= self._dropped}
 
     def _take_head(self, head: GtidValue) -> None:
         if self._head is not None:
@@ -189,6 +206,25 @@ class GtidState:
         if self.flavour == "mariadb":
             return self._befores[0] if self._befores else self._behind
         return self._not_here | (self.source_purged - self._executed.snapshot())
+
+    def has_anonymous(self, name: str) -> bool:
+        """Whether a transaction without a GTID is published of this file, or one that could not be read."""
+        place = self._places.get(name, -1)
+        newest = place == self._dropped + len(self._names) - 1 and not self._sealed
+        return place >= 0 and (self._anonymous > 0 if newest else place in self._without)
+
+    def file(self, name: str) -> FileGtids | None:
+        """What is known of this file; None: there is no such."""
+        place = self._places.get(name)
+        if place is None:
+            return None
+        number = place - self._dropped
+        anonymous = self.has_anonymous(name)
+        if number == len(self._names) - 1:
+            return FileGtids(None, None, None, anonymous)
+        if self.flavour == "mysql":
+            return FileGtids(self._search.encoded_inside(number), None, None, anonymous)
+        return FileGtids(None, self._befores[number], self._befores[number + 1], anonymous)
 
     def view(self) -> GtidView:
         """All of it as it is now. Costs some 0.1 ms with 10,000 files."""

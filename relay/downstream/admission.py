@@ -163,8 +163,10 @@ class AdmittedDump:
                 mark=mark,
                 at_edge=self._host.wait_at_edge,
                 acknowledgements=acknowledgements,
+                guide=start.gtid.guide if start.gtid is not None else None,
                 walk=start.gtid.walk if start.gtid is not None else None,
                 jump=start.gtid.jump if start.gtid is not None else None,
+                find_jump=self._host.gtid_lookup.find_jump,
             )
         except BaseException:
             if mark is not None:

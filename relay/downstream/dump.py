@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from protocol.artificial import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
-from protocol.errors import AnsweredError, ErrorCode, Malformed
+from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.framing import frame_payload, packet_count
 from protocol.kernel.frame import Framer, required_size
 from protocol.position import Position
@@ -23,9 +23,10 @@ from relay.archive.replica_marks import Mark
 from relay.downstream.acknowledgements import Acknowledgements
 from relay.downstream.archive_view import ServedArchive
 from relay.downstream.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
-from relay.downstream.gtid_walk import GtidWalk
+from relay.downstream.gtid_walk import GtidWalk, Jump
 from relay.downstream.positions import FIRST_OFFSET, refusal
 from relay.downstream.sent_range import SentRange
+from relay.downstream.stream_guide import StreamGuide
 
 # After this much the loop is given back, so that a replica that catches up from memory does not hold up the others.
 _TURN_BYTES: Final = 1 << 20
@@ -42,6 +43,10 @@ OUTPUT_BYTES: Final = required_size(STEP_BYTES, len(SEMI_SYNC_PREFIX))
 _STATUS: Final = b"\0"
 # Of an event that may take a second packet.
 _PACKET_HEADERS: Final = 8
+# A smaller file is walked over in less time than its index is read.
+_WORTH_A_JUMP_BYTES: Final = 1 << 20
+# `find_jump(walk, file, done)`: `done(jump)` is called later, on the loop; until then nothing of the file is read.
+FindJump = Callable[[GtidWalk, str, Callable[[Jump | None], None]], None]
 
 
 class DumpOwner(Protocol):
@@ -98,13 +103,15 @@ class Dump:
         mark: Mark | None,
         at_edge: Callable[["Dump"], None],
         acknowledgements: Acknowledgements | None = None,
+        guide: StreamGuide | None = None,
         walk: GtidWalk | None = None,
-        jump: tuple[int, int] | None = None,
+        jump: Jump | None = None,
+        find_jump: FindJump | None = None,
     ) -> None:
         """acknowledgements: with semi-sync, told what is asked for; None: nothing is.
 
-        walk: what of the stream is not sent, to a replica that asked by GTID. jump: in the first file, from where to where
-        everything is passed over; the walk begins behind it.
+        For a replica that asked by GTID: guide: what may come into the stream later. walk: what of it is not sent.
+        jump: what of the first file need not be read. find_jump: the same of later files.
         """
         self._archive = archive
         self._reads = reads
@@ -122,10 +129,14 @@ class Dump:
         self._framer.sequence = sequence
         self._framer.begin_file(file.checksum)
         self._range = SentRange(offset)
+        self._guide = guide
         self._walk = walk
         self._jump = jump
+        self._find_jump = find_jump
+        self._looked_to = offset
+        """Up to here, the end of a transaction, the guide has seen nothing that must be walked over."""
         if walk is not None:
-            walk.begin_file(bool(file.checksum))
+            walk.begin_file(file.name, checksum=bool(file.checksum))
         self._loop = asyncio.get_running_loop()
         self._held: bytearray | None = None
         self._closed = False
@@ -221,6 +232,8 @@ class Dump:
             return
         try:
             self._pump()
+        except PositionRefused as refused:
+            self.fail(refused)
         except ArchiveError as error:
             self.fail(refusal(f"{self.position}: {error}"))
         except OSError as error:
@@ -232,7 +245,11 @@ class Dump:
     def _pump(self) -> None:
         left = _TURN_BYTES
         while not self._closed and not self._owner.write_paused:
+            if self._walk is not None and self._walk_ends(self._walk):
+                return
             size = min(self._file.end - self._offset, STEP_BYTES)
+            if self._guide is not None:
+                size = self._as_guided(self._guide, size)
             if self._jump is not None:
                 size = self._up_to_jump(self._jump, size)
             if size <= 0:
@@ -306,16 +323,31 @@ class Dump:
         else:
             self._outputs.give(output)
 
-    def _up_to_jump(self, jump: tuple[int, int], size: int) -> int:
+    def _as_guided(self, guide: StreamGuide, size: int) -> int:
+        """How much may be sent next without, or before, another look at it."""
+        if self._jump is not None and self._offset <= self._jump.place:
+            return size
+        if not guide.must_walk(self._file.name):
+            self._looked_to = self._file.end
+            return size
+        if self._offset < self._looked_to:
+            return min(size, self._looked_to - self._offset)
+        walk = guide.walk(self._walk)
+        if walk is not None and walk is not self._walk:
+            walk.begin_file(self._file.name, checksum=bool(self._file.checksum))
+            walk.begin_behind(self._offset)
+        self._walk = walk
+        return size
+
+    def _up_to_jump(self, jump: Jump, size: int) -> int:
         """How much is sent next: what comes before the jump, or, at its place, what comes behind it."""
-        place, target = jump
-        if self._offset < place:
-            return min(size, place - self._offset)
+        if self._offset < jump.place:
+            return min(size, jump.place - self._offset)
         self._jump = None
-        self._offset = target
+        self._offset = jump.target
         if self._walk is not None:
-            self._walk.begin_behind(target)
-        return min(self._file.end - target, STEP_BYTES)
+            self._walk.jumped(jump)
+        return min(self._file.end - jump.target, STEP_BYTES)
 
     def _send_walked(self, walk: GtidWalk, source: bytearray, size: int) -> bool:
         """As `_send_run`, without what the walk passes over."""
@@ -338,9 +370,18 @@ class Dump:
                 self._write_output(output, made)
             else:
                 self._outputs.give(output)
-        if walk.refused is not None and not self._closed:
+        return self._offset > base or walk.refused is not None or walk.finished
+
+    def _walk_ends(self, walk: GtidWalk) -> bool:
+        """Whether the stream ends here by what the walk came to; then it has ended."""
+        if walk.send_until > self._offset:
+            return False
+        if walk.refused is not None:
             self.fail(walk.refused)
-        return self._offset > base or self._closed
+        elif walk.finished:
+            self._pay()
+            self._owner.dump_ended(self._framer.sequence)
+        return self._closed
 
     def _frame_walked(self, walk: GtidWalk, source: bytearray, base: int, size: int, output: memoryview) -> int:
         """Goes on by one range; returns the bytes written, -1: more input or more room is needed. `base`: offset of source[0]."""
@@ -452,10 +493,21 @@ class Dump:
         self._start_in_file = FIRST_OFFSET
         self._framer.begin_file(following.checksum)
         self._range = SentRange(FIRST_OFFSET)
-        if self._walk is not None:
-            self._walk.begin_file(bool(following.checksum))
+        self._looked_to = FIRST_OFFSET
         self._write_events([rotate])
-        return True
+        if self._walk is None:
+            return True
+        self._walk.begin_file(following.name, checksum=bool(following.checksum))
+        if self._find_jump is None or following.end < _WORTH_A_JUMP_BYTES:
+            return True
+        self._read_pending = True
+        self._find_jump(self._walk, following.name, self._jump_found)
+        return False
+
+    def _jump_found(self, jump: Jump | None) -> None:
+        self._read_pending = False
+        self._jump = jump
+        self.pump()
 
     # --- the live edge --------------------------------------------------------------------------------------------
 

@@ -1,21 +1,21 @@
 """What a request by GTID asks of the archive, looked up in a thread: sets of 16 MB and thousands of files take a while."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Protocol, TypeVar, overload
+from typing import Final, Protocol, TypeVar
 
-from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
-from protocol.gtid.file_gtids import FileGtidCollector
+import structlog
+
+from protocol.errors import Malformed
+from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings, SourceHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from protocol.gtid.stretch_index import StretchIndex
 from relay.archive.archived_file import FIRST_EVENT
-from relay.archive.files import FileLayer
-from relay.archive.gtid_recorder import read_index
 from relay.archive.gtid_state import GtidState, GtidView
+from relay.downstream.file_extent import Extents, FileExtent
+from relay.downstream.gtid_walk import GtidWalk, Jump
 from relay.downstream.presentation import IdentifiedArchive
 
 _THREADS: Final = 2
@@ -31,62 +31,6 @@ class GtidArchive(IdentifiedArchive, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FileExtent:
-    """What of a file is published, as it was on the event loop."""
-
-    name: str
-    path: Path
-    end: int
-    checksum: bool
-
-    def stretches(self) -> StretchIndex | None:
-        """Where its transactions are; None: that is not known. Blocking. Raises: OSError; Malformed."""
-        return read_index(FileLayer(), self.path)
-
-    def first_anonymous(self) -> int:
-        """Offset of the first transaction without a GTID, or of a place before it. Blocking. Raises: OSError; Malformed."""
-        for stretch in self.stretches() or ():
-            if not stretch.anonymous:
-                continue
-            exact = FileGtidCollector("mysql", checksum=self.checksum, gap_bytes=0)
-            exact.begin(stretch.start)
-            with self.path.open("rb") as file:
-                file.seek(stretch.start)
-                exact.take(file.read(stretch.stop - stretch.start))
-            exact.finish()
-            return next((found.start for found in exact.take_stretches() if found.anonymous), stretch.start)
-        return FIRST_EVENT
-
-
-class Extents(Sequence[FileExtent]):
-    """The extents of files, oldest first, each made when it is looked at: of 10,000 files a request looks at one or two.
-
-    names: of the files. extent: makes one, also in a thread: a file that is complete changes no more. newest: the last one's,
-    which grows.
-    """
-
-    def __init__(self, names: Sequence[str], extent: Callable[[str], FileExtent], newest: FileExtent | None) -> None:
-        self.names = names
-        self._extent = extent
-        self._newest = newest
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @overload
-    def __getitem__(self, number: int) -> FileExtent: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> list[FileExtent]: ...
-
-    def __getitem__(self, number: int | slice) -> FileExtent | list[FileExtent]:
-        if isinstance(number, slice):
-            return [self[place] for place in range(*number.indices(len(self)))]
-        name = self.names[number]
-        return self._newest if self._newest is not None and name == self._newest.name else self._extent(name)
-
-
-@dataclass(frozen=True, slots=True)
 class ArchivedGtids:
     """All files at one moment, oldest first, and what they hold; both None without a file."""
 
@@ -95,19 +39,32 @@ class ArchivedGtids:
     mariadb: MariadbHoldings | None
 
 
+async def nobody_to_ask() -> SourceHoldings | None:
+    """Where no source is followed."""
+    return None
+
+
 class GtidLookup:
-    """Questions about the GTIDs of an archive. `ask` on the event loop only."""
+    """Questions about the GTIDs of an archive. On the event loop only."""
 
     def __init__(self, archive: GtidArchive) -> None:
         self._archive = archive
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
-        self.source_is_silent = False
-        """Whether it is known that the source has nothing that is not here."""
+        self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
+        self.ask_source: Callable[[], Awaitable[SourceHoldings | None]] = nobody_to_ask
+        """What the source itself has, asked after the call; None: it cannot be told now. Whoever makes the server sets it."""
+        self.source_mode: Callable[[], str | None] = lambda: None
+        """The source's GTID_MODE as far as it is known; None: it has none, or there is nobody to ask."""
 
     @property
     def source_uuid(self) -> str | None:
         """Of the source that the archive is of."""
         return self._archive.identity.server_uuid if self._archive.identity is not None else None
+
+    @property
+    def state(self) -> GtidState:
+        """What is published, for questions that take no time."""
+        return self._archive.gtids
 
     def shutdown(self) -> None:
         """Ends the threads once their work is done."""
@@ -124,11 +81,43 @@ class GtidLookup:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, lambda: question(_archived(files, view)))
 
-    def _extent(self, name: str) -> FileExtent:
+    def find_jump(self, walk: GtidWalk, name: str, done: Callable[[Jump | None], None]) -> None:
+        """What `walk` need not read of the file that it begins, looked up in a thread, then `done(jump)` on the loop."""
+        facts = self._archive.gtids.file(name)
+        if facts is None:
+            extent = self._extent(name)
+        else:
+            extent = self._extent(name, facts.inside, facts.before, facts.behind, anonymous=facts.anonymous)
+
+        def finish(future: asyncio.Future[Jump | None]) -> None:
+            if future.cancelled():
+                return
+            error = future.exception()
+            if error is None:
+                done(future.result())
+                return
+            # It is read through, and if it cannot be, that is what the replica is told.
+            fault = None if isinstance(error, OSError | Malformed) else error
+            self._log.warning("file_read_through", file=name, why=str(error), exc_info=fault)
+            done(None)
+
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(self._executor, walk.find_jump, extent).add_done_callback(finish)
+
+    def _extent(
+        self,
+        name: str,
+        inside: bytes | None = None,
+        before: GtidList | None = None,
+        behind: GtidList | None = None,
+        *,
+        anonymous: bool = False,
+    ) -> FileExtent:
         file = self._archive.file(name)
         # One that is being removed is not known any more: to open it fails, and the replica asks again.
         end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
-        return FileExtent(name, self._archive.path(name), end, checksum)
+        return FileExtent(name, self._archive.path(name), end, checksum, inside, before, behind, anonymous)
+
 
 
 def _archived(files: Extents, view: GtidView) -> ArchivedGtids:

@@ -6,13 +6,10 @@ All that takes time (a set of 16 MB, thousands of files, the start file's transa
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from protocol.artificial import HEADER_BYTES
-from protocol.binlog.event_type import EventType
 from protocol.commands import BinlogDump, DumpFlag
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.gtid.codec import decode_gtid_set
@@ -20,26 +17,23 @@ from protocol.gtid.dump_decision import AnonymousInTheWay, StillAwaited, mariadb
 from protocol.gtid.dump_refusals import anonymous_refused, mode_refused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.gtid.gtid_set import GtidSet
-from protocol.gtid.mariadb import GtidPosition
+from protocol.gtid.mariadb import DomainTwice, GtidPosition
 from protocol.gtid.mysql_gtid import parse_uuid
 from protocol.kernel.gtid_skip import GtidSkip
 from protocol.resultset import Value
 from protocol.statements import SourceFacts
+from relay.downstream.file_extent import FileExtent
 from relay.downstream.file_reads import STEP_BYTES
-from relay.downstream.gtid_lookup import ArchivedGtids, FileExtent, GtidLookup
-from relay.downstream.gtid_walk import GtidWalk, MariadbWalk, MysqlWalk
+from relay.downstream.gtid_lookup import ArchivedGtids, GtidLookup
+from relay.downstream.gtid_walk import GtidWalk, Jump
+from relay.downstream.mariadb_walk import Awaited, MariadbWalk, Until
+from relay.downstream.mysql_walk import MysqlWalk
 from relay.downstream.positions import FIRST_OFFSET, refusal, shown_name
+from relay.downstream.stream_guide import MariadbGuide, MysqlGuide, StreamGuide
 
 _RECHECK_S: Final = 0.05
-_LONGEST_FORMAT_DESCRIPTION: Final = 65536
 _HEARTBEAT_V2_SINCE: Final = (8, 0, 26)
-# What stands at a file's head before its first transaction.
-_HEAD: Final = {
-    EventType.PREVIOUS_GTIDS,
-    EventType.GTID_LIST,
-    EventType.BINLOG_CHECKPOINT,
-    EventType.START_ENCRYPTION,
-}
+_UNTIL_BEFORE_SINCE: Final = (11, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +41,15 @@ class GtidStart:
     """The stream: file `file`, its format description as stored (None: nothing of the file is published), and the walk.
 
     first_is_skipped: `created` of the format description is to be 0. jump: from the end of the file's head to the first
-    transaction that is sent.
+    transaction that is sent. guide: what may come later.
     """
 
     file: str
     format_description: bytes | None
     first_is_skipped: bool
     walk: GtidWalk | None
-    jump: tuple[int, int] | None
+    jump: Jump | None
+    guide: StreamGuide
 
 
 def asks_by_gtid(request: BinlogDump | BinlogDumpGtid, facts: SourceFacts, user_variables: dict[str, Value]) -> bool:
@@ -73,24 +68,31 @@ async def find_gtid_start(
     wait_s: float,
     next_move: Callable[[], asyncio.Event],
 ) -> GtidStart:
-    """Where to begin. Waits up to `wait_s` for what the replica has and the archive may still get.
+    """Where to begin. Waits up to `wait_s` for what the replica has and the archive may still get: that is for the source to
+    say, which is asked once.
 
     Raises: PositionRefused; OSError and Malformed for an archive that cannot be read.
     """
     if isinstance(request, BinlogDumpGtid):
-        question = _mysql_question(request, facts, gtids.source_uuid)
+        question = _mysql_question(request, facts, gtids)
     else:
-        question = _mariadb_question(user_variables)
+        question = _mariadb_question(user_variables, facts, gtids)
     loop = asyncio.get_running_loop()
     wait_s = 0.0 if request.ends_at_end else wait_s
     deadline = loop.time() + wait_s
+    asked = False
     while True:
         moved = next_move()
         try:
             start = await gtids.ask(question)
         except StillAwaited as awaited:
+            if not asked:
+                asked = True
+                source = await gtids.ask_source()
+                if source is not None and source.lacks(awaited.awaited):
+                    raise awaited.refused from None
             if loop.time() >= deadline:
-                raise awaited.refused if gtids.source_is_silent else _not_here_yet(awaited, wait_s) from None
+                raise _not_here_yet(awaited, wait_s) from None
         else:
             if start is not None:
                 return start
@@ -112,13 +114,14 @@ def _not_here_yet(awaited: StillAwaited, wait_s: float) -> PositionRefused:
 
 
 def _mysql_question(
-    request: BinlogDumpGtid, facts: SourceFacts, source_uuid: str | None
+    request: BinlogDumpGtid, facts: SourceFacts, gtids: GtidLookup
 ) -> Callable[[ArchivedGtids], GtidStart | None]:
     if facts.gtid_mode != "ON":
         raise mode_refused(facts.gtid_mode)
-    own = parse_uuid(source_uuid) if source_uuid else None
+    own = parse_uuid(gtids.source_uuid) if gtids.source_uuid else None
     version = facts.version_numbers
     takes_v2 = bool(request.flags & DumpFlag.HEARTBEAT_V2_OR_ANNOTATE) and version >= _HEARTBEAT_V2_SINCE
+    guide = MysqlGuide(gtids)
     decoded: list[GtidSet] = []
 
     def question(archive: ArchivedGtids) -> GtidStart | None:
@@ -138,44 +141,54 @@ def _mysql_question(
             extent = archive.files[met.number]
             raise anonymous_refused(extent.name, extent.first_anonymous()) from None
         extent = archive.files[start.number]
-        head = _FileHead.read(extent)
+        head = extent.head()
         if not start.held_here and not start.later:
-            return GtidStart(extent.name, head.format_description, False, None, None)
+            return GtidStart(extent.name, head.format_description, False, None, None, guide)
         intervals = start.held.intervals_by_key()
-        first, passed = _first_sent(extent, held, GtidSkip(intervals), head.end)
-        walk = MysqlWalk(intervals, start.held_here, later=start.later, takes_v2=takes_v2)
-        if not passed:
-            return GtidStart(extent.name, head.format_description, False, walk, None)
-        walk.jumped(passed)
-        return GtidStart(extent.name, head.format_description, True, walk, (head.end, first))
+        walk = MysqlWalk(start.held, start.held_here, intervals=intervals, later=start.later, takes_v2=takes_v2)
+        jump = _exact_jump(extent, walk.find_jump(extent), GtidSkip(intervals), head.end)
+        return GtidStart(extent.name, head.format_description, jump is not None, walk, jump, guide)
 
     return question
 
 
-def _mariadb_question(user_variables: dict[str, Value]) -> Callable[[ArchivedGtids], GtidStart | None]:
-    text = str(user_variables.get("slave_connect_state") or "")
-    try:
-        position = GtidPosition.from_text(text)
-    except Malformed as error:
-        # As a source says it; it looks at the variable when the dump is asked for.
-        text = f"Out of memory or malformed slave request when obtaining start position from GTID state: {error}"
-        raise refusal(text) from None
-    if user_variables.get("slave_until_gtid") is not None:
-        text = "binlog-relay does not serve START SLAVE UNTIL master_gtid_pos: use START SLAVE and stop it by hand"
-        raise refusal(text)
+def _mariadb_question(
+    user_variables: dict[str, Value], facts: SourceFacts, gtids: GtidLookup
+) -> Callable[[ArchivedGtids], GtidStart | None]:
+    position = _position_said(user_variables, "slave_connect_state")
     strict = _is_on(user_variables.get("slave_gtid_strict_mode"))
     ignore_duplicates = _is_on(user_variables.get("slave_gtid_ignore_duplicates"))
+    asked_until: Until | None = None
+    if user_variables.get("slave_until_gtid") is not None:
+        last = _position_said(user_variables, "slave_until_gtid")
+        before = _is_on(user_variables.get("slave_gtid_until_before_gtids"))
+        asked_until = Until(list(last), before and facts.version_numbers >= _UNTIL_BEFORE_SINCE)
 
     def question(archive: ArchivedGtids) -> GtidStart | None:
         if not archive.files or archive.mariadb is None:
             return None
         start = mariadb_start(position, archive.mariadb, ignore_duplicates=ignore_duplicates)
         extent = archive.files[start.number]
-        head = _FileHead.read(extent)
-        walk = MariadbWalk(position, start.awaited, strict=strict) if start.awaited else None
-        return GtidStart(extent.name, head.format_description, not start.is_new, walk, None)
+        head = extent.head()
+        guide = MariadbGuide(gtids, start.strange)
+        if not start.awaited and asked_until is None:
+            return GtidStart(extent.name, head.format_description, not start.is_new, None, None, guide)
+        until = asked_until.behind(archive.mariadb.befores[start.number]) if asked_until is not None else None
+        walk = MariadbWalk(Awaited(position, start.awaited, strict), until)
+        jump = walk.find_jump(extent)
+        return GtidStart(extent.name, head.format_description, not start.is_new, walk, jump, guide)
 
     return question
+
+
+def _position_said(user_variables: dict[str, Value], name: str) -> GtidPosition:
+    """A position that the replica said. Raises: PositionRefused as a source, which looks when the dump is asked for."""
+    try:
+        return GtidPosition.from_text(str(user_variables.get(name) or ""))
+    except DomainTwice as error:
+        raise refusal(str(error), ErrorCode.ER_DUPLICATE_GTID_DOMAIN) from None
+    except Malformed as error:
+        raise refusal(f"Could not parse GTID list: @{name}: {error}", ErrorCode.ER_INCORRECT_GTID_STATE) from None
 
 
 def _is_on(value: Value) -> bool:
@@ -200,54 +213,16 @@ def _named_file(request: BinlogDumpGtid, archive: ArchivedGtids) -> int | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _FileHead:
-    """What comes before a file's first transaction; `end`: the offset behind it."""
+def _exact_jump(extent: FileExtent, jump: Jump | None, skip: GtidSkip, head_end: int) -> Jump | None:
+    """The jump, up to the first event that is sent, or the published end; None: the first transaction is sent.
 
-    format_description: bytes | None
-    end: int
-
-    @classmethod
-    def read(cls, extent: FileExtent) -> "_FileHead":
-        """Raises: OSError; Malformed."""
-        if extent.end <= FIRST_OFFSET:
-            return cls(None, FIRST_OFFSET)
-        fd = os.open(extent.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            header = os.pread(fd, HEADER_BYTES, FIRST_OFFSET)
-            size = int.from_bytes(header[9:13], "little")
-            if (
-                header[4:5] != bytes((EventType.FORMAT_DESCRIPTION,))
-                or not HEADER_BYTES <= size <= _LONGEST_FORMAT_DESCRIPTION
-            ):
-                raise Malformed(f"{extent.name} does not begin with a format description")
-            head = cls(os.pread(fd, size, FIRST_OFFSET), FIRST_OFFSET + size)
-            while head.end + HEADER_BYTES <= extent.end:
-                header = os.pread(fd, HEADER_BYTES, head.end)
-                size = int.from_bytes(header[9:13], "little")
-                if header[4] not in _HEAD or size < HEADER_BYTES or head.end + size > extent.end:
-                    break
-                head = replace(head, end=head.end + size)
-            return head
-        finally:
-            os.close(fd)
-
-
-def _first_sent(extent: FileExtent, held: GtidSet, skip: GtidSkip, offset: int) -> tuple[int, int]:
-    """Offset of the first event from `offset` on that is sent, or the published end; how many transactions come before it.
-
-    NAME.gtx tells the stretch of 64 KiB, so that no more than one has to be walked over. Raises: OSError; Malformed.
+    NAME.gtx told the stretch of 64 KiB, so that no more than one has to be walked over. Raises: OSError; Malformed.
     """
-    stretches = extent.stretches()
-    passed = 0
-    if stretches is not None and len(stretches):
-        lacking = stretches.first_lacking(held)
-        known = lacking.start if lacking is not None else stretches.stop
-        if offset < known <= extent.end:
-            offset, passed = known, stretches.transactions_before(known)
+    offset, passed = (jump.target, jump.transactions) if jump is not None else (head_end, 0)
     buffer = bytearray(STEP_BYTES)
+    sending = False
     with extent.path.open("rb", buffering=0) as file:
-        while offset < extent.end:
+        while offset < extent.end and not sending:
             file.seek(offset)
             size = file.readinto(memoryview(buffer)[: min(STEP_BYTES, extent.end - offset)]) or 0
             at = 0
@@ -256,12 +231,12 @@ def _first_sent(extent: FileExtent, held: GtidSet, skip: GtidSkip, offset: int) 
                     end = skip.next_range(buffer, at, size)
                 except ValueError as error:
                     raise Malformed(f"{extent.name}: {error}, offset {offset}") from error
-                if end == at:
+                sending = end > at and skip.sending
+                if end == at or sending:
                     break
-                if skip.sending:
-                    return offset + at, passed + skip.skipped
                 at = end
-            if at == 0:
+            if at == 0 and not sending:
                 raise Malformed(f"{extent.name} has no whole event at {offset}")
             offset += at
-    return offset, passed + skip.skipped
+    passed += skip.skipped
+    return Jump(head_end, offset, passed) if passed else None

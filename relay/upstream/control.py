@@ -14,6 +14,7 @@ from relay.upstream.directory_source import DirectoryUpstream
 from relay.upstream.errors import UpstreamError
 from relay.upstream.server_source import IdentityChange, ServerUpstream
 from relay.upstream.source_gtids import SourceGtids, kept_source_gtids
+from relay.upstream.source_question import ask_source_gtids
 from relay.upstream.status import SourceLink, SourceStatus, read_status
 
 log = structlog.get_logger()
@@ -107,6 +108,10 @@ class SourceControl:
     def gtids(self) -> SourceGtids | None:
         """What the source last said of GTIDs; None while it said nothing."""
         return self._link.gtids
+
+    async def ask_gtids(self) -> SourceGtids | None:
+        """What the source says of GTIDs when it is asked now; None: it cannot be asked."""
+        return await ask_source_gtids(self._settings, self._link)
 
     def status(self) -> SourceStatus:
         """The upstream side as it is now."""

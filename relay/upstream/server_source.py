@@ -13,7 +13,7 @@ from relay.archive.archive import Archive, ArchivedFile, ArchiveState, SourceIde
 from relay.config import ServerSource, StartGtid
 from relay.upstream.acknowledging import Acknowledger
 from relay.upstream.buffers import BufferPool
-from relay.upstream.connection import BinlogsWithheld, SourceAddress, SourceConnection, SourceFacts
+from relay.upstream.connection import BinlogsWithheld, SourceConnection, SourceFacts
 from relay.upstream.errors import TERMINAL, Trouble, UpstreamError
 from relay.upstream.following import keep_following
 from relay.upstream.gtid_check import lacking, lacks_transactions
@@ -27,13 +27,13 @@ from relay.upstream.identity import (
     own_registration,
 )
 from relay.upstream.intake import Intake
+from relay.upstream.opening import open_source
 from relay.upstream.schema_watch import HeldFile, SchemaRecording, SchemaWatch
 from relay.upstream.source_gtids import SourceGtids, keep_source_gtids, kept_part, read_source_gtids
 from relay.upstream.starting_place import agree_on_start, beyond_the_command
 from relay.upstream.status import SourceLink
 from relay.upstream.stream import DumpStream
 from relay.upstream.tail_check import compare_tail
-from relay.upstream.tls import SourceTls
 
 log = structlog.get_logger()
 
@@ -110,16 +110,7 @@ class ServerUpstream:
         raise error
 
     async def _open(self) -> SourceConnection:
-        settings = self._settings
-        address = SourceAddress(
-            settings.host,
-            settings.port,
-            settings.user,
-            await asyncio.to_thread(_password, settings),
-            settings.connect_timeout_s,
-            SourceTls(settings.ssl_mode, settings.ssl_ca, settings.ssl_cert, settings.ssl_key),
-        )
-        return await SourceConnection.open(address)
+        return await open_source(self._settings)
 
     async def _attach(self, place: Position | None) -> _Attached:
         """A connection with everything said before the dump.
@@ -436,13 +427,3 @@ def check_same_file(held: ArchivedFile, ingest: Ingest) -> None:
         "The source was reset (RESET MASTER) or is another one: start a new archive for it with a source.name of its own.",
         name="source_was_reset",
     )
-
-
-def _password(settings: ServerSource) -> str:
-    try:
-        return settings.password_text()
-    except (OSError, KeyError) as error:
-        text = f"the source's password cannot be read: {error}"
-        raise UpstreamError(
-            Trouble.AUTHENTICATION, text, "Check source.password_file or source.password_env."
-        ) from error

@@ -57,7 +57,7 @@ def attach(replica: Server, port: int, use_gtid: str = "slave_pos") -> None:
     user = f"MASTER_USER='{REPLICA_USER}', MASTER_PASSWORD='{REPLICA_PASSWORD}'"
     replica.sql(
         f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, {user}, MASTER_USE_GTID={use_gtid}, "
-        "MASTER_HEARTBEAT_PERIOD=1, MASTER_CONNECT_RETRY=1"
+        "MASTER_HEARTBEAT_PERIOD=1, MASTER_CONNECT_RETRY=1, MASTER_SSL=0"
     )
     replica.start_replica()
 
@@ -167,37 +167,40 @@ def test_a_replica_moves_between_source_and_relay_and_back(chain: Chain) -> None
 # ---- the stream itself, against the source's ------------------------------------------------------------------------
 
 
-def client_of(port: int, user: str, password: str, asked: str, **variables: int) -> ReplicaClient:
+def client_of(port: int, user: str, password: str, asked: str, **variables: int | str) -> ReplicaClient:
     client = ReplicaClient(port, user=user, password=password)
     client.query(
         "SET @master_binlog_checksum='CRC32', @master_heartbeat_period=10000000000, @mariadb_slave_capability=4"
     )
     client.query(f"SET @slave_connect_state='{asked}'")
     for name, value in variables.items():
-        client.query(f"SET @{name}={value}")
+        client.query(f"SET @{name}={value!r}")
     client.ask_dump("", 4, server_id=77, flags=NON_BLOCK | SEND_ANNOTATE)
     return client
 
 
-def stream(port: int, user: str, password: str, asked: str, **variables: int) -> list[Described] | str:
-    """All events up to EOF, as a replica at this position gets them; or the refusal's text."""
+def stream(port: int, user: str, password: str, asked: str, **variables: int | str) -> list[Described] | str:
+    """All events up to EOF, as a replica at this position gets them; or the refusal's text.
+
+    Without Binlog_checkpoint: the relay leaves out those between groups that it need not read.
+    """
     client = client_of(port, user, password, asked, **variables)
     events: list[bytes] = []
     try:
         events = [event.data for event in client.events_to_eof()]
     except pymysql.MySQLError as error:
-        assert error.args[0] in (1236, 1105)
-        return str(error.args[1])
+        return f"{error.args[0]}: {error.args[1]}"
     finally:
         client.cut()
-    return [described(event) for event in events]
+    return [described(event) for event in events if event[4] != EventType.BINLOG_CHECKPOINT]
 
 
 def described(event: bytes) -> Described:
     """An artificial Gtid_list is compared by what it says: its order is that of a hash table."""
     name, (end,) = EventType(event[4]).name, struct.unpack_from("<I", event, 13)
     if event[4] == EventType.GTID_LIST and event[17] & 0x20:
-        return name, len(event), end, str(sorted(decode_gtid_list(event[19:-4])))
+        told = decode_gtid_list(event[19:-4])
+        return name, len(event), end, f"{sorted(told)} {told.flags}"
     return name, len(event), end, event.hex()
 
 
@@ -254,20 +257,138 @@ def test_the_stream_is_the_sources_byte_by_byte(chain: Chain) -> None:
         assert same(theirs, ours), (asked, difference(theirs, ours))
 
 
-def test_holes_in_strict_mode_and_not(chain: Chain) -> None:
+def theirs_and_ours(chain: Chain, asked: str, **variables: int | str) -> tuple[list[Described] | str, ...]:
     source = chain.source
+    return (
+        stream(source.port, source.replication_user, source.replication_password, asked, **variables),
+        stream(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, asked, **variables),
+    )
+
+
+def write_with_holes(source: Server) -> None:
     for number in (100, 101, 105, 110):
         source.execute_many(
-            ["SET gtid_domain_id = 1", f"SET gtid_seq_no = {number}", "INSERT INTO d.t1 (b) VALUES ('a')"]
+            [
+                "SET gtid_domain_id = 1",
+                f"SET gtid_seq_no = {number}",
+                "BEGIN",
+                "INSERT INTO d.t1 (b) VALUES ('a')",
+                "INSERT INTO d.t1 (b) VALUES ('b')",
+                "COMMIT",
+            ]
         )
+        source.sql("INSERT INTO d.t0 (b) VALUES ('a')")
+
+
+def position_with(source: Server, asked: str) -> str:
+    """The source's end, but for the domain of this GTID."""
+    others = [str(gtid) for gtid in position(source, "gtid_binlog_pos") if gtid.domain_id != 1]
+    return ",".join([*others, asked])
+
+
+@pytest.mark.parametrize("strict", [0, 1])
+def test_holes_in_strict_mode_and_not(chain: Chain, strict: int) -> None:
+    source = chain.source
+    write_with_holes(source)
+    wait_until(lambda: stands_still(source), "nothing is written any more")
     chain.wait_archived()
-    for asked in ("1-1-103", "1-1-101", "1-1-110"):
-        base = GtidList.from_text(source.sql("SELECT @@GLOBAL.gtid_binlog_state")[0][0]).position
-        others = [gtid for gtid in base if gtid.domain_id != 1]
-        place = ",".join([*map(str, others), asked])
-        theirs = stream(
-            source.port, source.replication_user, source.replication_password, place, slave_gtid_strict_mode=1
-        )
-        ours = stream(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, place, slave_gtid_strict_mode=1)
-        assert same(theirs, ours), (theirs, ours)
-        assert isinstance(theirs, str) == (asked == "1-1-103")
+    refused = set()
+    for asked in ("1-1-103", "1-1-101", "1-1-107", "1-1-110"):
+        for place in (position_with(source, asked), f"0-1-2,{asked}"):
+            theirs, ours = theirs_and_ours(chain, place, slave_gtid_strict_mode=strict)
+            assert same(theirs, ours), (place, difference(theirs, ours))
+            if isinstance(theirs, str):
+                refused.add(asked)
+    assert refused == ({"1-1-103", "1-1-107"} if strict else set())
+
+
+def test_a_replica_that_starts_in_a_hole_goes_on_behind_it(chain: Chain) -> None:
+    source = chain.source
+    write_with_holes(source)
+    replica = chain.server("mariadb")
+    replica.execute_many(
+        ["CREATE DATABASE d", "CREATE TABLE d.t0 LIKE mysql.db", "DROP TABLE d.t0"]
+        + [f"CREATE TABLE d.t{domain} (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)" for domain in (0, 1, 7)]
+    )
+    replica.execute_many([f"SET GLOBAL gtid_slave_pos = '{position_with(source, '1-1-103')}'"])
+    attach(replica, chain.relay.port)
+    write(source, 10)
+    wait_until(
+        lambda: position(replica, "gtid_slave_pos") == position(source, "gtid_binlog_pos"), "the replica has it all", 60
+    )
+    assert replica.sql("SELECT COUNT(*) FROM d.t1 WHERE b IN ('a', 'b')") == [(4,)]
+
+
+def test_the_stream_ends_where_the_replica_wants_as_the_sources_does(chain: Chain) -> None:
+    source, chance = chain.source, random.Random(47)
+    write_with_holes(source)
+    for turn in range(4):
+        write(source, 20, seed=turn)
+    wait_until(lambda: stands_still(source), "nothing is written any more")
+    chain.wait_archived()
+    groups = groups_of(source)
+    ends = ["", "0-1-1", "9-1-5", "1-1-103", "1-1-103,0-1-3", "0-1-3,0-1-4", "no position"]
+    for _ in range(25):
+        ends.append(",".join(str(chance.choice(found)) for found in groups.values() if chance.random() < 0.7))
+    finished = 0
+    for end in ends:
+        chosen = [chance.choice(found) for found in groups.values() if chance.random() < 0.6]
+        for asked in ("", ",".join(map(str, chosen))):
+            theirs, ours = theirs_and_ours(chain, asked, slave_until_gtid=end)
+            assert same(theirs, ours), (asked, end, difference(theirs, ours))
+            finished += isinstance(theirs, list) and theirs[-1][3].endswith(" 1")
+    assert finished > len(ends)
+
+
+@pytest.mark.parametrize("name", ["mariadb", "mariadb118"])
+def test_start_slave_until_ends_behind_the_same_group_as_behind_the_source(chains: ChainFactory, name: str) -> None:
+    chain = chains(name, options=["--binlog-format=ROW"], sections={"[account]": {"markers": "strip"}})
+    chain.source.sql("CREATE DATABASE d")
+    for domain in (0, 1, 7):
+        chain.source.sql(f"CREATE TABLE d.t{domain} (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)")
+    write(chain.source, 30)
+    chain.wait_archived()
+    groups = groups_of(chain.source)
+    end = ",".join(str(found[len(found) // 2]) for found in groups.values())
+    words = ["UNTIL master_gtid_pos", *(["UNTIL SQL_BEFORE_GTIDS"] if name == "mariadb118" else [])]
+    stopped_at = {}
+    for word in words:
+        for port in (chain.relay.port, chain.source.port):
+            replica = chain.server(name)
+            attach(replica, chain.relay.port) if port == chain.relay.port else attach_to_source(replica, chain.source)
+            replica.stop_replica()
+            replica.execute_many(["SET GLOBAL gtid_slave_pos = ''", "RESET MASTER", "DROP DATABASE IF EXISTS d"])
+            before = word.endswith("BEFORE_GTIDS")
+            replica.sql(f"START SLAVE {word} = '{end}'")
+            wait_until(lambda: not replica.replica_status()["sql_running"], "the replica stopped", 30)
+            stopped_at[word, port] = position(replica, "gtid_slave_pos")
+            if not before:
+                assert stopped_at[word, port] == GtidPosition.from_text(end)
+        assert stopped_at[word, chain.relay.port] == stopped_at[word, chain.source.port]
+
+
+def test_a_domain_that_was_empty_is_looked_at_when_something_of_it_comes(chain: Chain) -> None:
+    source = chain.source
+    write(source, 3)
+    chain.wait_archived()
+    end = position(source, "gtid_binlog_pos")
+    user, password = source.replication_user, source.replication_password
+    said = []
+    clients = []
+    for port, login in ((source.port, (user, password)), (chain.relay.port, (REPLICA_USER, REPLICA_PASSWORD))):
+        client = ReplicaClient(port, user=login[0], password=login[1])
+        client.query("SET @master_binlog_checksum='CRC32', @mariadb_slave_capability=4")
+        client.query(f"SET @slave_connect_state='{end},9-9-9'")
+        client.ask_dump("", 4, server_id=77, flags=SEND_ANNOTATE)
+        clients.append(client)
+    source.execute_many(["SET gtid_domain_id = 9", "INSERT INTO d.t0 (b) VALUES ('9')"])
+    for client in clients:
+        with pytest.raises(pymysql.MySQLError) as caught:
+            client.events_to_eof()
+        said.append(caught.value.args)
+        client.cut()
+    assert said[0][0] == 1236 and "requested to start from GTID 9-9-9" in said[0][1]
+    assert said[1][0] == 1105 and "9-9-9" in said[1][1]
+    theirs, ours = theirs_and_ours(chain, f"{end},9-9-9")
+    assert same(theirs, ours), (theirs, ours)
+    assert "9-9-9" in str(ours)

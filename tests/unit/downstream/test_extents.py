@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from relay.downstream.gtid_lookup import Extents, FileExtent
+from relay.downstream.file_extent import Extents, FileExtent
 
 NAMES = tuple(f"mysql-bin.{number:06d}" for number in range(1, 10_001))
 

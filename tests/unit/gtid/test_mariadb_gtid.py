@@ -64,7 +64,7 @@ def test_a_position_has_one_group_of_each_domain() -> None:
     assert position.domain(1) is None
     assert [gtid.domain_id for gtid in position] == [0, 7]
     assert len(position) == 2
-    with pytest.raises(Malformed, match="0-1-6 and 0-1-5 are of one domain"):
+    with pytest.raises(Malformed, match="0-1-6 and 0-1-5 conflict"):
         GtidPosition.from_text("0-1-5,0-1-6")
 
 

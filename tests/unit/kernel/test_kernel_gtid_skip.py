@@ -121,11 +121,131 @@ def held(text: str) -> Any:
     return GtidSet.from_text(text.replace("U", "00010203-0405-0607-0809-0a0b0c0d0e0f")).intervals_by_key()
 
 
-def test_a_group_that_is_not_in_the_stream_is_told_and_what_follows_it_is_sent(build: KernelBuild) -> None:
+def ranges(skip: Any, data: bytes) -> list[tuple[int, bool, int]]:
+    """(end, sending, reached) of each range, of bytes that are all there."""
+    told = []
+    at = 0
+    while (end := skip.next_range(data, at, len(data))) > at:
+        told.append((end, skip.sending, skip.reached))
+        at = end
+    return told
+
+
+def test_where_the_last_group_is_missing_the_range_ends_behind_the_head_of_the_later_one(build: KernelBuild) -> None:
     skip = build.gtid_skip.GtidSkip(None, [(7, 1, 1), (0, 1, 5)])
-    data = mariadb_event(0, 1, 4) + body([1]) + mariadb_event(0, 1, 6) + body([1])
-    assert sent_by(skip, data) == data[len(data) // 2 :]
+    group = mariadb_event(0, 1, 4) + body([1])
+    head = len(mariadb_event(0, 1, 6))
+    data = group + mariadb_event(0, 1, 6) + body([1])
+    half = len(group)
+    assert skip.next_range(data, 0, len(data)) == half
+    assert (skip.next_range(data, half, len(data)), skip.sending) == (half + head, True)
+    assert (skip.reached, skip.in_hole, skip.hole_number, skip.waiting) == (1, True, 6, 1)
+    assert (skip.next_range(data, half + head, len(data)), skip.reached, skip.in_hole) == (len(data), -1, False)
+
+
+def test_in_strict_mode_nothing_of_the_later_group_is_told(build: KernelBuild) -> None:
+    skip = build.gtid_skip.GtidSkip(None, [(7, 1, 1), (0, 1, 5)], strict=True)
+    before = CHECKPOINT + mariadb_event(1, 1, 1) + body([1])
+    data = before + mariadb_event(0, 1, 6) + body([1])
+    assert ranges(skip, data) == [(len(before), True, -1)]
     assert (skip.hole, skip.waiting) == (1, 1)
+
+
+def until_reference(stream: list[Any], lasts: dict[int, tuple[int, int]], limits: dict[int, tuple[int, int]],
+                    before: bool) -> list[bool]:  # fmt: skip
+    """For each group up to the last one that is looked at, whether it is sent."""
+    limits = dict(limits)
+    told = []
+    for (domain, server, number), sent in zip(stream, reference(stream, lasts), strict=True):
+        limit = limits.get(domain)
+        if limit is None:
+            sent = False
+        elif server == limit[0] and number >= limit[1]:
+            del limits[domain]
+            sent = sent and number == limit[1] and not before
+        told.append(sent)
+        if not limits:
+            break
+    return told
+
+
+@settings(deadline=None)
+@given(GROUPS, LASTS, LASTS.filter(bool), PIECES, st.booleans())
+def test_a_mariadb_stream_ends_with_the_last_group_of_all_domains_that_have_an_end(
+    stream: list[tuple[int, int, int]],
+    lasts: dict[int, tuple[int, int]],
+    limits: dict[int, tuple[int, int]],
+    pieces: list[int],
+    before: bool,
+) -> None:
+    told = until_reference(stream, lasts, limits, before)
+    data = wanted = b""
+    for number, group in enumerate(stream):
+        raw = mariadb_event(*group) + body([7, 1])
+        data += raw + CHECKPOINT
+        if number < len(told):
+            wanted += raw if told[number] else b""
+            wanted += CHECKPOINT if number < len(told) - 1 else b""
+    met = {domain for domain, (server, least) in limits.items() if any(
+        group[0] == domain and group[1] == server and group[2] >= least for group in stream)}  # fmt: skip
+    if met != set(limits) and stream:
+        wanted += CHECKPOINT
+    for build in builds():
+        untils = [(domain, *last) for domain, last in limits.items()]
+        skip = build.gtid_skip.GtidSkip(
+            None, [(domain, *last) for domain, last in lasts.items()], until=untils, before=before
+        )
+        assert sent_to_end(skip, data, pieces) == wanted
+        assert skip.finished == (met == set(limits))
+
+
+def sent_to_end(skip: Any, data: bytes, pieces: Sequence[int]) -> bytes:
+    """As `sent_by`, of a stream that may end before `data` does."""
+    sent = waiting = b""
+    at = turn = 0
+    while at < len(data) and not skip.finished:
+        size = pieces[turn % len(pieces)]
+        turn += 1
+        waiting += data[at : at + size]
+        at += size
+        used = 0
+        while (end := skip.next_range(waiting, used, len(waiting))) > used:
+            if skip.sending:
+                sent += waiting[used:end]
+            used = end
+        waiting = waiting[used:]
+    return sent
+
+
+def test_where_all_ends_are_reached_already_the_stream_ends_behind_the_files_list(build: KernelBuild) -> None:
+    skip = build.gtid_skip.GtidSkip(None, [], until=[])
+    head = event(15, bytes(80)) + event(164, bytes(17), IGNORE) + event(163, bytes(6), ALONE)
+    assert ranges(skip, head + CHECKPOINT) == [(len(head), True, -1)]
+    assert skip.finished
+
+
+def test_a_walk_stops_before_a_transaction_without_a_gtid(build: KernelBuild) -> None:
+    group = gtid_event(U[0], 1) + body([3])
+    for anonymous in (
+        event(34, bytes(25), 3 << 10) + body([3]),
+        event(2, b"BEGIN", 3 << 10) + body([3]),
+        event(2, b"CREATE", ALONE),
+    ):
+        for has in ("U:1", "U:2"):
+            skip = build.gtid_skip.GtidSkip(held(has))
+            skip.refuse_anonymous = True
+            told = ranges(skip, group + anonymous + ROTATE)
+            assert [end for end, _sending, _reached in told] == [len(group)]
+            assert skip.refused == build.gtid_skip.ANONYMOUS
+
+
+def test_a_walk_stops_before_a_transaction_with_a_gtid_also_one_that_the_replica_has(build: KernelBuild) -> None:
+    head = event(15, bytes(80)) + event(35, bytes(8), ALONE) + event(34, bytes(25), 3 << 10) + body([3])
+    for key in U:
+        skip = build.gtid_skip.GtidSkip({})
+        skip.refuse_gtids = True
+        assert ranges(skip, head + gtid_event(key, 1) + body([3])) == [(len(head), True, -1)]
+        assert skip.refused == build.gtid_skip.GTID
 
 
 def test_a_range_ends_where_the_last_group_of_a_domain_does(build: KernelBuild) -> None:

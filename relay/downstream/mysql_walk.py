@@ -1,0 +1,104 @@
+"""Passes over the transactions that a MySQL replica has, and ends the stream where a source would.
+
+Before what follows the replica gets a heartbeat with the place behind what was passed over; so does a source, and positions
+of what follows stay right by it.
+"""
+
+from collections.abc import Mapping
+
+from protocol.artificial import MAX_WIRE_POSITION, heartbeat_event, heartbeat_v2_event
+from protocol.gtid.codec import decode_gtid_set
+from protocol.gtid.dump_refusals import anonymous_refused, gtid_refused
+from protocol.gtid.gtid_set import GtidSet
+from protocol.kernel.gtid_skip import ANONYMOUS, GtidSkip
+from protocol.position import Position
+from relay.downstream.file_extent import FileExtent
+from relay.downstream.gtid_walk import GtidWalk, Jump
+
+_NOTHING = GtidSet()
+
+
+class MysqlWalk(GtidWalk):
+    """Passes over a set of transactions.
+
+    held: the set; `intervals`: the same, where the caller has it already. held_here: how many of them the archive holds from
+    the start on; `later`: whether others may come. takes_v2: the replica knows heartbeats that carry a position of 64 bits.
+    """
+
+    def __init__(
+        self,
+        held: GtidSet = _NOTHING,
+        held_here: int = 0,
+        *,
+        intervals: Mapping[bytes, bytes] | None = None,
+        later: bool = False,
+        takes_v2: bool = False,
+    ) -> None:
+        super().__init__(GtidSkip(held.intervals_by_key() if intervals is None else intervals))
+        self._held = held
+        self._held_here = held_here
+        self._later = later
+        self._takes_v2 = takes_v2
+        self._passed = False
+
+    def refuse(self, *, anonymous: bool, gtids: bool) -> None:
+        """Whether the stream ends before a transaction without a GTID, and before one that has one."""
+        self.skip.refuse_anonymous = anonymous
+        self.skip.refuse_gtids = gtids
+
+    def jumped(self, jump: Jump) -> None:
+        """See `GtidWalk`."""
+        super().jumped(jump)
+        self._held_here -= jump.transactions
+        self._passed |= jump.transactions > 0
+
+    def find_jump(self, extent: FileExtent) -> Jump | None:
+        """See `GtidWalk`. By the catalog where the replica has all of the file, else by NAME.gtx."""
+        if extent.anonymous:
+            return None
+        place = extent.head().end
+        if extent.inside is not None:
+            inside = decode_gtid_set(extent.inside)
+            if not inside.meets(self._held):
+                return None
+            stop = extent.last_stop() if inside <= self._held else None
+            if stop is not None and stop > place:
+                return Jump(place, stop, inside.count)
+        stretches = extent.stretches()
+        if stretches is None or not len(stretches):
+            return None
+        lacking = stretches.first_lacking(self._held)
+        target = lacking.start if lacking is not None else stretches.stop
+        return Jump(place, target, stretches.transactions_before(target)) if place < target <= extent.end else None
+
+    def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:
+        """See `GtidWalk`."""
+        end = super().next_range(source, start, stop, base)
+        if end > start:
+            self._passed |= not self.skip.sending
+        elif self.skip.refused:
+            word = anonymous_refused if self.skip.refused == ANONYMOUS else gtid_refused
+            self.refused = word(self.file, base + start)
+        return end
+
+    @property
+    def is_done(self) -> bool:
+        """See `GtidWalk`. A number that comes twice is passed over twice, as long as the walk goes on."""
+        skip = self.skip
+        if self._later or skip.refuse_anonymous or skip.refuse_gtids:
+            return False
+        return skip.sending and not self._passed and skip.skipped >= self._held_here
+
+    def owed(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
+        """See `GtidWalk`."""
+        if not self._passed:
+            return []
+        if position.offset <= MAX_WIRE_POSITION:
+            return [heartbeat_event(position, server_id, with_checksum=with_checksum)]
+        if self._takes_v2:
+            return [heartbeat_v2_event(position, server_id, with_checksum=with_checksum)]
+        return []
+
+    def paid(self) -> None:
+        """See `GtidWalk`."""
+        self._passed = False

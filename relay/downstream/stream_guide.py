@@ -1,0 +1,84 @@
+"""What may come into a stream that was asked for by GTID after it began, and changes it or ends it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from protocol.errors import ErrorCode
+from protocol.gtid.mariadb import DomainGtid, GtidList
+from relay.downstream.gtid_lookup import GtidLookup
+from relay.downstream.gtid_walk import GtidWalk
+from relay.downstream.mysql_walk import MysqlWalk
+from relay.downstream.positions import refusal
+
+
+class StreamGuide(Protocol):
+    """Is asked before each run of the archive's bytes, on the event loop, and takes microseconds."""
+
+    def must_walk(self, file: str) -> bool:
+        """Whether what is published of `file` by now must be looked at event by event."""
+
+    def walk(self, walk: GtidWalk | None) -> GtidWalk | None:
+        """The walk to go on with, outside of any transaction. `walk`: the one so far, None: all that follows is sent.
+
+        Raises: PositionRefused where the stream ends instead.
+        """
+
+
+class MysqlGuide:
+    """A source ends a stream by GTID before a transaction that has none, and, with GTID_MODE = OFF, before one that has one.
+
+    Source: MySQL 9.7 `rpl_binlog_sender.cc (check_event_type)`.
+    """
+
+    def __init__(self, gtids: GtidLookup) -> None:
+        self._gtids = gtids
+        self._anonymous = False
+        self._walked = False
+        """A walk that was told to end the stream is told the opposite, too."""
+
+    @property
+    def _off(self) -> bool:
+        return self._gtids.source_mode() == "OFF"
+
+    def must_walk(self, file: str) -> bool:
+        """See `StreamGuide`."""
+        self._anonymous = self._gtids.state.has_anonymous(file)
+        return self._anonymous or self._off or self._walked
+
+    def walk(self, walk: GtidWalk | None) -> GtidWalk | None:
+        """See `StreamGuide`."""
+        self._walked = True
+        walk = walk or MysqlWalk()
+        assert isinstance(walk, MysqlWalk)
+        walk.refuse(anonymous=self._anonymous, gtids=self._off)
+        return walk
+
+
+class MariadbGuide:
+    """A source looks at a replica's position in a domain that was empty there as soon as something of the domain comes.
+
+    Here the stream ends then, with an error that makes the replica ask again at once: what its position in that domain is
+    worth is decided as with any request. Source: MariaDB 10.11 `sql_repl.cc (START_ON_EMPTY_DOMAIN)`.
+    """
+
+    def __init__(self, gtids: GtidLookup, strange: Sequence[DomainGtid]) -> None:
+        self._gtids = gtids
+        self._strange = strange
+
+    def must_walk(self, file: str) -> bool:
+        """See `StreamGuide`."""
+        return bool(self._strange) and bool(self._known())
+
+    def _known(self) -> list[DomainGtid]:
+        state = self._gtids.state.executed
+        domains = {gtid.domain_id for gtid in state} if isinstance(state, GtidList) else set()
+        return [gtid for gtid in self._strange if gtid.domain_id in domains]
+
+    def walk(self, walk: GtidWalk | None) -> GtidWalk | None:
+        """See `StreamGuide`. Raises: PositionRefused (1105)."""
+        known = ",".join(map(str, self._known()))
+        raise refusal(
+            f"The replica's position has {known}, of a domain that was empty at the source and is not any more: "
+            "the replica asks again with the same position, which is then compared with what is there",
+            ErrorCode.ER_UNKNOWN_ERROR,
+        )
