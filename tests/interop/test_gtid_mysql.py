@@ -265,7 +265,7 @@ def refusal(port: int, user: str, password: str, held: GtidSet) -> tuple[int, st
 
 @pytest.mark.parametrize("name", ["mysql56", "mysql97"])
 def test_refusals_begin_with_the_sources_words(servers: ServerFactory, chains: ChainFactory, name: str) -> None:
-    chain = chains(name, options=GTID_OPTIONS)
+    chain = chains(name, options=GTID_OPTIONS, sections={"[account]": {"admin": True}})
     source = chain.source
     chain.relay.stop()
     for number in range(6):
@@ -283,13 +283,100 @@ def test_refusals_begin_with_the_sources_words(servers: ServerFactory, chains: C
         (f"{uuid}:1", 1236),
         (everything.line, 0),
         (f"{everything.line},{other}:7", 0),
-        (f"{everything.line},{uuid}:1000", 1105),  # the relay cannot know that the source has it not
+        (f"{everything.line},{uuid}:1000", 1236),
     ):
         held = GtidSet.from_text(text)
         theirs = refusal(source.port, source.replication_user, source.replication_password, held)
         ours = refusal(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, held)
         assert ours[0] == number, (text, ours)
         assert theirs[1].split(". ")[0] in ours[1], (text, ours)
+    # The relay does not follow its source: that may have it, and more.
+    chain.relay.sql("STOP SLAVE")
+    ahead = GtidSet.from_text(f"{everything.line},{uuid}:1000")
+    number, said = refusal(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, ahead)
+    assert (number, "it may try again" in said) == (1105, True)
+
+
+def follower(port: int, user: str, password: str, server_id: int, held: GtidSet) -> ReplicaClient:
+    """A replica that has these transactions and is sent heartbeats."""
+    client = ReplicaClient(port, user=user, password=password)
+    client.query("SET @master_binlog_checksum='CRC32', @source_binlog_checksum='CRC32'")
+    client.query("SET @master_heartbeat_period=300000000, @source_heartbeat_period=300000000")
+    client.command(COM_BINLOG_DUMP_GTID, encode_binlog_dump_gtid(encode_gtid_set(held), flags=0, server_id=server_id))
+    return client
+
+
+def read_to_heartbeat(client: ReplicaClient) -> tuple[int, str]:
+    """All up to a heartbeat; the error in place of it, (0, "") without one."""
+    try:
+        while (event := client.event()) is not None and event.kind != EventType.HEARTBEAT:
+            pass
+    except pymysql.MySQLError as error:
+        return int(error.args[0]), str(error.args[1])
+    return 0, ""
+
+
+def test_a_running_stream_ends_as_the_sources_does_when_the_mode_goes_down(chains: ChainFactory) -> None:
+    chain = chains("mysql97", options=GTID_OPTIONS, sections={"[account]": {"admin": True}})
+    source = chain.source
+    source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"])
+    chain.wait_archived()
+    logins = [(source.port, source.replication_user, source.replication_password)]
+    logins.append((chain.relay.port, REPLICA_USER, REPLICA_PASSWORD))
+    for last_mode in ("OFF_PERMISSIVE", "OFF"):
+        held = executed(source) if last_mode == "OFF" else GtidSet()
+        clients = [follower(*login, server_id=70 + number, held=held) for number, login in enumerate(logins)]
+        assert [read_to_heartbeat(client) for client in clients] == [(0, "")] * 2
+        modes = ["ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF"]
+        for mode in modes[: modes.index(last_mode) + 1]:
+            source.sql(f"SET GLOBAL gtid_mode={mode}")
+            source.sql("FLUSH BINARY LOGS")
+        wait_until(lambda: chain.relay.sql("SELECT @@GLOBAL.GTID_MODE") == [(last_mode,)], "the relay sees it")  # noqa: B023
+        for client in clients:
+            for _ in range(3):
+                assert read_to_heartbeat(client) == (0, "")
+        write(source, "one", 1)
+        theirs, ours = (read_to_heartbeat(client) for client in clients)
+        assert theirs[0] == ours[0] == 1236
+        assert "Cannot replicate anonymous transaction when AUTO_POSITION = 1" in theirs[1]
+        assert ours[1].startswith("Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file mysql-bin.")
+        assert ours[1].split(" at file ")[1].split(". ")[0] in theirs[1], (theirs, ours)
+        for mode in ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"):
+            source.sql(f"SET GLOBAL gtid_mode={mode}")
+        purge_all(chain)
+
+
+def purge_all(chain: Chain) -> None:
+    """Nothing without a GTID is left at the source or the relay."""
+    chain.source.sql("FLUSH BINARY LOGS")
+    newest = chain.wait_archived().file
+    chain.source.sql(f"PURGE BINARY LOGS TO '{newest}'")
+    wait_until(lambda: chain.relay.sql("SELECT @@GLOBAL.GTID_MODE") == [("ON",)], "the relay sees it")
+    chain.relay.sql(f"PURGE BINARY LOGS TO '{newest}'")
+
+
+def test_after_the_mode_is_off_a_stream_ends_before_the_next_transaction_with_a_gtid(chains: ChainFactory) -> None:
+    chain = chains("mysql97", options=GTID_OPTIONS)
+    source = chain.source
+    source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"])
+    for _ in range(3):
+        # More than goes into the buffers of two sockets.
+        source.sql("INSERT INTO one.t (b) VALUES (REPEAT('z', 12000000))")
+        source.sql("FLUSH BINARY LOGS")
+    write(source, "one", 3)
+    chain.wait_archived()
+    clients = [
+        follower(source.port, source.replication_user, source.replication_password, 70, GtidSet()),
+        follower(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, 71, GtidSet()),
+    ]
+    for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF"):
+        source.sql(f"SET GLOBAL gtid_mode={mode}")
+    wait_until(lambda: chain.relay.sql("SELECT @@GLOBAL.GTID_MODE") == [("OFF",)], "the relay sees it")
+    theirs, ours = (read_to_heartbeat(client) for client in clients)
+    assert theirs[0] == ours[0] == 1236
+    words = "Cannot replicate GTID-transaction when @@GLOBAL.GTID_MODE = OFF, at file "
+    assert theirs[1].startswith(words)
+    assert ours[1].startswith(words)
 
 
 def remove_archive(directory: Path) -> None:
