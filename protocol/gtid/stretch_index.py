@@ -29,13 +29,13 @@ _MAX_KEY_BYTES: Final = 48
 _MASK: Final = 2**64 - 1
 
 
-def last_stop(row: bytes) -> int | None:
-    """The offset behind the last stretch, by the last row of an index that was not torn; None: it is no stretch's end.
+def last_start(row: bytes) -> int | None:
+    """The start of the last stretch, by the last row of an index that was not torn; None: it is no stretch's end.
 
     Never a part of a key: those have no -1 there, a uuid of ones only with zeros behind it.
     """
     start, mark, _anonymous, _timestamp, stop = _ROW.unpack(row)
-    return stop if mark == _END and 0 < start < stop else None
+    return start if mark == _END and 0 < start < stop else None
 
 
 class StretchWriter:
@@ -116,6 +116,11 @@ class StretchIndex:
         """Offset behind the last stretch. Raises: IndexError without one."""
         return self._rows[self._ends[-1] * 5 + 4]
 
+    @property
+    def last_start(self) -> int:
+        """Offset of the last stretch. Raises: IndexError without one."""
+        return self._rows[self._ends[-1] * 5]
+
     def __iter__(self) -> Iterator[Stretch]:
         first = 0
         for end in self._ends:
@@ -156,7 +161,7 @@ class StretchIndex:
         return None
 
     def first_reaching(self, awaited: Mapping[bytes, tuple[bytes, int]]) -> tuple[int, list[tuple[bytes, int]]]:
-        """Of MariaDB's: start of the first stretch with a group that is sent, or that is awaited; or the last one's stop.
+        """Of MariaDB's: start of the first stretch with a group that is sent, or that is awaited; else of the last one.
 
         awaited: by domain (u32) the server (u32) and number of the group up to which nothing of the domain is sent. Also
         the last number of each server before that place, in the order of the stream.
@@ -165,6 +170,8 @@ class StretchIndex:
         first_row = 0
         for at, (source, _low, high) in enumerate(self._runs()):
             if source == _END:
+                if at == self._ends[-1]:
+                    break
                 for run in self._stretch(first_row, at).runs:
                     last.pop(run.key, None)
                     last[run.key] = run.last
@@ -176,7 +183,7 @@ class StretchIndex:
             waiting = awaited.get(key[:4])
             if waiting is None or (waiting[0] == key[4:8] and waiting[1] <= high & _MASK):
                 return self._stretch_around(at).start, list(last.items())
-        return self.stop if self._ends else 0, list(last.items())
+        return self.last_start, list(last.items())
 
     def _runs(self) -> Iterator[tuple[int, int, int]]:
         """Source, first and last of each row, of a stretch's end its mark and `anonymous`."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector, Stretch
-from protocol.gtid.stretch_index import ROW_BYTES, StretchIndex, StretchWriter, last_stop
+from protocol.gtid.stretch_index import ROW_BYTES, StretchIndex, StretchWriter, last_start
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile
 from relay.archive.files import GTX_SUFFIX, Buffer, FileLayer, replace_file, write_all
 from relay.archive.gtid_facts import GtidFacts, GtidNews, GtidValue
@@ -202,8 +202,8 @@ def read_index(layer: FileLayer, path: Path) -> StretchIndex | None:
         layer.close(fd)
 
 
-def read_last_stop(layer: FileLayer, path: Path) -> int | None:
-    """Of a complete file, the offset behind its last transaction by the end of its NAME.gtx; None: it does not tell.
+def read_last_start(layer: FileLayer, path: Path) -> int | None:
+    """Of a complete file, where its last stretch starts by the end of its NAME.gtx; None: it does not tell.
 
     Raises: OSError.
     """
@@ -213,7 +213,7 @@ def read_last_stop(layer: FileLayer, path: Path) -> int | None:
         return None
     try:
         size = layer.size(fd)
-        return last_stop(layer.pread(fd, ROW_BYTES, size - ROW_BYTES)) if size and size % ROW_BYTES == 0 else None
+        return last_start(layer.pread(fd, ROW_BYTES, size - ROW_BYTES)) if size and size % ROW_BYTES == 0 else None
     finally:
         layer.close(fd)
 

@@ -14,7 +14,7 @@ from protocol.gtid.mariadb import GtidList
 from protocol.gtid.stretch_index import StretchIndex
 from relay.archive.archived_file import FIRST_EVENT
 from relay.archive.files import FileLayer
-from relay.archive.gtid_recorder import read_index, read_last_stop
+from relay.archive.gtid_recorder import read_index, read_last_start
 
 _LONGEST_FORMAT_DESCRIPTION: Final = 65536
 # What stands at a file's head before its first transaction.
@@ -59,10 +59,10 @@ class FileExtent:
             # Made again when the archive is opened next.
             return None
 
-    def last_stop(self) -> int | None:
-        """Of a complete file, the offset behind its last transaction; None: not known. Raises: OSError."""
-        stop = read_last_stop(FileLayer(), self.path)
-        return stop if stop is not None and stop <= self.end else None
+    def last_start(self) -> int | None:
+        """Of a complete file, an offset with 64 KiB and one transaction behind it at most; None: not known. Raises: OSError."""
+        start = read_last_start(FileLayer(), self.path)
+        return start if start is not None and start < self.end else None
 
     def first_anonymous(self) -> int:
         """Offset of the first transaction without a GTID, or of a place before it. Raises: OSError; Malformed."""

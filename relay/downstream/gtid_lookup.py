@@ -119,7 +119,6 @@ class GtidLookup:
         return FileExtent(name, self._archive.path(name), end, checksum, inside, before, behind, anonymous)
 
 
-
 def _archived(files: Extents, view: GtidView) -> ArchivedGtids:
     if not files:
         return ArchivedGtids(files, None, None)

@@ -17,13 +17,15 @@ FIRST_OFFSET: Final = 4
 class Jump:
     """In a file everything in [place, target) is passed over, unread. Both are outside of any transaction.
 
-    transactions: how many they are. groups: of MariaDB's, the last one of each server, in their order.
+    transactions: how many they are, or, with `all_counted`, how many are in the whole file, nothing of which is sent. groups:
+    of MariaDB's, the last one of each server, in their order.
     """
 
     place: int
     target: int
     transactions: int
     groups: Sequence[DomainGtid] = ()
+    all_counted: bool = False
 
 
 class GtidWalk:

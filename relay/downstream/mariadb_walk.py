@@ -96,9 +96,9 @@ class MariadbWalk(GtidWalk):
         place = extent.head().end
         groups = self._whole_file(extent)
         if groups is not None:
-            stop = extent.last_stop()
-            if stop is not None and stop > place:
-                return Jump(place, stop, 0, groups)
+            start = extent.last_start()
+            if start is not None and start > place:
+                return Jump(place, start, 0, groups)
         stretches = extent.stretches()
         if stretches is None or not len(stretches):
             return None

@@ -40,17 +40,28 @@ class MysqlWalk(GtidWalk):
         self._later = later
         self._takes_v2 = takes_v2
         self._passed = False
+        self._counted_from: int | None = None
+        """From so many on, what is passed over in this file was counted already."""
 
     def refuse(self, *, anonymous: bool, gtids: bool) -> None:
         """Whether the stream ends before a transaction without a GTID, and before one that has one."""
         self.skip.refuse_anonymous = anonymous
         self.skip.refuse_gtids = gtids
 
+    def begin_file(self, name: str, *, checksum: bool) -> None:
+        """See `GtidWalk`."""
+        super().begin_file(name, checksum=checksum)
+        if self._counted_from is not None:
+            self._held_here += self.skip.skipped - self._counted_from
+            self._counted_from = None
+
     def jumped(self, jump: Jump) -> None:
         """See `GtidWalk`."""
         super().jumped(jump)
         self._held_here -= jump.transactions
         self._passed |= jump.transactions > 0
+        if jump.all_counted:
+            self._counted_from = self.skip.skipped
 
     def find_jump(self, extent: FileExtent) -> Jump | None:
         """See `GtidWalk`. By the catalog where the replica has all of the file, else by NAME.gtx."""
@@ -61,14 +72,14 @@ class MysqlWalk(GtidWalk):
             inside = decode_gtid_set(extent.inside)
             if not inside.meets(self._held):
                 return None
-            stop = extent.last_stop() if inside <= self._held else None
-            if stop is not None and stop > place:
-                return Jump(place, stop, inside.count)
+            start = extent.last_start() if inside <= self._held else None
+            if start is not None and start > place:
+                return Jump(place, start, inside.count, all_counted=True)
         stretches = extent.stretches()
         if stretches is None or not len(stretches):
             return None
         lacking = stretches.first_lacking(self._held)
-        target = lacking.start if lacking is not None else stretches.stop
+        target = lacking.start if lacking is not None else stretches.last_start
         return Jump(place, target, stretches.transactions_before(target)) if place < target <= extent.end else None
 
     def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:
@@ -85,7 +96,7 @@ class MysqlWalk(GtidWalk):
     def is_done(self) -> bool:
         """See `GtidWalk`. A number that comes twice is passed over twice, as long as the walk goes on."""
         skip = self.skip
-        if self._later or skip.refuse_anonymous or skip.refuse_gtids:
+        if self._later or self._counted_from is not None or skip.refuse_anonymous or skip.refuse_gtids:
             return False
         return skip.sending and not self._passed and skip.skipped >= self._held_here
 

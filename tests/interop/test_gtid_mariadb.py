@@ -3,6 +3,7 @@
 import random
 import struct
 import time
+from pathlib import Path
 
 import pymysql
 import pytest
@@ -255,6 +256,38 @@ def test_the_stream_is_the_sources_byte_by_byte(chain: Chain) -> None:
         theirs = stream(source.port, source.replication_user, source.replication_password, asked)
         ours = stream(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, asked)
         assert same(theirs, ours), (asked, difference(theirs, ours))
+
+
+def test_what_a_replica_has_of_a_file_is_not_even_read(chain: Chain) -> None:
+    source = chain.source
+    source.execute_many(["SET gtid_domain_id = 7", "INSERT INTO d.t7 (b) VALUES ('first')"])
+    for _ in range(4):
+        for number in range(30):
+            domain = (0, 0, 1)[number % 3]
+            source.execute_many(
+                [f"SET gtid_domain_id = {domain}", f"INSERT INTO d.t{domain} (b) VALUES (REPEAT('x', 70000))"]
+            )
+        source.sql("FLUSH LOGS")
+    wait_until(lambda: stands_still(source), "nothing is written any more")
+    chain.wait_archived()
+    groups = groups_of(source)
+    # The replica lacks domain 7 from the first file on, else only the last groups; and in the middle of a file.
+    positions = [f"{groups[0][-3]},{groups[1][-2]}", f"{groups[0][-2]},{groups[1][-1]},{groups[7][-1]}"]
+    expected = [theirs_and_ours(chain, asked) for asked in positions]
+    for number in (1, 2):
+        spoil(chain.relay.archive / source.binlogs()[number].name, 100_000, 2_000_000)
+    spoil(chain.relay.archive / source.binlogs()[3].name, 100_000, 1_700_000)
+    for asked, (theirs, before) in zip(positions, expected, strict=True):
+        assert same(theirs, before), (asked, difference(theirs, before))
+        ours = stream(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, asked)
+        assert same(theirs, ours), (asked, difference(theirs, ours))
+
+
+def spoil(path: Path, start: int, stop: int) -> None:
+    """What is read of it from now on is no event."""
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"\xff" * (stop - start))
 
 
 def theirs_and_ours(chain: Chain, asked: str, **variables: int | str) -> tuple[list[Described] | str, ...]:

@@ -245,6 +245,37 @@ def test_the_stream_is_the_sources_byte_by_byte(chains: ChainFactory, name: str)
         assert described(ours) == described(theirs), held.line
 
 
+def spoil(path: Path, start: int, stop: int) -> None:
+    """What is read of it from now on is no event."""
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"\xff" * (stop - start))
+
+
+@pytest.mark.parametrize("name", ["mysql56", "mysql97"])
+def test_what_a_replica_has_of_later_files_is_not_even_read(chains: ChainFactory, name: str) -> None:
+    chain = chains(name, options=GTID_OPTIONS, sections={"[account]": {"markers": "strip"}})
+    source = chain.source
+    source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"])
+    ends = []
+    for _ in range(4):
+        for _ in range(30):
+            source.sql("INSERT INTO one.t (b) VALUES (REPEAT('x', 70000))")
+        ends.append(executed(source).count)
+        source.sql("FLUSH LOGS")
+    chain.wait_archived()
+    (uuid,) = source.sql("SELECT @@GLOBAL.server_uuid")[0]
+    # Two are lacking: one in the first file, one at the end of the last.
+    held = GtidSet.from_text(f"{uuid}:1-5:7-{ends[-1] - 2}:{ends[-1]}")
+    theirs = stream(source, source.port, held, source.replication_user, source.replication_password)
+    names = [path.name for path in source.binlogs()]
+    for number in (1, 2):
+        spoil(chain.relay.archive / names[number], 100_000, 2_000_000)
+    spoil(chain.relay.archive / names[3], 100_000, 1_800_000)
+    ours = stream(source, chain.relay.port, held, REPLICA_USER, REPLICA_PASSWORD)
+    assert described(ours) == described(theirs)
+
+
 # ---- refusals -------------------------------------------------------------------------------------------------------
 
 

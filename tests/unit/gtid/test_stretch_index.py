@@ -8,7 +8,7 @@ from protocol.errors import Malformed
 from protocol.gtid.file_gtids import Run, Stretch
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MAX_GNO, parse_uuid
-from protocol.gtid.stretch_index import StretchIndex, StretchWriter
+from protocol.gtid.stretch_index import ROW_BYTES, StretchIndex, StretchWriter, last_start
 
 U = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 KEY = parse_uuid(U).bytes
@@ -67,6 +67,47 @@ def test_the_first_stretch_with_something_that_a_replica_lacks_is_found(held: st
 
 def test_a_replica_that_has_all_lacks_nothing() -> None:
     assert StretchIndex(written(STRETCHES[:1])).first_lacking(GtidSet.from_text(f"{U}:1-9")) is None
+
+
+def maria(domain: int, server: int) -> bytes:
+    return domain.to_bytes(4, "little") + server.to_bytes(4, "little")
+
+
+GROUPS = [
+    Stretch(4, 70_000, 100, 0, (Run(maria(0, 1), 1, 9, 9),)),
+    Stretch(70_000, 140_000, 100, 0, (Run(maria(0, 2), 5, 8, 13), Run(maria(1, 1), 1, 1, 14))),
+    Stretch(140_000, 210_000, 100, 0, (Run(maria(0, 1), 12, 2**64 - 1, 16),)),
+    Stretch(210_000, 280_000, 100, 0, (Run(maria(0, 1), 20, 21, 18),)),
+]
+
+
+@pytest.mark.parametrize(
+    ("awaited", "place", "passed"),
+    [
+        ({}, 0, []),
+        ({0: (1, 1)}, 0, []),
+        ({0: (1, 10)}, 1, [(maria(0, 1), 9)]),
+        ({0: (1, 10), 1: (2, 1)}, 2, [(maria(0, 1), 9), (maria(0, 2), 8), (maria(1, 1), 1)]),
+        ({0: (1, 10), 1: (1, 1)}, 1, [(maria(0, 1), 9)]),
+        ({0: (2, 8), 1: (9, 9)}, 1, [(maria(0, 1), 9)]),
+        ({0: (9, 9), 1: (9, 9)}, 3, [(maria(0, 2), 8), (maria(1, 1), 1), (maria(0, 1), 2**64 - 1)]),
+    ],
+)
+def test_the_first_stretch_in_which_a_mariadb_replica_is_sent_something_or_awaits_it(
+    awaited: dict[int, tuple[int, int]], place: int, passed: list[tuple[bytes, int]]
+) -> None:
+    waiting = {
+        domain.to_bytes(4, "little"): (server.to_bytes(4, "little"), number)
+        for domain, (server, number) in awaited.items()
+    }
+    assert StretchIndex(written(GROUPS)).first_reaching(waiting) == (GROUPS[place].start, passed)
+
+
+def test_the_last_row_tells_where_the_last_stretch_starts() -> None:
+    data = written(STRETCHES)
+    assert last_start(data[-ROW_BYTES:]) == StretchIndex(data).last_start == STRETCHES[-1].start
+    torn = [data[at : at + ROW_BYTES] for at in range(0, len(written(STRETCHES[:1])) - ROW_BYTES, ROW_BYTES)]
+    assert [last_start(row) for row in torn] == [None] * len(torn)
 
 
 @pytest.mark.parametrize(("time", "place"), [(99, None), (100, 0), (109, 0), (110, 1), (2**32, 2)])
