@@ -1,0 +1,44 @@
+"""What a readiness check is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from relay.audit.readiness.logged_statement import LoggedStatement
+
+MYSQL: Final = "mysql"
+MARIADB: Final = "mariadb"
+BOTH: Final = (MYSQL, MARIADB)
+
+
+class Effect(Enum):
+    """What happens on the newer replica."""
+
+    STOPS = "stops"
+    MAY_DIFFER = "may differ"
+    TO_KNOW = "to know"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that is looked for. `concerns`: the replicas' versions, as their documentation (`source`) or a test has it.
+
+    `families`: which newer servers it is about, a source's own family being what its replicas are of.
+    """
+
+    name: str
+    effect: Effect
+    title: str
+    concerns: str
+    advice: str
+    source: str
+    families: tuple[str, ...] = (MYSQL,)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementCheck:
+    """A check of statements. `finds` is asked once for each digest text."""
+
+    check: Check
+    finds: Callable[[LoggedStatement], bool]

@@ -1,0 +1,291 @@
+"""What newer servers refuse, or take otherwise, in CREATE TABLE and ALTER TABLE."""
+
+from typing import Final
+
+from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect, StatementCheck
+from relay.audit.readiness.logged_statement import NO_ENGINE_SUBSTITUTION, LoggedStatement
+
+_MYSQL_ENGINES: Final = frozenset(
+    ("innodb", "myisam", "memory", "heap", "mrg_myisam", "merge", "csv", "archive", "blackhole", "performance_schema")
+)
+_MARIADB_ENGINES: Final = _MYSQL_ENGINES | {"aria", "sequence", "spider", "connect", "rocksdb", "mroonga", "columnstore", "s3"}
+_EVER_ENGINES: Final = _MARIADB_ENGINES | {
+    "isam", "bdb", "berkeleydb", "gemini", "innobase", "ndb", "ndbcluster", "federated", "example", "falcon", "maria", "pbxt",
+    "tokudb", "xtradb", "oqgraph", "sphinxse", "sphinx", "federatedx", "cassandra", "infinidb", "brighthouse", "mrg_isam",
+}  # fmt: skip
+_TRANSACTIONAL_PARTITIONS: Final = frozenset(("innodb", "ndb", "ndbcluster"))
+
+
+def _engines(statement: LoggedStatement) -> list[str]:
+    if not statement.defines_table:
+        return []
+    return [name for value in statement.option("ENGINE") if (name := statement.text_at(value))]
+
+
+def _has_type_option(statement: LoggedStatement) -> bool:
+    return statement.defines_table and any(
+        statement.text_at(value) in _EVER_ENGINES for value in statement.option("TYPE")
+    )
+
+
+def _unknown(statement: LoggedStatement, known: frozenset[str]) -> bool:
+    return any(engine not in known for engine in _engines(statement))
+
+
+def _is_strict(statement: LoggedStatement) -> bool:
+    return bool(statement.sql_mode & NO_ENGINE_SUBSTITUTION)
+
+
+def _partitions_myisam(statement: LoggedStatement) -> bool:
+    engines = _engines(statement)
+    return statement.has("PARTITION", "BY") and bool(engines) and engines[0] not in _TRANSACTIONAL_PARTITIONS
+
+
+def _has_width(statement: LoggedStatement, word: str, least: int, most: int) -> bool:
+    if not statement.defines_table:
+        return False
+    return any(
+        statement.upper[index + 2].isdecimal() and least <= int(statement.upper[index + 2]) <= most
+        for index in statement.places_of(word, "(")
+        if index + 2 < len(statement.tokens)
+    )
+
+
+def _counts_in_floats(statement: LoggedStatement) -> bool:
+    return any(
+        {"FLOAT", "DOUBLE", "REAL"} & (words := {statement.word(index) for index in range(start + 1, stop)})
+        and "AUTO_INCREMENT" in words
+        for start, stop in statement.definitions()
+    )
+
+
+def _fixes_innodb_rows(statement: LoggedStatement) -> bool:
+    engines = _engines(statement)
+    return (
+        statement.defines_table
+        and (not engines or engines[0] == "innodb")
+        and any(statement.word(value) == "FIXED" for value in statement.option("ROW_FORMAT"))
+    )
+
+
+def _has_null_in_primary_key(statement: LoggedStatement) -> bool:
+    nullable: set[str] = set()
+    keys: set[str] = set()
+    for start, stop in statement.definitions():
+        words = [statement.word(index) for index in range(start, stop)]
+        if words[:2] == ["PRIMARY", "KEY"] or (words[:1] == ["CONSTRAINT"] and "PRIMARY" in words[:3]):
+            opened = words.index("(") if "(" in words else len(words)
+            keys |= {statement.name(index) for index in range(start + opened + 1, stop)} - {""}
+            continue
+        for place, word in enumerate(words):
+            if place and word == "NULL" and words[place - 1] not in ("NOT", "DEFAULT", "SET"):
+                nullable.add(statement.name(start))
+                if "PRIMARY" in words:
+                    keys.add(statement.name(start))
+    return bool(nullable & keys)
+
+
+def _is_utf8(statement: LoggedStatement) -> bool:
+    if statement.verb not in ("CREATE", "ALTER", "SET"):
+        return False
+    values = [*statement.option("CHARACTER", "SET"), *statement.option("CHARSET"), *statement.option("COLLATE")]
+    return any(
+        statement.text_at(value) == "utf8" or statement.text_at(value).startswith("utf8_") for value in values
+    )
+
+
+def _selects_into_a_new_table(statement: LoggedStatement) -> bool:
+    return statement.verb == "CREATE" and statement.defines_table and statement.has("SELECT")
+
+
+def _has_zero_date(statement: LoggedStatement) -> bool:
+    return (statement.changes_rows or statement.defines_table) and any(
+        _is_zero_date(statement.text_at(index)) for index in range(len(statement.tokens))
+    )
+
+
+def _is_zero_date(text: str) -> bool:
+    return (
+        len(text) >= 10
+        and text[4] == text[7] == "-"
+        and (text[:4] + text[5:7] + text[8:10]).isdecimal()
+        and (text[5:7] == "00" or text[8:10] == "00")
+        and text[10:11] in ("", " ", "t")
+    )
+
+
+def _stops(name: str, title: str, concerns: str, advice: str, source: str) -> Check:
+    return Check(name, Effect.STOPS, title, concerns, advice, source)
+
+
+CHECKS: Final = (
+    StatementCheck(
+        _stops(
+            "type_option",
+            "TYPE = engine",
+            "MySQL 5.5 and later",
+            "Error 1064: the option is ENGINE. Make the table on the replica and skip the statement.",
+            "MySQL 5.5 manual, What Is New; error 1064 of 9.7",
+        ),
+        _has_type_option,
+    ),
+    StatementCheck(
+        _stops(
+            "alter_ignore",
+            "ALTER IGNORE TABLE",
+            "MySQL 5.7.4 and later",
+            "Error 1064. Delete the duplicates on the source first, then ALTER TABLE without IGNORE.",
+            "MySQL 5.7 manual, What Is New; error 1064 of 9.7",
+        ),
+        lambda statement: any(
+            statement.word(index) == "IGNORE" and statement.word(index + 1) == "TABLE"
+            for index in range(1, min(4, len(statement.tokens)))
+            if statement.verb == "ALTER"
+        ),
+    ),
+    StatementCheck(
+        _stops(
+            "engine_unknown",
+            "Storage engines that are not there, with NO_ENGINE_SUBSTITUTION",
+            "MySQL (BDB, ISAM, FEDERATED, MariaDB's engines …)",
+            "Error 1286. Make the table on the replica with an engine that it has.",
+            "information_schema.ENGINES of 9.7; error 1286 of 9.7",
+        ),
+        lambda statement: _unknown(statement, _MYSQL_ENGINES) and _is_strict(statement),
+    ),
+    StatementCheck(
+        Check(
+            "engine_replaced",
+            Effect.MAY_DIFFER,
+            "Storage engines that are not there",
+            "MySQL (BDB, ISAM, FEDERATED, MariaDB's engines …)",
+            "The table is made with InnoDB instead, with a warning that nobody reads on a replica.",
+            "information_schema.ENGINES of 9.7; warning 1266 of 9.7",
+        ),
+        lambda statement: _unknown(statement, _MYSQL_ENGINES) and not _is_strict(statement),
+    ),
+    StatementCheck(
+        Check(
+            "engine_unknown_mariadb",
+            Effect.MAY_DIFFER,
+            "Storage engines that a newer MariaDB may not have",
+            "MariaDB (TokuDB, BDB, PBXT, Cassandra …)",
+            "The table is made with the default engine, or the statement fails with NO_ENGINE_SUBSTITUTION.",
+            "MariaDB manual, Storage Engines",
+            (MARIADB,),
+        ),
+        lambda statement: _unknown(statement, _MARIADB_ENGINES),
+    ),
+    StatementCheck(
+        _stops(
+            "partitioned_engine",
+            "Partitions of MyISAM and other engines",
+            "MySQL 8.0 and later",
+            "Error 1178: only InnoDB and NDB have partitions. Convert the tables to InnoDB on the source first.",
+            "MySQL 8.0 manual, What Is New; error 1178 of 9.7",
+        ),
+        _partitions_myisam,
+    ),
+    StatementCheck(
+        _stops(
+            "year2",
+            "YEAR(2)",
+            "MySQL 5.7.5 and later",
+            "Error 1818. Change the columns to YEAR on the source.",
+            "MySQL 5.7 manual, 2-Digit YEAR(2); error 1818 of 9.7",
+        ),
+        lambda statement: _has_width(statement, "YEAR", 1, 3),
+    ),
+    StatementCheck(
+        _stops(
+            "timestamp_width",
+            "TIMESTAMP with a display width",
+            "MySQL 5.6.4 and later",
+            "The number means digits of the second's fraction now: error 1426 from 7 on, another type up to 6.",
+            "MySQL 5.6 manual, Fractional Seconds; error 1426 of 9.7",
+        ),
+        lambda statement: _has_width(statement, "TIMESTAMP", 7, 1000),
+    ),
+    StatementCheck(
+        _stops(
+            "float_auto_increment",
+            "AUTO_INCREMENT of FLOAT and DOUBLE",
+            "MySQL 8.4 and later",
+            "Error 1063. Change the columns to an integer type on the source.",
+            "MySQL 8.4 manual, What Is New; error 1063 of 9.7",
+        ),
+        _counts_in_floats,
+    ),
+    StatementCheck(
+        _stops(
+            "fixed_innodb_rows",
+            "ROW_FORMAT=FIXED of InnoDB",
+            "MySQL 5.7.9 and later",
+            "Error 1031 with innodb_strict_mode, which is on by default now. Set it OFF on the replica, or make the table there.",
+            "MySQL 5.7 manual, innodb_strict_mode; error 1031 of 9.7",
+        ),
+        _fixes_innodb_rows,
+    ),
+    StatementCheck(
+        _stops(
+            "nullable_primary_key",
+            "Columns of a primary key that say NULL",
+            "MySQL 5.7.3 and later",
+            "Error 1171. Older servers made them NOT NULL in silence; define them so on the source.",
+            "MySQL 5.7.3 release notes; error 1171 of 9.7",
+        ),
+        _has_null_in_primary_key,
+    ),
+    StatementCheck(
+        _stops(
+            "data_directory",
+            "DATA DIRECTORY",
+            "MySQL 8.0.21 and later",
+            "Error 3121 unless innodb_directories of the replica names the directory.",
+            "MySQL 8.0 manual, Creating Tables Externally; error 3121 of 9.7",
+        ),
+        lambda statement: (
+            statement.defines_table
+            and not statement.has("UPGRADE", "DATA")
+            and statement.has("DATA", "DIRECTORY")
+            and (_engines(statement) or ["innodb"])[0] == "innodb"
+        ),
+    ),
+    StatementCheck(
+        Check(
+            "utf8_alias",
+            Effect.TO_KNOW,
+            "Character set utf8",
+            "MySQL 8.0 and later, MariaDB 10.6 and later",
+            "It means utf8mb3, which is deprecated, and will mean utf8mb4 one day. Say utf8mb3 or utf8mb4.",
+            "MySQL 8.0 manual, The utf8 Character Set; warning 3719 of 9.7",
+            BOTH,
+        ),
+        _is_utf8,
+    ),
+    StatementCheck(
+        Check(
+            "create_select",
+            Effect.TO_KNOW,
+            "CREATE TABLE … SELECT",
+            "MySQL 5.6 to 8.0.20 with enforce_gtid_consistency=ON",
+            "Error 1786 there. It works from 8.0.21 on.",
+            "MySQL 8.0 manual, Restrictions on Replication with GTIDs",
+        ),
+        _selects_into_a_new_table,
+    ),
+    StatementCheck(
+        Check(
+            "zero_date",
+            Effect.MAY_DIFFER,
+            "Dates with zero parts in statements",
+            "MySQL 5.7 and later, MariaDB 10.2 and later: by default strict, MySQL also NO_ZERO_DATE",
+            "The replica takes them, since every statement carries the source's sql_mode. But ALTER TABLE, a dump's restore and "
+            "every program that writes to the new server with its default sql_mode fail. Replace them by NULL.",
+            "MySQL 8.0 manual, sql_mode; INSERT on 9.7",
+            BOTH,
+        ),
+        _has_zero_date,
+    ),
+)
+"""Of table definitions, and of values in statements."""

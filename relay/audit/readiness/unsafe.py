@@ -1,0 +1,209 @@
+"""Statements that may do something else on a replica. Compared by a test with the warnings 1592 that MySQL 5.6 gives."""
+
+from typing import Final
+
+from relay.audit.readiness.check import BOTH, Check, Effect, StatementCheck
+from relay.audit.readiness.logged_statement import LoggedStatement
+
+INSERT_ID: Final = 2
+
+_FUNCTIONS: Final = frozenset(
+    "UUID UUID_SHORT RAND SYSDATE USER CURRENT_USER SESSION_USER SYSTEM_USER VERSION FOUND_ROWS ROW_COUNT LOAD_FILE GET_LOCK "
+    "RELEASE_LOCK RELEASE_ALL_LOCKS IS_FREE_LOCK IS_USED_LOCK SLEEP MASTER_POS_WAIT RANDOM_BYTES MASTER_GTID_WAIT".split()
+)
+# Their values are in the event, or are the same for every session.
+_SAFE_VARIABLES: Final = frozenset(
+    "auto_increment_increment auto_increment_offset character_set_client character_set_connection character_set_database "
+    "character_set_server collation_connection collation_database collation_server foreign_key_checks identity insert_id "
+    "last_insert_id lc_time_names pseudo_thread_id sql_auto_is_null time_zone timestamp unique_checks rand_seed1 rand_seed2 "
+    "sql_mode_".split()
+)
+_VERBS: Final = frozenset(("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE"))
+
+
+def _is_change(statement: LoggedStatement) -> bool:
+    return (statement.changes_rows and statement.verb != "LOAD") or _creates_from_select(statement)
+
+
+def _creates_from_select(statement: LoggedStatement) -> bool:
+    return statement.verb == "CREATE" and statement.defines_table and statement.has("SELECT")
+
+
+def _limits(statement: LoggedStatement) -> list[bool]:
+    """For each LIMIT whether an ORDER BY of the same query stands before it."""
+    if not _is_change(statement):
+        return []
+    found = []
+    for place in statement.places_of("LIMIT"):
+        depth = 0
+        ordered = False
+        for index in range(place - 1, -1, -1):
+            word = statement.word(index)
+            if word == ")":
+                depth += 1
+            elif word == "(":
+                depth -= 1
+                if depth < 0:
+                    break
+            elif not depth and word == "ORDER" and statement.word(index + 1) == "BY":
+                ordered = True
+                break
+        found.append(ordered)
+    return found
+
+
+def _calls(statement: LoggedStatement) -> bool:
+    if not _is_change(statement):
+        return False
+    if any(name in _FUNCTIONS for name, _ in statement.calls()):
+        return True
+    return any(
+        statement.word(index - 1) != "." and statement.word(index + 1) != "("
+        for index in statement.places_of("CURRENT_USER")
+    )
+
+
+def _reads_variables(statement: LoggedStatement) -> bool:
+    if not _is_change(statement):
+        return False
+    return any(
+        token.kind.name == "SYSTEM_VARIABLE" and token.text.lower().rpartition(".")[2] not in _SAFE_VARIABLES
+        for token in statement.tokens
+    )
+
+
+def _inserts_from_select(statement: LoggedStatement) -> bool:
+    return (statement.verb in ("INSERT", "REPLACE") and statement.has("SELECT")) or _creates_from_select(statement)
+
+
+def _skips_or_replaces(statement: LoggedStatement) -> bool:
+    """IGNORE and REPLACE whose outcome depends on the order in which rows come."""
+    if statement.verb == "UPDATE":
+        return "IGNORE" in (statement.word(1), statement.word(2))
+    if not _inserts_from_select(statement):
+        return False
+    if statement.verb == "REPLACE":
+        return True
+    if statement.verb == "INSERT":
+        return statement.has("ON", "DUPLICATE", "KEY") or "IGNORE" in {statement.word(index) for index in (1, 2, 3)}
+    return any(
+        statement.word(index - 1) in ("IGNORE", "REPLACE")
+        or (statement.word(index - 1) == "AS" and statement.word(index - 2) in ("IGNORE", "REPLACE"))
+        for index in statement.places_of("SELECT")
+    )
+
+
+def _counts_from_select(statement: LoggedStatement) -> bool:
+    return statement.verb in ("INSERT", "REPLACE") and statement.has("SELECT") and bool(statement.seeds & INSERT_ID)
+
+
+def _updates_duplicates(statement: LoggedStatement) -> bool:
+    return statement.verb == "INSERT" and statement.has("ON", "DUPLICATE", "KEY") and not statement.has("SELECT")
+
+
+def _reads_logs(statement: LoggedStatement) -> bool:
+    if not _is_change(statement):
+        return False
+    for index in range(len(statement.tokens) - 2):
+        if statement.word(index + 1) == ".":
+            schema, table = statement.name(index), statement.name(index + 2)
+            if schema == "performance_schema" or (schema == "mysql" and table in ("general_log", "slow_log")):
+                return True
+    return False
+
+
+def _differs(name: str, title: str, advice: str, effect: Effect = Effect.MAY_DIFFER) -> Check:
+    return Check(
+        name,
+        effect,
+        title,
+        "every version, in statement format",
+        advice,
+        "MySQL 5.6 manual, Determination of Safe and Unsafe Statements; warning 1592 of 5.6",
+        BOTH,
+    )
+
+
+CHECKS: Final = (
+    StatementCheck(
+        _differs(
+            "limit_without_order",
+            "LIMIT without ORDER BY",
+            "Which rows it takes is left to the server: a newer optimizer may take others. Row format on the source cures it.",
+        ),
+        lambda statement: not all(_limits(statement)),
+    ),
+    StatementCheck(
+        _differs(
+            "limit_with_order",
+            "LIMIT with ORDER BY",
+            "The same rows only where the order has no ties, such as a primary key.",
+            Effect.TO_KNOW,
+        ),
+        lambda statement: any(_limits(statement)),
+    ),
+    StatementCheck(
+        _differs(
+            "unsafe_function",
+            "UUID(), USER(), SYSDATE() and other functions with another value on the replica",
+            "The replica computes its own value. NOW() and its kind are safe: the event has their time. Row format cures it.",
+        ),
+        _calls,
+    ),
+    StatementCheck(
+        _differs(
+            "system_variable",
+            "System variables that the event does not carry",
+            "The replica uses its own value. Row format cures it.",
+        ),
+        _reads_variables,
+    ),
+    StatementCheck(
+        _differs(
+            "order_of_rows",
+            "IGNORE, REPLACE and ON DUPLICATE KEY UPDATE over many rows",
+            "Which rows are skipped or replaced depends on the order in which the server reads them. Row format cures it.",
+        ),
+        _skips_or_replaces,
+    ),
+    StatementCheck(
+        _differs(
+            "auto_increment_select",
+            "INSERT … SELECT into a table with AUTO_INCREMENT",
+            "The numbers follow the order in which the server reads the rows. Row format cures it.",
+        ),
+        _counts_from_select,
+    ),
+    StatementCheck(
+        _differs(
+            "duplicate_key_update",
+            "ON DUPLICATE KEY UPDATE",
+            "On a table with several unique keys another row may be the duplicate. Look at the table's keys.",
+            Effect.TO_KNOW,
+        ),
+        _updates_duplicates,
+    ),
+    StatementCheck(
+        _differs("log_tables", "Reads of performance_schema or the log tables", "The replica has other rows in them."),
+        _reads_logs,
+    ),
+    StatementCheck(
+        _differs(
+            "load_data",
+            "LOAD DATA",
+            "The file travels in the log, and needs room in the replica's slave_load_tmpdir (replica_load_tmpdir).",
+            Effect.TO_KNOW,
+        ),
+        lambda statement: statement.loads,
+    ),
+    StatementCheck(
+        _differs(
+            "temporary_table",
+            "Temporary tables in statement format",
+            "A replica that is restarted between CREATE and DROP loses them, and stops at the next statement on them.",
+            Effect.TO_KNOW,
+        ),
+        lambda statement: statement.verb == "CREATE" and statement.word(1) == "TEMPORARY",
+    ),
+)
+"""What may differ between two servers that run the same statement."""
