@@ -55,8 +55,8 @@ cdef class StatementColumns:
     # the statement
     cdef int64_t status_at, status_length, schema_at, schema_length
     # the batch
-    cdef int64_t[::1] position_out, end_out, transaction_out, time_out, server_id_out, thread_out, error_out
-    cdef uint8_t[::1] transaction_valid, thread_valid, error_valid, type_out, seeds_out, finding_out
+    cdef int64_t[::1] position_out, end_out, transaction_out, time_out, server_id_out, thread_out, error_out, mode_out
+    cdef uint8_t[::1] transaction_valid, thread_valid, error_valid, mode_valid, type_out, seeds_out, finding_out
 
     @cython.locals(i=cython.int)
     cpdef begin_file(self, bytes post_lengths)
@@ -87,7 +87,7 @@ cdef class StatementColumns:
     cdef void begin_row(self, int64_t timestamp, int t, int finding) noexcept nogil
     @cython.locals(text=int64_t, size=int64_t, n=int64_t, body=int64_t, mode=int64_t)
     cdef int put_row(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp, int finding) noexcept nogil
-    @cython.locals(at=int64_t, end=int64_t)
+    @cython.locals(at=int64_t, end=int64_t, low=int64_t, high=int64_t)
     cdef int64_t sql_mode(self, const uint8_t* p) noexcept nogil
     @cython.locals(used=int64_t)
     cdef void put_text(self, int64_t n, const uint8_t* p, int64_t at, int64_t size, int64_t mode) noexcept nogil

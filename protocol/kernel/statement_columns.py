@@ -50,6 +50,7 @@ COLUMNS = {
     "type": "B",
     "thread_id": "n",
     "error_code": "n",
+    "sql_mode": "n",  # bits; none where the event does not tell
     "seeds": "B",
     "schema": "s",
     "table": "s",
@@ -218,6 +219,8 @@ class StatementColumns:
         self.thread_valid = memoryview(self.buffers["thread_id:valid"])
         self.error_out = memoryview(self.buffers["error_code"]).cast("q")
         self.error_valid = memoryview(self.buffers["error_code:valid"])
+        self.mode_out = memoryview(self.buffers["sql_mode"]).cast("q")
+        self.mode_valid = memoryview(self.buffers["sql_mode:valid"])
         self.seeds_out = memoryview(self.buffers["seeds"])
         self.finding_out = memoryview(self.buffers["finding"])
 
@@ -494,6 +497,7 @@ class StatementColumns:
         if self.is_full():
             return C_FULL
         text = -1
+        mode = -1
         if finding == 0 or t != 40:
             text = self.text_at(p, at, stop, t)
         size = 0
@@ -516,6 +520,10 @@ class StatementColumns:
             self.thread_valid[n >> 3] |= 1 << (n & 7)
             self.error_out[n] = load16(p, body + 9)
             self.error_valid[n >> 3] |= 1 << (n & 7)
+            mode = self.sql_mode(p)
+            if mode >= 0:
+                self.mode_out[n] = mode
+                self.mode_valid[n >> 3] |= 1 << (n & 7)
             self.schema.put(n, p, self.schema_at, self.schema_length)
             if self.has_status:
                 self.status.put(n, p, self.status_at, self.status_length)
@@ -525,7 +533,8 @@ class StatementColumns:
             self.text.skip(n)
             self.digest_text.skip(n)
         else:
-            mode = self.sql_mode(p)
+            if mode < 0:
+                mode = 0
             if self.opening == -2:
                 if cython.compiled:
                     self.put_text(n, cython.address(self.opened_text[0]), 0, size, mode)
@@ -538,14 +547,16 @@ class StatementColumns:
         return C_DONE
 
     def sql_mode(self, p):
-        """The statement's sql_mode, which servers write among the first of the status variables; 0 without."""
+        """The statement's sql_mode, which servers write among the first of the status variables; -1 without."""
         at = self.status_at
         end = at + self.status_length
         if at + 5 <= end and p[at] == 0:
             at += 5
         if at + 9 <= end and p[at] == 1:
-            return load32(p, at + 1)
-        return 0
+            low = load32(p, at + 1)
+            high = load32(p, at + 5)
+            return high << 32 | low
+        return -1
 
     def put_text(self, n, p, at, size, mode):
         """The statement, and its digest text: of what changes rows; anything else is kept as it is."""

@@ -64,6 +64,7 @@ STATEMENTS: Final = {
     "transaction": "bigint",
     "thread_id": "bigint",
     "error_code": "bigint",
+    "sql_mode": "bigint",
     "seeds": "int",
     "schema": "string",
     "digest_text": "string",

@@ -7,19 +7,20 @@ from relay.audit.readiness import reserved_words
 from relay.audit.readiness.check import MARIADB, Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement
 
-_FUNCTIONS_GONE: Final = frozenset(
-    "PASSWORD OLD_PASSWORD ENCODE DECODE ENCRYPT DES_ENCRYPT DES_DECRYPT GEOMFROMTEXT GEOMETRYFROMTEXT GEOMFROMWKB GEOMETRYFROMWKB "
-    "POINTFROMTEXT POINTFROMWKB LINEFROMTEXT LINESTRINGFROMTEXT LINEFROMWKB LINESTRINGFROMWKB POLYFROMTEXT POLYGONFROMTEXT "
-    "POLYFROMWKB POLYGONFROMWKB MPOINTFROMTEXT MULTIPOINTFROMTEXT MLINEFROMTEXT MULTILINESTRINGFROMTEXT MPOLYFROMTEXT "
-    "MULTIPOLYGONFROMTEXT GEOMCOLLFROMTEXT GEOMETRYCOLLECTIONFROMTEXT ASTEXT ASWKT ASBINARY ASWKB GEOMETRYTYPE GEOMETRYN "
-    "NUMGEOMETRIES NUMPOINTS NUMINTERIORRINGS INTERIORRINGN EXTERIORRING POINTN STARTPOINT ENDPOINT GLENGTH CENTROID ENVELOPE "
-    "ISSIMPLE ISEMPTY ISCLOSED DIMENSION SRID CONVEXHULL MBREQUAL AREA BUFFER CROSSES DISTANCE DISJOINT EQUALS INTERSECTS OVERLAPS "
-    "TOUCHES WITHIN CONTAINS X Y".split()
-)
-_BEFORE_A_TABLE_OR_KEY: Final = frozenset(
-    "INTO TABLE KEY INDEX FROM JOIN UPDATE REFERENCES CONSTRAINT UNIQUE FULLTEXT SPATIAL EXISTS PROCEDURE FUNCTION CALL ON IGNORE "
-    "REPLACE DELAYED . ADD VIEW".split()
-)
+_FUNCTIONS_GONE: Final = frozenset((
+    "PASSWORD", "OLD_PASSWORD", "ENCODE", "DECODE", "ENCRYPT", "DES_ENCRYPT", "DES_DECRYPT", "GEOMFROMTEXT", "GEOMETRYFROMTEXT",
+    "GEOMFROMWKB", "GEOMETRYFROMWKB", "POINTFROMTEXT", "POINTFROMWKB", "LINEFROMTEXT", "LINESTRINGFROMTEXT", "LINEFROMWKB",
+    "LINESTRINGFROMWKB", "POLYFROMTEXT", "POLYGONFROMTEXT", "POLYFROMWKB", "POLYGONFROMWKB", "MPOINTFROMTEXT",
+    "MULTIPOINTFROMTEXT", "MLINEFROMTEXT", "MULTILINESTRINGFROMTEXT", "MPOLYFROMTEXT", "MULTIPOLYGONFROMTEXT",
+    "GEOMCOLLFROMTEXT", "GEOMETRYCOLLECTIONFROMTEXT", "ASTEXT", "ASWKT", "ASBINARY", "ASWKB", "GEOMETRYTYPE", "GEOMETRYN",
+    "NUMGEOMETRIES", "NUMPOINTS", "NUMINTERIORRINGS", "INTERIORRINGN", "EXTERIORRING", "POINTN", "STARTPOINT", "ENDPOINT",
+    "GLENGTH", "CENTROID", "ENVELOPE", "ISSIMPLE", "ISEMPTY", "ISCLOSED", "DIMENSION", "SRID", "CONVEXHULL", "MBREQUAL", "AREA",
+    "BUFFER", "CROSSES", "DISTANCE", "DISJOINT", "EQUALS", "INTERSECTS", "OVERLAPS", "TOUCHES", "WITHIN", "CONTAINS", "X", "Y",
+))  # fmt: skip
+_BEFORE_A_TABLE_OR_KEY: Final = frozenset((
+    "INTO", "TABLE", "KEY", "INDEX", "FROM", "JOIN", "UPDATE", "REFERENCES", "CONSTRAINT", "UNIQUE", "FULLTEXT", "SPATIAL",
+    "EXISTS", "PROCEDURE", "FUNCTION", "CALL", "ON", "IGNORE", "REPLACE", "DELAYED", ".", "ADD", "VIEW",
+))  # fmt: skip
 _PLUGINS_GONE: Final = frozenset(("mysql_native_password", "mysql_old_password"))
 _SYSTEM_TABLES_GONE: Final = frozenset(("proc", "event", "host"))
 
@@ -89,13 +90,19 @@ def _flushes_what_is_gone(statement: LoggedStatement) -> bool:
 
 
 def system_tables(statement: LoggedStatement) -> list[str]:
-    """Tables of schema mysql that a statement which changes rows names with their schema, in lower case."""
+    """Tables of schema mysql that a statement changes and names with their schema, in lower case."""
     if not statement.changes_rows:
         return []
+    before = {"INTO", "UPDATE", "INSERT", "REPLACE", "IGNORE", "TABLE"} | (
+        {"FROM"} if statement.verb == "DELETE" else set()
+    )
     return [
         statement.name(index + 2)
         for index in range(len(statement.tokens))
-        if statement.name(index) == "mysql" and statement.word(index + 1) == "." and statement.name(index + 2)
+        if statement.name(index) == "mysql"
+        and statement.word(index + 1) == "."
+        and statement.name(index + 2)
+        and statement.word(index - 1) in before
     ]
 
 

@@ -18,11 +18,12 @@ MYSQL_SINCE: Final = {
     "MANUAL": "8.4", "PARALLEL": "8.4", "QUALIFY": "8.4", "TABLESAMPLE": "8.4",
     "LIBRARY": "9", "EXTERNAL": "9",
 }  # fmt: skip
-MARIADB: Final = frozenset(
-    "CURRENT_ROLE DELETE_DOMAIN_ID DO_DOMAIN_IDS IGNORE_DOMAIN_IDS MASTER_DEMOTE_TO_REPLICA MASTER_DEMOTE_TO_SLAVE OFFSET "
-    "PAGE_CHECKSUM PARSE_VCOL_EXPR PORTION REF_SYSTEM_ID RETURNING SQL_AFTER_GTIDS SQL_BEFORE_GTIDS STATS_AUTO_RECALC "
-    "STATS_PERSISTENT STATS_SAMPLE_PAGES VECTOR".split()
-)
+MARIADB: Final = frozenset((
+    "CURRENT_ROLE", "DELETE_DOMAIN_ID", "DO_DOMAIN_IDS", "EXCEPT", "IGNORE_DOMAIN_IDS", "INTERSECT",
+    "MASTER_DEMOTE_TO_REPLICA", "MASTER_DEMOTE_TO_SLAVE", "OFFSET", "OVER", "PAGE_CHECKSUM", "PARSE_VCOL_EXPR", "PORTION",
+    "RECURSIVE", "REF_SYSTEM_ID", "RETURNING", "ROWS", "ROW_NUMBER", "SQL_AFTER_GTIDS", "SQL_BEFORE_GTIDS",
+    "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES", "VECTOR",
+))  # fmt: skip
 
 # Where the old grammar has them as keywords: the word before.
 _KEYWORD_BEHIND: Final = {
@@ -33,11 +34,14 @@ _KEYWORD_BEHIND: Final = {
     "GENERATED": {"AS"},
 }
 # Words before which a name stands, and words or symbols behind it.
-_BEFORE_NAMES: Final = frozenset(
-    "TABLE INTO UPDATE FROM JOIN EXISTS COLUMN ADD CHANGE MODIFY DROP BY SET WHERE AND OR ON SELECT KEY INDEX AS ORDER HAVING NOT"
-    " DISTINCT LIKE RENAME TO DATABASE SCHEMA USE VIEW PROCEDURE TRIGGER EVENT REFERENCES CONSTRAINT IGNORE UNIQUE FUNCTION "
-    "AFTER BEFORE IN BETWEEN CASE WHEN THEN ELSE DELAYED REPLACE ( , = + - * / < > % | & !".split()
-)
+_BEFORE_NAMES: Final = frozenset((
+    "TABLE", "INTO", "UPDATE", "FROM", "JOIN", "EXISTS", "COLUMN", "ADD", "CHANGE", "MODIFY", "DROP", "BY", "SET", "WHERE",
+    "AND", "OR", "ON", "SELECT", "KEY", "INDEX", "AS", "ORDER", "HAVING", "NOT", "DISTINCT", "LIKE", "RENAME", "TO", "DATABASE",
+    "SCHEMA", "USE", "VIEW", "PROCEDURE", "TRIGGER", "EVENT", "REFERENCES", "CONSTRAINT", "IGNORE", "UNIQUE", "FUNCTION",
+    "AFTER", "BEFORE", "IN", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "DELAYED", "REPLACE", "(", ",", "=", "+", "-", "*", "/",
+    "<", ">", "%", "|", "&", "!",
+))  # fmt: skip
+
 
 def used_as_names(statement: LoggedStatement, words: Container[str]) -> Iterator[str]:
     """The words among `words` that the statement uses as names without quotes."""

@@ -8,11 +8,21 @@ from relay.audit.readiness.logged_statement import NO_ENGINE_SUBSTITUTION, Logge
 _MYSQL_ENGINES: Final = frozenset(
     ("innodb", "myisam", "memory", "heap", "mrg_myisam", "merge", "csv", "archive", "blackhole", "performance_schema")
 )
-_MARIADB_ENGINES: Final = _MYSQL_ENGINES | {"aria", "sequence", "spider", "connect", "rocksdb", "mroonga", "columnstore", "s3"}
+_MARIADB_ENGINES: Final = _MYSQL_ENGINES | {
+    "aria",
+    "sequence",
+    "spider",
+    "connect",
+    "rocksdb",
+    "mroonga",
+    "columnstore",
+    "s3",
+}
 _EVER_ENGINES: Final = _MARIADB_ENGINES | {
     "isam", "bdb", "berkeleydb", "gemini", "innobase", "ndb", "ndbcluster", "federated", "example", "falcon", "maria", "pbxt",
     "tokudb", "xtradb", "oqgraph", "sphinxse", "sphinx", "federatedx", "cassandra", "infinidb", "brighthouse", "mrg_isam",
 }  # fmt: skip
+_LARGEST_BLOCK_KIB: Final = 16
 _TRANSACTIONAL_PARTITIONS: Final = frozenset(("innodb", "ndb", "ndbcluster"))
 
 
@@ -59,12 +69,13 @@ def _counts_in_floats(statement: LoggedStatement) -> bool:
     )
 
 
-def _fixes_innodb_rows(statement: LoggedStatement) -> bool:
+def _breaks_innodb_strict_mode(statement: LoggedStatement) -> bool:
     engines = _engines(statement)
-    return (
-        statement.defines_table
-        and (not engines or engines[0] == "innodb")
-        and any(statement.word(value) == "FIXED" for value in statement.option("ROW_FORMAT"))
+    if not statement.defines_table or (engines and engines[0] != "innodb"):
+        return False
+    blocks = [statement.upper[value] for value in statement.option("KEY_BLOCK_SIZE") if value < len(statement.upper)]
+    return any(size.isdecimal() and int(size) > _LARGEST_BLOCK_KIB for size in blocks) or any(
+        statement.word(value) == "FIXED" for value in statement.option("ROW_FORMAT")
     )
 
 
@@ -89,9 +100,7 @@ def _is_utf8(statement: LoggedStatement) -> bool:
     if statement.verb not in ("CREATE", "ALTER", "SET"):
         return False
     values = [*statement.option("CHARACTER", "SET"), *statement.option("CHARSET"), *statement.option("COLLATE")]
-    return any(
-        statement.text_at(value) == "utf8" or statement.text_at(value).startswith("utf8_") for value in values
-    )
+    return any(statement.text_at(value) == "utf8" or statement.text_at(value).startswith("utf8_") for value in values)
 
 
 def _selects_into_a_new_table(statement: LoggedStatement) -> bool:
@@ -218,13 +227,13 @@ CHECKS: Final = (
     ),
     StatementCheck(
         _stops(
-            "fixed_innodb_rows",
-            "ROW_FORMAT=FIXED of InnoDB",
+            "innodb_strict_mode",
+            "ROW_FORMAT=FIXED and large KEY_BLOCK_SIZE of InnoDB",
             "MySQL 5.7.9 and later",
             "Error 1031 with innodb_strict_mode, which is on by default now. Set it OFF on the replica, or make the table there.",
             "MySQL 5.7 manual, innodb_strict_mode; error 1031 of 9.7",
         ),
-        _fixes_innodb_rows,
+        _breaks_innodb_strict_mode,
     ),
     StatementCheck(
         _stops(

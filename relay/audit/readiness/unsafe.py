@@ -7,18 +7,18 @@ from relay.audit.readiness.logged_statement import LoggedStatement
 
 INSERT_ID: Final = 2
 
-_FUNCTIONS: Final = frozenset(
-    "UUID UUID_SHORT RAND SYSDATE USER CURRENT_USER SESSION_USER SYSTEM_USER VERSION FOUND_ROWS ROW_COUNT LOAD_FILE GET_LOCK "
-    "RELEASE_LOCK RELEASE_ALL_LOCKS IS_FREE_LOCK IS_USED_LOCK SLEEP MASTER_POS_WAIT RANDOM_BYTES MASTER_GTID_WAIT".split()
-)
+_FUNCTIONS: Final = frozenset((
+    "UUID", "UUID_SHORT", "RAND", "SYSDATE", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "VERSION", "FOUND_ROWS",
+    "ROW_COUNT", "LOAD_FILE", "GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "IS_FREE_LOCK", "IS_USED_LOCK", "SLEEP",
+    "MASTER_POS_WAIT", "RANDOM_BYTES", "MASTER_GTID_WAIT",
+))  # fmt: skip
 # Their values are in the event, or are the same for every session.
-_SAFE_VARIABLES: Final = frozenset(
-    "auto_increment_increment auto_increment_offset character_set_client character_set_connection character_set_database "
-    "character_set_server collation_connection collation_database collation_server foreign_key_checks identity insert_id "
-    "last_insert_id lc_time_names pseudo_thread_id sql_auto_is_null time_zone timestamp unique_checks rand_seed1 rand_seed2 "
-    "sql_mode_".split()
-)
-_VERBS: Final = frozenset(("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE"))
+_SAFE_VARIABLES: Final = frozenset((
+    "auto_increment_increment", "auto_increment_offset", "character_set_client", "character_set_connection",
+    "character_set_database", "character_set_server", "collation_connection", "collation_database", "collation_server",
+    "foreign_key_checks", "identity", "insert_id", "last_insert_id", "lc_time_names", "pseudo_thread_id", "sql_auto_is_null",
+    "time_zone", "timestamp", "unique_checks", "rand_seed1", "rand_seed2",
+))  # fmt: skip
 
 
 def _is_change(statement: LoggedStatement) -> bool:
@@ -94,6 +94,8 @@ def _skips_or_replaces(statement: LoggedStatement) -> bool:
 
 
 def _counts_from_select(statement: LoggedStatement) -> bool:
+    if _creates_from_select(statement):
+        return statement.has("AUTO_INCREMENT")
     return statement.verb in ("INSERT", "REPLACE") and statement.has("SELECT") and bool(statement.seeds & INSERT_ID)
 
 

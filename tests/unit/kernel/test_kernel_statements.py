@@ -162,6 +162,7 @@ def test_the_sql_mode_decides_what_a_quote_is(build: KernelBuild) -> None:
     (row,) = statement_rows(build, bytes(binlog.data)).rows
     assert row["digest_text"] == 'update "t" set a = ?'
     assert row["status_variables"].encode("latin1") == status
+    assert row["sql_mode"] == 4
 
 
 def test_what_changes_no_rows_is_kept_as_it_is(build: KernelBuild) -> None:

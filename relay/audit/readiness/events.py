@@ -1,0 +1,82 @@
+"""Event types, and formats of rows, that newer replicas refuse."""
+
+from typing import Final
+
+from relay.audit.readiness.check import BOTH, MARIADB, MYSQL, Check, Effect
+
+_ROWS_V0: Final = frozenset((20, 21, 22))
+_ROWS_V1: Final = frozenset((23, 24, 25))
+_LOADS: Final = frozenset((6, 8, 10, 12))
+_OF_MARIADB: Final = frozenset(range(160, 173))
+_GTID_EVENTS: Final = frozenset((33, 34, 42))
+
+CHECKS: Final[dict[Check, frozenset[int]]] = {
+    Check(
+        "rows_v0",
+        Effect.STOPS,
+        "Rows events of the first betas of MySQL 5.1",
+        "MySQL 8.0 and later",
+        "No newer server reads them. Replicate through a MySQL 5.1 to 5.7 in between.",
+        "MySQL source, binlog_event.h",
+        BOTH,
+    ): _ROWS_V0,
+    Check(
+        "rows_v1",
+        Effect.STOPS,
+        "Rows events of version 1",
+        "MySQL 8.4 and later",
+        "The applier stops with error 13121. MySQL 5.1 and 5.5 write them, 5.6 and later with log_bin_use_v1_row_events=ON. "
+        "Replicate through a MySQL 5.6 to 8.0 in between, which writes version 2.",
+        "MySQL 8.4 release notes; error 13121 of 9.7",
+    ): _ROWS_V1,
+    Check(
+        "load_events",
+        Effect.STOPS,
+        "Load events of MySQL 4.x and 5.0.2",
+        "MySQL 8.0 and later",
+        "No newer server reads them. Replicate through a MySQL 5.0 to 5.7 in between.",
+        "MySQL source, binlog_event.h",
+    ): _LOADS,
+    Check(
+        "incident",
+        Effect.STOPS,
+        "Incidents",
+        "every version",
+        "The source noted here that it lost something: every replica stops with error 1590. Compare the data, then skip the event.",
+        "MySQL manual, Incident events",
+        BOTH,
+    ): frozenset((26,)),
+    Check(
+        "anonymous_transactions",
+        Effect.TO_KNOW,
+        "Transactions without a GTID",
+        "MySQL with gtid_mode=ON",
+        "Error 1782 on a replica with gtid_mode=ON, unless its channel has ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS.",
+        "MySQL 8.0 manual, Restrictions on Replication with GTIDs",
+    ): frozenset((34,)),
+    Check(
+        "mariadb_events",
+        Effect.TO_KNOW,
+        "Events that only MariaDB has",
+        "every MySQL",
+        "A MySQL replica stops at them. A newer MariaDB is at home with them.",
+        "MariaDB source, log_event.h",
+        (MARIADB,),
+    ): _OF_MARIADB,
+}
+"""Check -> the event types that it is about."""
+
+NO_GTIDS: Final = Check(
+    "no_gtids",
+    Effect.TO_KNOW,
+    "Files without any GTID event",
+    "MySQL with gtid_mode=ON",
+    "A replica needs gtid_mode=OFF or OFF_PERMISSIVE: with ON it stops with error 1782, whatever its channel assigns.",
+    "9.7 replica of 5.6",
+    (MYSQL,),
+)
+
+
+def has_gtids(types: frozenset[int]) -> bool:
+    """Whether a file that holds events of these types has MySQL's GTID events, or no transactions at all."""
+    return bool(types & _GTID_EVENTS) or not types & {2, 16, 19}

@@ -1,0 +1,152 @@
+"""What Table_maps say about tables: column types of old formats, and keys."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.binlog.fields import Fields
+from protocol.errors import ProtocolError
+from relay.audit.readiness.check import BOTH, MARIADB, Check, Effect
+
+OLD_TEMPORAL: Final = Check(
+    "old_temporal_types",
+    Effect.MAY_DIFFER,
+    "Columns of old temporal types",
+    "MySQL 5.6.4 and later (TIME, DATETIME, TIMESTAMP without fractions, as 5.5 stored them); refused in tables by 8.0",
+    "Row events are converted while they are applied. Data files with such columns cannot be moved to MySQL 8.0: make the "
+    "tables anew (ALTER TABLE … FORCE) on 5.6 or 5.7, or restore a dump.",
+    "MySQL 8.0 manual, Preparing Your Installation for Upgrade",
+    BOTH,
+)
+OLD_DECIMAL: Final = Check(
+    "old_decimal",
+    Effect.MAY_DIFFER,
+    "DECIMAL columns as MySQL 4.1 stored them",
+    "MySQL 5.0.3 and later",
+    "The values are text, and the replica's column has another format: rebuild the table on the source before it is replicated.",
+    "MySQL 5.0 manual, Changes in Decimal Data Type Characteristics",
+    BOTH,
+)
+OLD_VARCHAR: Final = Check(
+    "old_varchar",
+    Effect.MAY_DIFFER,
+    "VARCHAR columns as MySQL 4.1 stored them",
+    "MySQL 5.0.3 and later",
+    "Blanks at the end are cut there and kept by a newer table. Rebuild the table on the source (ALTER TABLE … FORCE).",
+    "MySQL 5.0 manual, The CHAR and VARCHAR Types",
+    BOTH,
+)
+COMPRESSED_COLUMNS: Final = Check(
+    "compressed_columns",
+    Effect.TO_KNOW,
+    "Compressed columns",
+    "every MySQL",
+    "Only MariaDB 10.3 and later has these column types.",
+    "MariaDB manual, Storage-Engine Independent Column Compression",
+    (MARIADB,),
+)
+NO_PRIMARY_KEY: Final = Check(
+    "no_primary_key",
+    Effect.MAY_DIFFER,
+    "Tables without a primary key",
+    "every version, with row format",
+    "Every changed row costs a search through the table. With sql_require_primary_key=ON, in Group Replication and in "
+    "Galera such tables are refused, or their replicas may differ.",
+    "MySQL 8.0 manual, sql_require_primary_key",
+    BOTH,
+)
+PRIMARY_KEY_UNKNOWN: Final = Check(
+    "primary_key_unknown",
+    Effect.TO_KNOW,
+    "Tables of which nobody told whether they have a primary key",
+    "every version, with row format",
+    "Events tell it with binlog_row_metadata=FULL (MySQL 8.0, MariaDB 10.5), and the relay records it where it may read the "
+    "source's information_schema. For these tables neither is there.",
+    "the archive",
+    BOTH,
+)
+SYSTEM_TABLE_ROWS: Final = Check(
+    "system_table_rows",
+    Effect.MAY_DIFFER,
+    "Rows of tables in schema mysql",
+    "every newer version",
+    "These tables have other columns in every version: the replica stops with error 1677 or 1146 where they do not fit.",
+    "MySQL and MariaDB manuals, system tables",
+    BOTH,
+)
+ZERO_DATE_ROWS: Final = Check(
+    "zero_date_rows",
+    Effect.MAY_DIFFER,
+    "Dates with zero parts in rows",
+    "MySQL 5.7 and later, MariaDB 10.2 and later: by default strict, MySQL also NO_ZERO_DATE",
+    "Replicas apply such rows. But ALTER TABLE, a dump's restore and every program that writes to the new server with its "
+    "default sql_mode fail. Replace them by NULL.",
+    "MySQL 8.0 manual, sql_mode",
+    BOTH,
+)
+MIXED_ENGINES: Final = Check(
+    "mixed_engines",
+    Effect.MAY_DIFFER,
+    "Transactions that change transactional and other tables",
+    "every version; with enforce_gtid_consistency=ON in statement format error 1785",
+    "What a transaction did to tables without transactions stays when it is rolled back, or when a replica crashes in it. "
+    "Convert the tables to InnoDB. The audit `mixing` looks closer.",
+    "MySQL 8.0 manual, Replication and Transactions; WL#2687",
+    BOTH,
+)
+
+_OLD_TEMPORAL: Final = frozenset((7, 11, 12))
+_TEMPORAL: Final = frozenset((7, 10, 12, 14, 17, 18))
+_COLUMN_NAMES: Final = 4
+_PRIMARY_KEYS: Final = (8, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class MappedTable:
+    """What matters here. `has_primary_key` None: the event does not tell."""
+
+    types: bytes
+    has_primary_key: bool | None
+
+    def checks(self) -> list[Check]:
+        """What the column types give reason for."""
+        types = frozenset(self.types)
+        found = []
+        if types & _OLD_TEMPORAL:
+            found.append(OLD_TEMPORAL)
+        if 0 in types:
+            found.append(OLD_DECIMAL)
+        if 253 in types:
+            found.append(OLD_VARCHAR)
+        if types & {140, 141}:
+            found.append(COMPRESSED_COLUMNS)
+        return found
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether a column may hold a date."""
+        return bool(_TEMPORAL.intersection(self.types))
+
+
+def read_table_map(body: bytes) -> MappedTable:
+    """Reads a Table_map's body from its flags on. Raises: Truncated.
+
+    Layout: flags u16 | schema length packed, schema, zero | table length packed, table, zero | columns packed | type u8 each |
+    metadata length packed, metadata | bitmap of nullable columns | optional: (type u8, length packed, value)*.
+    """
+    fields = Fields(body)
+    fields.skip(2)
+    for _ in range(2):
+        fields.skip(fields.lenenc_int() + 1)
+    types = fields.take(fields.lenenc_int())
+    try:
+        fields.skip(fields.lenenc_int())
+        fields.skip((len(types) + 7) // 8)
+        told = set()
+        while fields.remaining:
+            told.add(fields.u8())
+            fields.skip(fields.lenenc_int())
+    except ProtocolError:
+        return MappedTable(types, None)
+    # MINIMAL tells neither names nor keys; FULL tells both
+    known = _COLUMN_NAMES in told
+    return MappedTable(types, any(code in told for code in _PRIMARY_KEYS) if known else None)
