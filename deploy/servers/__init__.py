@@ -14,7 +14,8 @@ from .mariadb import MariaDB
 from .mariadb118 import MariaDB118
 from .mysql56 import MySQL56
 from .mysql97 import MySQL97
-from .server import BinlogPosition, CatchUpError, Server, ServerError
+from .server import BinlogPosition, CatchUpError, Server
+from .server_process import ServerError
 
 SERVERS: dict[str, type[Server]] = {kind.name: kind for kind in (MariaDB, MariaDB118, MySQL56, MySQL97)}
 

@@ -6,7 +6,7 @@ import time
 
 from . import SERVERS, available
 from .location import ServerUnavailable, root_directory
-from .server import ServerError
+from .server_process import ServerError
 
 
 def install(names: list[str]) -> int:

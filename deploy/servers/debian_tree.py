@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from . import packages
 from .location import ServerUnavailable, locked, root_directory, server_account, unreachable_part
-from .server import Server, run_tool
+from .process import run_tool
+from .server import Server
 
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 

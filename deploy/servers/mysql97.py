@@ -3,13 +3,12 @@
 import functools
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 from .debian_tree import DebianTree, ServerFromTree
 from .location import ServerUnavailable, server_account
-from .server import run_tool
+from .process import run_tool
+from .replication_words import ReplicationWords
 
 
 @functools.cache
@@ -31,19 +30,21 @@ class MySQL97(ServerFromTree):
     name = "mysql97"
     flavour = "mysql"
 
-    _SHOW_BINLOG_STATUS = "SHOW BINARY LOG STATUS"
-    _SHOW_REPLICA_STATUS = "SHOW REPLICA STATUS"
-    _REPLICA = "REPLICA"
-    _CHANGE = "CHANGE REPLICATION SOURCE TO"
-    _CHANGE_PREFIX = "SOURCE_"
-    _CHANGE_DEFAULTS: ClassVar[Mapping[str, object]] = {
-        "MASTER_CONNECT_RETRY": 1,
-        "MASTER_RETRY_COUNT": 1000000,
-        "MASTER_SSL": 0,
-        # Without TLS, a caching_sha2_password source needs its public key to be asked for.
-        "GET_SOURCE_PUBLIC_KEY": 1,
-        "MASTER_AUTO_POSITION": 0,
-    }
+    _words = ReplicationWords(
+        binlog_status="SHOW BINARY LOG STATUS",
+        replica_status="SHOW REPLICA STATUS",
+        replica="REPLICA",
+        change="CHANGE REPLICATION SOURCE TO",
+        prefix="SOURCE_",
+        defaults={
+            "MASTER_CONNECT_RETRY": 1,
+            "MASTER_RETRY_COUNT": 1000000,
+            "MASTER_SSL": 0,
+            # Without TLS, a caching_sha2_password source needs its public key to be asked for.
+            "GET_SOURCE_PUBLIC_KEY": 1,
+            "MASTER_AUTO_POSITION": 0,
+        },
+    )
 
     _tree = DebianTree(
         suite="sid",

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from .location import ServerUnavailable, locked
-from .server import run_tool
+from .process import run_tool
 
 _APT = {"DEBIAN_FRONTEND": "noninteractive"}
 

@@ -1,4 +1,4 @@
-"""Starting a server process so that it dies with this one."""
+"""Starting other programs: a server so that it dies with this process, a tool to its end."""
 
 import os
 import pwd
@@ -9,6 +9,8 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
+
+from .location import ServerUnavailable
 
 _LAUNCH = Path(__file__).with_name("launch.py")
 _requests: "queue.SimpleQueue[tuple[Future[subprocess.Popen[bytes]], list[str], Path, Path, dict[str, str]]]"
@@ -56,3 +58,26 @@ def _serve() -> None:
             answer.set_exception(error)
         else:
             answer.set_result(process)
+
+
+def run_tool(
+    command: list[str], *, directory: Path | None = None, environment: Mapping[str, str] | None = None, what: str = ""
+) -> str:
+    """Run a tool to its end; its output. Raises ServerUnavailable with the end of what it said."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            env={**os.environ, **environment} if environment else None,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    except OSError as error:
+        raise ServerUnavailable(f"{what or command[0]} failed: {error}") from error
+    output = done.stdout.decode("utf-8", "replace")
+    if done.returncode != 0:
+        last = " | ".join(line.strip() for line in output.splitlines()[-10:] if line.strip())
+        raise ServerUnavailable(f"{what or command[0]} failed with status {done.returncode}: {last}")
+    return output
