@@ -14,9 +14,10 @@ import structlog
 from protocol.auth.account import Account as ReplicaAccount
 from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
-from relay.archive.archive import Archive, PublishPolicy, SyncPolicy
+from relay.archive.archive import PublishPolicy, SyncPolicy
 from relay.archive.errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.archive.failure_episode import FailureEpisode
+from relay.archive.generations import Generations
 from relay.certificates import described
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.downstream.presentation import Presentation
@@ -38,8 +39,11 @@ _SWITCH_INTERVAL_S: Final = 0.0005
 _NO_PLACE_FOR_IT: Final = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def run(config: Config, config_path: Path) -> int:
-    """Runs the relay until SIGTERM or SIGINT. Returns the process's exit code."""
+def run(config: Config, config_path: Path, source: tuple[str, int] | None = None) -> int:
+    """Runs the relay until SIGTERM or SIGINT. Returns the process's exit code.
+
+    source: host and port of the one to follow, where it is another than before.
+    """
     _report_kernel()
     share_interpreter()
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
@@ -50,7 +54,7 @@ def run(config: Config, config_path: Path) -> int:
     except ImportError:
         log.info("event_loop", loop="asyncio", note="uvloop is not installed; it would be faster")
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        return runner.run(Relay(config, config_path).serve())
+        return runner.run(Relay(config, config_path, source).serve())
 
 
 def share_interpreter() -> None:
@@ -71,11 +75,12 @@ def _report_kernel() -> None:
 class Relay:
     """One archive with its upstream and its downstream side. Wiring only."""
 
-    def __init__(self, config: Config, config_path: Path) -> None:
+    def __init__(self, config: Config, config_path: Path, source: tuple[str, int] | None = None) -> None:
         self._config = config
         self._config_path = config_path
+        self._wanted_source = source
         self._stop = asyncio.Event()
-        self._archive: Archive | None = None
+        self._generations: Generations | None = None
         self._failures = FailureEpisode()
         self._code = EXIT_FINE
         self._fault: Exception | None = None
@@ -89,7 +94,7 @@ class Relay:
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
-            archive = await Archive.open(
+            generations = await Generations.open(
                 config.archive_directory,
                 sync=SyncPolicy(config.archive.sync),
                 publish=PublishPolicy(config.archive.publish),
@@ -102,7 +107,8 @@ class Relay:
             if isinstance(error, ArchiveWriteError) and error.errno in _NO_PLACE_FOR_IT:
                 return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
-        self._archive = archive
+        self._generations = generations
+        archive = generations.archive
         uuid = own_uuid(config.archive_directory)
         server = DownstreamServer(
             archive,
@@ -115,11 +121,20 @@ class Relay:
             max_login_failures=config.listen.max_login_failures,
             login_block_s=config.listen.login_block_s,
         )
-        control = SourceControl(archive, config.source, uuid, self._source_ended, report_port=config.listen.port)
-        server.gtid_variables = ShownGtids(archive, lambda: control.gtids)
+        control = SourceControl(
+            generations,
+            config.source,
+            uuid,
+            self._source_ended,
+            report_port=config.listen.port,
+            candidates=config.sources,
+            wanted=self._wanted_source,
+            failover=config.failover,
+        )
+        server.gtid_variables = ShownGtids(generations, lambda: control.gtids)
         server.gtid_lookup.source_mode = lambda: control.gtids.mode if control.gtids is not None else None
         server.gtid_lookup.ask_source = lambda: source_holdings(control)
-        console = Console(archive, control, server, config_path=self._config_path.absolute())
+        console = Console(generations, control, server, config_path=self._config_path.absolute())
         server.console = console
         try:
             try:
@@ -139,7 +154,7 @@ class Relay:
                 raise self._fault
             return self._code
         finally:
-            await self._shut_down(server, control, console, archive)
+            await self._shut_down(server, control, console, generations)
 
     def _source_ended(self, error: Exception) -> None:
         """Nobody follows the source now: serving goes on, unless there is nothing to serve or the fault is ours."""
@@ -147,7 +162,7 @@ class Relay:
             log.error("source_side_failed", what=f"{type(error).__name__}: {error}")
             self._fault = error
             self._stop.set()
-        elif self._archive is None or self._archive.end is None:
+        elif self._generations is None or self._generations.archive.end is None:
             # Whoever started us should hear of it.
             self._code = EXIT_ARCHIVE if error.trouble is Trouble.ARCHIVE else EXIT_SOURCE
             self._stop.set()
@@ -160,20 +175,20 @@ class Relay:
             )
 
     async def _shut_down(
-        self, server: DownstreamServer, control: SourceControl, console: Console, archive: Archive
+        self, server: DownstreamServer, control: SourceControl, console: Console, generations: Generations
     ) -> None:
         await server.close()
         console.close()
         await control.close()
         try:
-            await archive.close()
+            await generations.close()
         except ArchiveError as error:
             log.error("archive_not_closed_cleanly", what=str(error), advice=error.advice or None)
         log.info("stopped")
 
     def _archive_failed(self, error: ArchiveWriteError) -> None:
         """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
-        archive = self._archive
+        archive = self._generations.archive if self._generations is not None else None
         archived = archive.purged_bytes + sum(file.end for file in archive.files) if archive is not None else 0
         if self._failures.is_news(error.errno, archived, time.monotonic()):
             log.error(

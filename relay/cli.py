@@ -105,9 +105,17 @@ def options(
 def run(
     config: ConfigOption,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="Follow this source from now on, once it is known to have all that the archive has. Kept for later starts.",
+        ),
+    ] = None,
 ) -> None:
     """Run the relay. SIGTERM stops it cleanly."""
     loaded = _loaded(config)
+    wanted = _source_address(source, loaded) if source is not None else None
     if log_level.lower() not in ("debug", "info", "warning", "error"):
         raise CommandFailed(f"--log-level {log_level}: write debug, info, warning or error.", WRONG_USE)
     from relay.log_setup import setup_logging
@@ -120,7 +128,18 @@ def run(
         log.warning("configuration_advice", key=warning.key, what=warning.what, instead=warning.instead)
     from relay.app import run as run_relay
 
-    raise typer.Exit(run_relay(loaded, config))
+    raise typer.Exit(run_relay(loaded, config, wanted))
+
+
+def _source_address(text: str, config: "Config") -> tuple[str, int]:
+    """HOST, HOST:PORT or [ADDRESS]:PORT."""
+    host, _, port = text.rpartition(":") if ":" in text and not text.endswith("]") else (text, "", "3306")
+    host = host.removeprefix("[").removesuffix("]")
+    if not config.sources:
+        raise CommandFailed("--source: this relay follows a directory; source.path names it.", WRONG_USE)
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise CommandFailed(f"--source {text}: write HOST or HOST:PORT, such as db2.example:3306.", WRONG_USE)
+    return host, int(port)
 
 
 @app.command("check-config")
@@ -131,6 +150,9 @@ def check_config(config: ConfigOption) -> None:
         typer.echo(f"warning: {warning}", err=True)
     source = loaded.source
     origin = f"directory {source.path}" if source.kind == "directory" else f"{source.user}@{source.host}:{source.port}"
+    if loaded.others:
+        others = ", ".join(f"{other.host}:{other.port}" for other in loaded.others)
+        origin += f" (failover to {others}: {loaded.failover.mode})"
     accounts = "1 account" if len(loaded.accounts) == 1 else f"{len(loaded.accounts)} accounts"
     typer.echo(
         f"{config} is fine: source {origin}, archive {loaded.archive_directory}, "

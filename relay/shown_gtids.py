@@ -7,7 +7,7 @@ from protocol.gtid.dump_decision import SourceHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.statements.gtid_variables import GtidVariables
-from relay.archive.archive import Archive
+from relay.archive.generations import Generations
 from relay.upstream.control import SourceControl
 from relay.upstream.source_gtids import SourceGtids
 
@@ -26,14 +26,14 @@ async def source_holdings(control: SourceControl) -> SourceHoldings | None:
 class ShownGtids:
     """Called for each answer, on the event loop."""
 
-    def __init__(self, archive: Archive, source: Callable[[], SourceGtids | None]) -> None:
-        self._archive = archive
+    def __init__(self, generations: Generations, source: Callable[[], SourceGtids | None]) -> None:
+        self._generations = generations
         self._source = source
 
     def __call__(self) -> GtidVariables:
         """As it is now."""
         source = self._source() or SourceGtids()
-        executed, purged = self._archive.gtids.executed, self._archive.gtids.purged
+        executed, purged = self._generations.executed, self._generations.purged
         return GtidVariables(
             # Nobody can be asked for the mode of a directory: its binlogs have GTIDs or they have none.
             mode=source.mode or ("ON" if executed and isinstance(executed, GtidSet) else "OFF"),

@@ -71,22 +71,21 @@ class Archived(Protocol):
 class BinlogEvents:
     """Answers SHOW BINLOG EVENTS, one after another."""
 
-    def __init__(self, archive: Archived) -> None:
-        self._archive = archive
+    def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="binlog-events")
 
     def close(self) -> None:
         """Ends the thread once its scan has noticed that nobody waits for it."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def show(self, request: ShowBinlogEvents, dialect: Dialect) -> EncodedRows:
+    async def show(self, archive: Archived, request: ShowBinlogEvents, dialect: Dialect) -> EncodedRows:
         """The answer. Cancelling it ends the scan within a megabyte. Raises: StatementRefused (1220)."""
-        files = self._archive.files
+        files = archive.files
         held = f"binlog-relay holds {files[0].name} to {files[-1].name}" if files else "binlog-relay holds no file yet"
-        file = self._archive.file(request.file) if request.file is not None else next(iter(files), None)
+        file = archive.file(request.file) if request.file is not None else next(iter(files), None)
         if file is None:
             raise events_refused(f"Could not find target log; {held}")
-        path = self._archive.path(file.name)
+        path = archive.path(file.name)
         end = file.end
         first = max(request.position, _FIRST)
         if first > end and dialect.is_mariadb:
@@ -95,7 +94,7 @@ class BinlogEvents:
             )
         start = min(first, end)
         if _FIRST < first < end:
-            start = await self._start(file.name, path, first)
+            start = await self._start(archive, file.name, path, first)
         gone = threading.Event()
         page = _Page(path, file.name, start=start, end=end, first=first, request=request, gone=gone)
         try:
@@ -105,10 +104,10 @@ class BinlogEvents:
         finally:
             gone.set()
 
-    async def _start(self, name: str, path: Path, first: int) -> int:
+    async def _start(self, archive: Archived, name: str, path: Path, first: int) -> int:
         """Where to begin to scan so that the events from `first` on are seen for what they are."""
         try:
-            check = await self._archive.check_position(name, first)
+            check = await archive.check_position(name, first)
             if check.verdict is Verdict.INSIDE_TRANSACTION and check.group is not None:
                 marked = await asyncio.to_thread(_is_marked, path, first)
                 return first if marked else check.group[0]

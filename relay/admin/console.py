@@ -43,8 +43,10 @@ from relay.admin.replica_status import ReplicaFacts, replica_status
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
 from relay.admin.view import Connection, Connections, Source
-from relay.archive.archive import Archive, count_ledger
+from relay.archive.archive import Archive
 from relay.archive.catalog import CatalogUnreadable
+from relay.archive.generations import Generations
+from relay.archive.listing import count_ledgers
 
 _SHOWN_CHARACTERS: Final = 300
 _ENCODED_ON_THE_LOOP: Final = 500
@@ -61,18 +63,23 @@ class Console:
 
     def __init__(
         self,
-        archive: Archive,
+        generations: Generations,
         source: Source,
         connections: Connections,
         *,
         config_path: Path | None = None,
     ) -> None:
-        self._archive = archive
+        self._generations = generations
         self._source = source
         self._connections = connections
         self._config_path = config_path
-        self._lag = Lag(archive, lambda: source.received_heartbeats)
-        self._events = BinlogEvents(archive)
+        self._lag = Lag(generations, lambda: source.received_heartbeats)
+        self._events = BinlogEvents()
+
+    @property
+    def _archive(self) -> Archive:
+        """What is shown under the names of files: the newest generation's."""
+        return self._generations.archive
 
     def close(self) -> None:
         """Answers no more."""
@@ -99,7 +106,7 @@ class Console:
             case ShowMasterStatus():
                 return master_status(self._archive.files, dialect, asker.facts.gtids().executed)
             case ShowBinlogEvents():
-                return await self._events.show(request, dialect)
+                return await self._events.show(self._archive, request, dialect)
             case ShowReplicaStatus():
                 check_channel(request.channel, dialect)
                 return replica_status(
@@ -128,12 +135,12 @@ class Console:
                 return await change_source(self._source, request, dialect)
             case PurgeTo():
                 reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
-                return await purge_to(self._archive, request.file, self._connections.sessions, reason)
+                return await purge_to(self._generations, request.file, self._connections.sessions, reason)
             case PurgeBefore():
                 reason = (
                     f"PURGE BINARY LOGS BEFORE {request.unix_s:.0f} (Unix time) by '{asker.user}'@'{asker.address}'"
                 )
-                return await purge_before(self._archive, request.unix_s, self._connections.sessions, reason)
+                return await purge_before(self._generations, request.unix_s, self._connections.sessions, reason)
             case Flush():
                 return flush(request, self._connections, dialect)
             case _:
@@ -153,7 +160,7 @@ class Console:
     def _status_facts(self, ledger: Mapping[str, int] | None) -> StatusFacts:
         status = self._source.status()
         return StatusFacts(
-            archive=self._archive,
+            generations=self._generations,
             source=status,
             connections=self._connections,
             seconds_behind=self._lag.seconds_behind(status),
@@ -163,7 +170,7 @@ class Console:
     async def _ledger(self) -> Mapping[str, int] | None:
         """Rows by kind; None while the catalog cannot be read, so that the other variables are shown all the same."""
         try:
-            return await asyncio.to_thread(count_ledger, self._archive.directory)
+            return await asyncio.to_thread(count_ledgers, self._generations.directory)
         except (CatalogUnreadable, OSError, sqlite3.Error) as error:
             log.warning("ledger_not_counted", what=str(error))
             return None

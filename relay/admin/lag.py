@@ -14,12 +14,20 @@ CATCHING_UP_S: Final = 60
 which a source sends when it has nothing else, proves that everything has come."""
 
 
-class Watched(Protocol):
-    """What is needed of an archive."""
+class WithFiles(Protocol):
+    """What is needed of the newest generation's archive."""
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
         """Oldest first."""
+
+
+class Watched(Protocol):
+    """What is needed of the generations."""
+
+    @property
+    def archive(self) -> WithFiles:
+        """Of the newest one."""
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Calls when the archive grew."""
@@ -31,23 +39,24 @@ class Watched(Protocol):
 class Lag:
     """Notes when the archive grew, and by how old events."""
 
-    def __init__(self, archive: Watched, heartbeats: Callable[[], int]) -> None:
-        self._archive = archive
+    def __init__(self, generations: Watched, heartbeats: Callable[[], int]) -> None:
+        self._generations = generations
         self._heartbeats = heartbeats
         self._grew_at = float("-inf")
         self._age_s = 0.0
         self._heartbeats_then = -1
-        archive.watch(self._grew)
+        generations.watch(self._grew)
 
     def close(self) -> None:
         """Looks no more."""
-        self._archive.unwatch(self._grew)
+        self._generations.unwatch(self._grew)
 
     def _grew(self) -> None:
         self._grew_at = time.monotonic()
         self._heartbeats_then = self._heartbeats()
-        if self._archive.files:
-            self._age_s = time.time() - self._archive.files[-1].last_timestamp
+        files = self._generations.archive.files
+        if files:
+            self._age_s = time.time() - files[-1].last_timestamp
 
     def seconds_behind(self, status: SourceStatus) -> int | None:
         """The age of the newest archived event while events come; 0 when all that came is archived; None: no stream.

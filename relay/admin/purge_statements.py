@@ -7,69 +7,87 @@ will be refused with the files that are left.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
 
 from protocol.errors import StatementRefused
 from protocol.statements import Done, Notice
 from relay.admin.refusals import ConsoleError
 from relay.admin.view import Connection
-from relay.archive.archive import Archive
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.errors import ArchiveError, ArchiveMisuse
+from relay.archive.generations import Generation, Generations
+
+
+class HeldFile(NamedTuple):
+    """A file of a generation."""
+
+    generation: Generation
+    file: ArchivedFile
 
 
 @dataclass(frozen=True, slots=True)
 class Purge:
     """The files that go, and the notice about what stays although it was asked for."""
 
-    names: tuple[str, ...]
+    files: tuple[HeldFile, ...]
     notices: tuple[Notice, ...]
 
 
-async def purge_to(archive: Archive, name: str, connections: Iterable[Connection], reason: str) -> Done:
-    """Everything before the file `name`. Raises: StatementRefused."""
-    files = archive.files
-    place = next((number for number, file in enumerate(files) if file.name == name), None)
+async def purge_to(generations: Generations, name: str, connections: Iterable[Connection], reason: str) -> Done:
+    """Everything before the file `name`, of the newest generation that has one of that name. Raises: StatementRefused."""
+    held = held_files(generations)
+    place = next((place for place in reversed(range(len(held))) if held[place].file.name == name), None)
     if place is None:
-        held = f"{files[0].name} to {files[-1].name}" if files else "no file yet"
+        has = f"{held[0].file.name} to {held[-1].file.name}" if held else "no file yet"
         raise StatementRefused(
             ConsoleError.ER_UNKNOWN_TARGET_BINLOG,
-            f"Target log not found in binlog index: binlog-relay holds {held}",
+            f"Target log not found in binlog index: binlog-relay holds {has}",
         )
-    return await _carry_out(archive, plan(files, place, connections), reason)
+    return await _carry_out(generations, plan(held, place, connections), reason)
 
 
-async def purge_before(archive: Archive, unix_s: float, connections: Iterable[Connection], reason: str) -> Done:
+async def purge_before(generations: Generations, unix_s: float, connections: Iterable[Connection], reason: str) -> Done:
     """Files whose newest event is older than `unix_s`, up to the first that is not. Raises: StatementRefused."""
-    files = archive.files
+    held = held_files(generations)
     count = 0
-    while count < len(files) and 0 < files[count].last_timestamp < unix_s:
+    while count < len(held) and 0 < held[count].file.last_timestamp < unix_s:
         count += 1
-    return await _carry_out(archive, plan(files, count, connections), reason)
+    return await _carry_out(generations, plan(held, count, connections), reason)
 
 
-def plan(files: Sequence[ArchivedFile], count: int, connections: Iterable[Connection]) -> Purge:
+def held_files(generations: Generations) -> list[HeldFile]:
+    """The files of all generations, oldest first."""
+    return [HeldFile(generation, file) for generation in generations.all for file in generation.archive.files]
+
+
+def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection]) -> Purge:
     """What of the oldest `count` files may go now."""
-    wanted = files[:count]
-    for number, file in enumerate(wanted):
-        readers = [connection for connection in connections if _needs(connection, file, files)]
+    wanted = held[:count]
+    for number, (generation, file) in enumerate(wanted):
+        readers = [connection for connection in connections if _needs(connection, generation, file, held)]
         if readers:
             text = (
                 f"file {file.name} was not purged because it was being read by {len(readers)} thread(s), purged only "
                 f"{number} out of {len(wanted)} files. Read by {_named(readers)}"
             )
             notice = Notice("Warning", ConsoleError.ER_WARN_PURGE_LOG_IN_USE, text)
-            return Purge(tuple(file.name for file in wanted[:number]), (notice,))
-        if file is files[-1]:
+            return Purge(tuple(wanted[:number]), (notice,))
+        if number == len(held) - 1:
             text = f"file {file.name} was not purged because it is the active log file."
             notice = Notice("Warning", ConsoleError.ER_WARN_PURGE_LOG_IS_ACTIVE, text)
-            return Purge(tuple(file.name for file in wanted[:number]), (notice,))
-    return Purge(tuple(file.name for file in wanted), ())
+            return Purge(tuple(wanted[:number]), (notice,))
+    return Purge(tuple(wanted), ())
 
 
-def _needs(connection: Connection, file: ArchivedFile, files: Sequence[ArchivedFile]) -> bool:
+def _needs(connection: Connection, generation: Generation, file: ArchivedFile, held: Sequence[HeldFile]) -> bool:
     """Whether the connection reads this file, or is about to. Files are tried from the oldest on."""
     needed = connection.needed_file
-    return needed is not None and (needed == file.name or (not needed and file is files[0]))
+    if needed is None:
+        return False
+    if not needed:
+        return file is held[0].file
+    return needed == file.name and connection.needed_generation in (None, generation.number)
 
 
 def _named(readers: Sequence[Connection]) -> str:
@@ -81,16 +99,18 @@ def _named(readers: Sequence[Connection]) -> str:
     return ", ".join(shown + more)
 
 
-async def _carry_out(archive: Archive, purge: Purge, reason: str) -> Done:
-    if purge.names:
-        try:
-            await archive.purge(purge.names, reason)
-        except ArchiveMisuse as error:
-            raise StatementRefused(
-                ConsoleError.ER_LOG_IN_USE, f"A purgeable log is in use, will not purge: {error.what}"
-            ) from error
-        except ArchiveError as error:
-            raise StatementRefused(
-                ConsoleError.ER_BINLOG_PURGE_FATAL_ERR, f"Fatal error during log purge: {error}"
-            ) from error
+async def _carry_out(generations: Generations, purge: Purge, reason: str) -> Done:
+    try:
+        for generation, files in groupby(purge.files, key=lambda held: held.generation):
+            await generation.archive.purge([held.file.name for held in files], reason)
+    except ArchiveMisuse as error:
+        raise StatementRefused(
+            ConsoleError.ER_LOG_IN_USE, f"A purgeable log is in use, will not purge: {error.what}"
+        ) from error
+    except ArchiveError as error:
+        raise StatementRefused(
+            ConsoleError.ER_BINLOG_PURGE_FATAL_ERR, f"Fatal error during log purge: {error}"
+        ) from error
+    finally:
+        await generations.forget_emptied()
     return Done(purge.notices)

@@ -1,7 +1,7 @@
 """STOP and START REPLICA, CHANGE MASTER TO: the upstream side, for admin accounts.
 
-The relay follows one source and has no applier. A change is not kept: relay.toml decides at the next start, and the answer
-says so.
+The relay follows one source and has no applier. Whether the archive can go on with another source is found out when it is
+started; what it has attached to is kept, but for a password, and the answer says so.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,11 @@ _SQL_ONLY: Final = frozenset[Thread]({"SQL"})
 
 # Options that say what the relay does anyway: option -> values that are taken. Any other value is refused.
 _AS_IT_IS: Final[dict[str, tuple[ChangeValue, ...]]] = {
-    "SOURCE_AUTO_POSITION": (0,),
+    # Where to go on is found by GTID wherever that can be.
+    "SOURCE_AUTO_POSITION": (0, 1),
     "SOURCE_BIND": ("",),
     "SOURCE_DELAY": (0,),
-    "SOURCE_USE_GTID": ("NO", "no", "No"),
+    "SOURCE_USE_GTID": ("NO", "SLAVE_POS", "REPLICA_POS", "CURRENT_POS"),
     "SOURCE_DEMOTE_TO_SLAVE": (0,),
     "IGNORE_SERVER_IDS": ((),),
     "SOURCE_SSL_CAPATH": ("",),
@@ -37,6 +38,11 @@ _WITHOUT_EFFECT: Final = frozenset(
     {"SOURCE_CONNECT_RETRY", "SOURCE_RETRY_COUNT", "GET_SOURCE_PUBLIC_KEY", "SOURCE_COMPRESSION_ALGORITHMS"}
 )
 _MOST_PORT: Final = 65535
+_KEPT: Final = (
+    "In force with START REPLICA, and kept once binlog-relay has attached to that source, until relay.toml names other sources "
+    "than now"
+)
+_KEPT_WITH_PASSWORD: Final = f"{_KEPT}. The password is not kept: write it into relay.toml before the next start"
 
 
 def check_channel(channel: str, dialect: Dialect) -> None:
@@ -92,7 +98,7 @@ def _was(dialect: Dialect, *, running: bool) -> Notice:
 
 
 async def change_source(source: Source, request: ChangeSource, dialect: Dialect) -> Done:
-    """Another address, account or TLS for the same binlogs. Raises: StatementRefused."""
+    """Another source, or another address, account or TLS for the same one. Raises: StatementRefused."""
     check_channel(request.channel, dialect)
     if source.running:
         raise _must_stop(dialect)
@@ -104,9 +110,7 @@ async def change_source(source: Source, request: ChangeSource, dialect: Dialect)
             raise _must_stop(dialect) from error
         raise StatementRefused(error.number, error.text) from error
     notices = [Notice("Warning", _UNKNOWN_ERROR, f"binlog-relay does not use {name}") for name in ignored]
-    notices.append(
-        Notice("Note", _UNKNOWN_ERROR, "Not kept: relay.toml decides again when binlog-relay starts the next time")
-    )
+    notices.append(Notice("Note", _UNKNOWN_ERROR, _KEPT_WITH_PASSWORD if change.password is not None else _KEPT))
     return Done(tuple(notices))
 
 

@@ -66,6 +66,10 @@ class Connection(Protocol):
         """The oldest file that it reads, or has asked for and may speak of; empty: the oldest there is; None: none."""
 
     @property
+    def needed_generation(self) -> int | None:
+        """The number of the archive's generation that `needed_file` is of; None: it may be any."""
+
+    @property
     def is_at_end(self) -> bool:
         """Whether its dump has sent all there is."""
 

@@ -15,6 +15,8 @@ from relay.archive.recovery import is_binlog_name
 
 _NAME: Final = re.compile(r"g([0-9]{4,9})")
 FIRST: Final = 1
+BEGUN: Final = "generation_begun"
+"""The ledger's kind of a generation's first row, which is there before its first file."""
 
 
 def generation_path(directory: Path, number: int) -> Path:
@@ -47,7 +49,7 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
         return True
     try:
         # What was purged has rows in the ledger.
-        return not catalog.files() and not catalog.count_ledger()
+        return not catalog.files() and catalog.count_ledger().keys() <= {BEGUN}
     finally:
         catalog.close()
 

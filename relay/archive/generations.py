@@ -20,10 +20,11 @@ from protocol.gtid.gtid_set import GtidSet
 from relay.archive.archive import Archive, ArchiveState
 from relay.archive.archived_file import SourceIdentity
 from relay.archive.beginning import Beginning, joined
-from relay.archive.catalog import Catalog
+from relay.archive.catalog import Catalog, LedgerRow
 from relay.archive.errors import ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.files import CATALOG_NAME, FileLayer
 from relay.archive.generation_directories import (
+    BEGUN,
     FIRST,
     generation_numbers,
     generation_path,
@@ -34,9 +35,8 @@ from relay.archive.gtid_facts import GtidValue
 
 log = structlog.get_logger(__name__)
 
-BEGUN: Final = "generation_begun"
 ENDED: Final = "generation_ended"
-"""The ledger's kinds of these rows: each in the ledger of its own generation."""
+"""The ledger's kind where one ended; where one begins it is BEGUN. Each is in the ledger of its own generation."""
 _END_AGAIN_S: Final = 1.0
 
 
@@ -85,7 +85,11 @@ class Generations:
         self._newest_number = FIRST
         self._prepared: Generation | None = None
         self._watchers: list[Callable[[], None]] = []
+        self._purged_bytes = 0
+        """Of generations that are gone."""
         self._ending: set[asyncio.Task[None]] = set()
+        self._preparing = asyncio.Lock()
+        """Held while a directory is made or removed."""
 
     # --- opening and closing -----------------------------------------------------------------------------------------
 
@@ -212,6 +216,11 @@ class Generations:
                 executed -= own - gone
         return executed
 
+    @property
+    def purged_bytes(self) -> int:
+        """Of files that were removed since the archive was opened."""
+        return self._purged_bytes + sum(generation.archive.purged_bytes for generation in self._all)
+
     def watch(self, callback: Callable[[], None]) -> None:
         """`callback()` on the loop when anything that readers see has changed in any generation, or one began or ended."""
         self._watchers.append(callback)
@@ -234,33 +243,33 @@ class Generations:
         as it was: `discard_prepared` takes it back, and so does a crash. The current one must be trimmed and stay so.
         Raises: ArchiveError; ArchiveMisuse while the current one has no file, or another is prepared.
         """
+        async with self._preparing:
+            return await self._prepare(source, where, file)
+
+    async def _prepare(self, source: SourceIdentity, where: str, file: str) -> Generation:
         end = self.archive.end
         if self._prepared is not None or end is None:
             raise ArchiveMisuse("another generation is being prepared, or the current one has no file")
         number = self._newest_number + 1
         beginning = Beginning(time.time(), file, end.file, end.offset, self.executed)
         known = self.archive.identity
+        before = f", server_uuid {known.server_uuid}, server_id {known.server_id}," if known is not None else ""
+        text = (
+            f"Generation {number} begins with {file} of {where}, server_uuid {source.server_uuid}, server_id "
+            f"{source.server_id}. Generation {self.current.number}{before} ended at {end}."
+        )
         try:
-            await asyncio.to_thread(self._make_directory, number, beginning, source)
+            await asyncio.to_thread(self._make_directory, number, beginning, source, text)
         except OSError as error:
             raise _not_opened(error, generation_path(self.directory, number)) from error
         archive = await Archive.open(generation_path(self.directory, number), layer=self._layer, **self._how)
         generation = Generation(number, archive, beginning, beginning.state)
         self._prepared = generation
-        before = f", server_uuid {known.server_uuid}, server_id {known.server_id}" if known is not None else ""
 
         def begin() -> None:
-            if self._prepared is not generation or not archive.files:
-                return
-            archive.unwatch(begin)
-            archive.append_ledger(
-                BEGUN,
-                file,
-                0,
-                f"Generation {number} begins with {file} of {where}, server_uuid {source.server_uuid}, server_id "
-                f"{source.server_id}; generation {self.current.number}{before}, ended at {end}.",
-            )
-            self._begin(generation)
+            if self._prepared is generation and archive.files:
+                archive.unwatch(begin)
+                self._begin(generation)
 
         archive.watch(begin)
         return generation
@@ -275,6 +284,10 @@ class Generations:
 
         Raises: ArchiveWriteError.
         """
+        async with self._preparing:
+            await self._discard()
+
+    async def _discard(self) -> None:
         generation = self._prepared
         if generation is None:
             return
@@ -291,13 +304,14 @@ class Generations:
             log.warning("generation_not_removed", directory=str(generation.archive.directory), why=error.strerror)
             self._newest_number = generation.number
 
-    def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity) -> None:
+    def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity, text: str) -> None:
         path = generation_path(self.directory, number)
         self._layer.make_directory(path)
         catalog = Catalog.open(path / CATALOG_NAME, self._layer)
         try:
             catalog.set_identity(source)
             catalog.set_beginning(beginning)
+            catalog.add_ledger_once(LedgerRow(beginning.time, BEGUN, beginning.file, -1, text))
         finally:
             catalog.close()
         self._layer.sync_directory(path)
@@ -308,7 +322,7 @@ class Generations:
         self._prepared = None
         self._newest_number = generation.number
         self._add(generation)
-        log.info(
+        log.warning(
             "generation_begun",
             generation=generation.number,
             file=generation.archive.files[0].name,
@@ -350,6 +364,7 @@ class Generations:
         emptied = [one for one in self._all[:-1] if one.ended and not one.archive.files]
         self._all = [one for one in self._all if one not in emptied]
         for generation in emptied:
+            self._purged_bytes += generation.archive.purged_bytes
             if generation.archive is not self._first:
                 await generation.archive.close()
 

@@ -1,6 +1,7 @@
 """An archive from outside of the process that writes it: what its catalog says, and making that anew."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 from relay.archive.archived_file import ArchivedFile
@@ -8,6 +9,7 @@ from relay.archive.catalog import Catalog, LedgerRow
 from relay.archive.directory_lock import take_lock
 from relay.archive.errors import ArchiveError
 from relay.archive.files import CATALOG_NAME, FileLayer
+from relay.archive.generation_directories import begun_generations
 from relay.archive.recovery import Progress, Recovered, Recovery
 
 
@@ -39,6 +41,31 @@ def count_ledger(directory: Path) -> dict[str, int]:
         return catalog.count_ledger()
     finally:
         catalog.close()
+
+
+def list_generations(directory: Path) -> list[tuple[int, list[ArchivedFile]]]:
+    """The number and the files of each generation, oldest first. Works beside a running relay. Blocking.
+
+    Raises: CatalogUnreadable; OSError.
+    """
+    return [(number, list_archive(path)) for number, path in begun_generations(directory)]
+
+
+def read_ledgers(directory: Path) -> list[tuple[int, LedgerRow]]:
+    """The ledger rows of all generations, each with the number of its generation, oldest first. Works beside a running relay.
+
+    Blocking. Raises: CatalogUnreadable; OSError.
+    """
+    rows = [(number, row) for number, path in begun_generations(directory) for row in read_ledger(path)]
+    return sorted(rows, key=lambda numbered: numbered[1].time)
+
+
+def count_ledgers(directory: Path) -> dict[str, int]:
+    """The rows of all generations by kind. Works beside a running relay. Blocking. Raises: as `count_ledger`; OSError."""
+    counts: Counter[str] = Counter()
+    for _number, path in begun_generations(directory):
+        counts.update(count_ledger(path))
+    return dict(counts)
 
 
 def rebuild_archive(directory: Path, on_progress: Progress | None = None, layer: FileLayer | None = None) -> Recovered:

@@ -30,6 +30,7 @@ from relay.archive.files import (
     REGISTRATION_NAME,
     SCHEMA_NAME,
     SOURCE_GTIDS_NAME,
+    SOURCE_NAME,
     TEMPORARY_SUFFIX,
     UUID_NAME,
     FileLayer,
@@ -49,7 +50,7 @@ _COPY_CHUNK: Final = 1 << 20
 _OWN_NAMES: Final = frozenset(
     {
         *(INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
-        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SCHEMA_NAME),
+        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_NAME, SCHEMA_NAME),
     }
 )
 

@@ -13,6 +13,7 @@ from relay.archive.catalog import Catalog, CatalogUnreadable
 from relay.archive.digest import file_digest
 from relay.archive.files import CATALOG_NAME, INDEX_NAME, MAGIC, FileLayer
 from relay.archive.finding import Finding
+from relay.archive.generation_directories import begun_generations
 from relay.archive.recovery import index_path, is_binlog_name
 from relay.archive.scan import HEADER_SIZE, event_around, first_event, scan
 from relay.archive.verify_gtids import GtidCheck
@@ -60,6 +61,33 @@ def verify_archive(
         except OSError as error:
             yield Finding(file.name, None, f"cannot be read: {error}")
         gtids.passed(file)
+
+
+def verify_generations(
+    directory: Path, *, deep: bool = False, on_progress: Progress | None = None, layer: FileLayer | None = None
+) -> Iterator[tuple[int, Finding]]:
+    """`verify_archive` of each generation, with its number, and whether each begins where the one before ended. Blocking."""
+    before: ArchivedFile | None = None
+    layer = layer or FileLayer()
+    for number, path in begun_generations(directory, layer):
+        findings = 0
+        for finding in verify_archive(path, deep=deep, on_progress=on_progress, layer=layer):
+            findings += 1
+            yield number, finding
+        if findings:
+            before = None
+            continue
+        catalog = Catalog.open_read_only(path / CATALOG_NAME)
+        try:
+            beginning, files = catalog.beginning(), catalog.files()
+        finally:
+            catalog.close()
+        if beginning is not None and before is not None:
+            wanted, found = (beginning.after_file, beginning.after_offset), (before.name, before.end)
+            if wanted != found:
+                what = f"begins where the one before it ended at {wanted[0]}:{wanted[1]}; that ends at {found[0]}:{found[1]}"
+                yield number, Finding(CATALOG_NAME, None, f"generation {number} {what}.")
+        before = files[-1] if files else None
 
 
 async def verify_in_thread(

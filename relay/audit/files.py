@@ -1,12 +1,13 @@
 """Which binlogs a path means: an archive of the relay, a directory of plain binlogs, a pattern, or one file."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog import Catalog
 from relay.archive.files import CATALOG_NAME
+from relay.archive.generation_directories import FIRST, begun_generations, generation_path
 from relay.audit.store import LocalStore, Store, plain_path
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
@@ -45,7 +46,7 @@ def find_files(store: Store, path: str) -> list[AuditedFile]:
         raise NothingToRead(f"there is nothing at {path}. Name an archive, a directory of binlogs, or a binlog.")
     names = store.names(path)
     if CATALOG_NAME in names and isinstance(store, LocalStore):
-        return _archived(store, path, names)
+        return _generations(store, path)
     binlogs = [name for name in names if _NAME.fullmatch(name)]
     if not binlogs:
         inner = [name for name in names if store.is_file(store.join(store.join(path, name), CATALOG_NAME))]
@@ -57,7 +58,22 @@ def find_files(store: Store, path: str) -> list[AuditedFile]:
     return [AuditedFile(store.join(path, name), name) for name in sorted(binlogs, key=_order)]
 
 
-def _archived(store: Store, path: str, names: list[str]) -> list[AuditedFile]:
+def _generations(store: Store, path: str) -> list[AuditedFile]:
+    """The files of all sources of an archive, in their order; those of later generations are named `g0002/mysql-bin.000001`.
+
+    Where a source took another one's place, its first file may begin with transactions that stand in the files before.
+    """
+    found: list[AuditedFile] = []
+    for number, _directory in begun_generations(Path(plain_path(path))):
+        within = str(generation_path(Path(), number)) if number != FIRST else ""
+        found += _archived(store, store.join(path, within) if within else path, within)
+    if not found:
+        raise NothingToRead(f"the archive at {path} is empty. It fills when a relay with it runs.")
+    return found
+
+
+def _archived(store: Store, path: str, within: str) -> list[AuditedFile]:
+    names = store.names(path)
     catalog = Catalog.open_read_only(Path(plain_path(path)) / CATALOG_NAME)
     try:
         files = catalog.files()
@@ -78,9 +94,9 @@ def _archived(store: Store, path: str, names: list[str]) -> list[AuditedFile]:
     newest = _order(found[-1].name) if found else ("", -1, "")
     new = [name for name in names if _NAME.fullmatch(name) and (not found or _order(name) > newest)]
     found += [AuditedFile(store.join(path, name), name, growing=True) for name in sorted(new, key=_order)]
-    if not found:
-        raise NothingToRead(f"the archive at {path} is empty. It fills when a relay with it runs.")
-    return found
+    if not within:
+        return found
+    return [replace(file, name=f"{within}/{file.name}") for file in found]
 
 
 def _base(path: str) -> str:

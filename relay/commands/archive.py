@@ -9,12 +9,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from relay.archive.archive import list_archive, read_ledger, rebuild_archive
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.catalog import CatalogUnreadable, LedgerRow
 from relay.archive.errors import ArchiveError, ArchiveLocked
 from relay.archive.files import CATALOG_NAME
-from relay.archive.verify import verify_archive
+from relay.archive.generation_directories import FIRST, begun_generations, generation_path
+from relay.archive.listing import list_generations, read_ledgers, rebuild_archive
+from relay.archive.verify import verify_generations
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
 
@@ -22,13 +23,14 @@ from relay.commands.progress import bytes_progress
 def list_files(directory: Path, *, as_json: bool) -> None:
     """Prints one line a file. Works beside a running relay. Raises: CommandFailed."""
     with archive_failures(directory):
-        files = list_archive(directory)
+        generations = list_generations(directory)
+    held = [(number, file) for number, files in generations for file in files]
     if as_json:
-        _print_lines(json.dumps(_file_record(file)) for file in files)
+        _print_lines(json.dumps(_file_record(number, file)) for number, file in held)
         return
     rows = [
         (
-            file.name,
+            shown_name(number, file.name),
             str(file.end),
             "sealed" if file.sealed else "open",
             time_text(file.first_timestamp),
@@ -39,7 +41,7 @@ def list_files(directory: Path, *, as_json: bool) -> None:
             "CRC32" if file.checksum else "none",
             ", ".join(word for word, there in (("cut", file.cut), ("damaged", file.damaged)) if there),
         )
-        for file in files
+        for number, file in held
     ]
     headings = ("file", "end", "state", "first", "last", "events", "groups", "source", "checksum", "notes")
     print_table(headings, rows, numbers=(1, 5, 6))
@@ -48,14 +50,14 @@ def list_files(directory: Path, *, as_json: bool) -> None:
 def show_ledger(directory: Path, *, as_json: bool) -> None:
     """Prints the ledger, oldest first. Works beside a running relay. Raises: CommandFailed."""
     with archive_failures(directory):
-        ledger = read_ledger(directory)
+        ledger = read_ledgers(directory)
     if as_json:
-        _print_lines(json.dumps(_ledger_record(row)) for row in ledger)
+        _print_lines(json.dumps(_ledger_record(number, row)) for number, row in ledger)
         return
     if not ledger and sys.stdout.isatty():
         sys.stdout.write("The ledger is empty: nothing happened that an operator should know.\n")
         return
-    rows = [_ledger_cells(row) for row in ledger]
+    rows = [_ledger_cells(number, row) for number, row in ledger]
     print_table(("time", "what", "place", "text"), rows, numbers=())
 
 
@@ -63,12 +65,13 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
     """Prints what is wrong as it is found; returns how many findings. Works beside a running relay. Raises: CommandFailed."""
     count = 0
     with archive_failures(directory), _file_progress("verify", directory) as on_progress:
-        for finding in verify_archive(directory, deep=deep, on_progress=on_progress):
+        for number, finding in verify_generations(directory, deep=deep, on_progress=on_progress):
             count += 1
             if as_json:
-                sys.stdout.write(json.dumps(asdict(finding)) + "\n")
+                sys.stdout.write(json.dumps({**asdict(finding), "generation": number}) + "\n")
             else:
-                place = finding.file if finding.offset is None else f"{finding.file}:{finding.offset}"
+                name = shown_name(number, finding.file)
+                place = name if finding.offset is None else f"{name}:{finding.offset}"
                 sys.stdout.write(f"{place}: {finding.what}\n")
     if not as_json:
         found = "1 finding" if count == 1 else f"{count} findings"
@@ -79,12 +82,15 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
 def rebuild(directory: Path, *, as_json: bool) -> None:
     """Makes catalog and indexes again; prints what was found on the way. Raises: CommandFailed."""
     with archive_failures(directory), _file_progress("rebuild", directory) as on_progress:
-        recovered = rebuild_archive(directory, on_progress)
+        recovered = [(number, rebuild_archive(path, on_progress)) for number, path in begun_generations(directory)]
+    findings = [(number, row) for number, one in recovered for row in one.findings]
     if as_json:
-        _print_lines(json.dumps(_ledger_record(row)) for row in recovered.findings)
+        _print_lines(json.dumps(_ledger_record(number, row)) for number, row in findings)
         return
-    print_table(("time", "what", "place", "text"), [_ledger_cells(row) for row in recovered.findings], numbers=())
-    sys.stdout.write(f"{len(recovered.files)} files, catalog and indexes made again.\n")
+    print_table(("time", "what", "place", "text"), [_ledger_cells(number, row) for number, row in findings], numbers=())
+    count = sum(len(one.files) for _number, one in recovered)
+    of = f" in {len(recovered)} generations" if len(recovered) > 1 else ""
+    sys.stdout.write(f"{count} files{of}, catalog and indexes made again.\n")
 
 
 @contextmanager
@@ -118,7 +124,8 @@ def _not_permitted(path: object) -> str:
 
 @contextmanager
 def _file_progress(title: str, directory: Path) -> Iterator[Callable[[str, int], None] | None]:
-    total = sum(path.stat().st_size for path in directory.iterdir() if path.suffix[1:].isdigit())
+    held = [path for _number, one in begun_generations(directory) for path in one.iterdir()]
+    total = sum(path.stat().st_size for path in held if path.suffix[1:].isdigit())
     with bytes_progress(title, total) as advance:
         if advance is None:
             yield None
@@ -131,9 +138,15 @@ def time_text(timestamp: float) -> str:
     return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if timestamp else "-"
 
 
-def _file_record(file: ArchivedFile) -> dict[str, object]:
+def shown_name(number: int, name: str) -> str:
+    """A file's path in the archive's directory."""
+    return name if number == FIRST or not name else f"{generation_path(Path(), number)}/{name}"
+
+
+def _file_record(number: int, file: ArchivedFile) -> dict[str, object]:
     return {
         "file": file.name,
+        "generation": number,
         "end": file.end,
         "sealed": file.sealed,
         "first_time": time_text(file.first_timestamp) if file.first_timestamp else None,
@@ -150,13 +163,20 @@ def _file_record(file: ArchivedFile) -> dict[str, object]:
     }
 
 
-def _ledger_record(row: LedgerRow) -> dict[str, object]:
-    offset = row.offset if row.offset >= 0 else None
-    return {"time": time_text(row.time), "kind": row.kind, "file": row.file, "offset": offset, "text": row.text}
+def _ledger_record(number: int, row: LedgerRow) -> dict[str, object]:
+    return {
+        "time": time_text(row.time),
+        "kind": row.kind,
+        "file": row.file,
+        "generation": number,
+        "offset": row.offset if row.offset >= 0 else None,
+        "text": row.text,
+    }
 
 
-def _ledger_cells(row: LedgerRow) -> tuple[str, ...]:
-    place = f"{row.file}:{row.offset}" if row.offset >= 0 else row.file
+def _ledger_cells(number: int, row: LedgerRow) -> tuple[str, ...]:
+    name = shown_name(number, row.file)
+    place = f"{name}:{row.offset}" if row.offset >= 0 else name
     return time_text(row.time), row.kind, place or "-", row.text
 
 

@@ -2,13 +2,15 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from protocol.errors import Malformed
 from protocol.gtid.mariadb import DomainGtid
 from protocol.gtid.mysql_gtid import MysqlGtid
+from relay.archive.generation_directories import FIRST, begun_generations
 from relay.archive.transaction_search import TransactionPlace, find_gtid, find_time
-from relay.commands.archive import archive_failures, print_table, time_text
+from relay.commands.archive import archive_failures, print_table, shown_name, time_text
 from relay.commands.arguments import timestamp
 from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
 
@@ -19,18 +21,35 @@ def find(directory: Path, *, gtid: str | None, time: str | None, as_json: bool) 
         raise CommandFailed("Write either --gtid or --time.", WRONG_USE)
     with archive_failures(directory):
         if gtid is not None:
-            place = find_gtid(directory, _parsed(gtid))
+            wanted = _parsed(gtid)
+            number, place = _first(directory, lambda path: find_gtid(path, wanted))
             if place is None:
                 raise CommandFailed(f"The archive does not hold transaction {gtid}.", FINDINGS)
         else:
-            place = find_time(directory, timestamp("--time", time or ""))
+            since = timestamp("--time", time or "")
+            number, place = _first(directory, lambda path: find_time(path, since))
             if place is None:
                 raise CommandFailed(f"No transaction in the archive began at {time} or later.", FINDINGS)
     if as_json:
-        sys.stdout.write(json.dumps(_record(place)) + "\n")
+        sys.stdout.write(json.dumps(_record(number, place)) + "\n")
         return
-    row = (place.file, str(place.start), str(place.end), place.gtid or "anonymous", time_text(place.timestamp))
+    row = (
+        shown_name(number, place.file),
+        str(place.start),
+        str(place.end),
+        place.gtid or "anonymous",
+        time_text(place.timestamp),
+    )
     print_table(("file", "position", "end", "transaction", "time"), [row], numbers=(1, 2))
+
+
+def _first(directory: Path, find_in: Callable[[Path], TransactionPlace | None]) -> tuple[int, TransactionPlace | None]:
+    """The oldest generation that has it, and the place."""
+    for number, path in begun_generations(directory):
+        place = find_in(path)
+        if place is not None:
+            return number, place
+    return FIRST, None
 
 
 def _parsed(text: str) -> MysqlGtid | DomainGtid:
@@ -41,9 +60,10 @@ def _parsed(text: str) -> MysqlGtid | DomainGtid:
         raise CommandFailed(message, WRONG_USE) from None
 
 
-def _record(place: TransactionPlace) -> dict[str, object]:
+def _record(number: int, place: TransactionPlace) -> dict[str, object]:
     return {
         "file": place.file,
+        "generation": number,
         "position": place.start,
         "end": place.end,
         "gtid": place.gtid,

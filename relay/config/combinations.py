@@ -7,6 +7,7 @@ from protocol.auth.authenticator import Plugin
 from protocol.auth.credentials import Credentials
 from protocol.auth.host_pattern import HostPattern
 from relay.config.problems import Findings
+from relay.config.source_list import check_sources
 from relay.config.toml_text import accounts_in
 
 
@@ -15,6 +16,7 @@ def check_combinations(data: Mapping[str, Any], findings: Findings) -> None:
     _check_accounts(data, findings)
     _check_publish(data, findings)
     _check_presentation(data, findings)
+    check_sources(data, findings)
 
 
 def _check_accounts(data: Mapping[str, Any], findings: Findings) -> None:

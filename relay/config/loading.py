@@ -9,6 +9,7 @@ from relay.config.model_problems import model_problem
 from relay.config.passwords import check_passwords
 from relay.config.problems import ConfigError, Findings
 from relay.config.sections import Config
+from relay.config.source_list import is_of_the_first
 from relay.config.tls_files import check_source_tls, load_listen_tls
 from relay.config.toml_text import read_toml
 
@@ -25,7 +26,8 @@ def load_config(path: Path) -> Config:
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
-        findings.problems += [model_problem(detail, data) for detail in error.errors(include_url=False)]
+        details = [detail for detail in error.errors(include_url=False) if not is_of_the_first(detail["loc"], data)]
+        findings.problems += [model_problem(detail, data) for detail in details]
     check_passwords(data, path, findings)
     server_tls = load_listen_tls(data, findings)
     check_source_tls(data, findings)
@@ -44,5 +46,5 @@ def load_config(path: Path) -> Config:
 
 
 def _section_rank(key: str) -> int:
-    names = ("file", "source", "archive", "listen", "account")
+    names = ("file", "source", "failover", "archive", "listen", "account")
     return next((rank for rank, name in enumerate(names) if key.startswith(name)), len(names))

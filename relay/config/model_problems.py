@@ -14,12 +14,14 @@ from relay.config.sections import (
     ArchiveSection,
     Config,
     DirectorySource,
+    FailoverSection,
     ListenSection,
     ServerSource,
     StartGtid,
     StartPosition,
     start_tag,
 )
+from relay.config.source_list import OTHERS
 
 _SECRET_KEYS: Final = {"password", "password_hash"}
 _EXAMPLES: Final = {
@@ -84,12 +86,16 @@ def _without_tags(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> tuple[
     """Drops the tags of unions, which pydantic puts between the keys."""
     if len(loc) >= 2 and loc[0] == "source" and loc[1] in ("server", "directory"):
         loc = (loc[0], *loc[2:])
+    if len(loc) >= 5 and loc[0] == OTHERS and loc[2] == "start" and loc[3] in ("word", "place", "gtid"):
+        loc = (*loc[:3], *loc[4:])
     if len(loc) >= 3 and loc[:2] == ("source", "start") and loc[2] in ("word", "place", "gtid"):
         loc = (*loc[:2], *loc[3:])
     return loc
 
 
 def _key_path(loc: tuple[int | str, ...]) -> str:
+    if len(loc) > 1 and loc[0] == OTHERS and isinstance(loc[1], int):
+        loc = ("source", loc[1] + 1, *loc[2:])
     text = ""
     for part in loc:
         if isinstance(part, int):
@@ -129,6 +135,8 @@ def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseM
     models: dict[tuple[str, ...], type[BaseModel]] = {
         ("source",): DirectorySource if kind == "directory" else ServerSource,
         ("source", "start"): StartGtid if start_tag(_started(source)) == "gtid" else StartPosition,
+        (OTHERS,): ServerSource,
+        ("failover",): FailoverSection,
         ("archive",): ArchiveSection,
         ("listen",): ListenSection,
         ("account",): Account,
@@ -137,7 +145,7 @@ def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseM
 
 
 def _keys(model: type[BaseModel]) -> list[str]:
-    return [field.alias or name for name, field in model.model_fields.items()]
+    return [field.alias or name for name, field in model.model_fields.items() if field.alias != OTHERS]
 
 
 def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any]) -> Problem:
@@ -148,6 +156,7 @@ def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any]) 
     # A key in the wrong section is the other common mistake.
     homes: dict[str, type[BaseModel]] = {
         "source": ServerSource,
+        "failover": FailoverSection,
         "archive": ArchiveSection,
         "listen": ListenSection,
         "account": Account,
@@ -160,7 +169,13 @@ def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any]) 
 
 def _range(plain: str) -> str:
     """The allowed range of a number, from the model itself."""
-    models: dict[str, type[BaseModel]] = {"source": ServerSource, "archive": ArchiveSection, "listen": ListenSection}
+    models: dict[str, type[BaseModel]] = {
+        "source": ServerSource,
+        OTHERS: ServerSource,
+        "failover": FailoverSection,
+        "archive": ArchiveSection,
+        "listen": ListenSection,
+    }
     section, _, name = plain.rpartition(".")
     model: type[BaseModel] | None = StartPosition if section == "source.start" else models.get(section)
     if name == "poll_interval_s":

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from relay.config.problems import Findings
+from relay.config.source_list import own_values, sources_in
 from relay.config.toml_text import accounts_in
 
 _SOURCE_FORMS: Final = ("password", "password_file", "password_env")
@@ -37,9 +38,10 @@ def check_passwords(data: Mapping[str, Any], config_path: Path, findings: Findin
 
 
 def _sections_with_secrets(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
-    source = data.get("source")
-    if isinstance(source, dict) and source.get("kind") == "server":
-        yield "source", source, _SOURCE_FORMS
+    for key, source, first in sources_in(data):
+        own = own_values(source, first)
+        if source.get("kind") == "server" and (first is None or any(form in own for form in _SOURCE_FORMS)):
+            yield key, own, _SOURCE_FORMS
     for key, account in accounts_in(data):
         yield key, account, _ACCOUNT_FORMS
 

@@ -10,6 +10,7 @@ from protocol.auth.credentials import Credentials
 from relay.certificates import ServerTls
 from relay.config.passwords import password_text
 from relay.config.problems import Problem, Wrong
+from relay.config.source_list import OTHERS
 from relay.config.values import (
     NonEmpty,
     PathText,
@@ -30,6 +31,8 @@ Markers = Literal["tbm", "edges", "strip"]
 AckPolicy = Literal["none", "synced"]
 SslMode = Literal["disabled", "preferred", "required", "verify_ca", "verify_identity"]
 PresentAs = Literal["source", "relay"]
+
+FailoverMode = Literal["manual", "automatic"]
 
 SERVER_ID_MAX: Final = 2**32 - 1
 
@@ -179,10 +182,19 @@ class Account(_Section):
         return Credentials.from_password(self.password_text() or "")
 
 
+class FailoverSection(_Section):
+    """Whether another [[source]] is taken when the one that is followed cannot be reached, and after how long."""
+
+    mode: FailoverMode = "manual"
+    after_s: Annotated[float, Field(ge=1, le=86400, allow_inf_nan=False)] = 60.0
+
+
 class Config(_Section):
     """All of relay.toml. Relative paths in the file were resolved against the file's own directory."""
 
     source: Source
+    others: Annotated[tuple[ServerSource, ...], Field(alias=OTHERS, strict=False)] = ()
+    failover: FailoverSection = FailoverSection()
     archive: ArchiveSection
     listen: ListenSection = ListenSection()
     accounts: Annotated[tuple[Account, ...], Field(alias="account", strict=False)] = ()
@@ -202,6 +214,11 @@ class Config(_Section):
     def remember(self, warnings: tuple[Problem, ...], server_tls: ServerTls | None) -> None:
         """What was found besides when it was read."""
         self._warnings, self._server_tls = warnings, server_tls
+
+    @property
+    def sources(self) -> tuple[ServerSource, ...]:
+        """All that may be followed, in the order of preference; none where the source is a directory."""
+        return (self.source, *self.others) if isinstance(self.source, ServerSource) else ()
 
     @property
     def archive_directory(self) -> Path:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from relay.certificates import CertificateError, ServerTls, load_server_tls
 from relay.config.passwords import warn_of_open_file
 from relay.config.problems import Findings
+from relay.config.source_list import own_values, sources_in
 from relay.config.toml_text import accounts_in
 
 _TLS_FILES: Final = ("tls_cert", "tls_key", "tls_client_ca")
@@ -55,9 +56,13 @@ def _check_accounts(data: Mapping[str, Any], given: Mapping[str, Path], findings
 
 def check_source_tls(data: Mapping[str, Any], findings: Findings) -> None:
     """The way to the source: files that cannot be read, options that do not go together."""
-    source = data.get("source")
-    if not isinstance(source, dict) or source.get("kind") != "server":
-        return
+    for name, source, first in sources_in(data):
+        own = own_values(source, first)
+        if source.get("kind") == "server" and (first is None or own.keys() & {"ssl_mode", *_SSL_FILES}):
+            _check_source(name, source, findings)
+
+
+def _check_source(name: str, source: Mapping[str, Any], findings: Findings) -> None:
     mode = source.get("ssl_mode", "preferred")
     given = [key for key in _SSL_FILES if key in source]
     for key in given:
@@ -67,15 +72,15 @@ def check_source_tls(data: Mapping[str, Any], findings: Findings) -> None:
                 opened.read(1)
         except OSError as error:
             what = f"{file} cannot be read ({error.strerror})"
-            findings.problem(f"source.{key}", what, "Name a PEM file that this user can read")
+            findings.problem(f"{name}.{key}", what, "Name a PEM file that this user can read")
         else:
             if key == "ssl_key":
-                warn_of_open_file("source.ssl_key", Path(str(file)), findings)
+                warn_of_open_file(f"{name}.ssl_key", Path(str(file)), findings)
     for one, other in (("ssl_cert", "ssl_key"), ("ssl_key", "ssl_cert")):
         if one in source and other not in source:
-            findings.problem(f"source.{other}", f"is missing, and {one} is given", "Write both, or none")
+            findings.problem(f"{name}.{other}", f"is missing, and {one} is given", "Write both, or none")
     if mode == "disabled" and given:
-        findings.warning(f"source.{given[0]}", 'is not used: ssl_mode is "disabled"', "Take one of them out")
+        findings.warning(f"{name}.{given[0]}", 'is not used: ssl_mode is "disabled"', "Take one of them out")
     elif "ssl_ca" in given and mode in ("preferred", "required"):
         what = f'is not used: ssl_mode "{mode}" checks no certificate'
-        findings.warning("source.ssl_ca", what, 'Write ssl_mode = "verify_ca" or "verify_identity"')
+        findings.warning(f"{name}.ssl_ca", what, 'Write ssl_mode = "verify_ca" or "verify_identity"')

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from relay.config.problems import ConfigError, Problem
+from relay.config.source_list import split_sources
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -15,10 +16,12 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises: ConfigError.
     """
     data = _parsed(path)
-    source = data.get("source")
-    if isinstance(source, dict):
-        source.setdefault("kind", "server")
+    sources = data.get("source")
+    for source in sources if isinstance(sources, list) else [sources]:
+        if isinstance(source, dict):
+            source.setdefault("kind", "server")
     _resolve_paths(data, path.absolute().parent)
+    split_sources(data)
     return data
 
 

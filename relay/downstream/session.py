@@ -183,6 +183,11 @@ class Session(asyncio.BufferedProtocol):
         return (acked.file, acked.offset) if acked is not None else None
 
     @property
+    def needed_generation(self) -> int | None:
+        """Of the archive; None: any may be the one that `needed_file` is of."""
+        return None
+
+    @property
     def needed_file(self) -> str | None:
         """The oldest file that it reads, or has asked for and may speak of; empty: the oldest there is; None: none."""
         acknowledgements = self.acknowledgements

@@ -319,19 +319,22 @@ class SourceConnection:
                 raise UpstreamError(Trouble.POSITION_GONE, text, name="position_gone") from error
             raise _command_error(error, self._address.user) from error
 
-    async def file_for_set(self, request: bytes) -> str:
-        """The file that a dump with this COM_BINLOG_DUMP_GTID begins in. The connection is used up. Raises: UpstreamError."""
-        return await self._first_file(_COM_BINLOG_DUMP_GTID, request, [])
+    async def file_for_set(self, request: bytes, of: str) -> str:
+        """The file that a dump with this COM_BINLOG_DUMP_GTID begins in. The connection is used up.
 
-    async def file_for_position(self, position: str) -> str:
+        of: whose transactions they are, "source.start" or "the archive", for the messages. Raises: UpstreamError.
+        """
+        return await self._first_file(_COM_BINLOG_DUMP_GTID, request, [], of)
+
+    async def file_for_position(self, position: str, of: str) -> str:
         """The file that a MariaDB source's dump begins in for a replica at this GTID position. The connection is used up.
 
-        Raises: UpstreamError.
+        of: as for `file_for_set`. Raises: UpstreamError.
         """
         request = struct.pack("<IHI", 4, _DUMP_NON_BLOCK | _DUMP_SEND_ANNOTATE, 0)
-        return await self._first_file(_COM_BINLOG_DUMP, request, [f"SET @slave_connect_state= '{position}'"])
+        return await self._first_file(_COM_BINLOG_DUMP, request, [f"SET @slave_connect_state= '{position}'"], of)
 
-    async def _first_file(self, command: int, request: bytes, statements: list[str]) -> str:
+    async def _first_file(self, command: int, request: bytes, statements: list[str], of: str) -> str:
         try:
             await self._announce(statements)
             await self._connection._execute_command(command, request)
@@ -339,9 +342,7 @@ class SourceConnection:
                 async with asyncio.timeout(self._address.connect_timeout_s):
                     packet = (await self._connection._read_packet()).get_all_data()
                 if packet[:1] == b"\xfe" and len(packet) < _EOF_BYTES:
-                    raise UpstreamError(
-                        Trouble.NETWORK, "the source named no file for the transactions of source.start"
-                    )
+                    raise UpstreamError(Trouble.NETWORK, f"the source named no file for the transactions of {of}")
                 event = packet[1:]
                 if len(event) > _ROTATE_NAME and event[4] == EventType.ROTATE:
                     # The first one was made for this stream; whether a checksum follows the name, nothing has said yet.
@@ -351,13 +352,14 @@ class SourceConnection:
                         name = event[_ROTATE_NAME:whole]
                     return bytes(name).decode("utf-8", "replace")
         except TimeoutError as error:
-            raise UpstreamError(Trouble.NETWORK, "the source did not find the file of source.start in time") from error
+            raise UpstreamError(
+                Trouble.NETWORK, f"the source did not find the file for the transactions of {of} in time"
+            ) from error
         except pymysql.err.MySQLError as error:
             if error.args and error.args[0] in _REFUSED_STARTS:
-                text = f"the source cannot start at the transactions of source.start: {_server_text(error)}"
-                raise UpstreamError(
-                    Trouble.POSITION_GONE, text, "Correct source.start.", name="gtid_refused"
-                ) from error
+                text = f"the source cannot go on from the transactions of {of}: {_server_text(error)}"
+                advice = "Correct source.start." if of == "source.start" else "Name a source that has what comes next."
+                raise UpstreamError(Trouble.POSITION_GONE, text, advice, name="gtid_refused") from error
             raise _command_error(error, self._address.user) from error
 
     async def _announce(self, statements: list[str]) -> None:

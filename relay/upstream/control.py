@@ -1,7 +1,7 @@
 """Stopping, starting and changing the source while the relay goes on serving what it has."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -9,9 +9,14 @@ import structlog
 from pydantic import SecretStr, ValidationError
 
 from relay.archive.archive import Archive
-from relay.config import DirectorySource, ServerSource
+from relay.archive.generations import Generations
+from relay.config import DirectorySource, FailoverSection, ServerSource
+from relay.upstream.attachment import Attacher
+from relay.upstream.chosen_source import address, first_source, kept_chosen, with_address
 from relay.upstream.directory_source import DirectoryUpstream
 from relay.upstream.errors import UpstreamError
+from relay.upstream.failover import Failover
+from relay.upstream.identity import own_registration
 from relay.upstream.server_source import IdentityChange, ServerUpstream
 from relay.upstream.source_gtids import SourceGtids, kept_source_gtids
 from relay.upstream.source_question import ask_source_gtids
@@ -71,18 +76,23 @@ class SourceControl:
 
     def __init__(
         self,
-        archive: Archive,
+        generations: Generations,
         settings: ServerSource | DirectorySource,
         server_uuid: str,
         on_ended: Callable[[Exception], None],
         *,
         report_port: int = 0,
+        candidates: Sequence[ServerSource] = (),
+        wanted: tuple[str, int] | None = None,
+        failover: FailoverSection | None = None,
     ) -> None:
-        self._archive = archive
+        self._generations = generations
         self._settings = settings
+        self._candidates: tuple[ServerSource, ...] = ()
         self._server_uuid = server_uuid
         self._on_ended = on_ended
         self._link = SourceLink()
+        archive = generations.archive
         self._link.gtids = kept = kept_source_gtids(archive.directory)
         if kept is not None:
             archive.gtids.source_purged = kept.purged
@@ -93,6 +103,20 @@ class SourceControl:
         self._changed_by_operator = False
         self._report_port = report_port
         self._identity_change = IdentityChange()
+        if isinstance(settings, ServerSource):
+            self._candidates = tuple(candidates) or (settings,)
+            first = first_source(self._candidates, kept_chosen(archive.directory), wanted)
+            self._settings = first.settings
+            self._identity_change.accepted = first.named
+        policy = failover or FailoverSection()
+        self._failover = Failover(
+            self._candidates, policy.mode, policy.after_s, self._link, self._examine, self._take_over
+        )
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def _archive(self) -> Archive:
+        return self._generations.archive
 
     @property
     def running(self) -> bool:
@@ -127,6 +151,9 @@ class SourceControl:
     def begin(self) -> None:
         """The relay's own start."""
         self._run()
+        if len(self._candidates) > 1:
+            self._looking = asyncio.get_running_loop().create_task(self._failover.run(self._followed))
+            self._looking.add_done_callback(self._looked)
 
     async def start(self) -> bool:
         """START REPLICA: from the archive's end, whatever ended the stream before. False: it runs already."""
@@ -155,10 +182,11 @@ class SourceControl:
             return True
 
     async def change(self, change: SourceChange) -> None:
-        """CHANGE MASTER TO: another address, account or TLS for the source of the same binlogs. In force at `start`.
+        """CHANGE MASTER TO: another source, or another address, account or TLS for the same one. In force at `start`.
 
-        Never kept beyond the relay's end: relay.toml decides then. Raises: SourceRefused while it runs, for a position
-        that is not the archive's end, for values that cannot be, and for a directory.
+        An address that relay.toml names has the account and TLS that stand there, unless the change says otherwise. It is
+        kept beyond the relay's end once the relay has attached to it; a password is not. Raises: SourceRefused while it
+        runs, for a position that is not the archive's end, for values that cannot be, and for a directory.
         """
         async with self._order:
             if self.running:
@@ -169,7 +197,7 @@ class SourceControl:
                 text = f"this relay follows the directory {settings.path}; source.path in relay.toml names another one"
                 raise SourceRefused(ER_WRONG_ARGUMENTS, text)
             self._check_position(change)
-            self._settings = _changed(settings, change)
+            self._settings = _changed(self._configured(settings, change), change)
             self._changed_by_operator = True
             # As for a server: a statement that names host or port is about a source that may be another one.
             self._identity_change.accepted |= change.host is not None or change.port is not None
@@ -178,13 +206,47 @@ class SourceControl:
                 host=self._settings.host,
                 port=self._settings.port,
                 user=self._settings.user,
-                note="until the relay is restarted; change relay.toml too",
+                note="kept once it was attached to, but for a password; change relay.toml too",
             )
 
     async def close(self) -> None:
         """The relay's end."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait({self._looking})
         async with self._order:
             await self._end()
+
+    # --- failover ----------------------------------------------------------------------------------------------------
+
+    def _followed(self) -> ServerSource:
+        assert isinstance(self._settings, ServerSource)
+        return self._settings
+
+    async def _examine(self, source: ServerSource) -> str:
+        """Whether the archive could go on with it now. Raises: UpstreamError; ArchiveError."""
+        own = own_registration(source.server_id, self._report_port)
+        attacher = Attacher(self._generations, source, own, self._server_uuid, SourceLink())
+        return await attacher.examine(self._archive.end)
+
+    async def _take_over(self, source: ServerSource, why: str) -> None:
+        async with self._order:
+            if not self.running or self._link.unreachable_since is None:
+                return
+            await self._end()
+            log.warning("source_failover", source=address(source), why=why)
+            end = self._archive.end
+            file, offset = (end.file, end.offset) if end is not None else ("", -1)
+            self._archive.append_ledger("source_failover", file, offset, f"{why}; {address(source)} is tried.")
+            self._settings = source
+            self._identity_change.accepted = True
+            self._link.forget_error()
+            self._run()
+
+    def _looked(self, task: asyncio.Task[None]) -> None:
+        """The look for other sources ends by being cancelled only; anything else is a fault of ours."""
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._on_ended(error)
 
     # --- the task ----------------------------------------------------------------------------------------------------
 
@@ -196,12 +258,13 @@ class SourceControl:
         settings = self._settings
         if isinstance(settings, ServerSource):
             return ServerUpstream(
-                self._archive,
+                self._generations,
                 settings,
                 self._server_uuid,
                 self._link,
                 report_port=self._report_port,
                 change=self._identity_change,
+                candidates=self._candidates,
             )
         return DirectoryUpstream(self._archive, settings, self._link)
 
@@ -222,6 +285,13 @@ class SourceControl:
             following.cancel()
             await asyncio.wait({following}, timeout=_CANCEL_AGAIN_S)
 
+    def _configured(self, settings: ServerSource, change: SourceChange) -> ServerSource:
+        """The candidate of relay.toml at the address that the change names; the settings in force where there is none."""
+        host = settings.host if change.host is None else change.host
+        port = settings.port if change.port is None else change.port
+        there = with_address(self._candidates, host, port)
+        return there if there in self._candidates else settings
+
     def _check_position(self, change: SourceChange) -> None:
         """The relay's binlogs are the source's: a stream can only go on where they end."""
         end = self._archive.end
@@ -236,7 +306,7 @@ class SourceControl:
             raise SourceRefused(
                 ER_WRONG_ARGUMENTS,
                 f"{file}, position {offset} is not where the archive ends: {end.file}, position {end.offset}. "
-                "Leave the position out, or name that one; for another series of binlogs run another relay",
+                "Leave the position out, or name that one: with GTIDs the relay finds the place in another source's binlogs itself",
             )
 
 

@@ -40,7 +40,7 @@ class DirectoryUpstream:
 
     async def run(self) -> UpstreamError:
         """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
-        return await keep_following(self._archive, self._attempt, self._link)
+        return await keep_following(lambda: self._archive, self._attempt, self._link)
 
     async def _attempt(self) -> None:
         try:

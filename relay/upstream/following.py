@@ -14,9 +14,12 @@ from relay.upstream.status import SourceLink
 log = structlog.get_logger()
 
 
-async def keep_following(archive: Archive, attempt: Callable[[], Awaitable[None]], link: SourceLink) -> UpstreamError:
+async def keep_following(
+    archived: Callable[[], Archive], attempt: Callable[[], Awaitable[None]], link: SourceLink
+) -> UpstreamError:
     """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
 
+    `archived()`: what is written now.
     Each end is logged with where the archive ends and when the next attempt comes; the last one, unless it is a mistake in
     the set-up, is also a row in the ledger.
     """
@@ -29,6 +32,7 @@ async def keep_following(archive: Archive, attempt: Callable[[], Awaitable[None]
             ended = error
         except ArchiveError as error:
             ended = UpstreamError(Trouble.ARCHIVE, str(error), error.advice, name="archive_failed")
+        archive = archived()
         place = archive.end
         pause = reconnect.pause_after(ended.trouble, place)
         link.lost(ended, final=pause is None)

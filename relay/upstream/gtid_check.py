@@ -2,7 +2,7 @@
 
 from protocol.gtid.dump_refusals import shown_set
 from protocol.gtid.gtid_set import GtidSet
-from protocol.gtid.mariadb import DomainGtid, GtidList
+from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.source_gtids import SourceGtids
 
@@ -28,6 +28,16 @@ def lacking(archived: GtidSet | GtidList, source: SourceGtids, *, same_server: b
     return ", ".join(gone[:8]) + (f" and of {len(gone) - 8} more servers" if len(gone) > 8 else "")
 
 
+def lacking_of_position(archived: GtidPosition, source: SourceGtids) -> str:
+    """The same for another MariaDB server: of each domain the archive's last group counts, the source has the ones before it.
+
+    Only the last is looked for: a server that was made from a backup knows the older servers of a domain no more.
+    """
+    state = source.binlog_state
+    gone = [gtid for gtid in archived if state is None or not state.contains(gtid)]
+    return ", ".join(_range(gtid, state or GtidList()) for gtid in gone[:8])
+
+
 def _range(last: DomainGtid, state: GtidList) -> str:
     """What is missing up to `last`: it alone, or from what the source has of that server on."""
     held = state.server(last.domain_id, last.server_id)
@@ -42,7 +52,8 @@ def lacks_transactions(missing: str, where: str) -> UpstreamError:
         Trouble.IDENTITY,
         f"the source {where} lacks transactions that the archive has: {missing}",
         "It lost them in a crash, was reset (RESET MASTER), was restored from a backup, or never had them when it was promoted; "
-        "replicas of this relay may have them. The archive is untouched and served on. Put them back on the source and "
-        "START REPLICA at the relay, or start a new archive for it with a source.name of its own.",
+        "replicas of this relay may have them. The archive is untouched and served on. Wait until the source has applied them, "
+        "or put them back there, and START REPLICA at the relay; or name another source, or start a new archive for this one "
+        "with a source.name of its own.",
         name="source_lacks_transactions",
     )

@@ -21,15 +21,18 @@ log = structlog.get_logger()
 _DUMP_NON_BLOCK: Final = 1
 
 
-async def file_for_gtids(connection: SourceConnection, text: str, source: SourceGtids) -> str:
+async def file_for_gtids(
+    connection: SourceConnection, text: str, source: SourceGtids, *, of: str = "source.start"
+) -> str:
     """The source's file for a replica that has the transactions in `text`; the connection is used up by the question.
 
+    of: whose transactions they are, for the messages.
     Raises: UpstreamError, SETUP for a text or a source that is of another kind, POSITION_GONE for purged transactions.
     """
     facts = connection.facts
     held, position = _parsed(text, facts.flavour)
     if held is None:
-        file = await connection.file_for_position(str(position))
+        file = await connection.file_for_position(str(position), of)
         log.info("start_file_found", gtid=str(position), file=file, note="the file is archived from its beginning")
         return file
     if source.mode != "ON":
@@ -41,7 +44,7 @@ async def file_for_gtids(connection: SourceConnection, text: str, source: Source
         )
     numbers = tuple(int(part) if part.isdigit() else 0 for part in facts.version.split("-")[0].split(".")[:2])
     asked = encode_gtid_set(known_to(numbers, held))
-    file = await connection.file_for_set(encode_binlog_dump_gtid(asked, flags=_DUMP_NON_BLOCK, server_id=0))
+    file = await connection.file_for_set(encode_binlog_dump_gtid(asked, flags=_DUMP_NON_BLOCK, server_id=0), of)
     log.info("start_file_found", gtid=held.line, file=file, note="the file is archived from its beginning")
     return file
 

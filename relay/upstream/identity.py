@@ -156,5 +156,8 @@ def check_source(
         text = f"{where} has server_id {found.server_id}; the archive is of server_id {known.server_id}"
     if accept_change:
         return True
-    advice += " Where it does have the archive's binlogs: STOP REPLICA, CHANGE REPLICATION SOURCE TO it at the relay."
+    advice += (
+        " To go on with this one, if it has all that the archive has: STOP REPLICA, CHANGE REPLICATION SOURCE TO it at the "
+        "relay, START REPLICA."
+    )
     raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_identity_changed")

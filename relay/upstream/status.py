@@ -9,7 +9,7 @@ from pathlib import Path
 from relay.archive.archive import Archive
 from relay.archive.archived_file import SourceIdentity
 from relay.config import DirectorySource, ServerSource
-from relay.upstream.errors import UpstreamError
+from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.reconnect import longest_pause_s
 from relay.upstream.source_gtids import SourceGtids
 
@@ -41,6 +41,8 @@ class SourceLink:
         """Attempts since the last stream."""
         self.last_error: UpstreamError | None = None
         self.last_error_at: float | None = None
+        self.unreachable_since: float | None = None
+        """When the source could be reached no more, by the monotonic clock; None: it can, or nobody tries."""
         self.tls_version: str | None = None
         self.cipher: str | None = None
         """None: the connection is in clear text."""
@@ -79,6 +81,7 @@ class SourceLink:
 
     def attached(self) -> None:
         """The source was asked for its stream."""
+        self.unreachable_since = None
         self.phase = Phase.STREAMING
         self.attached_at = time.time()
         self.retries = 0
@@ -89,10 +92,15 @@ class SourceLink:
         self.phase = Phase.STOPPED if final else Phase.PAUSING
         self.last_error, self.last_error_at = error, time.time()
         self.retries += not final
+        if final or error.trouble is not Trouble.NETWORK:
+            self.unreachable_since = None
+        elif self.unreachable_since is None:
+            self.unreachable_since = time.monotonic()
         self._detached()
 
     def stopped(self) -> None:
         """Somebody asked for the end."""
+        self.unreachable_since = None
         self.phase = Phase.STOPPED
         self._detached()
 

@@ -9,7 +9,7 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.header import HEADER_SIZE
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.archived_file import FIRST_EVENT
+from relay.archive.archived_file import FIRST_EVENT, ArchivedFile
 from relay.archive.reader import FileReader
 from relay.upstream.connection import SourceConnection
 from relay.upstream.errors import Trouble, UpstreamError
@@ -33,6 +33,8 @@ async def compare_tail(connection: SourceConnection, archive: Archive, place: Po
             start = around.group[0]
         ours = await asyncio.to_thread(_read_tail, reader, start, place.offset)
     checksum = reader.file.checksum > 0
+    # When its file was made, and by whom: that is the same in every copy.
+    head = reader.file.created.to_bytes(4, "little") + reader.file.server_id.to_bytes(4, "little")
     if not ours:
         return
     async with contextlib.aclosing(connection.events_up_to_end(place.file, ours[0][0])) as theirs:
@@ -41,9 +43,22 @@ async def compare_tail(connection: SourceConnection, archive: Archive, place: Po
             async for got in theirs:
                 if not _artificial(got, first=offset == FIRST_EVENT):
                     break
+                if got[4] == EventType.FORMAT_DESCRIPTION and got[:4] + got[5:9] != head:
+                    raise _made_otherwise(reader.file, got)
                 got = b""
             if not got or _comparable(got, checksum) != _comparable(event, checksum):
                 raise _differs(place.file, offset, len(event), len(got))
+
+
+def _made_otherwise(file: ArchivedFile, theirs: bytes) -> UpstreamError:
+    created, server_id = int.from_bytes(theirs[:4], "little"), int.from_bytes(theirs[5:9], "little")
+    return UpstreamError(
+        Trouble.IDENTITY,
+        f"the source's {file.name} is not the archived one: it was made at {created} by server_id {server_id}, the archived "
+        f"one at {file.created} by server_id {file.server_id} (Unix seconds)",
+        "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",
+        name="source_file_differs",
+    )
 
 
 def _differs(file: str, offset: int, size: int, got: int) -> UpstreamError:

@@ -129,13 +129,13 @@ def test_the_archive_of_another_source_is_not_touched_and_goes_on_being_served(
     with filled(tmp_path, source) as relay:
         assert relay.stop() == 0
     before = (relay.archive / FIRST).read_bytes()
-    longer = BinlogBuilder().ddl().transaction(10, 40).transaction(5).transaction(9)
+    longer = BinlogBuilder().ddl().transaction(11, 40).transaction(5).transaction(9)
     other = FakeSource({FIRST: bytes(longer.data)}, server_uuid="99999999-2222-3333-4444-555555555555")
     with other, unstarted(tmp_path, other) as relay:
         relay.start()
         wait_until(lambda: relay.logged("serving_what_is_archived"), "a verdict on the source", relay)
         [line] = relay.logged("source_given_up")
-        assert line["trouble"] == "source_identity_changed"
+        assert line["trouble"] == "source_file_differs"
         assert "source.name" in line["advice"]
         client = replica_of(relay)
         assert [event.kind for event in client.events(3)] == [4, 15, 2]

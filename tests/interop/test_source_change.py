@@ -70,13 +70,13 @@ def test_a_source_that_was_moved_with_its_binlogs_is_followed_after_a_change(
         relay.sql("START SLAVE")
         followed(relay, moved)
         assert len(relay.logged("source_attached")) == 2
-        # The archive's own source was never touched by it, and a restart of the relay decides by relay.toml.
         assert [row.kind for row in read_ledger(relay.archive)].count("source_changed") == 1
+        # relay.toml names the old address still: what was attached to last counts.
         assert relay.stop() == 0
-        moved.stop()
-        source.start()
         relay.start()
-        assert wait_for_line(relay, "source_given_up")["trouble"] == "source_identity_changed"
+        some_work(moved, "third")
+        followed(relay, moved)
+        assert relay.logged("source_given_up") == []
 
 
 @pytest.mark.parametrize("name", ["mariadb", "mysql56", "mysql97"])
@@ -94,7 +94,8 @@ def test_another_server_with_files_of_the_same_names_is_refused(
         relay.sql(f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={other.port}")
         relay.sql("START SLAVE")
         line = wait_for_line(relay, "source_given_up")
-        assert line["trouble"] in ("source_file_differs", "source_was_reset", "position_gone")
+        refusals = ("source_file_differs", "source_was_reset", "position_gone", "source_lacks_transactions")
+        assert line["trouble"] in refusals
         assert {file: (relay.archive / file).read_bytes() for file in relay.archived()} == before
         relay.sql(f"CHANGE MASTER TO MASTER_PORT={source.port}")
         relay.sql("START SLAVE")

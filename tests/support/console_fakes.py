@@ -79,6 +79,7 @@ class FakeConnection:
     asked_position: tuple[str, int] | None = None
     is_at_end: bool = True
     sent_bytes: int = 0
+    needed_generation: int | None = None
     channel: Channel = field(default_factory=Channel)
 
     @property

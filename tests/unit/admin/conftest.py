@@ -7,6 +7,7 @@ import pytest
 
 from relay.admin.console import Console
 from relay.archive.archive import Archive
+from relay.archive.generations import Generations
 from tests.support.archive_filling import fill
 from tests.support.console_fakes import FakeConnections, FakeSource
 from tests.unit.test_purge import binlogs
@@ -32,6 +33,6 @@ def source() -> FakeSource:
 
 @pytest.fixture
 async def console(archive: Archive, source: FakeSource, connections: FakeConnections) -> AsyncIterator[Console]:
-    made = Console(archive, source, connections, config_path=Path("/etc/relay.toml"))
+    made = Console(Generations.of(archive), source, connections, config_path=Path("/etc/relay.toml"))
     yield made
     made.close()

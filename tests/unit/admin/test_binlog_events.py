@@ -41,9 +41,9 @@ async def archive_of(directory: Path, built: BinlogBuilder) -> Archive:
 
 
 async def page(archive: Archive, facts: SourceFacts = MYSQL_56, **asked: object) -> list[Row]:
-    events = BinlogEvents(archive)
+    events = BinlogEvents()
     try:
-        return decoded(await events.show(ShowBinlogEvents(**asked), Dialect.of(facts)))  # type: ignore[arg-type]
+        return decoded(await events.show(archive, ShowBinlogEvents(**asked), Dialect.of(facts)))  # type: ignore[arg-type]
     finally:
         events.close()
 
@@ -164,8 +164,8 @@ async def test_a_listing_lets_the_loop_go_on(tmp_path: Path) -> None:
     while len(built.events) < MOST_EVENTS:
         built.transaction(*[3] * 200)
     archive = await archive_of(tmp_path, built)
-    events = BinlogEvents(archive)
-    listing = asyncio.ensure_future(events.show(ShowBinlogEvents(), Dialect.of(MYSQL_56)))
+    events = BinlogEvents()
+    listing = asyncio.ensure_future(events.show(archive, ShowBinlogEvents(), Dialect.of(MYSQL_56)))
     turns = 0
     while not listing.done():
         turns += 1
@@ -181,15 +181,15 @@ async def test_a_listing_that_nobody_waits_for_ends(tmp_path: Path) -> None:
     while built.size < 12 << 20:
         built.transaction(*[200_000] * 5)
     archive = await archive_of(tmp_path, built)
-    events = BinlogEvents(archive)
+    events = BinlogEvents()
     # Its page begins behind everything: all of the file is scanned.
-    listing = asyncio.ensure_future(events.show(ShowBinlogEvents(offset=10**9), Dialect.of(MYSQL_56)))
+    listing = asyncio.ensure_future(events.show(archive, ShowBinlogEvents(offset=10**9), Dialect.of(MYSQL_56)))
     await asyncio.sleep(0)
     listing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await listing
     started = time.monotonic()
-    await events.show(ShowBinlogEvents(count=1), Dialect.of(MYSQL_56))
+    await events.show(archive, ShowBinlogEvents(count=1), Dialect.of(MYSQL_56))
     assert time.monotonic() - started < 2
     events.close()
     await archive.close()

@@ -11,6 +11,7 @@ import pytest
 from protocol.auth.account import Account
 from relay.admin.console import Console
 from relay.archive.archive import Archive, SourceIdentity
+from relay.archive.generations import Generations
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -77,7 +78,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         await append_all(archive, built.data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("root", PASSWORD, admin=True)]
     server = DownstreamServer(archive, accounts, position_wait_s=5.0, max_connections=20, max_login_failures=2)
-    console = Console(archive, FakeSource(), server)
+    console = Console(Generations.of(archive), FakeSource(), server)
     server.console = console
     await server.start("127.0.0.1", 0)
     served = Served(archive, server)

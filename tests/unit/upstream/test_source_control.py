@@ -11,6 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from relay.archive.archive import Archive, read_ledger
+from relay.archive.generations import Generations
 from relay.config import DirectorySource, ServerSource, SslMode
 from relay.upstream import reconnect
 from relay.upstream.control import SourceChange, SourceControl, SourceRefused
@@ -56,7 +57,7 @@ class Controlled:
     def __init__(self, archive: Archive, settings: ServerSource | DirectorySource) -> None:
         self.archive = archive
         self.ended: list[Exception] = []
-        self.control = SourceControl(archive, settings, UUID, self.ended.append)
+        self.control = SourceControl(Generations.of(archive), settings, UUID, self.ended.append)
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Waits until `condition()` is true."""
