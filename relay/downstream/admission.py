@@ -58,6 +58,9 @@ class AdmissionHost(Protocol):
     def check_replica(self, server_id: int, server_uuid: str) -> None:
         """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
 
+    async def until_left(self, identity: ReplicaIdentity) -> None:
+        """Until it is known what this replica had read when it ended a stream of its own just now."""
+
     def wait_at_edge(self, dump: Dump) -> None:
         """`dump.pump` is to be called when the archive grows."""
 
@@ -235,7 +238,13 @@ async def _find_start(host: AdmissionHost, request: DumpRequest) -> _Start:
     asked, wait_s = request.asked, host.position_wait_s
     if isinstance(asked, BinlogDump) and not request.by_gtid:
         found = await find_position_start(
-            asked, request.facts, request.identity, host.archive, wait_s=wait_s, next_move=host.next_move
+            asked,
+            request.facts,
+            request.identity,
+            host.archive,
+            wait_s=wait_s,
+            next_move=host.next_move,
+            until_left=host.until_left,
         )
         return _Start(found.file, found.offset, found.resumes, None)
     start = await find_gtid_start(

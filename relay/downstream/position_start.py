@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +33,7 @@ async def find_position_start(
     *,
     wait_s: float,
     next_move: Callable[[], asyncio.Event],
+    until_left: Callable[[ReplicaIdentity], Awaitable[None]],
 ) -> PositionStart:
     """Where to begin. Waits up to `wait_s` while the position may still arrive: without heartbeats, they would carry a
     smaller position.
@@ -48,6 +49,8 @@ async def find_position_start(
         if name:
             check = await archive.check_position(name, request.offset)
             inside = check.verdict.name == "INSIDE_TRANSACTION"
+            if inside and identity is not None:
+                await until_left(identity)
             resumes = inside and identity is not None and archive.replicas.may_resume(identity, name, request.offset)
             held = (archive.files[0].name, archive.files[-1].name) if archive.files else None
             decision = judge(check, name, request.offset, files_held=held, facts=facts, may_resume=resumes)

@@ -18,6 +18,7 @@ from protocol.source_side import Limits, Ruling
 from protocol.statements import Done, GivenAnswer, KillConnection, Request, SourceFacts, StatisticsText
 from protocol.statements.gtid_variables import GtidVariables
 from protocol.statements.requests import ShowStatistics
+from relay.archive.replica_marks import ReplicaIdentity
 from relay.certificates import ServerTls, described
 from relay.downstream.acknowledgements import AcknowledgementSums, semi_sync_status
 from relay.downstream.dump import OUTPUT_BYTES, Dump, replaced_by_newer
@@ -294,6 +295,12 @@ class DownstreamServer:
                     other_uuid=other.replica_uuid,
                     advice="Two replicas have one server_id: give each its own, or one skips what the other wrote.",
                 )
+
+    async def until_left(self, identity: ReplicaIdentity) -> None:
+        """Until it is known what this replica had read when it ended a stream of its own just now."""
+        for other in self.sessions:
+            if other.leaving is not None and ReplicaIdentity(other.server_id, other.replica_uuid) == identity:
+                await other.leaving.wait()
 
     def wait_at_edge(self, dump: Dump) -> None:
         """`dump.pump` is to be called when the archive grows."""

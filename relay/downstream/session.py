@@ -110,6 +110,8 @@ class Session(asyncio.BufferedProtocol):
         self.write_paused = False
         self._peer = PeerSocket(None)
         self._closed_by_peer = False
+        self.leaving: asyncio.Event | None = None
+        """While it is found out what its replica had read when it left; set when that is known."""
         self.dump: Dump | None = None
         self.acknowledgements: Acknowledgements | None = None
         """Of its dump, if the replica is a semi-sync one; its newest position and time are in there."""
@@ -273,6 +275,7 @@ class Session(asyncio.BufferedProtocol):
         """
         if self.dump is not None and self.dump.is_settled:
             self.dump.silence()
+            self.leaving = asyncio.Event()
             self._loop.call_later(_RESET_SHOWS_S, self._end_after_eof)
             return True
         self._abort_later()
@@ -629,6 +632,8 @@ class Session(asyncio.BufferedProtocol):
         dump, self.dump = self.dump, None
         if dump is None:
             return
+        if self.leaving is not None:
+            self.leaving.set()
         acked: dict[str, object] = {}
         if self.acknowledgements is not None:
             acked = {"acknowledged": str(self.acknowledgements.acked), "unanswered": self.acknowledgements.open}
