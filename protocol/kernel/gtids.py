@@ -16,7 +16,7 @@ import cython
 from protocol.kernel.gtid_keys import GtidHead, KeyTable
 
 if not cython.compiled:
-    from protocol.kernel.pure import load16, load32
+    from protocol.kernel.pure import load16, load32, load64
 
 ROW = 5  # int64s a row
 GROW_SOURCES = cython.declare(cython.int, 1)
@@ -24,6 +24,7 @@ GROW_ROWS = cython.declare(cython.int, 2)
 CAPTURE = cython.declare(cython.int, 3)
 BAD_LENGTH = cython.declare(cython.int, 4)
 BAD_GTID = cython.declare(cython.int, 5)
+C_MAX_GNO = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFE)
 _STATUS_TEXTS = {4: "an event shorter than its header", 5: "a GTID that cannot be"}
 
 
@@ -43,6 +44,7 @@ class GtidScanner:
         self.problem = None
         self.status = 0
         self.head = GtidHead()
+        self.head_type = 0  # of the event that `head` was read from, and of the source that the table found last
         self.table = KeyTable()
         self.runs = array("q", bytes(32 * self.table.capacity))
         self.active = array("q", bytes(8 * self.table.capacity))
@@ -119,24 +121,17 @@ class GtidScanner:
 
     def walk(self, p, start, stop):
         r = start
+        base = self.position - start  # of p[0]
         status = 0
-        while True:
-            if self.skip_left:
-                n = stop - r
-                if n > self.skip_left:
-                    n = self.skip_left
-                r += n
-                self.position += n
-                self.skip_left -= n
-                if self.skip_left:
-                    break
-                if self.group_ends:
-                    self.end_group()
-            if stop - r < 19:
-                break
-            if (self.row_count + self.active_count + 4) > self.row_capacity:
-                status = GROW_ROWS
-                break
+        if self.skip_left:
+            n = stop - r
+            if n > self.skip_left:
+                n = self.skip_left
+            r += n
+            self.skip_left -= n
+            if self.skip_left == 0 and self.group_ends:
+                self.end_group()
+        while stop - r >= 19:
             length = load32(p, r + 9)
             if length < 19:
                 status = BAD_LENGTH
@@ -144,42 +139,55 @@ class GtidScanner:
             t = p[r + 4]
             flags = load16(p, r + 17)
             tbm = (flags >> 10) & 7
-            if t == 33 or t == 34 or t == 42 or t == 162:
-                if stop - r < length and stop - r < 256:
+            if tbm != 4 or t == 33 or t == 34 or t == 42 or t == 162:
+                # All but the inside of a marked transaction, which is most.
+                if (self.row_count + self.active_count + 4) > self.row_capacity:
+                    status = GROW_ROWS
                     break
-                if self.table.is_full():
-                    status = GROW_SOURCES
+                if t == 33 or t == 34 or t == 42 or t == 162:
+                    if stop - r < length and stop - r < 256:
+                        break
+                    if self.table.is_full():
+                        status = GROW_SOURCES
+                        break
+                    if self.in_group and not self.group_marked:
+                        self.end_group()
+                    n = length if length <= stop - r else 256
+                    if not self.take_gtid(p, r, n, t):
+                        status = BAD_GTID
+                        break
+                    self.begin_group(base + r, load32(p, r))
+                    self.group_marked = tbm != 0
+                elif (t == 35 or t == 163) and not (flags & 0x20):
+                    self.captured_type = t
+                    self.capture_left = length
+                    status = CAPTURE
                     break
-                if self.in_group and not self.group_marked:
-                    self.end_group()
-                n = length if length <= stop - r else 256
-                if not self.take_gtid(p, r, n, t):
-                    status = BAD_GTID
-                    break
-                self.begin_group(self.position, load32(p, r))
-                self.group_marked = tbm != 0
-            elif (t == 35 or t == 163) and not (flags & 0x20):
-                self.captured_type = t
-                self.capture_left = length
-                status = CAPTURE
-                break
-            elif t == 4 or t == 3 or t == 15:
-                if self.in_group and not self.group_marked:
-                    self.end_group()
-                self.in_group = False
-            elif tbm == 3:
-                self.group_source = -1
-                self.begin_group(self.position, load32(p, r))
-                self.group_marked = True
-            elif tbm == 5:
-                self.group_ends = self.in_group
-            elif tbm == 2:
-                self.in_group = False
-                if t == 2 or t == 165 or t == 18 or t == 6 or t == 12 or t == 10 or t == 11:
+                elif t == 4 or t == 3 or t == 15:
+                    if self.in_group and not self.group_marked:
+                        self.end_group()
+                    self.in_group = False
+                elif tbm == 3:
                     self.group_source = -1
-                    self.begin_group(self.position, load32(p, r))
-                    self.group_ends = True
-            self.skip_left = length
+                    self.begin_group(base + r, load32(p, r))
+                    self.group_marked = True
+                elif tbm == 5:
+                    self.group_ends = self.in_group
+                elif tbm == 2:
+                    self.in_group = False
+                    if t == 2 or t == 165 or t == 18 or t == 6 or t == 12 or t == 10 or t == 11:
+                        self.group_source = -1
+                        self.begin_group(base + r, load32(p, r))
+                        self.group_ends = True
+            n = stop - r
+            if length > n:
+                self.skip_left = length - n
+                r = stop
+                break
+            r += length
+            if self.group_ends:
+                self.end_group()
+        self.position = base + r
         self.consumed = r
         return status
 
@@ -273,6 +281,10 @@ class GtidScanner:
         self.group_source = -1
         if t == 34:
             return True
+        if self.head_type == t and self.is_next(p, at, n, t):
+            self.group_source = self.table.last
+            return True
+        self.head_type = 0
         if not self.head.take(p, at, n, t):
             return False
         source = self.table.find(self.head.key)
@@ -284,6 +296,36 @@ class GtidScanner:
         else:
             self.group_number = self.head.number if self.head.number < 1 << 63 else self.head.number - (1 << 64)
         self.group_source = source
+        self.head_type = t
+        return True
+
+    def is_next(self, p, at, n, t):
+        """Whether the event is of the same source as the one before it: mostly it is, and nothing is to be looked up then."""
+        body = at + 19
+        if t == 162:
+            if (
+                n < 19 + 13
+                or load32(p, body + 8) != load32(self.head.key, 0)
+                or load32(p, at + 5) != load32(self.head.key, 4)
+            ):
+                return False
+            number = load64(p, body)
+        elif t == 33:
+            if (
+                n < 19 + 25
+                or load64(p, body + 1) != load64(self.head.key, 0)
+                or load64(p, body + 9) != load64(self.head.key, 8)
+            ):
+                return False
+            number = load64(p, body + 17)
+            if number == 0 or number > C_MAX_GNO:
+                return False
+        else:
+            return False
+        if cython.compiled:
+            self.group_number = number
+        else:
+            self.group_number = number if number < 1 << 63 else number - (1 << 64)
         return True
 
     def grow_sources(self):
