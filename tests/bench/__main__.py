@@ -5,7 +5,20 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.bench import audit, gtid_requests, latency, live, memory, position, receive, serve, stamping, start_up
+from tests.bench import (
+    audit,
+    collecting,
+    gtid_requests,
+    gtid_serve,
+    latency,
+    live,
+    memory,
+    position,
+    receive,
+    serve,
+    stamping,
+    start_up,
+)
 from tests.bench.figures import Report
 from tests.bench.source_data import TRANSACTIONS, BenchSource, bench_source, working_directory
 
@@ -28,6 +41,7 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
         source, directory, commits=60 if quick else 2000, turns=1 if quick else 5
     ),
     "stamping": lambda source, directory, quick: stamping.run(source, directory, turns=1 if quick else 31),
+    "collecting": lambda source, directory, quick: collecting.run(source, directory, turns=1 if quick else 11),
     "audit": lambda source, directory, quick: audit.run(
         source, directory, size=1 if quick else 1 << 30, turns=1 if quick else 3
     ),
@@ -38,6 +52,9 @@ ALONE: dict[str, Callable[[Path, bool], Report]] = {
     "start": lambda directory, quick: start_up.run(directory, files=30 if quick else 10_000, turns=1 if quick else 5),
     "gtid": lambda directory, quick: gtid_requests.run(
         directory, files=30 if quick else 10_000, turns=1 if quick else 15, uuids=20 if quick else 1000
+    ),
+    "gtid-serve": lambda directory, quick: gtid_serve.run(
+        directory, size=(1 if quick else 256) << 20, turns=1 if quick else 9
     ),
 }
 NAMES = (*WITH_SOURCE, *ALONE)

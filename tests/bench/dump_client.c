@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define MOST 1024
+#define LONGEST 4096
 #define STEP (256 << 10)
 static uint8_t buffer[STEP];
 
@@ -46,13 +47,13 @@ static void read_exactly(uint8_t *to, size_t count) {
 }
 
 static double send_commands(int *fds, int count) {
-    static uint8_t packets[MOST][1024];
+    static uint8_t packets[MOST][LONGEST];
     static int sizes[MOST];
     for (int i = 0; i < count; i++) {
         uint8_t head[2];
         read_exactly(head, 2);
         sizes[i] = head[0] | head[1] << 8;
-        if (sizes[i] > 1024) fail("a command is too long");
+        if (sizes[i] > LONGEST) fail("a command is too long");
         read_exactly(packets[i], sizes[i]);
     }
     double start = now();

@@ -51,6 +51,7 @@ class WatchedServer:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+        self.pid = self._process.pid
         self.port = int(self._line())
 
     def _line(self) -> str:

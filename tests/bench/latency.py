@@ -37,8 +37,8 @@ def _differences(source: BenchSource, second: Server, commits: int, per_second: 
     """Milliseconds by which a client of `second` sees each commit later than a client of the source."""
     file, offset = source.newest()
     streams = [
-        Stream(source.login, file, offset, server_id=3001),
-        Stream(second, file, offset, server_id=3002),
+        Stream.by_position(source.login, file, offset, server_id=3001),
+        Stream.by_position(second, file, offset, server_id=3002),
     ]
     with reading("commits", str(commits), streams=streams) as client:
         client.wait_ready()

@@ -55,7 +55,7 @@ def _follow(
 ) -> tuple[float, float, float, float]:
     """Bytes/s to all clients, cores used by `pid`, bytes/s written, share of these that the slowest client got."""
     file, offset = source.newest()
-    streams = [Stream(server, file, offset, server_id=2000 + number) for number in range(clients)]
+    streams = [Stream.by_position(server, file, offset, server_id=2000 + number) for number in range(clients)]
     with reading("drain", "0", streams=streams) as run:
         time.sleep(_SETTLE_S)
         before = cpu_s(pid)

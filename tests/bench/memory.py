@@ -29,10 +29,10 @@ def run(source: BenchSource, directory: Path, *, transaction_mib: int = 1024) ->
     with filled_relay(directory / "memory", source) as relay:
         at_rest = rss_mb(relay.pid)
         stalled = [
-            Stream(login(relay), source.file, server_id=4000 + number, receive_buffer_bytes=4096)
+            Stream.by_position(login(relay), source.file, server_id=4000 + number, receive_buffer_bytes=4096)
             for number in range(STALLED)
         ]
-        streams = [Stream(login(relay), source.file, server_id=5000 + number) for number in range(READING)]
+        streams = [Stream.by_position(login(relay), source.file, server_id=5000 + number) for number in range(READING)]
         for stream in stalled:
             stream.send()
         file, before = source.newest()

@@ -18,8 +18,13 @@ from typing import Any
 
 import pymysql
 
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.dump_request import encode_binlog_dump_gtid
+from protocol.gtid.gtid_set import GtidSet
+
 _HERE = Path(__file__).parent
 _COM_BINLOG_DUMP = 0x12
+_COM_BINLOG_DUMP_GTID = 0x1E
 _NON_BLOCK = 1
 _SEND_ANNOTATE = 2
 
@@ -49,17 +54,21 @@ def client_command() -> tuple[str, ...]:
     return (str(program),)
 
 
+_CHECKSUMS = (
+    "SET @master_heartbeat_period = 30000000000",
+    "SET @master_binlog_checksum = @@global.binlog_checksum",
+)
+
+
 class Stream:
-    """A connection that is logged in and set up as a MariaDB replica's, ready for its dump command."""
+    """A connection that is logged in, ready for its dump command `payload`, once `statements` were said."""
 
     def __init__(
         self,
         server: Server,
-        file: str,
-        offset: int = 4,
+        payload: bytes,
         *,
-        server_id: int,
-        ends: bool = False,
+        statements: Sequence[str] = _CHECKSUMS,
         receive_buffer_bytes: int = 0,
     ) -> None:
         link = socket.socket()
@@ -72,16 +81,40 @@ class Stream:
         self.connection.connect(link)
         self.link = link
         with self.connection.cursor() as cursor:
-            for statement in (
-                "SET @master_heartbeat_period = 30000000000",
-                "SET @master_binlog_checksum = @@global.binlog_checksum",
-                "SET @mariadb_slave_capability = 4",
-            ):
+            for statement in statements:
                 cursor.execute(statement)
         link.settimeout(None)
+        self.command = struct.pack("<I", len(payload)) + payload
+
+    @classmethod
+    def by_position(
+        cls,
+        server: Server,
+        file: str,
+        offset: int = 4,
+        *,
+        server_id: int,
+        ends: bool = False,
+        receive_buffer_bytes: int = 0,
+    ) -> "Stream":
+        """Set up as a MariaDB replica's, from a file and position."""
         flags = _SEND_ANNOTATE | (_NON_BLOCK if ends else 0)
         payload = struct.pack("<BIHI", _COM_BINLOG_DUMP, offset, flags, server_id) + file.encode()
-        self.command = struct.pack("<I", len(payload)) + payload
+        statements = (*_CHECKSUMS, "SET @mariadb_slave_capability = 4")
+        return cls(server, payload, statements=statements, receive_buffer_bytes=receive_buffer_bytes)
+
+    @classmethod
+    def by_gtid(cls, server: Server, held: GtidSet, *, server_id: int, ends: bool = False) -> "Stream":
+        """Set up as a MySQL replica's that has `held`."""
+        flags = _NON_BLOCK if ends else 0
+        request = encode_binlog_dump_gtid(encode_gtid_set(held), flags=flags, server_id=server_id)
+        return cls(server, bytes([_COM_BINLOG_DUMP_GTID]) + request)
+
+    @classmethod
+    def of_mysql(cls, server: Server, file: str, *, server_id: int, ends: bool = False) -> "Stream":
+        """Set up as a MySQL replica's, from the start of a file."""
+        flags = _NON_BLOCK if ends else 0
+        return cls(server, struct.pack("<BIHI", _COM_BINLOG_DUMP, 4, flags, server_id) + file.encode())
 
     def send(self) -> None:
         """Asks for the dump from here, for a stream that nobody will read."""
@@ -148,14 +181,23 @@ def reading(*arguments: str, streams: Sequence[Stream]) -> Iterator[Reading]:
 
 def stream_size(server: Server, file: str) -> int:
     """Bytes on the wire from the start of `file` to the end of the newest file."""
-    stream = Stream(server, file, server_id=990, ends=True)
+    return counted(Stream.by_position(server, file, server_id=990, ends=True))
+
+
+def counted(stream: Stream) -> int:
+    """Bytes on the wire of a stream that ends at the end."""
     with reading("count", streams=[stream]) as run:
         return int(run.result()["bytes"])
 
 
 def drain(server: Server, file: str, wanted: int, clients: int = 1) -> dict[str, Any]:
     """Reads `wanted` bytes on each of `clients` streams at once. Gives seconds, bytes, cpu (of the reading program)."""
-    streams = [Stream(server, file, server_id=1000 + number) for number in range(clients)]
+    streams = [Stream.by_position(server, file, server_id=1000 + number) for number in range(clients)]
+    return drained(streams, wanted)
+
+
+def drained(streams: Sequence[Stream], wanted: int) -> dict[str, Any]:
+    """Reads `wanted` bytes on each stream, and gives the same as `drain`."""
     with reading("drain", str(wanted), streams=streams) as run:
         # communicate() closes standard input, which ends nothing where an amount is wanted
         return run.result()

@@ -57,7 +57,7 @@ def test_a_benchmark_without_a_source_prints_its_figures(
 def test_the_reading_program_in_python_sees_the_stream_that_the_compiled_one_sees(source: BenchSource) -> None:
     if client_command()[0] == sys.executable:
         pytest.skip("there is no C compiler")
-    stream = Stream(source.login, source.file, server_id=991, ends=True)
+    stream = Stream.by_position(source.login, source.file, server_id=991, ends=True)
     try:
         number = stream.link.fileno()
         done = subprocess.run(
