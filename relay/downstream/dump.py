@@ -411,7 +411,12 @@ class Dump:
         self._offset = base + framer.consumed
         if self._acknowledgements is not None and framer.asked_events != asked:
             self._ask(base, framer.asked_events - asked)
-        return made if framer.consumed > at or made else -1
+        if framer.consumed > at or made:
+            return made
+        if stop < size and base + stop == walk.send_until and walk.next_range(source, stop, size, base) > stop:
+            # The range ended inside an event, with the bytes that there were, and the framer wants more of the event at once.
+            return self._frame_walked(walk, source, base, size, output)
+        return -1
 
     def _owed(self, walk: GtidWalk) -> list[bytes]:
         return walk.owed(self.position, self._options.server_id, with_checksum=bool(self._file.checksum))

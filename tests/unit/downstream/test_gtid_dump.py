@@ -1,0 +1,96 @@
+"""Streams by GTID, wherever reads of the file end: the same bytes in each marker layout, with a walk and without."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from protocol.auth.account import Account
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.dump_request import encode_binlog_dump_gtid
+from protocol.gtid.gtid_set import GtidSet
+from protocol.kernel.ingest import Ingest
+from protocol.statements.gtid_variables import GtidVariables
+from relay.archive.archive import Archive, SourceIdentity
+from relay.downstream import dump as dump_module
+from relay.downstream.server import DownstreamServer
+from tests.support.archive_filling import append_all
+from tests.support.gtid_binlog import add_mysql, mysql_binlog
+from tests.support.replica_client import PASSWORD, ReplicaClient
+
+U = "11111111-1111-1111-1111-111111111111"
+OF_THE_REPLICA = "99999999-9999-9999-9999-999999999999:1-7"
+FILE = "mysql-bin.000001"
+LAYOUTS = ("tbm", "strip", "edges")
+COM_BINLOG_DUMP_GTID = 0x1E
+NON_BLOCK = 1
+LONGEST_EVENT = 380
+Stream = Callable[[str, GtidSet | None], Awaitable[list[bytes]]]
+
+
+def stamped(data: bytearray) -> bytes:
+    """The file as the relay archives it: all of its events with markers."""
+    buffer = data[4:]
+    ingest = Ingest(packets=False, stamp=True)
+    ingest.begin_file(4)
+    ingest.feed(buffer, 0, len(buffer))
+    assert ingest.produced == len(buffer)
+    return bytes(data[:4] + buffer)
+
+
+@pytest.fixture
+async def stream(tmp_path: Path) -> AsyncIterator[Stream]:
+    """All events of the archive, by GTID, or by position if no set is given; heartbeats left out."""
+    binlog = mysql_binlog(GtidSet())
+    for number, gtid in enumerate(GtidSet.from_text(f"{U}:1-30").members()):
+        add_mysql(binlog, gtid, number * 11)
+    archive = await Archive.open(tmp_path)
+    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await archive.begin_file(FILE)
+    await append_all(archive, stamped(binlog.data))
+    server = DownstreamServer(archive, [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS])
+    server.gtid_variables = lambda: GtidVariables("ON")
+    await server.start("127.0.0.1", 0)
+
+    async def read(layout: str, held: GtidSet | None) -> list[bytes]:
+        def run() -> list[bytes]:
+            client = ReplicaClient(server.port, user=layout)
+            try:
+                client.set_up()
+                if held is None:
+                    client.ask_dump(FILE, 4, flags=NON_BLOCK)
+                else:
+                    request = encode_binlog_dump_gtid(encode_gtid_set(held), flags=NON_BLOCK, server_id=77)
+                    client.command(COM_BINLOG_DUMP_GTID, request)
+                return [event.data for event in client.events_to_eof() if event.kind != 27]
+            finally:
+                client.cut()
+
+        return await asyncio.wait_for(asyncio.to_thread(run), 20)
+
+    yield read
+    await server.close()
+    await archive.close()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+async def test_a_walk_that_passes_over_nothing_changes_nothing_wherever_reads_end(
+    stream: Stream, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_position = await stream(layout, None)
+    for step in range(LONGEST_EVENT, LONGEST_EVENT + 40):
+        monkeypatch.setattr(dump_module, "STEP_BYTES", step)
+        assert await stream(layout, GtidSet.from_text(OF_THE_REPLICA)) == by_position, step
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+async def test_what_is_left_of_a_stream_with_holes_is_the_same_wherever_reads_end(
+    stream: Stream, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = GtidSet.from_text(f"{U}:3:5-6:9-20:22:30,{OF_THE_REPLICA}")
+    wanted = await stream(layout, held)
+    assert 20 < len(wanted) < len(await stream(layout, None))
+    for step in range(LONGEST_EVENT, LONGEST_EVENT + 40):
+        monkeypatch.setattr(dump_module, "STEP_BYTES", step)
+        assert await stream(layout, held) == wanted, step
