@@ -51,6 +51,7 @@ cdef class TransactionColumns:
     cdef int parts
     cdef int64_t events, statements, row_events, inserted, updated, deleted, violations, finding_position
     cdef bint rolled_back
+    cdef int closed_by
     cdef int finding
     cdef int64_t[::1] group_tables
     cdef int64_t table_count
@@ -60,7 +61,7 @@ cdef class TransactionColumns:
     cdef int64_t[::1] start_out, end_out, first_out, last_out, server_out, xid_out, events_out, statements_out, row_events_out
     cdef int64_t[::1] inserted_out, updated_out, deleted_out, violations_out, finding_position_out
     cdef int32_t[::1] gtid_out, tables_out, text_out
-    cdef uint8_t[::1] gtid_data, gtid_valid, xid_valid, kind_out, text_data, rolled_back_out, finding_out
+    cdef uint8_t[::1] gtid_data, gtid_valid, xid_valid, kind_out, text_data, rolled_back_out, closed_by_out, finding_out
 
     @cython.locals(i=cython.int)
     cpdef begin_file(self, bytes post_lengths)

@@ -46,6 +46,16 @@ C_TRANSACTION_UNFINISHED = cython.declare(cython.int, 8)
 
 # Values of `kind`.
 KINDS = ("none", "ddl", "row", "statement", "mixed")
+# Values of `closed_by`: the event that ends the group; "statement": one that is, or ends, a group by itself.
+CLOSERS = ("none", "xid", "commit", "rollback", "xa_prepare", "xa_commit", "xa_rollback", "statement")
+BY_NOTHING = cython.declare(cython.int, 0)
+BY_XID = cython.declare(cython.int, 1)
+BY_COMMIT = cython.declare(cython.int, 2)
+BY_ROLLBACK = cython.declare(cython.int, 3)
+BY_XA_PREPARE = cython.declare(cython.int, 4)
+BY_XA_COMMIT = cython.declare(cython.int, 5)
+BY_XA_ROLLBACK = cython.declare(cython.int, 6)
+BY_STATEMENT = cython.declare(cython.int, 7)
 
 # Column -> format of its values, "s": text with nulls, "n": i64 with nulls, "l": list of texts.
 COLUMNS = {
@@ -65,6 +75,7 @@ COLUMNS = {
     "rows_deleted": "q",
     "tables": "l",
     "rolled_back": "B",
+    "closed_by": "B",
     "violations": "q",
     "finding": "B",
     "finding_position": "q",
@@ -89,7 +100,9 @@ K_MEMBER = cython.declare(cython.int, 18)
 K_GTID_LIST = cython.declare(cython.int, 19)
 K_ROW_FRAGMENT = cython.declare(cython.int, 20)
 S_OTHER = cython.declare(cython.int, 0)
+S_COMMIT = cython.declare(cython.int, 2)
 S_ROLLBACK = cython.declare(cython.int, 3)
+S_XA_COMMIT = cython.declare(cython.int, 5)
 S_XA_ROLLBACK = cython.declare(cython.int, 6)
 NO_ROOM = cython.declare(cython.int, -2)
 SLOT_SCHEMA = cython.declare(cython.int, 3)
@@ -240,6 +253,7 @@ class TransactionColumns:
         self.events = self.statements = self.row_events = 0
         self.inserted = self.updated = self.deleted = 0
         self.rolled_back = False
+        self.closed_by = BY_NOTHING
         self.violations = 0
         self.finding = 0
         self.finding_position = 0
@@ -285,6 +299,7 @@ class TransactionColumns:
         self.text_out = memoryview(self.buffers["tables:text"]).cast("i")
         self.text_data = memoryview(self.buffers["tables:data"])
         self.rolled_back_out = memoryview(self.buffers["rolled_back"])
+        self.closed_by_out = memoryview(self.buffers["closed_by"])
         self.violations_out = memoryview(self.buffers["violations"]).cast("q")
         self.finding_out = memoryview(self.buffers["finding"])
         self.finding_position_out = memoryview(self.buffers["finding_position"]).cast("q")
@@ -487,6 +502,8 @@ class TransactionColumns:
                     self.in_group = False
                     self.pending = True
             elif boundary == END or boundary == SELF_CONTAINED:
+                if self.closed_by == BY_NOTHING:
+                    self.closed_by = BY_STATEMENT
                 self.in_group = False
                 self.pending = True
 
@@ -519,8 +536,13 @@ class TransactionColumns:
         body = at + 19
         if kind == K_QUERY:
             statement = self.inference.statement_kind(p, at, stop)
-            if statement == S_ROLLBACK or statement == S_XA_ROLLBACK:
+            if statement == S_COMMIT:
+                self.closed_by = BY_COMMIT
+            elif statement == S_ROLLBACK or statement == S_XA_ROLLBACK:
                 self.rolled_back = True
+                self.closed_by = BY_ROLLBACK if statement == S_ROLLBACK else BY_XA_ROLLBACK
+            elif statement == S_XA_COMMIT:
+                self.closed_by = BY_XA_COMMIT
             elif statement == S_OTHER:
                 self.take_statement(p, self.text_at(p, at), stop)
         elif kind == K_ROWS:
@@ -538,7 +560,10 @@ class TransactionColumns:
                     return C_GROW
                 self.tables.slots[slot + SLOT_MARK] = self.group
                 self.add_table(slot)
+        elif t == 38:
+            self.closed_by = BY_XA_PREPARE
         elif t == 16:  # Xid
+            self.closed_by = BY_XID
             if stop - body >= 8:
                 self.xid = signed(load64(p, body))
                 self.has_xid = True
@@ -854,6 +879,7 @@ class TransactionColumns:
             self.text_out[self.list_used] = self.text_used
         self.tables_out[n + 1] = self.list_used
         self.rolled_back_out[n] = self.rolled_back
+        self.closed_by_out[n] = self.closed_by
         self.violations_out[n] = self.violations
         self.finding_out[n] = self.finding
         self.finding_position_out[n] = self.finding_position

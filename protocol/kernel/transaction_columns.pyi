@@ -15,6 +15,7 @@ ROWS_UNREADABLE: Final[int]
 PAYLOAD_UNREADABLE: Final[int]
 TRANSACTION_UNFINISHED: Final[int]
 KINDS: Final[tuple[str, ...]]
+CLOSERS: Final[tuple[str, ...]]
 COLUMNS: Final[dict[str, str]]
 
 class TransactionColumns:

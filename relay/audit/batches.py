@@ -34,6 +34,7 @@ _TYPES: Final = pa.array(TYPE_NAMES, pa.string())
 _BOUNDARIES: Final = pa.array([BOUNDARY_LABELS.get(value, f"Reserved {value}") for value in range(8)], pa.string())
 _CRC: Final = pa.array(["none", "ok", "bad"], pa.string())
 _KINDS: Final = pa.array(list(transaction_columns.KINDS), pa.string())
+_CLOSERS: Final = pa.array([None, *transaction_columns.CLOSERS[1:]], pa.string())
 _FINDINGS: Final = pa.array(NAMES, pa.string())
 _FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
 # Findings that only counting a transaction shows; the others are shown by events.
@@ -273,6 +274,7 @@ def _transaction_batch(
         "kind": lambda: arrays.words(columns.column("kind"), rows, _KINDS),
         "tables": tables,
         "rolled_back": lambda: arrays.truths(columns.column("rolled_back"), rows),
+        "closed_by": lambda: arrays.words(columns.column("closed_by"), rows, _CLOSERS),
         "finding": lambda: arrays.words(columns.column("finding"), rows, _FINDINGS),
         "finding_position": lambda: _finding_positions(columns),
         "finding_text": lambda: arrays.words(columns.column("finding"), rows, _FINDING_TEXTS),

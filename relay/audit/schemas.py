@@ -105,7 +105,7 @@ LEVELS: Final = {
 }
 ON_REQUEST: Final[dict[str, dict[str, str]]] = {
     "events": EVENTS_ON_REQUEST,
-    "transactions": {"finding_text": "string"},
+    "transactions": {"finding_text": "string", "closed_by": "string"},
     "statements": STATEMENTS_ON_REQUEST,
     "table_maps": {"finding_text": "string"},
     "findings": {},
