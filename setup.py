@@ -27,6 +27,17 @@ MODULES = (
     "transaction_columns",
     "digest",
     "statement_columns",
+    "event_facts",
+    "gtid_text",
+    "json_text",
+    "charset_text",
+    "decimal_text",
+    "temporal_text",
+    "json_binary",
+    "column_plans",
+    "row_values",
+    "batch_texts",
+    "row_columns",
 )
 
 wish = os.environ.get("BINLOG_RELAY_KERNEL", "")

@@ -22,6 +22,7 @@ cdef class TableMaps:
     cdef int64_t tables_size
     cdef int64_t cursor
     # of the rows event that is read
+    cdef int64_t row_slot
     cdef int64_t row_width
     cdef int64_t before_at
     cdef int64_t after_at
@@ -58,6 +59,10 @@ cdef class TableMaps:
     ) noexcept nogil
     @cython.locals(rest=int64_t)
     cdef int64_t decimal_size(self, int64_t digits) noexcept nogil
+    @cython.locals(
+        body=int64_t, second=cython.bint, table_id=int64_t, fixed=int64_t, high=int64_t, extra=int64_t, update=cython.bint
+    )
+    cdef int64_t begin_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t post) noexcept nogil
     @cython.locals(size=int64_t)
     cdef int64_t rows_at(self, const uint8_t* p, int64_t at, int64_t end, bint update) noexcept nogil
     @cython.locals(before=int64_t, after=int64_t, widths=int64_t, count=int64_t, start=int64_t, options=int64_t)

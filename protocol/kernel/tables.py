@@ -65,6 +65,7 @@ class TableMaps:
         self.set_names(None, None)
         self.cursor = 0
         self.seen = 0  # maps that were read, and not only recognised
+        self.row_slot = -1
         self.slot_size = 256
         self.arena_size = 65536
         self.make_room()
@@ -366,6 +367,32 @@ class TableMaps:
     def decimal_size(self, digits):
         rest = digits % 9
         return (digits // 9) * 4 + ((rest + 1) >> 1)
+
+    def begin_rows(self, p, at, stop, t, post):
+        """Reads the rows event at p[at:stop], of type `t`, up to its rows: where they begin; -1: it cannot be.
+
+        `row_slot` is its table's slot; -1: never named. `post`: the post-header's length in the format description.
+        """
+        body = at + 19
+        second = 30 <= t <= 32 or t == 39 or 169 <= t <= 171
+        if post < 8 and post != 6:
+            post = 10 if second else 8
+        if body + post > stop or body + 8 > stop:
+            return -1
+        table_id = load32(p, body)
+        fixed = 6
+        if post != 6:
+            high = load16(p, body + 4)
+            table_id = table_id | high << 32
+            fixed = 8
+        if second and post >= 10:
+            extra = load16(p, body + 8)
+            if extra < 2:
+                return -1
+            fixed = 8 + extra
+        self.row_slot = self.find(table_id)
+        update = t == 24 or t == 31 or t == 39 or t == 167 or t == 170
+        return self.rows_at(p, body + fixed, stop, update)
 
     def rows_at(self, p, at, end, update):
         """Reads a rows event's width and bitmaps from `at` on: where they stand is kept, where its rows begin returned.

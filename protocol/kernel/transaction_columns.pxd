@@ -1,11 +1,12 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from protocol.kernel.event_facts cimport event_finding, is_transaction
+from protocol.kernel.gtid_text cimport GtidText, signed
 from protocol.kernel.inference cimport Inference
 from protocol.kernel.native cimport copy_bytes, load16, load32, load64
 from protocol.kernel.tables cimport TableMaps
 
-cdef int64_t signed(uint64_t value) noexcept nogil
 @cython.locals(i=int64_t, c=cython.int)
 cdef bint starts_with(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
 @cython.locals(c=cython.int)
@@ -39,13 +40,10 @@ cdef class TransactionColumns:
     cdef int64_t opened_size
     cdef bint lacks_tables
     cdef bint lacks_list
-    cdef int64_t cursor
-    cdef int64_t slot
     # the group
     cdef int64_t group
     cdef int64_t group_start, group_end, first_time, last_time, server_id
-    cdef uint8_t gtid[160]
-    cdef int64_t gtid_length
+    cdef GtidText gtid
     cdef int64_t xid
     cdef bint has_xid
     cdef int parts
@@ -81,9 +79,7 @@ cdef class TransactionColumns:
         at=int64_t, stop=int64_t, status=cython.int, finding=cython.int, time=int64_t
     )
     cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
-    cdef int event_finding(self, int64_t info, int kind, int64_t flags) noexcept nogil
     cdef void found(self, int finding, int64_t position) noexcept nogil
-    cdef bint is_transaction(self, int kind) noexcept nogil
     @cython.locals(kind=cython.int, body=int64_t, statement=cython.int, slot=int64_t)
     cdef int accumulate(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp) noexcept nogil
     @cython.locals(post=int64_t)
@@ -95,27 +91,9 @@ cdef class TransactionColumns:
     cdef bint same_names(self, int64_t a, int64_t b, int64_t length) noexcept nogil
     @cython.locals(rows=int64_t)
     cdef int take_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
-    @cython.locals(
-        post=int64_t, body=int64_t, second=cython.bint, table_id=int64_t, fixed=int64_t, high=int64_t, extra=int64_t, update=cython.bint
-    )
-    cdef int64_t rows_begin(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.locals(update=cython.bint, count=int64_t)
     cdef void add_rows(self, const uint8_t* q, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     cdef void count_opened_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t position) noexcept nogil
-    cdef void take_gtid(self, const uint8_t* p, int64_t body, int64_t stop, int t, int64_t at) noexcept nogil
-    @cython.locals(
-        tag_at=int64_t, tag_length=int64_t, gno=int64_t, has_uuid=cython.bint, field=int64_t, number=int64_t, i=cython.int
-    )
-    cdef void take_tagged(self, const uint8_t* p, int64_t body, int64_t stop) noexcept nogil
-    @cython.locals(first=cython.int, following=cython.int, value=int64_t, byte=int64_t, i=cython.int)
-    cdef int64_t read_variable(self, const uint8_t* p, int64_t stop) noexcept nogil
-    cdef void put_byte(self, int64_t byte) noexcept nogil
-    @cython.locals(i=cython.int, digit=int64_t)
-    cdef void put_hex(self, int64_t byte) noexcept nogil
-    @cython.locals(i=cython.int)
-    cdef void put_uuid_digits(self, const uint8_t* p, int64_t at) noexcept nogil
-    @cython.locals(power=uint64_t, left=uint64_t, digit=uint64_t)
-    cdef void put_number(self, uint64_t number) noexcept nogil
     @cython.locals(n=int64_t, i=int64_t, k=int64_t, parts=cython.int)
     cdef bint emit(self) noexcept nogil
     cdef void put_name(self, int64_t at, int64_t length) noexcept nogil

@@ -7,10 +7,13 @@ asked for: `take` stops with OPEN_..., the owner unpacks and gives it back, and 
 
 import cython
 
+from protocol.kernel.gtid_text import GtidText
 from protocol.kernel.inference import Inference
 from protocol.kernel.tables import TableMaps
 
 if not cython.compiled:
+    from protocol.kernel.event_facts import event_finding, is_transaction
+    from protocol.kernel.gtid_text import signed
     from protocol.kernel.pure import load16, load32, load64
 
 # What `take` returns.
@@ -35,10 +38,6 @@ EVENT_MALFORMED = 5
 ROWS_UNREADABLE = 6
 PAYLOAD_UNREADABLE = 7
 TRANSACTION_UNFINISHED = 8
-C_CHECKSUM_MISMATCH = cython.declare(cython.int, 1)
-C_BOUNDARY_VIOLATION = cython.declare(cython.int, 2)
-C_POSITION_CHAIN_BROKEN = cython.declare(cython.int, 3)
-C_UNKNOWN_EVENT_TYPE = cython.declare(cython.int, 4)
 C_EVENT_MALFORMED = cython.declare(cython.int, 5)
 C_ROWS_UNREADABLE = cython.declare(cython.int, 6)
 C_PAYLOAD_UNREADABLE = cython.declare(cython.int, 7)
@@ -86,18 +85,12 @@ INSIDE = cython.declare(cython.int, 4)
 SELF_CONTAINED = cython.declare(cython.int, 2)
 END = cython.declare(cython.int, 5)
 IGNORE = cython.declare(cython.int, 1)
-K_UNKNOWN = cython.declare(cython.int, 0)
-K_SELF = cython.declare(cython.int, 2)
-K_ROTATE = cython.declare(cython.int, 3)
-K_INCIDENT = cython.declare(cython.int, 4)
 K_QUERY = cython.declare(cython.int, 7)
 K_QUERY_COMPRESSED = cython.declare(cython.int, 8)
 K_EXECUTE_LOAD_QUERY = cython.declare(cython.int, 9)
 K_LOAD_WHOLE = cython.declare(cython.int, 12)
 K_LOAD_CLOSES = cython.declare(cython.int, 14)
 K_ROWS = cython.declare(cython.int, 16)
-K_MEMBER = cython.declare(cython.int, 18)
-K_GTID_LIST = cython.declare(cython.int, 19)
 K_ROW_FRAGMENT = cython.declare(cython.int, 20)
 S_OTHER = cython.declare(cython.int, 0)
 S_COMMIT = cython.declare(cython.int, 2)
@@ -113,17 +106,8 @@ SLOT_MARK = cython.declare(cython.int, 11)
 HAS_DDL = cython.declare(cython.int, 1)
 HAS_ROWS = cython.declare(cython.int, 2)
 HAS_STATEMENTS = cython.declare(cython.int, 4)
-GTID_ROOM = cython.declare(cython.int, 160)
 MICROSECONDS = cython.declare(cython.longlong, 1000000)
 FAR = cython.declare(cython.longlong, 4611686018427387904)
-
-
-def signed(value):
-    """The same 64 bits as a signed number, which is what an Arrow column of numbers holds."""
-    if cython.compiled:
-        return value
-    else:
-        return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def starts_with(p, at, end, word, count):
@@ -199,8 +183,7 @@ class TransactionColumns:
         self.buffers = {}
         self.inference = Inference()
         self.tables = TableMaps()
-        if not cython.compiled:
-            self.gtid = bytearray(160)
+        self.gtid = GtidText()
         self.findings = 0
         self.first_from = self.last_from = -(1 << 62)
         self.first_to = self.last_to = 1 << 62
@@ -246,7 +229,7 @@ class TransactionColumns:
         self.first_time = FAR
         self.last_time = -1
         self.server_id = 0
-        self.gtid_length = 0
+        self.gtid.length = 0
         self.xid = 0
         self.has_xid = False
         self.parts = 0
@@ -438,7 +421,7 @@ class TransactionColumns:
             self.timestamp = table[r + 4]
             if self.opening == 0:
                 # Which group is this?
-                opens = boundary == START or (boundary == SELF_CONTAINED and self.is_transaction(kind))
+                opens = boundary == START or (boundary == SELF_CONTAINED and is_transaction(kind))
                 if self.in_group and (
                     opens or boundary == SELF_CONTAINED or (self.stray and boundary != INSIDE and boundary != END)
                 ):
@@ -452,7 +435,7 @@ class TransactionColumns:
                         self.stray = False
                     elif boundary == INSIDE or boundary == END:
                         self.stray = True
-                    elif self.event_finding(info, kind, table[r + 3]) != 0:
+                    elif event_finding(info, kind, table[r + 3]) != 0:
                         self.stray = True  # a row for what is wrong between two transactions
                     else:
                         self.next_row += 1
@@ -485,7 +468,7 @@ class TransactionColumns:
             # It is counted now.
             if info & 64:
                 self.violations += 1
-            finding = self.event_finding(info, kind, table[r + 3])
+            finding = event_finding(info, kind, table[r + 3])
             if finding:
                 self.found(finding, position)
             self.events += 1
@@ -507,28 +490,10 @@ class TransactionColumns:
                 self.in_group = False
                 self.pending = True
 
-    def event_finding(self, info, kind, flags):
-        """What is wrong with an event by the walker's word; as EventColumns has it."""
-        if info & 32:
-            return C_CHECKSUM_MISMATCH
-        if info & 64:
-            return C_BOUNDARY_VIOLATION
-        if info & 2048:
-            return C_POSITION_CHAIN_BROKEN
-        if info & 4096:
-            return C_EVENT_MALFORMED
-        if kind == K_UNKNOWN and not flags & 0x80:
-            return C_UNKNOWN_EVENT_TYPE
-        return 0
-
     def found(self, finding, position):
         if self.finding == 0:
             self.finding = finding
             self.finding_position = position
-
-    def is_transaction(self, kind):
-        """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
-        return not (kind == K_SELF or kind == K_ROTATE or kind == K_GTID_LIST or kind == K_MEMBER or kind == K_INCIDENT)
 
     def accumulate(self, p, at, stop, t, timestamp):
         """Counts what the event in p[at:stop], without checksum, does. DONE, C_GROW: again with more room, or OPEN_..."""
@@ -568,7 +533,7 @@ class TransactionColumns:
                 self.xid = signed(load64(p, body))
                 self.has_xid = True
         elif t == 33 or t == 34 or t == 42 or t == 162:
-            self.take_gtid(p, body, stop, t, at)
+            self.gtid.take(p, body, stop, t, at)
         elif kind == K_EXECUTE_LOAD_QUERY or kind == K_LOAD_WHOLE or kind == K_LOAD_CLOSES:
             if t != 11:  # Delete_file: the statement failed
                 self.statements += 1
@@ -640,7 +605,7 @@ class TransactionColumns:
             # the first betas of 5.1 wrote rows in the layout of the table's record
             self.found(C_ROWS_UNREADABLE, self.group_end)
             return C_DONE
-        rows = self.rows_begin(p, at, stop, t)
+        rows = self.tables.begin_rows(p, at, stop, t, self.inference.post_length[t])
         if rows < 0:
             self.found(C_ROWS_UNREADABLE, self.group_end)
             return C_DONE
@@ -651,37 +616,13 @@ class TransactionColumns:
         self.add_rows(p, p, rows, stop, t)
         return C_DONE
 
-    def rows_begin(self, p, at, stop, t):
-        """Reads a rows event up to its rows, and finds its table; -1: it cannot be."""
-        post = self.inference.post_length[t]
-        body = at + 19
-        second = 30 <= t <= 32 or t == 39 or 169 <= t <= 171
-        if post < 8 and post != 6:
-            post = 10 if second else 8
-        if body + post > stop or body + 8 > stop:
-            return -1
-        table_id = load32(p, body)
-        fixed = 6
-        if post != 6:
-            high = load16(p, body + 4)
-            table_id = table_id | high << 32
-            fixed = 8
-        if second and post >= 10:
-            extra = load16(p, body + 8)
-            if extra < 2:
-                return -1
-            fixed = 8 + extra
-        self.slot = self.tables.find(table_id)
-        update = t == 24 or t == 31 or t == 39 or t == 167 or t == 170
-        return self.tables.rows_at(p, body + fixed, stop, update)
-
     def add_rows(self, q, p, at, stop, t):
         """Counts the rows in p[at:stop]; the event's bitmaps stand in q."""
-        if self.slot < 0:
+        if self.tables.row_slot < 0:
             self.found(C_ROWS_UNREADABLE, self.group_end)
             return
         update = t == 24 or t == 31 or t == 39 or t == 167 or t == 170
-        count = self.tables.count_rows(q, p, at, stop, self.slot, update, t == 39)
+        count = self.tables.count_rows(q, p, at, stop, self.tables.row_slot, update, t == 39)
         if count < 0:
             self.found(C_ROWS_UNREADABLE, self.group_end)
         elif update:
@@ -693,129 +634,13 @@ class TransactionColumns:
 
     def count_opened_rows(self, p, at, stop, t, position):
         """The rows that `opened` gave, of the event at p[at:stop], whose bitmaps are not compressed."""
-        if self.rows_begin(p, at, stop, t) < 0:
+        if self.tables.begin_rows(p, at, stop, t, self.inference.post_length[t]) < 0:
             self.found(C_ROWS_UNREADABLE, position)
             return
         if cython.compiled:
             self.add_rows(p, cython.address(self.opened_rows[0]), 0, self.opened_size, t)
         else:
             self.add_rows(p, self.opened_rows, 0, self.opened_size, t)
-
-    # ---- GTIDs --------------------------------------------------------------------------------------------------
-
-    def take_gtid(self, p, body, stop, t, at):
-        """Writes the text of the transaction's GTID; an anonymous one has none.
-
-        Layouts: 33: flags u8 | uuid | gno u64. 162: sequence u64 | domain u32 | flags u8, server id in the header.
-        42: numbers of variable length, see protocol/binlog/gtid_tagged.py.
-        """
-        self.gtid_length = 0
-        if t == 33:
-            if stop - body >= 25:
-                self.put_uuid_digits(p, body + 1)
-                self.put_byte(58)
-                self.put_number(load64(p, body + 17))
-        elif t == 162:
-            if stop - body >= 13:
-                self.put_number(load32(p, body + 8))
-                self.put_byte(45)
-                self.put_number(load32(p, at + 5))
-                self.put_byte(45)
-                self.put_number(load64(p, body))
-        elif t == 42:
-            self.take_tagged(p, body, stop)
-
-    def take_tagged(self, p, body, stop):
-        self.cursor = body
-        self.read_variable(p, stop)
-        self.read_variable(p, stop)
-        self.read_variable(p, stop)
-        tag_at = 0
-        tag_length = 0
-        gno = 0
-        has_uuid = False
-        while self.cursor < stop:
-            field = self.read_variable(p, stop)
-            if field == 0:
-                self.read_variable(p, stop)
-            elif field == 1:
-                has_uuid = True
-                for i in range(16):
-                    number = self.read_variable(p, stop)
-                    if i == 4 or i == 6 or i == 8 or i == 10:
-                        self.put_byte(45)
-                    self.put_hex(number & 255)
-            elif field == 2:
-                number = self.read_variable(p, stop)
-                gno = number >> 1
-            elif field == 3:
-                tag_length = self.read_variable(p, stop)
-                tag_at = self.cursor
-                if tag_length < 0 or tag_length > 32 or tag_at + tag_length > stop:
-                    self.gtid_length = 0
-                    return
-                self.cursor += tag_length
-            else:
-                break
-        if not has_uuid or self.cursor > stop or gno <= 0:
-            self.gtid_length = 0
-            return
-        self.put_byte(58)
-        if tag_length:
-            for i in range(tag_length):
-                self.put_byte(p[tag_at + i])
-            self.put_byte(58)
-        self.put_number(gno)
-
-    def read_variable(self, p, stop):
-        """A number whose first byte's trailing ones tell how many bytes follow; -1 and the cursor behind `stop`: cut."""
-        if self.cursor >= stop:
-            self.cursor = stop + 1
-            return -1
-        first = p[self.cursor]
-        following = 0
-        while following < 8 and first >> following & 1:
-            following += 1
-        if self.cursor + 1 + following > stop:
-            self.cursor = stop + 1
-            return -1
-        value = 0
-        for i in range(following):
-            byte = p[self.cursor + following - i]
-            value = value << 8 | byte
-        self.cursor += 1 + following
-        if following >= 8:
-            return signed(value)
-        value = value << (7 - following)
-        return value | first >> (following + 1)
-
-    def put_byte(self, byte):
-        if self.gtid_length < GTID_ROOM:
-            self.gtid[self.gtid_length] = byte
-            self.gtid_length += 1
-
-    def put_hex(self, byte):
-        for i in range(2):
-            digit = (byte >> 4) if i == 0 else (byte & 15)
-            self.put_byte(48 + digit if digit < 10 else 87 + digit)
-
-    def put_uuid_digits(self, p, at):
-        for i in range(16):
-            if i == 4 or i == 6 or i == 8 or i == 10:
-                self.put_byte(45)
-            self.put_hex(p[at + i])
-
-    def put_number(self, number):
-        power = 1
-        left = number
-        while left >= 10:
-            left = left // 10
-            power = power * 10
-        while power > 0:
-            digit = number // power
-            self.put_byte(48 + digit)
-            number = number - digit * power
-            power = power // 10
 
     # ---- rows out -----------------------------------------------------------------------------------------------
 
@@ -835,7 +660,7 @@ class TransactionColumns:
         n = self.rows
         if (
             n >= self.capacity
-            or self.gtid_used + self.gtid_length > self.gtid_room
+            or self.gtid_used + self.gtid.length > self.gtid_room
             or self.text_used + self.tables_size > self.text_room
             or self.list_used + self.table_count > self.list_room
         ):
@@ -845,10 +670,10 @@ class TransactionColumns:
         self.first_out[n] = self.first_time
         self.last_out[n] = self.last_time
         self.server_out[n] = self.server_id
-        for i in range(self.gtid_length):
-            self.gtid_data[self.gtid_used + i] = self.gtid[i]
-        if self.gtid_length:
-            self.gtid_used += self.gtid_length
+        for i in range(self.gtid.length):
+            self.gtid_data[self.gtid_used + i] = self.gtid.text[i]
+        if self.gtid.length:
+            self.gtid_used += self.gtid.length
             self.gtid_valid[n >> 3] |= 1 << (n & 7)
         self.gtid_out[n + 1] = self.gtid_used
         if self.has_xid:

@@ -29,6 +29,7 @@ MODULES: Final = (
     "transaction_columns",
     "digest",
     "statement_columns",
+    "row_columns",
 )
 
 
@@ -53,6 +54,7 @@ class KernelBuild:
     transaction_columns: Any
     digest: Any
     statement_columns: Any
+    row_columns: Any
 
 
 def is_extension(module: ModuleType) -> bool:

@@ -46,6 +46,12 @@ def batch_rows(columns: Any, kinds: dict[str, str]) -> list[Values]:
             texts = _texts(offsets, data, rows)
             bitmap = columns.validity(name)
             values[name] = [text if _valid(bitmap, i) else None for i, text in enumerate(texts)]
+        elif kind == "d":
+            which, bitmap, count, text_offsets, data = columns.dictionary_column(name)
+            texts = _texts(text_offsets, data, count)
+            values[name] = [
+                texts[number] if _valid(bitmap, i) else None for i, number in enumerate(_numbers(which, "i", rows))
+            ]
         elif kind == "l":
             offsets, count, text_offsets, data = columns.list_column(name)
             places = _numbers(offsets, "i", rows + 1)
@@ -239,6 +245,80 @@ def statement_rows(
                     columns.not_opened()
 
     result.status = _walk(build, data, cuts, take, make_buffer)
+    close()
+    result.findings = columns.findings
+    return result
+
+
+def changed_rows(
+    build: Any,
+    data: bytes,
+    wanted: Iterable[str] | None = None,
+    *,
+    capacity: int = 1000,
+    cuts: Sequence[int] = (),
+    prepare: Callable[[Any], None] | None = None,
+    describe: Callable[[bytes, bytes, bytes], bytes | None] | None = None,
+    unpack_payload: Callable[[bytes], bytes] | None = None,
+    make_buffer: Callable[[bytes], Any] = bytearray,
+) -> Columns:
+    """The changed rows of a file's bytes, magic included. `describe`: schema, table and types to a column description;
+    `unpack_payload`: a whole Transaction_payload body to events.
+    """
+    module = build.row_columns
+    names = list(module.COLUMNS if wanted is None else wanted)
+    kinds = {name: module.COLUMNS[name] for name in names}
+    columns = module.RowColumns(capacity, wanted, describe is not None)
+    if prepare is not None:
+        prepare(columns)
+    result = Columns()
+    begun = False
+
+    def close() -> None:
+        result.rows += batch_rows(columns, kinds)
+        result.batches += 1
+        columns.begin_batch()
+
+    def answer(status: int) -> None:
+        if status == module.FULL:
+            close()
+            return
+        assert status == module.OPEN_TABLE
+        assert describe is not None
+        description = describe(*columns.asked_table)
+        if description is None:
+            columns.not_described()
+        else:
+            columns.described(description)
+
+    def take(buffer: Any, base: int, table: Any, count: int, post_lengths: bytes) -> None:
+        nonlocal begun
+        if not begun:
+            columns.begin_file(post_lengths)
+            begun = True
+        while (status := columns.take(buffer, base, table, count)) != module.DONE:
+            packed = bytes(buffer[columns.open_start : columns.open_stop])
+            if status == module.OPEN_PAYLOAD and unpack_payload is not None:
+                events = bytearray(unpack_payload(packed))
+                start = 0
+                while (inner := columns.opened_events(events, start, len(events))) != module.DONE:
+                    answer(inner)
+                    start = columns.opened_at
+                assert columns.opened_at == len(events)
+                columns.payload_done()
+            elif status == module.OPEN_PAYLOAD:
+                columns.not_opened()
+            elif status == module.OPEN_ROWS:
+                try:
+                    columns.opened(unpack_compressed(packed))
+                except Malformed:
+                    columns.not_opened()
+            else:
+                answer(status)
+
+    result.status = _walk(build, data, cuts, take, make_buffer)
+    while columns.finish() == module.FULL:
+        close()
     close()
     result.findings = columns.findings
     return result
