@@ -20,7 +20,7 @@ from protocol.binlog.event_info import event_info, event_type_text
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import FormatDescription, decode_format_description
 from protocol.binlog.header import HEADER_SIZE, EventHeader
-from protocol.errors import Malformed
+from protocol.errors import Malformed, StatementRefused
 from protocol.resultset import Rows, Value, result_payloads
 from protocol.statements import EncodedRows
 from protocol.statements.requests import ShowBinlogEvents
@@ -81,10 +81,19 @@ class BinlogEvents:
     async def show(self, archive: Archived, request: ShowBinlogEvents, dialect: Dialect) -> EncodedRows:
         """The answer. Cancelling it ends the scan within a megabyte. Raises: StatementRefused (1220)."""
         files = archive.files
-        held = f"binlog-relay holds {files[0].name} to {files[-1].name}" if files else "binlog-relay holds no file yet"
         file = archive.file(request.file) if request.file is not None else next(iter(files), None)
         if file is None:
-            raise events_refused(f"Could not find target log; {held}")
+            raise _not_held(archive)
+        try:
+            return await self._show(archive, file, request, dialect)
+        except StatementRefused:
+            if archive.file(file.name) is None:
+                raise _not_held(archive) from None  # it was purged meanwhile
+            raise
+
+    async def _show(
+        self, archive: Archived, file: ArchivedFile, request: ShowBinlogEvents, dialect: Dialect
+    ) -> EncodedRows:
         path = archive.path(file.name)
         end = file.end
         first = max(request.position, _FIRST)
@@ -119,6 +128,12 @@ class BinlogEvents:
             f"Wrong offset or I/O error; {name}:{first} is inside an event, "
             f"nearest positions between transactions: before {check.before}, after {check.after}"
         )
+
+
+def _not_held(archive: Archived) -> StatementRefused:
+    files = archive.files
+    held = f"binlog-relay holds {files[0].name} to {files[-1].name}" if files else "binlog-relay holds no file yet"
+    return events_refused(f"Could not find target log; {held}")
 
 
 def _is_marked(path: Path, offset: int) -> bool:

@@ -43,6 +43,7 @@ class Lag:
         self._generations = generations
         self._heartbeats = heartbeats
         self._grew_at = float("-inf")
+        self._grew_at_unix = float("-inf")
         self._age_s = 0.0
         self._heartbeats_then = -1
         generations.watch(self._grew)
@@ -52,23 +53,32 @@ class Lag:
         self._generations.unwatch(self._grew)
 
     def _grew(self) -> None:
-        self._grew_at = time.monotonic()
+        self._grew_at, self._grew_at_unix = time.monotonic(), time.time()
         self._heartbeats_then = self._heartbeats()
         files = self._generations.archive.files
         if files:
             self._age_s = time.time() - files[-1].last_timestamp
 
     def seconds_behind(self, status: SourceStatus) -> int | None:
-        """The age of the newest archived event while events come; 0 when all that came is archived; None: no stream.
+        """The age of the newest archived event while events come; 0 when all that came is archived; None: no stream, or
+        one that is too new for its silence to say anything.
 
         In whole seconds, by the source's timestamps and this machine's clock.
         """
         if status.io_running != "Yes":
             return None
         in_flight = (status.received_file, status.received_offset) != (status.archived_file, status.archived_offset)
+        if not in_flight and self._is_too_new(status):
+            return None
         if not in_flight and self._has_all(status):
             return 0
         return max(0, int(time.time()) - status.last_event_timestamp) if status.last_event_timestamp else 0
+
+    def _is_too_new(self, status: SourceStatus) -> bool:
+        """The source was asked just now, and nothing came yet, no heartbeat either."""
+        if status.kind != "server" or status.attached_at is None or status.stream_heartbeats:
+            return False
+        return self._grew_at_unix < status.attached_at and 0 <= time.time() - status.attached_at <= IDLE_S
 
     def _has_all(self, status: SourceStatus) -> bool:
         if self._heartbeats() > self._heartbeats_then:

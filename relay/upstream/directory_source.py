@@ -91,6 +91,7 @@ class DirectoryUpstream:
         """Takes the file in, waits at its end for more; returns the next file's name when there is one."""
         path = self._settings.path / name
         fd = await self._open(intake, name, held)
+        self._link.answered()
         try:
             offset = intake.ingest.position
             if held is not None and held.sealed and (await asyncio.to_thread(os.fstat, fd)).st_size > offset:

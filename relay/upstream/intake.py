@@ -81,6 +81,8 @@ class Intake:
         self._violations_noted = 0
         self.bytes_stored = 0
         self.check_format: Callable[[Ingest], None] | None = None
+        self.on_format: Callable[[], None] | None = None
+        """Called once, when the stream's first format description has come and is the right one."""
         self.on_ack_wanted: Callable[[str, int], None] | None = None
         """Called with (file, offset) when the source waits for everything up to there; it was handed to the archive."""
         self.on_file: Callable[[], None] | None = None
@@ -99,9 +101,13 @@ class Intake:
         """
         ingest = self.ingest
         status = int(ingest.feed(buffer.data, start, stop))
-        if self.check_format is not None and ingest.checksum >= 0:
-            self.check_format(ingest)
-            self.check_format = None
+        if ingest.checksum >= 0:
+            if self.check_format is not None:
+                self.check_format(ingest)
+                self.check_format = None
+            if self.on_format is not None:
+                self.on_format()
+                self.on_format = None
         stopping = self._report() if ingest.violations or ingest.unknown else False
         produced = ingest.produced
         if status == kernel.BAD_CRC and ingest.position - self._stored_to != produced - start:

@@ -177,6 +177,7 @@ class ServerUpstream:
                 self._same_binlogs(attached.another)
 
             intake.check_format = check
+        intake.on_format = self._link.answered
         streams: list[DumpStream] = []
 
         def take_over(transport: asyncio.Transport, early: bytes) -> DumpStream:

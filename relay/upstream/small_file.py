@@ -3,9 +3,11 @@
 import os
 from pathlib import Path
 
+from relay.archive.files import FileLayer
+
 
 def write_small_file(path: Path, text: str) -> None:
-    """Replaces the file. Blocking: it is on the disk when this returns. Raises: OSError."""
+    """Replaces the file. Blocking: it is on the disk, under its name, when this returns. Raises: OSError."""
     temporary = path.with_suffix(".tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
     with open(descriptor, "w", encoding="utf-8") as file:
@@ -13,3 +15,4 @@ def write_small_file(path: Path, text: str) -> None:
         file.flush()
         os.fsync(descriptor)
     temporary.rename(path)
+    FileLayer().sync_directory(path.parent)

@@ -63,6 +63,11 @@ class SourceLink:
         """Of all streams so far. A source sends one when it has nothing else to send."""
         return self._heartbeats_before + self._heartbeats()
 
+    @property
+    def stream_heartbeats(self) -> int:
+        """Of the stream that runs."""
+        return self._heartbeats()
+
     def count_heartbeats(self, of_stream: Callable[[], int]) -> None:
         """Where to ask for those of the stream that runs, until it ends."""
         self._heartbeats = of_stream
@@ -80,10 +85,13 @@ class SourceLink:
         self.phase = Phase.CONNECTING if self.last_error is None else Phase.RECONNECTING
 
     def attached(self) -> None:
-        """The source was asked for its stream."""
+        """The source was asked for its stream; what was wrong before stays until it has answered."""
         self.unreachable_since = None
         self.phase = Phase.STREAMING
         self.attached_at = time.time()
+
+    def answered(self) -> None:
+        """The stream's first events came, and are those that were asked for. Calling it again does nothing."""
         self.retries = 0
         self.last_error = None
 
@@ -166,6 +174,8 @@ class SourceStatus:
     retries: int
     """Attempts since the last stream ended."""
     received_heartbeats: int
+    stream_heartbeats: int
+    """Of them, those of the stream that runs."""
     attached_at: float | None
     last_event_timestamp: int
     """Of the newest archived event, 0 before any."""
@@ -232,6 +242,7 @@ def read_status(
         own_server_id=server.server_id if server is not None else None,
         retries=link.retries,
         received_heartbeats=link.received_heartbeats,
+        stream_heartbeats=link.stream_heartbeats,
         attached_at=link.attached_at,
         last_event_timestamp=archive.files[-1].last_timestamp if archive.files else 0,
         ack=server.ack if server is not None else "none",

@@ -10,6 +10,7 @@ from protocol.binlog.header import HEADER_SIZE
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.errors import ArchiveCorrupt
 from relay.archive.reader import FileReader
 from relay.upstream.connection import SourceConnection
 from relay.upstream.errors import Trouble, UpstreamError
@@ -24,14 +25,22 @@ _CRC_BYTES: Final = 4
 async def compare_tail(connection: SourceConnection, archive: Archive, place: Position) -> None:
     """Compares what stands before `place`, the archive's end, with the source's file; the connection is used up.
 
-    Markers and the checksums that cover them are left out. Raises: UpstreamError, IDENTITY where they differ.
+    Markers and the checksums that cover them are left out. Raises: UpstreamError, IDENTITY where they differ; ArchiveCorrupt.
     """
     with archive.open_reader(place.file) as reader:
         around = await archive.check_position(place.file, max(FIRST_EVENT, place.offset - _TAIL_BYTES))
         start = around.before if around.before is not None else FIRST_EVENT
         if around.group is not None:
             start = around.group[0]
-        ours = await asyncio.to_thread(_read_tail, reader, start, place.offset)
+        try:
+            ours = await asyncio.to_thread(_read_tail, reader, start, place.offset)
+        except OSError as error:
+            raise ArchiveCorrupt(
+                f"what stands before the archive's end cannot be read: {error.strerror}",
+                file=place.file,
+                offset=start,
+                advice="Check the disk, then run `archive verify --deep`.",
+            ) from error
     checksum = reader.file.checksum > 0
     # When its file was made, and by whom: that is the same in every copy.
     head = reader.file.created.to_bytes(4, "little") + reader.file.server_id.to_bytes(4, "little")

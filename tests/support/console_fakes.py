@@ -49,6 +49,7 @@ FOLLOWING = SourceStatus(
     own_server_id=4242,
     retries=0,
     received_heartbeats=3,
+    stream_heartbeats=2,
     attached_at=1_700_000_000.0,
     last_event_timestamp=1_700_000_000,
     ack="synced",

@@ -14,11 +14,11 @@ from relay.admin import binlog_events
 from relay.admin.binlog_events import MOST_EVENTS, BinlogEvents
 from relay.admin.dialect import Dialect
 from relay.archive.archive import Archive
-from tests.support.archive_filling import append_all
+from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.console_fakes import MARIADB, MYSQL_56
 
-NAME = "mysql-bin.000001"
+NAME, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 
 Row = tuple[str, int, str, int, int, str]
 
@@ -142,6 +142,26 @@ async def test_a_file_that_is_not_held_is_refused_with_those_that_are(tmp_path: 
     archive = await archive_of(tmp_path, BinlogBuilder().transaction(5))
     assert f"Could not find target log; binlog-relay holds {NAME} to {NAME}" in await refused(archive, file="../x")
     await archive.close()
+
+
+async def test_a_file_that_is_purged_while_it_is_read_is_refused_as_one_that_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = BinlogBuilder().transaction(5).rotate(SECOND)
+    await fill(tmp_path, (NAME, first.data), (SECOND, BinlogBuilder().transaction(5).data))
+    archive = await Archive.open(tmp_path)
+    path = archive.path
+
+    def purged_then(name: str) -> Path:
+        found = path(name)
+        archive.held.take_oldest(1)
+        found.unlink()
+        return found
+
+    monkeypatch.setattr(archive, "path", purged_then)
+    text = await refused(archive, file=NAME)
+    await archive.close()
+    assert text.endswith(f"Could not find target log; binlog-relay holds {SECOND} to {SECOND}")
 
 
 async def test_an_event_that_cannot_be_decoded_is_said_to_be_unreadable(tmp_path: Path) -> None:

@@ -94,3 +94,20 @@ def test_without_a_stream_nobody_knows(lag: Lag, archive: Growing) -> None:
 def test_an_archive_that_has_not_grown_since_the_start_is_up_to_date(lag: Lag, archive: Growing) -> None:
     archive.file.last_timestamp = int(time.time()) - 3600
     assert behind(lag, archive) == 0
+
+
+def test_right_after_an_attach_nobody_knows_until_something_came(lag: Lag, archive: Growing) -> None:
+    archive.grow(30)
+    attached = {"attached_at": time.time(), "stream_heartbeats": 0}
+    archive.heartbeats += 1  # of the stream before
+    assert behind(lag, archive, **attached) is None
+    assert behind(lag, archive, **attached | {"stream_heartbeats": 1}) == 0
+    assert behind(lag, archive, **attached, kind="directory") == 0
+    archive.grow(20)
+    assert behind(lag, archive, **attached) in (20, 21)
+
+
+def test_a_new_stream_that_stays_silent_is_up_to_date(lag: Lag, archive: Growing) -> None:
+    archive.grow(30)
+    archive.heartbeats += 1
+    assert behind(lag, archive, attached_at=time.time() - lag_module.IDLE_S - 0.1, stream_heartbeats=0) == 0

@@ -1,5 +1,7 @@
 """Who the relay is to its source, who else claims to be that, and whose binlogs the archive holds."""
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,17 @@ def test_a_registration_is_kept(tmp_path: Path) -> None:
     assert earlier_registration(tmp_path) is None
     keep_registration(tmp_path, OWN)
     assert earlier_registration(tmp_path) == OWN
+
+
+def test_a_registration_is_on_the_disk_under_its_name_when_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: synced.append((stat.S_ISDIR(os.fstat(fd).st_mode), os.listdir(tmp_path)))
+    )
+    keep_registration(tmp_path, OWN)
+    assert synced == [(False, ["registration.tmp"]), (True, ["registration.json"])]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"server_id": "x", "host": "", "port": 1}'])

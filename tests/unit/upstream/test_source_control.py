@@ -157,6 +157,18 @@ async def test_an_error_that_no_retry_cures_is_left_by_start_once_it_is_cured(
         assert made.control.status().last_error_number == 0
 
 
+async def test_the_error_of_a_lost_stream_is_gone_when_the_source_sends_again(
+    tmp_path: Path, source: FakeSource
+) -> None:
+    async with controlled(tmp_path, settings_for(source)) as made:
+        made.control.begin()
+        await made.until_end(BUILT.size)
+        source.drop()
+        await made.until(lambda: made.control.status().last_error_number)
+        await made.until(lambda: len(source.dumps) == 2 and not made.control.status().last_error_number)
+        assert (made.control.status().io_running, made.control.status().retries) == ("Yes", 0)
+
+
 async def test_a_change_needs_a_stopped_source(tmp_path: Path, source: FakeSource) -> None:
     async with controlled(tmp_path, settings_for(source)) as made:
         made.control.begin()
