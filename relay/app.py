@@ -108,10 +108,9 @@ class Relay:
                 return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._generations = generations
-        archive = generations.archive
         uuid = own_uuid(config.archive_directory)
         server = DownstreamServer(
-            archive,
+            generations,
             replica_accounts(config),
             position_wait_s=config.listen.position_wait_s,
             max_connections=config.listen.max_connections,

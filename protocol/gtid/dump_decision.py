@@ -85,16 +85,20 @@ def mysql_start(
     source_uuid: UUID | None,
     version: tuple[int, ...],
     named: int | None = None,
+    known: GtidSet | None = None,
 ) -> MysqlStart:
     """Where a replica that has `held` starts. `named`: number of the file that it asks for itself; then nothing is checked.
 
+    source_uuid: of the source, whose own transactions a replica must not have more of; None: that is not checked.
+    known: all that was executed, if that is more than `holdings.executed`.
     Raises: PositionRefused; AnonymousInTheWay; StillAwaited; IndexError without a file.
     """
     search = holdings.search
     if not len(search):
         raise IndexError("no file")
     if named is None:
-        surplus = ahead_of(held, holdings.executed, source_uuid) if source_uuid is not None else GtidSet()
+        executed = holdings.executed if known is None else known
+        surplus = ahead_of(held, executed, source_uuid) if source_uuid is not None else GtidSet()
         if surplus:
             raise StillAwaited(ahead_refused(surplus, version), surplus)
         missing = holdings.purged - held
@@ -137,16 +141,34 @@ class MariadbStart:
     strange: Sequence[DomainGtid] = ()
 
 
-def mariadb_start(position: GtidPosition, holdings: MariadbHoldings, *, ignore_duplicates: bool) -> MariadbStart:
-    """Where a replica at `position` starts. Raises: PositionRefused; StillAwaited; IndexError without a file."""
+def mariadb_start(
+    position: GtidPosition, holdings: MariadbHoldings, *, ignore_duplicates: bool, known: GtidList | None = None
+) -> MariadbStart:
+    """Where a replica at `position` starts. `known`: the state at the end, if that is more than `holdings.state`.
+
+    Raises: PositionRefused; StillAwaited; IndexError without a file.
+    """
     if not holdings.befores:
         raise IndexError("no file")
-    newest = holdings.state.position
+    state = holdings.state if known is None else known
+    check_known(position, state, ignore_duplicates=ignore_duplicates)
+    number = first_needed_list(holdings.befores, position)
+    if number is None:
+        raise mariadb_purged_refused(position, holdings.befores[0])
+    newest = state.position
+    seen = GtidPosition(gtid for gtid in position if newest.domain(gtid.domain_id) is not None)
+    strange = [gtid for gtid in position if newest.domain(gtid.domain_id) is None]
+    return MariadbStart(number, still_awaited(holdings.befores[number], seen), not len(seen), strange)
+
+
+def check_known(position: GtidPosition, state: GtidList, *, ignore_duplicates: bool) -> None:
+    """Whether all of the position was in the source's binlog, or may still come. Raises: PositionRefused; StillAwaited."""
+    newest = state.position
     ahead: PositionRefused | None = None
     awaited: list[DomainGtid] = []
     for gtid in position:
         try:
-            check_mariadb_position(GtidPosition([gtid]), holdings.state, ignore_duplicates=ignore_duplicates)
+            check_mariadb_position(GtidPosition([gtid]), state, ignore_duplicates=ignore_duplicates)
         except PositionRefused as refused:
             last = newest.domain(gtid.domain_id)
             if last is None or last.sequence_number >= gtid.sequence_number:
@@ -155,9 +177,3 @@ def mariadb_start(position: GtidPosition, holdings: MariadbHoldings, *, ignore_d
             awaited.append(gtid)
     if ahead is not None:
         raise StillAwaited(ahead, awaited)
-    number = first_needed_list(holdings.befores, position)
-    if number is None:
-        raise mariadb_purged_refused(position, holdings.befores[0])
-    known = GtidPosition(gtid for gtid in position if newest.domain(gtid.domain_id) is not None)
-    strange = [gtid for gtid in position if newest.domain(gtid.domain_id) is None]
-    return MariadbStart(number, still_awaited(holdings.befores[number], known), not len(known), strange)

@@ -1,5 +1,6 @@
 """What a semi-sync replica was asked to acknowledge, what it has, and the sums over all of them."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ class Acknowledgements:
         self.acked_at: float | None = None
         self.open = 0
         """Events asked for and not acknowledged."""
+        self._before: deque[tuple[Position, int]] = deque()
+        """Of the generations before: the newest transaction end that was asked for, and how many answers are to come."""
         self._asked_at = 0.0
         self._sums = sums
         self._knows_file = knows_file
@@ -42,9 +45,19 @@ class Acknowledgements:
         self.open += count
         self._asked_at = now
 
+    def pass_on(self) -> None:
+        """What is asked for from now on is of the next generation, whose file names say nothing about those before it."""
+        if self.asked is not None and self.open:
+            self._before.append((self.asked, self.open))
+        self.asked = self.acked = None
+        self.open = 0
+
     def take(self, position: Position, now: float) -> None:
         """An acknowledgement came. Raises: PeerError for one that cannot be true; nothing was changed then."""
         said = f"The replica acknowledged {position}"
+        if self._before:
+            self._take_earlier(said, position)
+            return
         if self.open <= 0 or self.asked is None:
             raise _lie(f"{said}, and nothing was asked for that it had not acknowledged before")
         if not self._knows_file(position.file):
@@ -59,10 +72,22 @@ class Acknowledgements:
             self._sums.waits += 1
             self._sums.waited_s += now - self._asked_at
 
+    def _take_earlier(self, said: str, position: Position) -> None:
+        asked, left = self._before[0]
+        if not self._knows_file(position.file):
+            raise _lie(f"{said}, and binlog-relay has no such file")
+        if position > asked:
+            raise _lie(f"{said}, and was asked for no more than {asked}")
+        self._sums.acknowledged += 1
+        self._before[0] = (asked, left - 1)
+        if left == 1:
+            self._before.popleft()
+
     def end(self) -> None:
         """The connection ended: what is open stays unanswered."""
-        self._sums.unanswered += self.open
+        self._sums.unanswered += self.open + sum(left for _asked, left in self._before)
         self.open = 0
+        self._before.clear()
 
 
 def _lie(text: str) -> PeerError:

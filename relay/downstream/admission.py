@@ -16,15 +16,18 @@ from protocol.kernel.frame import EDGES, KEEP, STRIP
 from protocol.resultset import Value
 from protocol.semisync import wants_semi_sync
 from protocol.statements import SourceFacts
+from relay.archive.archive import Archive
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.errors import ArchiveError
+from relay.archive.generations import Generations
 from relay.archive.replica_marks import Mark, ReplicaIdentity
 from relay.downstream.acknowledgements import Acknowledgements
-from relay.downstream.archive_view import ServedArchive
 from relay.downstream.dump import Dump, DumpOptions, DumpOwner
 from relay.downstream.file_reads import BufferPool, FileReads, OpenFile
 from relay.downstream.gtid_lookup import GtidLookup
-from relay.downstream.gtid_start import GtidStart, asks_by_gtid, find_gtid_start
+from relay.downstream.gtid_plan import GtidStart
+from relay.downstream.gtid_start import asks_by_gtid, find_gtid_start
+from relay.downstream.passage import GtidPassage, Passage, PositionPassage
 from relay.downstream.position_start import find_position_start
 from relay.downstream.positions import (
     FIRST_OFFSET,
@@ -51,9 +54,10 @@ class AdmissionHost(Protocol):
     position_wait_s: float
     gtid_lookup: GtidLookup
 
-    @property
-    def archive(self) -> ServedArchive:
-        """What is served."""
+    generations: Generations
+
+    def shown_server_id(self, archive: Archive) -> int:
+        """Of the source whose binlogs these are, as replicas are to see it."""
 
     def check_replica(self, server_id: int, server_uuid: str) -> None:
         """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
@@ -106,6 +110,7 @@ class DumpRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
+    archive: Archive
     file: ArchivedFile
     offset: int
     resumes: bool
@@ -125,7 +130,7 @@ class AdmittedDump:
         self._head = head
         variables = request.variables
         self.options = DumpOptions(
-            server_id=request.facts.server_id,
+            server_id=host.shown_server_id(start.archive),
             heartbeat_s=_heartbeat_s(variable(variables, "source_heartbeat_period", "master_heartbeat_period")),
             first_rotate_checksum=replica_checksum(variables) == "CRC32",
             takes_checksums=replica_checksum(variables) is not None,
@@ -154,7 +159,7 @@ class AdmittedDump:
         mark = self._begin_mark()
         try:
             return Dump(
-                archive=self._host.archive,
+                archive=start.archive,
                 reads=self._host.reads,
                 outputs=self._host.outputs,
                 owner=owner,
@@ -170,11 +175,34 @@ class AdmittedDump:
                 walk=start.gtid.walk if start.gtid is not None else None,
                 jump=start.gtid.jump if start.gtid is not None else None,
                 find_jump=self._host.gtid_lookup.find_jump,
+                passage=self._passage(),
             )
         except BaseException:
             if mark is not None:
                 mark.end()
             raise
+
+    def _passage(self) -> Passage | None:
+        """How the stream goes on behind the last file of its generation; None: it ends there."""
+        host, request, gtid = self._host, self._request, self._start.gtid
+        if gtid is None:
+            return None if self.options.ends_at_end else PositionPassage(host.generations, host.gtid_lookup)
+
+        def check(file: ArchivedFile) -> None:
+            if request.registered is not None:
+                host.check_replica(request.registered, request.uuid)
+            check_flavour(file.flavour, request.variables)
+            check_checksum(file.name, file.checksum, request.variables)
+
+        return GtidPassage(
+            host.generations,
+            host.gtid_lookup,
+            host.reads,
+            gtid.asked,
+            strip_markers=request.markers == "strip",
+            check=check,
+            server_id=host.shown_server_id,
+        )
 
     def _begin_mark(self) -> Mark | None:
         """Who asks by GTID says itself where it is to go on."""
@@ -182,7 +210,7 @@ class AdmittedDump:
         if identity is None or start.gtid is not None:
             return None
         with _archive_errors_refused(self._request.asked):
-            return self._host.archive.replicas.begin(identity, start.file.name, start.offset)
+            return start.archive.replicas.begin(identity, start.file.name, start.offset)
 
     def start(self, dump: Dump) -> None:
         """Sends the stream's head, and what there is."""
@@ -226,7 +254,7 @@ async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
     start = await _find_start(host, request)
     check_flavour(start.file.flavour, variables)
     check_checksum(start.file.name, start.file.checksum, variables)
-    opened = host.reads.open(host.archive.path(start.file.name))
+    opened = host.reads.open(start.archive.path(start.file.name))
     try:
         return AdmittedDump(host, request, start, opened, await _head(request, start, opened))
     except BaseException:
@@ -241,20 +269,21 @@ async def _find_start(host: AdmissionHost, request: DumpRequest) -> _Start:
             asked,
             request.facts,
             request.identity,
-            host.archive,
+            host.generations,
+            host.gtid_lookup,
             wait_s=wait_s,
             next_move=host.next_move,
             until_left=host.until_left,
         )
-        return _Start(found.file, found.offset, found.resumes, None)
+        return _Start(found.archive, found.file, found.offset, found.resumes, None)
     start = await find_gtid_start(
         asked, request.variables, request.facts, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move
     )
-    file = host.archive.file(start.file)
+    file = start.archive.file(start.file)
     if file is None:
         text = f"{start.file} was removed from binlog-relay's archive just now. The replica may try again"
         raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
-    return _Start(file, FIRST_OFFSET, False, start)
+    return _Start(start.archive, file, FIRST_OFFSET, False, start)
 
 
 async def _head(request: DumpRequest, start: _Start, opened: OpenFile) -> bytes | None:

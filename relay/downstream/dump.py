@@ -17,13 +17,14 @@ from protocol.framing import frame_payload, packet_count
 from protocol.kernel.frame import Framer, required_size
 from protocol.position import Position
 from protocol.semisync import PREFIX as SEMI_SYNC_PREFIX
+from relay.archive.archive import Archive
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.errors import ArchiveError
 from relay.archive.replica_marks import Mark
 from relay.downstream.acknowledgements import Acknowledgements
-from relay.downstream.archive_view import ServedArchive
 from relay.downstream.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
 from relay.downstream.gtid_walk import GtidWalk, Jump
+from relay.downstream.passage import NextPart, Passage
 from relay.downstream.positions import FIRST_OFFSET, refusal
 from relay.downstream.sent_range import SentRange
 from relay.downstream.stream_guide import StreamGuide
@@ -45,8 +46,8 @@ _STATUS: Final = b"\0"
 _PACKET_HEADERS: Final = 8
 # A smaller file is walked over in less time than its index is read.
 _WORTH_A_JUMP_BYTES: Final = 1 << 20
-# `find_jump(walk, file, done)`: `done(jump)` is called later, on the loop; until then nothing of the file is read.
-FindJump = Callable[[GtidWalk, str, Callable[[Jump | None], None]], None]
+# `find_jump(archive, walk, file, done)`: `done(jump)` is called later, on the loop; until then nothing of the file is read.
+FindJump = Callable[[Archive, GtidWalk, str, Callable[[Jump | None], None]], None]
 
 
 class DumpOwner(Protocol):
@@ -91,7 +92,7 @@ class Dump:
     def __init__(
         self,
         *,
-        archive: ServedArchive,
+        archive: Archive,
         reads: FileReads,
         outputs: BufferPool,
         owner: DumpOwner,
@@ -107,11 +108,13 @@ class Dump:
         walk: GtidWalk | None = None,
         jump: Jump | None = None,
         find_jump: FindJump | None = None,
+        passage: Passage | None = None,
     ) -> None:
         """acknowledgements: with semi-sync, told what is asked for; None: nothing is.
 
         For a replica that asked by GTID: guide: what may come into the stream later. walk: what of it is not sent.
         jump: what of the first file need not be read. find_jump: the same of later files.
+        passage: what comes after the last file of `archive`; None: nothing ever does.
         """
         self._archive = archive
         self._reads = reads
@@ -133,6 +136,10 @@ class Dump:
         self._walk = walk
         self._jump = jump
         self._find_jump = find_jump
+        self._passage = passage
+        self._server_id = options.server_id
+        self._failure: AnsweredError | None = None
+        """What the stream ends with once the socket took everything."""
         self._looked_to = offset
         """Up to here, the end of a transaction, the guide has seen nothing that must be walked over."""
         if walk is not None:
@@ -159,6 +166,11 @@ class Dump:
         self.sent_bytes = 0
 
     @property
+    def archive(self) -> Archive:
+        """The generation that is read."""
+        return self._archive
+
+    @property
     def position(self) -> Position:
         """Up to where the stream was given to the socket."""
         return Position(self._file.name, self._offset)
@@ -178,7 +190,7 @@ class Dump:
         is_counted: it stands for the one at the stream's offset.
         """
         with_checksum = self._options.first_rotate_checksum
-        rotate = rotate_event(self.position, self._options.server_id, with_checksum=with_checksum)
+        rotate = rotate_event(self.position, self._server_id, with_checksum=with_checksum)
         self._owner.unread_bytes()  # the window as it is with everything read
         if format_description is not None:
             self._framer.read_format(format_description)
@@ -201,6 +213,8 @@ class Dump:
         if self._closed:
             return
         self._closed = True
+        if self._passage is not None:
+            self._passage.cancel()
         if all_was_read and self._settled and self._mark is not None:
             self._range.arrived()
             self._mark.arrived()
@@ -244,6 +258,8 @@ class Dump:
 
     def _pump(self) -> None:
         left = _TURN_BYTES
+        if self._failure is not None:
+            self.fail(self._failure)
         while not self._closed and not self._owner.write_paused:
             if self._walk is not None and self._walk_ends(self._walk):
                 return
@@ -419,7 +435,7 @@ class Dump:
         return -1
 
     def _owed(self, walk: GtidWalk) -> list[bytes]:
-        return walk.owed(self.position, self._options.server_id, with_checksum=bool(self._file.checksum))
+        return walk.owed(self.position, self._server_id, with_checksum=bool(self._file.checksum))
 
     def _pay(self) -> None:
         """Tells the replica where it is, if the newest events were passed over."""
@@ -481,6 +497,8 @@ class Dump:
         following = self._archive.next_file(file.name) if file.sealed else None
         # Until the next file has its format description, a heartbeat could come between Rotate and it.
         if following is None or following.end <= FIRST_OFFSET:
+            if file.sealed and following is None and self._may_pass_on():
+                return False
             self._wait()
             return False
         if following.checksum and not self._options.takes_checksums:
@@ -492,7 +510,7 @@ class Dump:
         opened = self._reads.open(self._archive.path(following.name))
         self._reads.close(self._opened)
         rotate = rotate_event(
-            Position(following.name, FIRST_OFFSET), self._options.server_id, with_checksum=bool(file.checksum)
+            Position(following.name, FIRST_OFFSET), self._server_id, with_checksum=bool(file.checksum)
         )
         self._file, self._opened, self._offset = following, opened, FIRST_OFFSET
         self._start_in_file = FIRST_OFFSET
@@ -506,8 +524,52 @@ class Dump:
         if self._find_jump is None or following.end < _WORTH_A_JUMP_BYTES:
             return True
         self._read_pending = True
-        self._find_jump(self._walk, following.name, self._jump_found)
+        self._find_jump(self._archive, self._walk, following.name, self._jump_found)
         return False
+
+    def _may_pass_on(self) -> bool:
+        """Whether the next generation is looked for: this one has ended, and all of it was sent."""
+        passage = self._passage
+        if passage is None or not passage.is_due(self._archive):
+            return False
+        self._pay()
+        self._read_pending = True
+        passage.begin(self._archive, self.position, self._walk, self._passed_on)
+        return True
+
+    def _passed_on(self, found: NextPart | AnsweredError) -> None:
+        self._read_pending = False
+        if isinstance(found, AnsweredError):
+            self._failure = found
+            self.pump()
+            return
+        if self._closed:
+            self._reads.close(found.opened)
+            return
+        before = self._file
+        self._reads.close(self._opened)
+        self._archive, self._file, self._opened = found.archive, found.file, found.opened
+        self._server_id = found.server_id
+        self._guide, self._walk, self._jump = found.guide, found.walk, found.jump
+        self._offset = self._start_in_file = self._looked_to = FIRST_OFFSET
+        self._heartbeat_for = None
+        if self._acknowledgements is not None:
+            self._acknowledgements.pass_on()
+        self._framer.begin_file(found.file.checksum)
+        if self._walk is not None:
+            self._walk.begin_file(found.file.name, checksum=bool(found.file.checksum))
+        self._write_events([rotate_event(self.position, self._server_id, with_checksum=bool(before.checksum))])
+        if found.format_description is not None:
+            self._begin_behind(found.format_description)
+        self.pump()
+
+    def _begin_behind(self, format_description: bytes) -> None:
+        """Sends the file's format description, patched, in the place of the stored one."""
+        self._framer.read_format(format_description)
+        self._write_events([format_description])
+        self._offset += len(format_description)
+        if self._walk is not None:
+            self._walk.begin_behind(self._offset)
 
     def _jump_found(self, jump: Jump | None) -> None:
         self._read_pending = False
@@ -596,7 +658,7 @@ class Dump:
             return None
         if position.offset > MAX_WIRE_POSITION:
             return None
-        return heartbeat_event(position, self._options.server_id, with_checksum=with_checksum)
+        return heartbeat_event(position, self._server_id, with_checksum=with_checksum)
 
 
 def replaced_by_newer() -> AnsweredError:

@@ -1,10 +1,11 @@
 """What a request by GTID asks of the archive, looked up in a thread: sets of 16 MB and thousands of files take a while."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeVar
 
 import structlog
 
@@ -12,31 +13,29 @@ from protocol.errors import Malformed
 from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings, SourceHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
+from relay.archive.archive import Archive
 from relay.archive.archived_file import FIRST_EVENT
-from relay.archive.gtid_state import GtidState, GtidView
+from relay.archive.generations import Generation, Generations
+from relay.archive.gtid_facts import GtidValue
 from relay.downstream.file_extent import Extents, FileExtent
 from relay.downstream.gtid_walk import GtidWalk, Jump
-from relay.downstream.presentation import IdentifiedArchive
 
 _THREADS: Final = 2
 T = TypeVar("T")
 
 
-class GtidArchive(IdentifiedArchive, Protocol):
-    """An archive that knows what it has by GTID."""
-
-    @property
-    def gtids(self) -> GtidState:
-        """What is published."""
-
-
 @dataclass(frozen=True, slots=True)
 class ArchivedGtids:
-    """All files at one moment, oldest first, and what they hold; both None without a file."""
+    """All files of a generation at one moment, oldest first, and what they hold; both None without a file.
 
+    executed: all that was published by then, in this generation and those before it.
+    """
+
+    archive: Archive
     files: Extents
     mysql: MysqlHoldings | None
     mariadb: MariadbHoldings | None
+    executed: GtidValue | None
 
 
 async def nobody_to_ask() -> SourceHoldings | None:
@@ -47,8 +46,8 @@ async def nobody_to_ask() -> SourceHoldings | None:
 class GtidLookup:
     """Questions about the GTIDs of an archive. On the event loop only."""
 
-    def __init__(self, archive: GtidArchive) -> None:
-        self._archive = archive
+    def __init__(self, generations: Generations) -> None:
+        self._generations = generations
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
         self.ask_source: Callable[[], Awaitable[SourceHoldings | None]] = nobody_to_ask
@@ -58,36 +57,56 @@ class GtidLookup:
 
     @property
     def source_uuid(self) -> str | None:
-        """Of the source that the archive is of."""
-        return self._archive.identity.server_uuid if self._archive.identity is not None else None
+        """Of the source that is followed."""
+        identity = self._generations.archive.identity
+        return identity.server_uuid if identity is not None else None
 
     @property
-    def state(self) -> GtidState:
-        """What is published, for questions that take no time."""
-        return self._archive.gtids
+    def executed(self) -> GtidValue | None:
+        """All that was published."""
+        return self._generations.executed
 
     def shutdown(self) -> None:
         """Ends the threads once their work is done."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    async def ask(self, question: Callable[[ArchivedGtids], T]) -> T:
-        """`question` about the archive as it is published now, answered in a thread.
+    async def ask(self, question: Callable[[Sequence[ArchivedGtids]], T]) -> T:
+        """`question` about the generations, oldest first, as they are published now; answered in a thread.
 
         Raises: OSError, Malformed; what `question` raises.
         """
-        view = self._archive.gtids.view()
-        newest = self._extent(view.names[-1]) if view.names else None
-        files = Extents(view.names, self._extent, newest)
+        series = [self._looked_at(generation) for generation in self._generations.all]
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, lambda: question(_archived(files, view)))
+        return await loop.run_in_executor(self._executor, question, series)
 
-    def find_jump(self, walk: GtidWalk, name: str, done: Callable[[Jump | None], None]) -> None:
+    async def ask_of(self, generation: Generation, question: Callable[[ArchivedGtids], T]) -> T:
+        """The same about one generation."""
+        looked_at = self._looked_at(generation)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, question, looked_at)
+
+    def _looked_at(self, generation: Generation) -> ArchivedGtids:
+        archive = generation.archive
+        view = archive.gtids.view()
+        newest = _extent(archive, view.names[-1]) if view.names else None
+        files = Extents(view.names, partial(_extent, archive), newest)
+        mysql: MysqlHoldings | None = None
+        mariadb: MariadbHoldings | None = None
+        if isinstance(view.executed, GtidList):
+            mariadb = MariadbHoldings(view.befores, view.executed) if files else None
+        elif files:
+            purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
+            mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files)
+        return ArchivedGtids(archive, files, mysql, mariadb, generation.executed)
+
+    def find_jump(self, archive: Archive, walk: GtidWalk, name: str, done: Callable[[Jump | None], None]) -> None:
         """What `walk` need not read of the file that it begins, looked up in a thread, then `done(jump)` on the loop."""
-        facts = self._archive.gtids.file(name)
-        if facts is None:
-            extent = self._extent(name)
-        else:
-            extent = self._extent(name, facts.inside, facts.before, facts.behind, anonymous=facts.anonymous)
+        facts = archive.gtids.file(name)
+        extent = _extent(archive, name)
+        if facts is not None:
+            extent = replace(
+                extent, inside=facts.inside, before=facts.before, behind=facts.behind, anonymous=facts.anonymous
+            )
 
         def finish(future: asyncio.Future[Jump | None]) -> None:
             if future.cancelled():
@@ -104,25 +123,9 @@ class GtidLookup:
         loop = asyncio.get_running_loop()
         loop.run_in_executor(self._executor, walk.find_jump, extent).add_done_callback(finish)
 
-    def _extent(
-        self,
-        name: str,
-        inside: bytes | None = None,
-        before: GtidList | None = None,
-        behind: GtidList | None = None,
-        *,
-        anonymous: bool = False,
-    ) -> FileExtent:
-        file = self._archive.file(name)
-        # One that is being removed is not known any more: to open it fails, and the replica asks again.
-        end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
-        return FileExtent(name, self._archive.path(name), end, checksum, inside, before, behind, anonymous)
 
-
-def _archived(files: Extents, view: GtidView) -> ArchivedGtids:
-    if not files:
-        return ArchivedGtids(files, None, None)
-    if isinstance(view.executed, GtidList):
-        return ArchivedGtids(files, None, MariadbHoldings(view.befores, view.executed))
-    purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
-    return ArchivedGtids(files, MysqlHoldings(view.search, view.executed, purged, view.anonymous_files), None)
+def _extent(archive: Archive, name: str) -> FileExtent:
+    file = archive.file(name)
+    # One that is being removed is not known any more: to open it fails, and the replica asks again.
+    end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
+    return FileExtent(name, archive.path(name), end, checksum)

@@ -61,7 +61,8 @@ class MariadbWalk(GtidWalk):
         )
         self._awaited = awaited
         self._until = until
-        self._waiting = {gtid.domain_id: gtid for gtid in awaited.gtids}
+        self.waiting = {gtid.domain_id: gtid for gtid in awaited.gtids}
+        """By domain, those that did not come yet."""
         self._collector: FileGtidCollector | None = None
         self._earlier = GtidList()
         self._told: list[tuple[GtidList, int]] = []
@@ -91,7 +92,7 @@ class MariadbWalk(GtidWalk):
 
         The notes on storage engines between groups (Binlog_checkpoint) are passed over with them: replicas only count them.
         """
-        if self._until is not None or not self._waiting:
+        if self._until is not None or not self.waiting:
             return None
         place = extent.head().end
         groups = self._whole_file(extent)
@@ -102,7 +103,7 @@ class MariadbWalk(GtidWalk):
         stretches = extent.stretches()
         if stretches is None or not len(stretches):
             return None
-        waiting = {domain.to_bytes(4, "little"): gtid for domain, gtid in self._waiting.items()}
+        waiting = {domain.to_bytes(4, "little"): gtid for domain, gtid in self.waiting.items()}
         target, runs = stretches.first_reaching(
             {key: (gtid.server_id.to_bytes(4, "little"), gtid.sequence_number) for key, gtid in waiting.items()}
         )
@@ -121,7 +122,7 @@ class MariadbWalk(GtidWalk):
             domains.add(gtid.domain_id)
             if before.server(gtid.domain_id, gtid.server_id) == gtid:
                 continue
-            awaited = self._waiting.get(gtid.domain_id)
+            awaited = self.waiting.get(gtid.domain_id)
             if awaited is None or (
                 awaited.server_id == gtid.server_id and awaited.sequence_number <= gtid.sequence_number
             ):
@@ -144,7 +145,7 @@ class MariadbWalk(GtidWalk):
         collector.take(memoryview(source)[start:end])
         if skip.reached >= 0:
             gtid = self._awaited.gtids[skip.reached]
-            self._waiting.pop(gtid.domain_id, None)
+            self.waiting.pop(gtid.domain_id, None)
             state = self._state()
             if skip.in_hole:
                 state = state.advanced([DomainGtid(gtid.domain_id, gtid.server_id, skip.hole_number)])
@@ -166,7 +167,7 @@ class MariadbWalk(GtidWalk):
     @property
     def is_done(self) -> bool:
         """See `GtidWalk`. `skip.waiting` goes down when the group's head is seen, which is before it is passed over."""
-        return not self._waiting and self.skip.sending and not self._told and self._until is None
+        return not self.waiting and self.skip.sending and not self._told and self._until is None
 
     def owed(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
         """See `GtidWalk`."""

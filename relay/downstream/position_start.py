@@ -1,4 +1,8 @@
-"""Where a replica begins that asks by file and position."""
+"""Where a replica begins that asks by file and position.
+
+Names of files may be those of several generations of the archive, which mirror different sources. A replica that was being
+sent the files of a former source asks for them again by the same names, so what was noted of it decides first.
+"""
 
 import asyncio
 import contextlib
@@ -7,10 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.commands import BinlogDump
+from protocol.position import Position
 from protocol.statements import SourceFacts
+from relay.archive.archive import Archive, PositionCheck, Verdict
 from relay.archive.archived_file import ArchivedFile
+from relay.archive.generations import Generations
 from relay.archive.replica_marks import ReplicaIdentity
-from relay.downstream.archive_view import ServedArchive
+from relay.downstream.gtid_lookup import GtidLookup
+from relay.downstream.passage import place_after
 from relay.downstream.positions import Decision, judge, not_here_yet
 
 _RECHECK_S: Final = 0.05
@@ -18,8 +26,10 @@ _RECHECK_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class PositionStart:
-    """The stream begins in `file` at `offset`. resumes: inside a transaction, where this replica's stream broke off."""
+    """The stream begins in `file` of `archive` at `offset`. resumes: inside a transaction, where this replica's stream broke
+    off."""
 
+    archive: Archive
     file: ArchivedFile
     offset: int
     resumes: bool
@@ -29,7 +39,8 @@ async def find_position_start(
     request: BinlogDump,
     facts: SourceFacts,
     identity: ReplicaIdentity | None,
-    archive: ServedArchive,
+    generations: Generations,
+    gtids: GtidLookup,
     *,
     wait_s: float,
     next_move: Callable[[], asyncio.Event],
@@ -44,11 +55,13 @@ async def find_position_start(
     deadline = loop.time() + (0.0 if request.ends_at_end else wait_s)
     while True:
         moved = next_move()
-        files = archive.files
-        name = request.file or (files[0].name if files else "")
+        # Without a name the first file that there is.
+        oldest = generations.all[0].archive.files
+        name = request.file or (oldest[0].name if oldest else "")
+        archive = generations.archive
         if name:
-            check = await archive.check_position(name, request.offset)
-            inside = check.verdict.name == "INSIDE_TRANSACTION"
+            archive, check = await _generation_of(generations, gtids, identity, name, request, until_left)
+            inside = check.verdict is Verdict.INSIDE_TRANSACTION
             if inside and identity is not None:
                 await until_left(identity)
             resumes = inside and identity is not None and archive.replicas.may_resume(identity, name, request.offset)
@@ -56,7 +69,7 @@ async def find_position_start(
             decision = judge(check, name, request.offset, files_held=held, facts=facts, may_resume=resumes)
             file = archive.file(name)
             if decision is Decision.ACCEPT and file is not None:
-                return PositionStart(file, request.offset, inside)
+                return PositionStart(archive, file, request.offset, inside)
         left = deadline - loop.time()
         if left <= 0:
             end = str(archive.end) if archive.end is not None else None
@@ -64,3 +77,44 @@ async def find_position_start(
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(moved.wait(), left)
         await asyncio.sleep(min(_RECHECK_S, left))
+
+
+async def _generation_of(
+    generations: Generations,
+    gtids: GtidLookup,
+    identity: ReplicaIdentity | None,
+    name: str,
+    request: BinlogDump,
+    until_left: Callable[[ReplicaIdentity], Awaitable[None]],
+) -> tuple[Archive, PositionCheck]:
+    """The generation that the position is of, and what is there. Raises: ArchiveError, OSError, Malformed."""
+    newest, offset = generations.archive, request.offset
+    if not request.file:
+        archive = generations.all[0].archive
+        return archive, await archive.check_position(name, offset)
+    check = await newest.check_position(name, offset)
+    earlier = [one.archive for one in reversed(generations.all[:-1]) if one.archive.file(name) is not None]
+    if not earlier:
+        return newest, check
+    is_boundary = check.verdict is Verdict.BOUNDARY
+    if identity is not None:
+        await until_left(identity)
+    if identity is not None and not newest.replicas.may_resume(identity, name, offset):
+        for archive in earlier:
+            if not archive.replicas.may_resume(identity, name, offset):
+                continue
+            # It may have been told this very place, the same as the end of what it was sent.
+            if is_boundary and await _is_place_after(generations, gtids, archive, Position(name, offset)):
+                break
+            return archive, await archive.check_position(name, offset)
+    if not is_boundary:
+        for archive in earlier:
+            other = await archive.check_position(name, offset)
+            if other.verdict is Verdict.BOUNDARY or newest.file(name) is None:
+                return archive, other
+    return newest, check
+
+
+async def _is_place_after(generations: Generations, gtids: GtidLookup, archive: Archive, place: Position) -> bool:
+    found = await place_after(generations, gtids, archive)
+    return found is not None and found.position == place

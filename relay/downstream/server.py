@@ -18,12 +18,14 @@ from protocol.source_side import Limits, Ruling
 from protocol.statements import Done, GivenAnswer, KillConnection, Request, SourceFacts, StatisticsText
 from protocol.statements.gtid_variables import GtidVariables
 from protocol.statements.requests import ShowStatistics
+from relay.archive.archive import Archive
+from relay.archive.generations import Generations
 from relay.archive.replica_marks import ReplicaIdentity
 from relay.certificates import ServerTls, described
 from relay.downstream.acknowledgements import AcknowledgementSums, semi_sync_status
 from relay.downstream.dump import OUTPUT_BYTES, Dump, replaced_by_newer
 from relay.downstream.file_reads import BufferPool, FileReads
-from relay.downstream.gtid_lookup import GtidArchive, GtidLookup
+from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.login_guard import LoginGuard
 from relay.downstream.pacing import WakePacer
 from relay.downstream.presentation import Presentation, located, source_facts
@@ -51,7 +53,7 @@ class DownstreamServer:
 
     def __init__(
         self,
-        archive: GtidArchive,
+        generations: Generations,
         accounts: Iterable[Account],
         *,
         position_wait_s: float = 10.0,
@@ -62,7 +64,7 @@ class DownstreamServer:
         max_login_failures: int = 20,
         login_block_s: float = 60.0,
     ) -> None:
-        self.archive = archive
+        self.generations = generations
         # One at a time: whoever guesses passwords gets no more of the machine than a thread.
         self.checks: Executor = ThreadPoolExecutor(1, thread_name_prefix="login-check")
         self.handshakes: Executor = ThreadPoolExecutor(2, thread_name_prefix="tls-handshake")
@@ -77,7 +79,7 @@ class DownstreamServer:
         self.limits = Limits(login_wait_s=handshake_timeout_s)
         self.reads = FileReads()
         self.outputs = BufferPool(OUTPUT_BYTES, _KEPT_OUTPUTS)
-        self.gtid_lookup = GtidLookup(archive)
+        self.gtid_lookup = GtidLookup(generations)
         self.input_view = memoryview(bytearray(_INPUT_BYTES))
         self._max_connections = max_connections
         self._ids = itertools.count(1)
@@ -110,6 +112,16 @@ class DownstreamServer:
         """What connections from now on are offered; those that are there keep what they have."""
         self.tls = tls
 
+    @property
+    def archive(self) -> Archive:
+        """Of the source that is followed."""
+        return self.generations.archive
+
+    def shown_server_id(self, archive: Archive) -> int:
+        """Of the source whose binlogs these are, as replicas are to see it."""
+        source = source_facts(archive)
+        return self.presentation.facts(source).server_id if source is not None else 0
+
     def _prepare_key(self) -> None:
         """Makes the RSA key before the first login that needs it would wait for it."""
         if self.accounts.may_need_rsa_key:
@@ -130,7 +142,7 @@ class DownstreamServer:
         loop = asyncio.get_running_loop()
         self._started_at = loop.time()
         self._server = await loop.create_server(lambda: Session(self), host, port, backlog=512)
-        self.archive.watch(self._archive_moved)
+        self.generations.watch(self._archive_moved)
         self._log.info("listening", host=host, port=self.port, **described(self.tls))
 
     async def close(self) -> None:
@@ -139,7 +151,7 @@ class DownstreamServer:
             return
         self._closing = True
         if self._server is not None:
-            self.archive.unwatch(self._archive_moved)
+            self.generations.unwatch(self._archive_moved)
             self._server.close()
         if self._wake is not None:
             self._wake.cancel()

@@ -205,7 +205,8 @@ class Session(asyncio.BufferedProtocol):
     @property
     def is_at_end(self) -> bool:
         """Whether its dump has sent all there is."""
-        return self.dump is not None and self.dump.position == self._host.archive.end
+        archive = self._host.generations.archive
+        return self.dump is not None and self.dump.archive is archive and self.dump.position == archive.end
 
     @property
     def sent_bytes(self) -> int:
@@ -626,7 +627,7 @@ class Session(asyncio.BufferedProtocol):
         admitted.start(self.dump)
 
     def _knows_file(self, name: str) -> bool:
-        return self._host.archive.file(name) is not None
+        return any(one.archive.file(name) is not None for one in self._host.generations.all)
 
     def _end_dump(self, event: str, reason: str, level: str = "info") -> None:
         dump, self.dump = self.dump, None

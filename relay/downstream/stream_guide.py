@@ -5,6 +5,7 @@ from typing import Protocol
 
 from protocol.errors import ErrorCode
 from protocol.gtid.mariadb import DomainGtid, GtidList
+from relay.archive.archive import Archive
 from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.gtid_walk import GtidWalk
 from relay.downstream.mysql_walk import MysqlWalk
@@ -30,8 +31,9 @@ class MysqlGuide:
     Source: MySQL 9.7 `rpl_binlog_sender.cc (check_event_type)`.
     """
 
-    def __init__(self, gtids: GtidLookup) -> None:
+    def __init__(self, gtids: GtidLookup, archive: Archive) -> None:
         self._gtids = gtids
+        self._archive = archive
         self._anonymous = False
         self._walked = False
         """A walk that was told to end the stream is told the opposite, too."""
@@ -42,7 +44,7 @@ class MysqlGuide:
 
     def must_walk(self, file: str) -> bool:
         """See `StreamGuide`."""
-        self._anonymous = self._gtids.state.has_anonymous(file)
+        self._anonymous = self._archive.gtids.has_anonymous(file)
         return self._anonymous or self._off or self._walked
 
     def walk(self, walk: GtidWalk | None) -> GtidWalk | None:
@@ -63,16 +65,16 @@ class MariadbGuide:
 
     def __init__(self, gtids: GtidLookup, strange: Sequence[DomainGtid]) -> None:
         self._gtids = gtids
-        self._strange = strange
+        self.strange = strange
 
     def must_walk(self, file: str) -> bool:
         """See `StreamGuide`."""
-        return bool(self._strange) and bool(self._known())
+        return bool(self.strange) and bool(self._known())
 
     def _known(self) -> list[DomainGtid]:
-        state = self._gtids.state.executed
+        state = self._gtids.executed
         domains = {gtid.domain_id for gtid in state} if isinstance(state, GtidList) else set()
-        return [gtid for gtid in self._strange if gtid.domain_id in domains]
+        return [gtid for gtid in self.strange if gtid.domain_id in domains]
 
     def walk(self, walk: GtidWalk | None) -> GtidWalk | None:
         """See `StreamGuide`. Raises: PositionRefused (1105)."""

@@ -16,6 +16,7 @@ import uvloop
 from protocol.auth.account import Account
 from relay.app import share_interpreter
 from relay.archive.archive import Archive, SourceIdentity
+from relay.archive.generations import Generations
 from relay.downstream.server import DownstreamServer
 from relay.log_setup import setup_logging
 from relay.shown_gtids import ShownGtids
@@ -54,7 +55,7 @@ async def serve(directory: Path, flavour: str) -> None:
     """Until standard input ends."""
     archive = await Archive.open(directory)
     archive.set_identity(_IDENTITIES[flavour])
-    server = DownstreamServer(archive, [Account.with_password(USER, PASSWORD)])
+    server = DownstreamServer(Generations.of(archive), [Account.with_password(USER, PASSWORD)])
     server.gtid_variables = ShownGtids(archive, lambda: None)
     await server.start("127.0.0.1", 0)
     print(server.port, flush=True)

@@ -17,6 +17,7 @@ from protocol.resultset import Rows
 from protocol.statements import Done, GivenAnswer, Request
 from protocol.statements.requests import ShowBinaryLogs, ShowProcesslist
 from relay.archive.archive import Archive, SourceIdentity
+from relay.archive.generations import Generations
 from relay.downstream.server import DownstreamServer
 from relay.downstream.session import Session
 from tests.support.archive_filling import append_all
@@ -77,7 +78,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
     await archive.begin_file("mysql-bin.000001")
     await append_all(archive, BinlogBuilder().transaction(20).data)
-    server = DownstreamServer(archive, [Account.with_password(USER, PASSWORD)])
+    server = DownstreamServer(Generations.of(archive), [Account.with_password(USER, PASSWORD)])
     console = SlowConsole()
     server.console = console
     await server.start("127.0.0.1", 0)

@@ -77,8 +77,9 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         await archive.begin_file(name)
         await append_all(archive, built.data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("root", PASSWORD, admin=True)]
-    server = DownstreamServer(archive, accounts, position_wait_s=5.0, max_connections=20, max_login_failures=2)
-    console = Console(Generations.of(archive), FakeSource(), server)
+    generations = Generations.of(archive)
+    server = DownstreamServer(generations, accounts, position_wait_s=5.0, max_connections=20, max_login_failures=2)
+    console = Console(generations, FakeSource(), server)
     server.console = console
     await server.start("127.0.0.1", 0)
     served = Served(archive, server)

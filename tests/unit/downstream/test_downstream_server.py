@@ -15,6 +15,7 @@ from protocol.binlog.event_type import EventType
 from protocol.errors import ErrorCode
 from protocol.position import Position
 from relay.archive.archive import Archive, SourceIdentity
+from relay.archive.generations import Generations
 from relay.downstream import dump as dump_module
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
@@ -71,7 +72,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         await archive.begin_file(name)
         await append_all(archive, built.data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("plain", PASSWORD, "strip")]
-    server = DownstreamServer(archive, accounts, position_wait_s=0.5, max_connections=20)
+    server = DownstreamServer(Generations.of(archive), accounts, position_wait_s=0.5, max_connections=20)
     await server.start("127.0.0.1", 0)
     served = Served(archive, server, files)
     yield served

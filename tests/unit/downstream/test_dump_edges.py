@@ -15,6 +15,7 @@ from protocol.errors import ErrorCode
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
 from relay.archive.archive import Archive, SourceIdentity
+from relay.archive.generations import Generations
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -45,7 +46,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
             await archive.begin_file(f"mysql-bin.00000{number[1:]}")
             await append_all(archive, data)
         accounts = [Account.with_password(USER, PASSWORD), Account.with_password("plain", PASSWORD, "strip")]
-        server = DownstreamServer(archive, accounts, position_wait_s=0.3)
+        server = DownstreamServer(Generations.of(archive), accounts, position_wait_s=0.3)
         await server.start("127.0.0.1", 0)
         made.append((server, archive))
         return server

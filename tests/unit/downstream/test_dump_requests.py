@@ -14,6 +14,7 @@ from pymysql.constants import COMMAND
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
 from relay.archive.archive import Archive, PublishPolicy, SourceIdentity, SyncPolicy
+from relay.archive.generations import Generations
 from relay.archive.replica_marks import ReplicaIdentity
 from relay.downstream import dump as dump_module
 from relay.downstream.server import DownstreamServer
@@ -63,7 +64,7 @@ async def serve(directory: Path, built: BinlogBuilder, **policies: object) -> As
     archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
     await archive.begin_file(FIRST)
     await append_all(archive, built.data)
-    server = DownstreamServer(archive, [Account.with_password(USER, PASSWORD)], position_wait_s=5.0)
+    server = DownstreamServer(Generations.of(archive), [Account.with_password(USER, PASSWORD)], position_wait_s=5.0)
     await server.start("127.0.0.1", 0)
     served = Served(archive, server, built)
     yield served

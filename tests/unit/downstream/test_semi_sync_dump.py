@@ -16,6 +16,7 @@ from protocol.framing import frame_payload
 from protocol.position import Position
 from protocol.semisync import encode_acknowledgement
 from relay.archive.archive import Archive, SourceIdentity
+from relay.archive.generations import Generations
 from relay.downstream.presentation import Presentation
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
@@ -82,7 +83,9 @@ async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
         await archive.begin_file(name)
         await append_all(archive, stamped(built))
     presentation = Presentation(semi_sync=getattr(request, "param", True))
-    server = DownstreamServer(archive, [Account.with_password(USER, PASSWORD)], presentation=presentation)
+    server = DownstreamServer(
+        Generations.of(archive), [Account.with_password(USER, PASSWORD)], presentation=presentation
+    )
     await server.start("127.0.0.1", 0)
     rotate = max(event.start for event in first.events)
     served = Served(archive, server, second, rotate)

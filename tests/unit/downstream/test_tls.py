@@ -19,6 +19,7 @@ from protocol.capabilities import Capability
 from protocol.framing import frame_payload
 from protocol.statements import GivenAnswer, Request
 from relay.archive.archive import Archive, SourceIdentity
+from relay.archive.generations import Generations
 from relay.certificates import load_server_tls
 from relay.downstream.server import DownstreamServer
 from relay.downstream.session import Session
@@ -78,7 +79,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         Account("known", credentials, require_client_cert=True),
     ]
     tls = load_server_tls(files.certificate, files.key, authority.certificate)
-    server = DownstreamServer(archive, accounts, tls=tls, handshake_timeout_s=1.0, max_login_failures=0)
+    server = DownstreamServer(Generations.of(archive), accounts, tls=tls, handshake_timeout_s=1.0, max_login_failures=0)
     with structlog.testing.capture_logs() as logs:
         await server.start("127.0.0.1", 0)
         served = Served(server, archive, authority, built)

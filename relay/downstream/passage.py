@@ -1,0 +1,197 @@
+"""How a stream passes from the end of one generation of the archive to the next: the binlogs of the source that came after.
+
+by GTID           it goes on there, on the same connection
+by file and position   it ends with ERR 1236, which names the same place in the next generation
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from protocol.artificial import patch_format_description
+from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
+from protocol.position import Position
+from relay.archive.archive import Archive
+from relay.archive.archived_file import ArchivedFile
+from relay.archive.errors import ArchiveError
+from relay.archive.generations import Generation, Generations
+from relay.downstream.file_reads import FileReads, OpenFile
+from relay.downstream.gtid_lookup import GtidLookup
+from relay.downstream.gtid_plan import GtidRequest
+from relay.downstream.gtid_walk import GtidWalk, Jump
+from relay.downstream.positions import refusal
+from relay.downstream.same_place import SamePlace, same_place
+from relay.downstream.stream_guide import StreamGuide
+
+# What the next source is still to deliver is looked for so often.
+_AGAIN_S: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class NextPart:
+    """Where the stream goes on, its file open. server_id: of the events made here. format_description: as it is sent, None:
+    it is part of the stream. The rest: as for a dump that begins."""
+
+    archive: Archive
+    file: ArchivedFile
+    opened: OpenFile
+    server_id: int
+    format_description: bytes | None
+    walk: GtidWalk | None
+    jump: Jump | None
+    guide: StreamGuide | None
+
+
+PassedOn = Callable[[NextPart | AnsweredError], None]
+
+
+class Passage(Protocol):
+    """What a dump asks for at the end of a file that has no next one. On the event loop."""
+
+    def is_due(self, archive: Archive) -> bool:
+        """Whether a later generation goes on where this archive ended."""
+
+    def begin(self, archive: Archive, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+        """`done` is called later, with where the stream goes on or with the error that ends it, unless `cancel` is."""
+
+    def cancel(self) -> None:
+        """The dump has ended."""
+
+
+class _Task:
+    """A passage that is looked for in a task. On the event loop."""
+
+    def __init__(self, generations: Generations) -> None:
+        self.generations = generations
+        self._task: asyncio.Task[None] | None = None
+
+    def is_due(self, archive: Archive) -> bool:
+        """See `Passage`."""
+        return self.generations.archive is not archive and self.next_of(archive) is not None
+
+    def next_of(self, archive: Archive) -> Generation | None:
+        """The generation after the one of this archive; None: there is none, or this one has not ended yet."""
+        generation = self.generations.of_archive(archive)
+        if generation is None:
+            # Purged as a whole while it was read: what is left begins behind it.
+            return self.generations.all[0]
+        return self.generations.after(generation) if generation.ended else None
+
+    def begin(self, archive: Archive, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+        """See `Passage`."""
+        self._task = asyncio.get_running_loop().create_task(self._run(archive, end, walk, done))
+
+    def cancel(self) -> None:
+        """See `Passage`."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self, archive: Archive, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+        found: NextPart | AnsweredError
+        try:
+            found = await self.find(archive, end, walk)
+        except PositionRefused as refused:
+            found = refused
+        except (ArchiveError, OSError, Malformed) as error:
+            text = f"{end}: the files of the next source cannot be read: {error}"
+            found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        done(found)
+
+    async def find(self, archive: Archive, end: Position, walk: GtidWalk | None) -> NextPart:
+        """Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be read."""
+        raise NotImplementedError
+
+
+class GtidPassage(_Task):
+    """Of a replica that asked by GTID.
+
+    check: refuses a replica that cannot follow the next source. server_id: of its events, as replicas see it.
+    """
+
+    def __init__(
+        self,
+        generations: Generations,
+        gtids: GtidLookup,
+        reads: FileReads,
+        asked: GtidRequest,
+        *,
+        strip_markers: bool,
+        check: Callable[[ArchivedFile], None],
+        server_id: Callable[[Archive], int],
+    ) -> None:
+        super().__init__(generations)
+        self._gtids = gtids
+        self._reads = reads
+        self._asked = asked
+        self._strip_markers = strip_markers
+        self._check = check
+        self._server_id = server_id
+
+    async def find(self, archive: Archive, end: Position, walk: GtidWalk | None) -> NextPart:
+        """See `_Task`."""
+        while True:
+            generation = self.generations.of_archive(archive)
+            following = self.next_of(archive)
+            assert following is not None
+            sent = following.before if generation is None else generation.executed
+            start = await self._gtids.ask_of(following, lambda archived: self._asked.go_on(sent, walk, archived))  # noqa: B023
+            if start is not None and start.format_description is not None:
+                break
+            await asyncio.sleep(_AGAIN_S)
+        file = following.archive.file(start.file)
+        if file is None:
+            text = f"{start.file} was removed from binlog-relay's archive just now. The replica may try again"
+            raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        self._check(file)
+        head = patch_format_description(
+            start.format_description, mid_file=False, strip_markers=self._strip_markers, clear_created=True
+        )
+        opened = self._reads.open(following.archive.path(file.name))
+        server_id = self._server_id(following.archive)
+        return NextPart(following.archive, file, opened, server_id, head, start.walk, start.jump, start.guide)
+
+
+class PositionPassage(_Task):
+    """Of a replica that reads by file and position."""
+
+    def __init__(self, generations: Generations, gtids: GtidLookup) -> None:
+        super().__init__(generations)
+        self._gtids = gtids
+
+    async def find(self, archive: Archive, end: Position, walk: GtidWalk | None) -> NextPart:
+        """See `_Task`. Always raises."""
+        while True:
+            place = await place_after(self.generations, self._gtids, archive)
+            if place is not None:
+                raise ended_here(end, place, self.next_of(archive))
+            await asyncio.sleep(_AGAIN_S)
+
+
+async def place_after(generations: Generations, gtids: GtidLookup, archive: Archive) -> SamePlace | None:
+    """In the newest generation, the same place as this archive's end; None: the source is still to deliver it.
+
+    Raises: OSError, Malformed.
+    """
+    generation = generations.of_archive(archive)
+    if generation is None or generation is generations.current:
+        return SamePlace(None, "its files were purged")
+    executed = generation.executed
+    return await gtids.ask_of(generations.current, lambda archived: same_place(archived, executed))
+
+
+def ended_here(end: Position, place: SamePlace, following: Generation | None) -> PositionRefused:
+    """ERR 1236 for a replica that reads by file and position, at the end of a source's binlogs."""
+    identity = following.archive.identity if following is not None else None
+    who = "another source"
+    if identity is not None:
+        who += f", server_id {identity.server_id}" + (f", {identity.server_uuid}" if identity.server_uuid else "")
+    if place.position is None:
+        advice = f"The same place there has no file and position, {place.why}: follow by GTID, or copy the data anew"
+    else:
+        file, offset = place.position.file, place.position.offset
+        advice = (
+            f"The same place there is {file}, position {offset}: "
+            f"CHANGE MASTER TO MASTER_LOG_FILE='{file}', MASTER_LOG_POS={offset}"
+        )
+    return refusal(f"{end} is where the binlogs of a former source end; binlog-relay goes on with {who}. {advice}")
