@@ -307,7 +307,7 @@ async def test_acknowledgements_of_both_sources_are_taken_in_their_order(
             if data[2 + 1 + 4] == EventType.ROTATE and not int.from_bytes(data[16:20], "little"):
                 file = data[3 + 27 : -4].decode()
             if data[2]:
-                client.connection._next_seq_id = 0
+                client.connection._next_seq_id = 1
                 asked.append((file or asked[-1][0], int.from_bytes(data[16:20], "little")))
 
     def acknowledge(file: str, offset: int) -> None:
