@@ -187,7 +187,10 @@ class Session(asyncio.BufferedProtocol):
     @property
     def needed_generation(self) -> int | None:
         """Of the archive; None: any may be the one that `needed_file` is of."""
-        return None
+        if self.dump is None or (self.acknowledgements is not None and self.acknowledgements.open):
+            return None
+        generation = self._host.generations.of_archive(self.dump.archive)
+        return generation.number if generation is not None else None
 
     @property
     def needed_file(self) -> str | None:

@@ -156,6 +156,7 @@ async def test_a_replica_that_is_connected_during_the_change_notices_no_more_tha
     assert 0 < heartbeats[0].end_log_pos < sizes
     assert heartbeats[0].data[19:-4].decode() == SECOND
     assert served.server.sessions[0].is_at_end
+    assert served.server.sessions[0].needed_generation == 2
 
 
 @pytest.mark.parametrize(
