@@ -8,7 +8,6 @@ what is sent are whole packets, and no more than the input allows; input that wa
 A case that breaks one of these is written to tests/corpus/broken_connections/, where the tests replay it.
 """
 
-import argparse
 import functools
 import itertools
 import json
@@ -47,6 +46,7 @@ from protocol.source_side import (
 from protocol.statements import Done, GivenAnswer, SourceFacts, StatisticsText
 from protocol.statements.requests import Request, ShowStatistics
 from protocol.wire import lenenc_bytes
+from tests.support.fuzzing import broken_cases, fuzz_command
 
 FINDINGS: Final = Path(__file__).resolve().parent / "corpus" / "broken_connections"
 PASSWORD, WRONG = "right", "wrong"
@@ -371,36 +371,15 @@ def _change(dice: random.Random, data: bytearray) -> None:
 
 def run(seed: int, cases: int | None = None, seconds: float | None = None) -> Iterator[tuple[int, Case, str]]:
     """Tries cases until either limit; yields number, case and reason of each that breaks."""
-    end = None if seconds is None else time.monotonic() + seconds
-    for number in itertools.count() if cases is None else range(cases):
-        if end is not None and time.monotonic() > end:
-            print(f"{number} cases", file=sys.stderr)
-            return
-        case = make_case(random.Random(f"{seed}-{number}"))
-        try:
-            check(case)
-        except Exception as error:
-            yield number, case, f"{type(error).__name__}: {error}"
-
-
-def main() -> int:
-    """The command; 1 if a case broke."""
-    parser = argparse.ArgumentParser(description="Fuzz a connection's handshake and commands.")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    arguments = parser.parse_args()
-    print(f"seed {arguments.seed}")
-    found = 0
-    for number, case, reason in run(arguments.seed, seconds=arguments.seconds):
-        found += 1
-        path = FINDINGS / f"{arguments.seed}-{number}.json"
-        path.parent.mkdir(exist_ok=True)
-        save(case, path)
-        print(f"{path}: {reason}")
-        if found == 10:
-            break
-    return 1 if found else 0
+    return broken_cases(seed, make_case, check, cases=cases, seconds=seconds)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        fuzz_command(
+            "Fuzz a connection's handshake and commands.",
+            lambda seed, seconds: run(seed, seconds=seconds),
+            save,
+            FINDINGS,
+        )
+    )

@@ -8,7 +8,6 @@ cuts; positions, boundaries and counts that fit together; what comes out framed 
 that breaks one of these is written to tests/corpus/broken/, where the tests replay it.
 """
 
-import argparse
 import base64
 import ctypes
 import itertools
@@ -17,7 +16,6 @@ import os
 import random
 import struct
 import sys
-import time
 import zlib
 from array import array
 from collections.abc import Iterator
@@ -26,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.support.event_stream import EventStream, artificial_rotate, heartbeat, packetise, query_body, walk
+from tests.support.fuzzing import broken_cases, fuzz_command
 from tests.support.kernel_builds import KernelBuild, builds
 from tests.support.kernel_columns import event_rows, transaction_rows
 
@@ -282,36 +281,16 @@ def check_frames(case: Case, result: Any) -> None:
 def run(seed: int, cases: int | None = None, seconds: float | None = None) -> Iterator[tuple[int, Case, str]]:
     """Tries cases until either limit; yields number, case and reason of each that breaks."""
     recorded = recorded_streams()
-    end = None if seconds is None else time.monotonic() + seconds
-    for number in itertools.count() if cases is None else range(cases):
-        if end is not None and time.monotonic() > end:
-            print(f"{number} cases", file=sys.stderr)
-            return
-        case = make_case(random.Random(f"{seed}-{number}"), recorded)
-        try:
-            check(case)
-        except Exception as error:
-            yield number, case, f"{type(error).__name__}: {error}"
-
-
-def main() -> int:
-    """The command; 1 if a case broke."""
-    parser = argparse.ArgumentParser(description="Fuzz the kernel.")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    arguments = parser.parse_args()
-    print(f"seed {arguments.seed}, builds: {', '.join(build.name for build in builds())}")
-    found = 0
-    for number, case, reason in run(arguments.seed, seconds=arguments.seconds):
-        found += 1
-        path = CORPUS / "broken" / f"{arguments.seed}-{number}.json"
-        path.parent.mkdir(exist_ok=True)
-        save(case, path)
-        print(f"{path}: {reason}")
-        if found == 10:
-            break
-    return 1 if found else 0
+    return broken_cases(seed, lambda dice: make_case(dice, recorded), check, cases=cases, seconds=seconds)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        fuzz_command(
+            "Fuzz the kernel.",
+            lambda seed, seconds: run(seed, seconds=seconds),
+            save,
+            CORPUS / "broken",
+            f", builds: {', '.join(build.name for build in builds())}",
+        )
+    )
