@@ -64,6 +64,15 @@ class ShowBinlogEvents(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class AskGtidPosition(Request):
+    """SELECT BINLOG_GTID_POS('file', position), MariaDB's: which GTIDs a replica there has. `label`: of the column."""
+
+    file: str
+    position: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShowReplicaStatus(Request):
     """SHOW SLAVE | REPLICA STATUS; with `all_channels`, MariaDB's SHOW ALL SLAVES STATUS, which has more columns.
 

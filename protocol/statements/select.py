@@ -8,6 +8,7 @@ from protocol.statements.answers import Answer
 from protocol.statements.databases import DATABASES
 from protocol.statements.expressions import Statement
 from protocol.statements.refusals import no_database, no_such_table, shown, unknown_database
+from protocol.statements.requests import AskGtidPosition
 from protocol.statements.shapes import Captured
 from protocol.statements.system_variables import read_variable
 from protocol.statements.tokens import Kind, Token
@@ -31,6 +32,8 @@ def select(statement: Statement, captured: Captured) -> Answer:
         column = Column("QUORUM", ColumnType.LONG, 2, kind, 0, is_text=False, table="Q", original_name="QUORUM")
         return Rows((column,), ((_NO_QUORUM,),))
     items = _without_table(statement, tokens)
+    if limit and (asked := _gtid_position(statement, items)) is not None:
+        return asked
     columns: list[Column] = []
     row: list[Value] = []
     for item in statement.split(items):
@@ -39,6 +42,21 @@ def select(statement: Statement, captured: Captured) -> Answer:
         columns.append(typed.column.named(shown(label, _MAX_LABEL_BYTES)))
         row.append(typed.value)
     return Rows(tuple(columns), (tuple(row),) if limit else ())
+
+
+def _gtid_position(statement: Statement, items: Sequence[Token]) -> AskGtidPosition | None:
+    """BINLOG_GTID_POS of a file and a number, alone, as a MariaDB replica asks; anywhere else it is NULL."""
+    if not statement.session.facts.is_mariadb or len(items) < 6 or not items[0].is_word("BINLOG_GTID_POS"):
+        return None
+    expression, label = _labelled(statement, items)
+    if len(expression) != 6 or not (expression[1].is_symbol("(") and expression[3].is_symbol(",")):
+        return None
+    file, position = expression[2], expression[4]
+    if file.kind is not Kind.STRING or position.kind is not Kind.NUMBER or not position.text.isdecimal():
+        return None
+    if not expression[5].is_symbol(")"):
+        return None
+    return AskGtidPosition(file.text, int(position.text[:20]), shown(label, _MAX_LABEL_BYTES))
 
 
 def _labelled(statement: Statement, item: Sequence[Token]) -> tuple[Sequence[Token], str]:

@@ -16,6 +16,7 @@ from protocol.resultset import Rows, result_payloads
 from protocol.statements import EncodedRows, GivenAnswer, Request, Words
 from protocol.statements.gtid_variables import GtidVariables
 from protocol.statements.requests import (
+    AskGtidPosition,
     ChangeSource,
     Flush,
     PurgeBefore,
@@ -36,6 +37,7 @@ from relay.admin.binlogs import binary_logs, master_status
 from relay.admin.connections import processlist, replicas
 from relay.admin.dialect import Dialect
 from relay.admin.flush_statements import flush
+from relay.admin.gtid_position import gtid_position
 from relay.admin.lag import Lag
 from relay.admin.purge_statements import purge_before, purge_to
 from relay.admin.refusals import not_here
@@ -107,6 +109,8 @@ class Console:
                 return master_status(self._archive.files, dialect, asker.facts.gtids().executed)
             case ShowBinlogEvents():
                 return await self._events.show(self._archive, request, dialect)
+            case AskGtidPosition():
+                return await gtid_position(self._generations, request)
             case ShowReplicaStatus():
                 check_channel(request.channel, dialect)
                 return replica_status(

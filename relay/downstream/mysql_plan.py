@@ -92,9 +92,9 @@ class MysqlRequest:
                 start.held, start.held_here, intervals=intervals, later=start.later, takes_v2=self._takes_v2
             )
             jump = exact_jump(extent, walk.find_jump(extent), GtidSkip(intervals), head.end)
-        return GtidStart(
-            archived.archive, extent.name, head.format_description, jump is not None, walk, jump, guide, self
-        )
+        # As a source, which looks at the first transaction only where it finds the file itself.
+        skipped = jump is not None and named is None
+        return GtidStart(archived.archive, extent.name, head.format_description, skipped, walk, jump, guide, self)
 
 
 def _named_file(request: BinlogDumpGtid, series: Sequence[ArchivedGtids]) -> tuple[ArchivedGtids, int]:

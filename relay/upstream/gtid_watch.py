@@ -1,11 +1,13 @@
-"""Keeps what is known of the source's GTID_MODE true while a stream runs.
+"""Keeps what is known of the source's GTID variables true while a stream runs.
 
 MySQL begins a new binlog with every change of its GTID_MODE (5.6 changes it with a restart, which ends the stream). So a
 short look by a connection of its own, whenever the stream goes over to a new file, sees every change, and no second connection
-stays open.
+stays open. What changes without a word in the binlog (SET GLOBAL gtid_purged; MariaDB's gtid_domain_id and gtid_strict_mode)
+is looked at every half minute.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -14,18 +16,20 @@ import structlog
 
 from relay.upstream.connection import SourceConnection
 from relay.upstream.errors import UpstreamError
+from relay.upstream.source_gtids import SourceGtids, look_again
 from relay.upstream.status import SourceLink
 
 log = structlog.get_logger()
 
 # Files of a source that is caught up with come by the hundred: one look for all of a second.
 _PAUSE_S: Final = 1.0
+_LOOK_EVERY_S: Final = 30.0
 
 
 class GtidWatch:
     """One stream's looks at the source. `file_begins` for each file; `close` with the stream. For the event loop's thread.
 
-    open: makes a connection. on_changed: awaited when the mode is another than before.
+    open: makes a connection. on_changed: awaited when something is other than before.
     """
 
     def __init__(
@@ -50,21 +54,26 @@ class GtidWatch:
 
     async def _run(self) -> None:
         while True:
-            await self._due.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._due.wait(), _LOOK_EVERY_S)
             self._due.clear()
             try:
                 await self._look()
             except (UpstreamError, pymysql.err.MySQLError) as error:
-                # The stream tells what is wrong with the source; the next file is the next occasion.
-                log.info("gtid_mode_not_seen", why=str(error), note="looked for again with the next file")
+                # The stream tells what is wrong with the source; there are other occasions.
+                log.info("gtid_mode_not_seen", why=str(error), note="looked for again soon")
             await asyncio.sleep(_PAUSE_S)
 
     async def _look(self) -> None:
+        known = self._link.gtids or SourceGtids()
         connection = await self._open()
         try:
-            mode = await connection.variable("gtid_mode")
+            seen = await look_again(connection, known)
         finally:
             connection.close()
-        if self._link.change_gtid_mode(mode.upper() if mode is not None else None):
-            log.info("source_gtid_mode", gtid_mode=mode)
-            await self._on_changed()
+        if seen == known:
+            return
+        self._link.gtids = seen
+        if seen.mode != known.mode:
+            log.info("source_gtid_mode", gtid_mode=seen.mode)
+        await self._on_changed()

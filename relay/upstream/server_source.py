@@ -118,6 +118,12 @@ class ServerUpstream:
         if kept_part(gtids) != kept_part(before) or generation is not self._generations.current:
             await self._keep_gtids()
 
+    async def _gtids_changed(self) -> None:
+        """The source's variables are others than at its attachment."""
+        if self._link.gtids is not None:
+            self._generations.receiving.archive.gtids.source_purged = self._link.gtids.purged
+        await self._keep_gtids()
+
     async def _keep_gtids(self) -> None:
         directory = self._generations.receiving.archive.directory
         try:
@@ -189,8 +195,9 @@ class ServerUpstream:
         connection.start_dump(attached.file, offset, settings.server_id, take_over)
         stream = streams[0]
         watch: GtidWatch | None = None
-        if self._link.gtids is not None and self._link.gtids.mode is not None:
-            watch = GtidWatch(self._attacher.open, self._link, self._keep_gtids)
+        gtids = self._link.gtids
+        if gtids is not None and (gtids.mode is not None or facts.flavour == "mariadb"):
+            watch = GtidWatch(self._attacher.open, self._link, self._gtids_changed)
             intake.on_file = watch.file_begins
         acknowledger: Acknowledger | None = None
         if semi_sync:

@@ -76,6 +76,21 @@ async def read_source_gtids(source: Variables, flavour: str, *, with_state: bool
         raise UpstreamError(Trouble.SETUP, f"the source's GTID variables cannot be read: {error}") from error
 
 
+async def look_again(source: Variables, known: SourceGtids) -> SourceGtids:
+    """`known` with those variables as they are now that may change while a stream runs, and cost the source nothing.
+
+    Raises: UpstreamError SETUP for an answer that cannot be read.
+    """
+    try:
+        if known.mode is None:
+            domain_id, strict_mode = await source.variable("gtid_domain_id"), await source.variable("gtid_strict_mode")
+            return replace(known, domain_id=int(domain_id or 0), strict_mode=(strict_mode or "").upper() in ("1", "ON"))
+        mode, purged = await source.variable("gtid_mode"), await source.variable("gtid_purged")
+        return replace(known, mode=mode.upper() if mode is not None else None, purged=GtidSet.from_text(purged or ""))
+    except (Malformed, ValueError) as error:
+        raise UpstreamError(Trouble.SETUP, f"the source's GTID variables cannot be read: {error}") from error
+
+
 def owned_set(text: str) -> GtidSet:
     """The transactions in @@GLOBAL.gtid_owned: `uuid:9#3:7#2,uuid:...` (number, '#', thread); 9.7 leaves the commas out.
 

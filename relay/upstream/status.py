@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -71,14 +71,6 @@ class SourceLink:
     def count_heartbeats(self, of_stream: Callable[[], int]) -> None:
         """Where to ask for those of the stream that runs, until it ends."""
         self._heartbeats = of_stream
-
-    def change_gtid_mode(self, mode: str | None) -> bool:
-        """The source's GTID_MODE is this now. Returns whether it was another."""
-        known = self.gtids or SourceGtids()
-        if known.mode == mode:
-            return False
-        self.gtids = replace(known, mode=mode)
-        return True
 
     def connecting(self) -> None:
         """An attempt begins."""

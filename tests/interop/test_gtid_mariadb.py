@@ -427,3 +427,25 @@ def test_a_domain_that_was_empty_is_looked_at_when_something_of_it_comes(chain: 
     theirs, ours = theirs_and_ours(chain, f"{end},9-9-9")
     assert same(theirs, ours), (theirs, ours)
     assert "9-9-9" in str(ours)
+
+
+def test_the_gtids_at_a_position_are_those_that_the_source_says(chain: Chain) -> None:
+    source = chain.source
+    write(source, 30)
+    chain.wait_archived()
+    asked = [("mysql-bin.999999", 4), (source.binlogs()[0].name, 10**9)]
+    for path in source.binlogs():
+        rows = source.sql(f"SHOW BINLOG EVENTS IN '{path.name}'")
+        places = [int(row[1]) for row in rows] + [int(rows[-1][4])]
+        asked += [(path.name, place) for place in places[:: max(1, len(places) // 40)]]
+        asked += [(path.name, place) for place in (0, 5, places[-1], places[-1] - 1, places[-2])]
+    said = set()
+    for file, place in asked:
+        statement = f"SELECT BINLOG_GTID_POS('{file}', {place})"
+        ((theirs,),), ((ours,),) = source.sql(statement), chain.relay.sql(statement)
+        said.add(theirs)
+        if theirs is None or ours is None:
+            assert theirs == ours, (file, place)
+        else:
+            assert GtidPosition.from_text(ours) == GtidPosition.from_text(theirs), (file, place)
+    assert None in said and len(said) > 20

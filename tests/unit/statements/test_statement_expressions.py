@@ -5,6 +5,7 @@ import pytest
 from protocol.errors import StatementRefused
 from protocol.resultset import Rows
 from protocol.statements import SourceFacts, StatementSession, answer_statement
+from protocol.statements.requests import AskGtidPosition
 from protocol.statements.set_variables import MAX_VALUE_CHARACTERS
 
 MYSQL = SourceFacts("mysql", "5.6.24-log", 3, "uuid", "CRC32")
@@ -77,8 +78,16 @@ def test_an_expression_has_its_value(expression: str, expected: object) -> None:
     assert value(expression) == expected
 
 
-def test_a_mariadb_source_has_no_position_for_its_replica() -> None:
-    assert value("binlog_gtid_pos('mysql-bin.000001', 4)", MARIADB) is None
+def test_what_a_mariadb_replica_asks_of_its_place_is_for_the_relay_to_say() -> None:
+    session = StatementSession(MARIADB, 42, "u", "h")
+    for statement, label in (
+        ("SELECT binlog_gtid_pos('mysql-bin.000001',4)", "binlog_gtid_pos('mysql-bin.000001',4)"),
+        ("SELECT BINLOG_GTID_POS( 'mysql-bin.000001', 4 ) AS place", "place"),
+    ):
+        assert answer_statement(statement, session, NOW) == AskGtidPosition("mysql-bin.000001", 4, label)
+    # Among other things nothing is said: whatever it is would be loaded into the replica's state.
+    assert value("COALESCE(binlog_gtid_pos('mysql-bin.000001', 4), 'nothing')", MARIADB) == "nothing"
+    assert value("binlog_gtid_pos('mysql-bin.000001', -4)", MARIADB) is None
 
 
 def test_a_text_of_many_kilobytes_is_not_made() -> None:

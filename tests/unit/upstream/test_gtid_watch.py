@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from protocol.gtid.gtid_set import GtidSet
 from relay.upstream import gtid_watch
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.gtid_watch import GtidWatch
@@ -19,13 +20,17 @@ class Source:
     def __init__(self, *answers: str | UpstreamError) -> None:
         self.answers = list(answers)
         self.opened = self.closed = 0
+        self.purged = ""
 
     async def open(self) -> Any:
         self.opened += 1
         return self
 
     async def variable(self, name: str) -> str | None:
-        assert name == "gtid_mode"
+        if name == "gtid_purged":
+            return self.purged
+        if name != "gtid_mode":
+            return {"gtid_domain_id": "7", "gtid_strict_mode": "1"}[name]
         answer = self.answers.pop(0)
         if isinstance(answer, UpstreamError):
             raise answer
@@ -70,3 +75,26 @@ async def test_each_file_is_an_occasion_to_see_another_mode() -> None:
 
 async def test_a_look_that_fails_leaves_the_mode_and_the_next_one_sees_it() -> None:
     assert await looked(Source(UpstreamError(Trouble.NETWORK, "gone"), "ON")) == ("ON", 1)
+
+
+async def test_what_changes_without_a_new_file_is_looked_at_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gtid_watch, "_LOOK_EVERY_S", 0.01)
+    for known, name, wanted in (
+        (SourceGtids("ON"), "purged", GtidSet.from_text("3e11fa47-71ca-11e1-9e33-c80aa9429562:1-7")),
+        (SourceGtids(None), "domain_id", 7),
+        (SourceGtids(None), "strict_mode", True),
+    ):
+        source, link = Source(*["ON"] * 1000), SourceLink()
+        source.purged = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-7"
+        link.gtids = known
+        changed = asyncio.Event()
+
+        async def on_changed(changed: asyncio.Event = changed) -> None:
+            changed.set()
+
+        watch = GtidWatch(source.open, link, on_changed)
+        async with asyncio.timeout(5):
+            await changed.wait()
+        watch.close()
+        assert getattr(link.gtids, name) == wanted
+        assert source.opened == source.closed
