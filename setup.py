@@ -35,6 +35,8 @@ MODULES = (
     "temporal_text",
     "json_binary",
     "column_plans",
+    "native_types",
+    "real_text",
     "row_values",
     "batch_texts",
     "row_columns",

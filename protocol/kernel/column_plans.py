@@ -100,6 +100,8 @@ class ColumnPlans:
         name, charset, unsigned, texts = column.name, column.charset, column.unsigned, column.texts
         if texts is not None:
             texts = [decode_text(text, charset) for text in texts]
+        if described is not None and name is not None and name != described.name:
+            described = None  # another version of the table
         if described is not None:
             name = described.name if name is None else name
             unsigned = described.unsigned if unsigned is None else unsigned
@@ -107,7 +109,11 @@ class ColumnPlans:
                 texts = [text.decode("utf-8", "replace") for text in described.texts]
         mode = self.charsets.mode_of(charset)
         if described is not None and charset is None:
-            mode = BINARY if described.charset is None and kind == TEXT else self.charsets.mode_of(described.charset)
+            mode = (
+                BINARY
+                if described.charset is None and kind in (TEXT, COMPRESSED)
+                else self.charsets.mode_of(described.charset)
+            )
         argument, scale = column.arguments
         if kind == FLOAT and size == 8:
             kind = DOUBLE
@@ -123,7 +129,7 @@ class ColumnPlans:
             # CHAR and BINARY: trailing zeros of a BINARY are not stored
             argument = scale if column.type == 254 and mode == BINARY else 0
             native = described.native if described is not None else ""
-            if native == "vector":
+            if native == "vector" and mode == BINARY:
                 kind = VECTOR
             elif native in _NATIVE and _NATIVE[native][1] == argument:
                 kind = _NATIVE[native][0]

@@ -3,11 +3,14 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from protocol.kernel.decimal_text cimport decimal_bytes, put_decimal
 from protocol.kernel.json_text cimport put_base64, put_signed, put_string, put_unsigned, put_word
-from protocol.kernel.native cimport load16, load32, load64, put_double
+from protocol.kernel.native cimport load16, load32, load64
+from protocol.kernel.real_text cimport put_double
 from protocol.kernel.temporal_text cimport put_packed_date, put_packed_datetime, put_packed_time
 
 cdef int64_t signed64(uint64_t value) noexcept nogil
+@cython.locals(wide=int64_t)
 cdef int64_t signed32(uint32_t value) noexcept nogil
+@cython.locals(wide=int64_t)
 cdef int64_t signed16(uint32_t value) noexcept nogil
 
 cdef class JsonBinary:

@@ -14,7 +14,8 @@ import cython
 if not cython.compiled:
     from protocol.kernel.decimal_text import decimal_bytes, put_decimal
     from protocol.kernel.json_text import put_base64, put_signed, put_string, put_unsigned, put_word
-    from protocol.kernel.pure import load16, load32, load64, put_double
+    from protocol.kernel.pure import load16, load32, load64
+    from protocol.kernel.real_text import put_double
     from protocol.kernel.temporal_text import put_packed_date, put_packed_datetime, put_packed_time
 
 C_INVALID = cython.declare(cython.int, -1)
@@ -33,11 +34,17 @@ def signed64(value):
 
 
 def signed32(value):
-    return value - WRAP_32 if value >= HALF_32 else value
+    wide = value
+    if wide >= HALF_32:
+        wide -= WRAP_32
+    return wide
 
 
 def signed16(value):
-    return value - 0x10000 if value & 0x8000 else value
+    wide = value
+    if wide >= 0x8000:
+        wide -= 0x10000
+    return wide
 
 
 class JsonBinary:

@@ -109,7 +109,7 @@ SLOT_MARK = cython.declare(cython.int, 11)  # the plan's number
 STATEMENT_END = cython.declare(cython.int, 1)
 MICROSECONDS = cython.declare(cython.longlong, 1000000)
 FAR = cython.declare(cython.longlong, 4611686018427387904)
-IMAGE_ROOM = 1 << 22
+IMAGE_ROOM = 256  # of a row, at first
 LARGEST_ROOM = 1 << 30  # Arrow's offsets of 32 bits end soon after
 MOST_PLANS = 4096
 MOST_ARENA = 1 << 24
@@ -118,9 +118,9 @@ MOST_ARENA = 1 << 24
 class RowColumns:
     """Columns of changed rows, `capacity` rows at most in a batch, from the events that `take` is given.
 
-    `wanted`: names of COLUMNS, None for all; texts that are not wanted are not made. `asks`: stop with OPEN_TABLE where a
-    Table_map does not name its columns: `asked_table` is schema, table and the type codes, to be answered with `described`
-    or `not_described`. `findings` counts rows whose `finding` is not 0, over all batches.
+    `wanted`: names of COLUMNS, None for all; texts that are not wanted are not made. `asks`: stop with OPEN_TABLE at a
+    Table_map not seen before: `asked_table` is schema, table and the type codes, to be answered with `described` or
+    `not_described`. `findings` counts rows whose `finding` is not 0, over all batches.
     """
 
     def __init__(self, capacity, wanted=None, asks=False):
@@ -150,12 +150,12 @@ class RowColumns:
         self.operations = 0b1110
         self.plan_numbers = {}
         self.plan_slot = 0
-        self.before_room = IMAGE_ROOM if self.makes_before else 128
-        self.after_room = IMAGE_ROOM if self.makes_after else 128
-        self.schema_texts = BatchTexts(1024, 65536)
-        self.table_texts = BatchTexts(1024, 65536)
-        self.statement_texts = BatchTexts(16384, 1 << 20)
-        self.gtid_texts = BatchTexts(16384, 1 << 19)
+        self.before_room = capacity * IMAGE_ROOM + 4096 if self.makes_before else 128
+        self.after_room = capacity * IMAGE_ROOM + 4096 if self.makes_after else 128
+        self.schema_texts = BatchTexts(1024, 16384)
+        self.table_texts = BatchTexts(1024, 16384)
+        self.statement_texts = BatchTexts(capacity, capacity * 64 + 4096)
+        self.gtid_texts = BatchTexts(capacity, capacity * 48 + 4096)
         self.statement = memoryview(bytearray(4096))
         self.statement_size = 0
         self.opened_rows = memoryview(bytes(1))
@@ -354,7 +354,7 @@ class RowColumns:
             self.begin_batch()
 
     def make_plan(self):
-        """Of the Table_map that was just read; False: its columns have no names, and the owner is asked."""
+        """Of the Table_map that was just read; False: the owner is asked what it knows of the table."""
         slot = self.plan_slot
         raw = self.tables.slots[slot + SLOT_RAW]
         id_size = 4 if self.inference.post_length[19] == 6 else 6
@@ -371,7 +371,7 @@ class RowColumns:
         self.asked_widths = bytes(self.tables.arena[widths : widths + 4 * len(known.columns)])
         self.asked_columns = known.columns
         self.asked_key = key
-        if self.asks and None in [column.name for column in known.columns]:
+        if self.asks:
             schema = self.tables.slots[slot + SLOT_SCHEMA] - raw
             table = self.tables.slots[slot + SLOT_TABLE] - raw
             self.asked_table = (

@@ -6,7 +6,9 @@ from protocol.kernel.column_plans cimport ColumnPlans
 from protocol.kernel.decimal_text cimport put_decimal
 from protocol.kernel.json_binary cimport JsonBinary
 from protocol.kernel.json_text cimport put_base64, put_binary, put_signed, put_unsigned, put_word
-from protocol.kernel.native cimport copy_bytes, load16, load24, load32, load64, put_double, put_float
+from protocol.kernel.native cimport copy_bytes, load16, load24, load32, load64
+from protocol.kernel.native_types cimport put_inet4, put_inet6, put_uuid
+from protocol.kernel.real_text cimport put_double, put_float
 from protocol.kernel.temporal_text cimport (
     load_big, put_date, put_datetime, put_old_datetime, put_old_time, put_seconds, put_time, put_timestamp
 )
@@ -55,10 +57,12 @@ cdef class RowValues:
     cdef int64_t put_characters(
         self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t start, int64_t end, int64_t c
     ) noexcept nogil
-    @cython.locals(i=int64_t, done=int64_t)
     cdef int64_t put_padded_binary(
         self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t start, int64_t end, int64_t size
     ) noexcept nogil
+    @cython.locals(i=int64_t)
+    cdef void pad(self, const uint8_t* p, int64_t start, int64_t end, int64_t size) noexcept nogil
+    cdef int64_t put_native(self, uint8_t* out, int64_t at, const uint8_t* p, int64_t start, int64_t end, int kind) noexcept nogil
     cdef int64_t put_geometry(self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t start, int64_t end) noexcept nogil
     @cython.locals(i=int64_t)
     cdef int64_t put_vector(self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t start, int64_t end) noexcept nogil

@@ -12,7 +12,9 @@ from protocol.errors import ProtocolError
 if not cython.compiled:
     from protocol.kernel.decimal_text import put_decimal
     from protocol.kernel.json_text import put_base64, put_binary, put_signed, put_unsigned, put_word
-    from protocol.kernel.pure import copy_bytes, load16, load24, load32, load64, put_double, put_float
+    from protocol.kernel.native_types import put_inet4, put_inet6, put_uuid
+    from protocol.kernel.pure import copy_bytes, load16, load24, load32, load64
+    from protocol.kernel.real_text import put_double, put_float
     from protocol.kernel.temporal_text import (
         load_big,
         put_date,
@@ -58,6 +60,9 @@ GEOMETRY = cython.declare(cython.int, 18)
 VECTOR = cython.declare(cython.int, 19)
 COMPRESSED = cython.declare(cython.int, 20)
 NOTHING = cython.declare(cython.int, 21)
+UUID = cython.declare(cython.int, 23)
+INET4 = cython.declare(cython.int, 24)
+INET6 = cython.declare(cython.int, 25)
 COLUMN_NUMBERS = cython.declare(cython.int, 12)
 AT_SIZE = cython.declare(cython.int, 1)
 AT_PREFIX = cython.declare(cython.int, 2)
@@ -269,6 +274,8 @@ class RowValues:
             at = self.put_vector(out, at, room, p, start, end)
         elif kind == COMPRESSED:
             at = self.put_compressed(out, at, room, p, start, end, c)
+        elif UUID <= kind <= INET6:
+            return self.put_native(out, at, p, start, end, kind)
         else:
             at = C_INVALID
         if at == C_INVALID:
@@ -327,12 +334,36 @@ class RowValues:
 
     def put_padded_binary(self, out, at, room, p, start, end, size):
         """A BINARY of `size` bytes, with the trailing zeros that are not stored."""
-        for i in range(size):
-            self.padded[i] = p[start + i] if i < end - start else 0
+        self.pad(p, start, end, size)
         if cython.compiled:
             return put_binary(out, at, room, cython.address(self.padded[0]), 0, size)
         else:
             return put_binary(out, at, room, self.padded, 0, size)
+
+    def pad(self, p, start, end, size):
+        for i in range(size):
+            self.padded[i] = p[start + i] if i < end - start else 0
+
+    def put_native(self, out, at, p, start, end, kind):
+        """A value of one of MariaDB's own types, whose trailing zeros are not stored."""
+        self.pad(p, start, end, 16)
+        out[at] = 34
+        at += 1
+        if cython.compiled:
+            if kind == UUID:
+                at = put_uuid(out, at, cython.address(self.padded[0]))
+            elif kind == INET4:
+                at = put_inet4(out, at, cython.address(self.padded[0]), 0)
+            else:
+                at = put_inet6(out, at, cython.address(self.padded[0]))
+        elif kind == UUID:
+            at = put_uuid(out, at, self.padded)
+        elif kind == INET4:
+            at = put_inet4(out, at, self.padded, 0)
+        else:
+            at = put_inet6(out, at, self.padded)
+        out[at] = 34
+        return at + 1
 
     def put_geometry(self, out, at, room, p, start, end):
         """{"srid":4326,"wkb":"base64"}. Layout: SRID u32, well-known binary."""
