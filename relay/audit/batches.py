@@ -16,6 +16,7 @@ from protocol.kernel.transaction_columns import TransactionColumns
 from relay.audit import arrow_arrays as arrays
 from relay.audit.finding import NAMES, TEXTS, BinlogUnreadable, Finding, stop_at
 from relay.audit.opening import open_for
+from relay.audit.row_batches import read_rows
 from relay.audit.schemas import ARROW_TYPES, arrow_schema
 from relay.audit.split_reader import Run, SplitReader
 from relay.audit.splits import Split
@@ -55,16 +56,48 @@ def read_split(store: Store, split: Split, options: ReadOptions, wanted: Wanted)
     for finding in split.findings:
         yield from _finding_batch(finding, options)
     reader = SplitReader(store, split)
-    levels = {
-        "events": _events,
-        "transactions": _transactions,
-        "statements": _statements,
-        "table_maps": _statements,
-        "findings": _findings,
-    }
-    yield from levels[options.level](reader, split, options, wanted)
+    if options.level == "rows":
+        batches = read_rows(store, reader, split, options.columns, options.failfast, wanted)
+    else:
+        levels = {
+            "events": _events,
+            "transactions": _transactions,
+            "statements": _statements,
+            "table_maps": _statements,
+            "findings": _findings,
+        }
+        batches = levels[options.level](reader, split, options, wanted)
+    yield from _with_cut_named(batches, split) if split.cut else batches
     if reader.broken is not None:
         yield from _finding_batch(reader.broken, options)
+
+
+def _with_cut_named(batches: Iterator[pa.RecordBatch], split: Split) -> Iterator[pa.RecordBatch]:
+    """The batches of a split that its source's end cut: that its last transaction has no end is no riddle then."""
+    held: pa.RecordBatch | None = None
+    try:
+        for batch in batches:
+            if held is not None:
+                yield held
+            held = batch
+    except BinlogUnreadable as error:
+        if error.name != "transaction_unfinished":
+            raise
+        raise BinlogUnreadable(split.name, error.position, "transaction_cut", TEXTS["transaction_cut"]) from None
+    if held is None:
+        return
+    for name, value in (("finding", "transaction_cut"), ("finding_text", TEXTS["transaction_cut"])):
+        at = held.schema.get_field_index(name)
+        if at >= 0 and held.num_rows:
+            texts = held.column(at).to_pylist()
+            last = next((row for row in range(len(texts) - 1, -1, -1) if texts[row] in _UNFINISHED), None)
+            if last is not None:
+                texts[last] = value
+                held = held.set_column(at, held.schema.field(at), pa.array(texts, pa.string()))
+    yield held
+
+
+_UNFINISHED: Final = ("transaction_unfinished", TEXTS["transaction_unfinished"])
 
 
 def _finding_batch(finding: Finding, options: ReadOptions) -> Iterator[pa.RecordBatch]:

@@ -24,6 +24,14 @@ _STREAM_OPTIONS: Final = ("startingPosition", "maxBytesPerTrigger")
 _KNOWN: Final = {name.lower() for name in ("path", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
 _MODES: Final = ("permissive", "failfast")
 SPLIT_BYTES: Final = 64 << 20
+# Columns that are offsets: a split has only rows in which they are in its range.
+_PLACES: Final = {
+    "events": ("position", "end", "transaction"),
+    "transactions": ("start", "end"),
+    "rows": ("position", "end", "transaction"),
+    "statements": ("position", "end", "transaction"),
+    "table_maps": ("position", "end", "transaction"),
+}
 LEAST_SPLIT_BYTES: Final = 64 << 10
 PUSHDOWN_SETTING: Final = "spark.sql.python.filterPushdown.enabled"
 
@@ -46,7 +54,7 @@ class BinlogDataSource(DataSource):
 
     In a stream, startingPosition = earliest | latest | FILE:POSITION, and maxBytesPerTrigger.
 
-    Options: level = events | transactions | statements | table_maps | findings; columns: names, with commas;
+    Options: level = events | transactions | rows | statements | table_maps | findings; columns: names, with commas;
     mode = permissive (a finding is a row) | failfast (it is an error); splitBytes: aimed size of a task's share of a file.
     """
 
@@ -184,10 +192,10 @@ class BinlogReader(DataSourceReader):
             self._wanted.wants_file,
             whole_files="transaction_ordinal" in self._options.columns,
         )
-        column = "start" if self._options.level == "transactions" else "position"
-        span = self._wanted.ranges.get(column)
-        if span is not None:
-            splits = [split for split in splits if split.findings or span.meets(split.start, split.stop)]
+        for column in _PLACES.get(self._options.level, ()):
+            span = self._wanted.ranges.get(column)
+            if span is not None:
+                splits = [split for split in splits if split.findings or span.meets(split.start, split.stop)]
         return list(splits)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

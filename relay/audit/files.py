@@ -1,5 +1,6 @@
 """Which binlogs a path means: an archive of the relay, a directory of plain binlogs, a pattern, or one file."""
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from relay.archive.generation_directories import FIRST, begun_generations, gener
 from relay.audit.store import LocalStore, Store, plain_path
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
+_GENERATION: Final = re.compile(r"g\d{4,9}")
 
 
 class NothingToRead(Exception):
@@ -22,7 +24,8 @@ class AuditedFile:
     """A binlog. `end`: up to where it may be read; None: its size when it is opened.
 
     `growing`: a relay is writing it, so what stands behind its last whole transaction is not there yet. `cut`: the source's
-    crash cut its last transaction. `damaged`: bytes from `end` on cannot be trusted, as the archive found.
+    crash cut its last transaction. `damaged`: bytes from `end` on cannot be trusted, as the archive found. `followed`: its
+    source went on to another file.
     """
 
     path: str
@@ -31,10 +34,29 @@ class AuditedFile:
     growing: bool = False
     cut: bool = False
     damaged: bool = False
+    followed: bool = False
+
+    @property
+    def series(self) -> str:
+        """What the names of one source's files have in common; the whole name where it has no number."""
+        match = _NAME.fullmatch(self.name)
+        return match[1] if match else self.name
 
 
 def find_files(store: Store, path: str) -> list[AuditedFile]:
-    """The binlogs at `path`, in the order in which they were written. Raises: NothingToRead, OSError."""
+    """The binlogs at `path`, in the order in which they were written. Raises: NothingToRead, OSError.
+
+    An archive that has been over several sources has a directory for each later one in it; their files are called
+    g0002/NAME, and come behind those of the source before.
+    """
+    files = _files_at(store, path)
+    return [
+        replace(file, followed=file.series == following.series)
+        for file, following in itertools.pairwise([*files, AuditedFile("", "")])
+    ]
+
+
+def _files_at(store: Store, path: str) -> list[AuditedFile]:
     if any(mark in path for mark in "*?["):
         found = [AuditedFile(one, _base(one)) for one in store.matching(path)]
         if not found:
@@ -47,15 +69,28 @@ def find_files(store: Store, path: str) -> list[AuditedFile]:
     names = store.names(path)
     if CATALOG_NAME in names and isinstance(store, LocalStore):
         return _generations(store, path)
+    # A copy of an archive, or one that is read over a network.
+    later = [file for name in names if _GENERATION.fullmatch(name) for file in _of_generation(store, path, name)]
     binlogs = [name for name in names if _NAME.fullmatch(name)]
+    if not binlogs and later:
+        return later
     if not binlogs:
         inner = [name for name in names if store.is_file(store.join(store.join(path, name), CATALOG_NAME))]
         if len(inner) == 1:
-            return find_files(store, store.join(path, inner[0]))
+            return _files_at(store, store.join(path, inner[0]))
         if inner:
             raise NothingToRead(f"{path} holds the archives of several sources: {', '.join(inner)}. Name one of them.")
         raise NothingToRead(f"{path} holds no binlog: none of its {len(names)} names ends in a number of six digits.")
-    return [AuditedFile(store.join(path, name), name) for name in sorted(binlogs, key=_order)]
+    return [AuditedFile(store.join(path, name), name) for name in sorted(binlogs, key=_order)] + later
+
+
+def _of_generation(store: Store, path: str, name: str) -> list[AuditedFile]:
+    """The plain binlogs of a later source, in its own directory in the archive."""
+    directory = store.join(path, name)
+    if not store.is_directory(directory):
+        return []
+    binlogs = sorted((one for one in store.names(directory) if _NAME.fullmatch(one)), key=_order)
+    return [AuditedFile(store.join(directory, one), f"{name}/{one}") for one in binlogs]
 
 
 def _generations(store: Store, path: str) -> list[AuditedFile]:

@@ -14,6 +14,12 @@ TEXTS: Final = {
     "rows_unreadable": "The rows cannot be told apart: no Table_map before them, a column type nobody knows, or they are cut.",
     "payload_unreadable": "The compressed transaction cannot be unpacked.",
     "transaction_unfinished": "The transaction has no end: the file stops in it, or another one begins.",
+    "transaction_cut": "The source ended in the middle of this transaction, and went on with the next file: it was rolled back.",
+    "table_map_missing": "Rows of a table that no Table_map before them names.",
+    "column_type_unknown": "The table has a column of a type that no server up to MySQL 9.7 and MariaDB 12 has; its rows are left out.",
+    "row_malformed": "The event ends inside this row, or its lengths pass the event's end; the event's other rows are left out.",
+    "value_malformed": "A value of this row cannot be one of its column's type; its bytes are shown in base64.",
+    "row_too_large": "The row's images are larger than a batch can hold; they are left out.",
 }
 """Findings that the kernel makes, with the sentence for people."""
 

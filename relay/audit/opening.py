@@ -1,7 +1,7 @@
 """Unpacks what the kernel asks for: MariaDB's compressed events (zlib), MySQL's compressed transactions (zstd)."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from protocol.binlog.compression import unpack_compressed
 from protocol.binlog.transaction_payload import decode_transaction_payload
@@ -14,20 +14,38 @@ _ZSTD: Final = 0
 _NONE: Final = 255
 
 
+class Asking(Protocol):
+    """A kernel that stands before something packed."""
+
+    open_start: int
+    open_stop: int
+
+    def opened(self, data: bytes) -> None:
+        """Takes it unpacked."""
+
+    def not_opened(self) -> None:
+        """It cannot be had."""
+
+
 def open_for(columns: TransactionColumns, status: int, buffer: bytearray) -> None:
     """Gives `columns` what it asked for with `status`, unpacked, or says that it cannot be had."""
-    packed = bytes(memoryview(buffer)[columns.open_start : columns.open_stop])
     if status != OPEN_PAYLOAD:
-        data = unpack_event(packed)
-        if data is None:
-            columns.not_opened()
-        else:
-            columns.opened(data)
+        open_rows_event(columns, buffer)
         return
-    if _take_payload(columns, packed):
-        columns.payload_done()
-    else:
+    for events in payload_events(bytes(memoryview(buffer)[columns.open_start : columns.open_stop])):
+        if events is None or columns.opened_events(events, 0, len(events)) != len(events):
+            columns.not_opened()
+            return
+    columns.payload_done()
+
+
+def open_rows_event(columns: Asking, buffer: bytearray) -> None:
+    """Gives `columns` what is packed in a compressed event of MariaDB's, or says that it cannot be had."""
+    data = unpack_event(bytes(memoryview(buffer)[columns.open_start : columns.open_stop]))
+    if data is None:
         columns.not_opened()
+    else:
+        columns.opened(data)
 
 
 def unpack_event(packed: bytes) -> bytes | None:
@@ -38,19 +56,24 @@ def unpack_event(packed: bytes) -> bytes | None:
         return None
 
 
-def _take_payload(columns: TransactionColumns, packed: bytes) -> bool:
-    """Hands the events of a Transaction_payload to `columns`, in pieces: a transaction may have gigabytes."""
+def payload_events(packed: bytes) -> Iterator[bytearray | None]:
+    """The events of a Transaction_payload's body in pieces, each of whole events: a transaction may have gigabytes.
+
+    None, at the end: from here on it cannot be unpacked.
+    """
     buffer = bytearray()
     try:
         for piece in payload_pieces(packed):
             buffer += piece
             stop = whole_events(buffer, 0, len(buffer))
-            if columns.opened_events(buffer, 0, stop) != stop:
-                return False
-            del buffer[:stop]
+            if stop:
+                yield buffer[:stop]
+                del buffer[:stop]
     except ProtocolError:
-        return False
-    return not buffer
+        yield None
+        return
+    if buffer:
+        yield None
 
 
 def payload_pieces(packed: bytes) -> Iterator[bytes]:

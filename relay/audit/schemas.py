@@ -54,6 +54,22 @@ TRANSACTIONS: Final = {
     "finding_position": "bigint",
 }
 
+ROWS: Final = {
+    "file": "string",
+    "transaction": "bigint",
+    "row": "bigint",
+    "position": "bigint",
+    "time": "timestamp",
+    "gtid": "string",
+    "operation": "string",
+    "schema": "string",
+    "table": "string",
+    "before": "string",
+    "after": "string",
+    "statement": "string",
+    "finding": "string",
+}
+
 STATEMENTS: Final = {
     "file": "string",
     "position": "bigint",
@@ -99,6 +115,7 @@ FINDINGS: Final = {
 LEVELS: Final = {
     "events": EVENTS,
     "transactions": TRANSACTIONS,
+    "rows": ROWS,
     "statements": STATEMENTS,
     "table_maps": TABLE_MAPS,
     "findings": FINDINGS,
@@ -106,6 +123,7 @@ LEVELS: Final = {
 ON_REQUEST: Final[dict[str, dict[str, str]]] = {
     "events": EVENTS_ON_REQUEST,
     "transactions": {"finding_text": "string", "closed_by": "string"},
+    "rows": {"end": "bigint", "server_id": "bigint", "finding_position": "bigint", "finding_text": "string"},
     "statements": STATEMENTS_ON_REQUEST,
     "table_maps": {"finding_text": "string"},
     "findings": {},

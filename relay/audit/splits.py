@@ -29,7 +29,7 @@ class Split(InputPartition):
     """Events [start, stop) of a file: whole transactions. What a task reads.
 
     format_event: the file's format description, where the split does not begin with it. in_use: its flag. last: the file
-    ends here, `whole` or, by what is known already, not. findings: known before anything is read.
+    ends here. cut: with a transaction that its source's end cut. findings: known before anything is read.
     """
 
     path: str
@@ -39,6 +39,7 @@ class Split(InputPartition):
     format_event: bytes = field(default=b"", repr=False)
     in_use: bool = False
     last: bool = True
+    cut: bool = False
     findings: tuple[Finding, ...] = ()
 
 
@@ -52,10 +53,48 @@ def plan(
 ) -> list[Split]:
     """The splits of all `files` whose name is `wanted`, in order. What cannot be read is a split with a finding."""
     splits: list[Split] = []
+    sources = SourceChain()
     for file in files:
         if wanted(file.name):
-            splits += plan_file(store, file, split_bytes, whole_files=whole_files)
+            splits += plan_file(store, file, split_bytes, whole_files=whole_files, sources=sources)
     return splits
+
+
+class SourceChain:
+    """Who wrote each of the files that follow each other, as far as their first events say."""
+
+    def __init__(self) -> None:
+        self._series = ""
+        self._before: tuple[str, int] = ("", 0)
+
+    def follow(self, file: AuditedFile, format_event: bytes) -> tuple[Finding, ...]:
+        """The next file, with its format description; a finding if it is of another source than the one before."""
+        if not format_event:
+            return ()
+        server_id = int.from_bytes(format_event[5:9], "little")
+        before, series = self._before, self._series
+        self._before, self._series = (file.name, server_id), file.series
+        if series != file.series or before[1] == server_id:
+            return ()
+        text = (
+            f"server_id {server_id} wrote this file, and {before[1]} the one before, {before[0]}: it is another server's, "
+            "or the server was given another id."
+        )
+        time = int.from_bytes(format_event[:4], "little")
+        return (Finding(file.name, FIRST_EVENT, FIRST_EVENT + len(format_event), time, "source_changed", text),)
+
+    def look_at(self, store: Store, file: AuditedFile) -> None:
+        """A file that is not read itself."""
+        try:
+            reader = store.open(file.path)
+        except OSError:
+            return
+        try:
+            self.follow(file, _format_event(reader, reader.size))
+        except OSError:
+            return
+        finally:
+            reader.close()
 
 
 def plan_file(
@@ -66,8 +105,12 @@ def plan_file(
     whole_files: bool = False,
     start: int = FIRST_EVENT,
     stop: int | None = None,
+    sources: SourceChain | None = None,
 ) -> list[Split]:
-    """The splits of [start, stop) of one file, both of them transaction boundaries; `stop` None: to its end."""
+    """The splits of [start, stop) of one file, both of them transaction boundaries; `stop` None: to its end.
+
+    `sources`: knows the file before, if that was of the same source.
+    """
 
     def nothing(name: str, text: str, position: int = 0, end: int = 0) -> list[Split]:
         finding = Finding(file.name, position, end, 0, name, text)
@@ -95,6 +138,7 @@ def plan_file(
         format_event = _format_event(reader, size)
         in_use = bool(len(format_event) > 17 and format_event[17] & 1)
         records = _Records(store, file.path) if format_event else None
+        to_end = stop is None or stop >= size
         if stop is not None:
             size = min(size, stop)
         elif file.growing:
@@ -104,10 +148,11 @@ def plan_file(
             if records is None or not records.count:
                 records = _Records.of(_scan(reader, size, start, format_event)[1])
             cuts = _cuts(records, start, size, split_bytes)
-        findings: tuple[Finding, ...] = ()
+        findings = sources.follow(file, format_event) if sources is not None and start == FIRST_EVENT else ()
         if file.damaged and stop is None:
             text = "The archive marked the file as damaged from here on; what follows is not served and not read."
-            findings = (Finding(file.name, size, size, 0, "file_damaged", text),)
+            findings += (Finding(file.name, size, size, 0, "file_damaged", text),)
+        cut = (file.cut or (in_use and file.followed)) and to_end
         edges = [start, *cuts, max(size, start)]
         splits = [
             Split(
@@ -118,6 +163,7 @@ def plan_file(
                 format_event if first != FIRST_EVENT else b"",
                 in_use,
                 behind == edges[-1],
+                cut and behind == edges[-1],
             )
             for first, behind in itertools.pairwise(edges)
         ]

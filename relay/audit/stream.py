@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from relay.audit.batches import ReadOptions, read_split
 from relay.audit.files import AuditedFile, find_files
-from relay.audit.splits import FIRST_EVENT, Split, end_of, is_boundary, plan_file
+from relay.audit.splits import FIRST_EVENT, SourceChain, Split, end_of, is_boundary, plan_file
 from relay.audit.store import store_of
 from relay.audit.wanted import Wanted
 
@@ -94,12 +94,15 @@ class BinlogStreamReader(DataSourceStreamReader):
         files = self._files()
         first, last = self._index(files, start), self._index(files, end)
         splits: list[Split] = []
+        sources = SourceChain()
+        if first > 0 and int(start["position"]) == FIRST_EVENT:
+            sources.look_at(store, files[first - 1])
         for number in range(first, last + 1):
             begin = int(start["position"]) if number == first else FIRST_EVENT
             stop = int(end["position"]) if number == last else None
             if stop is None or begin < stop:
                 file = replace(files[number], growing=False)
-                splits += plan_file(store, file, self._split_bytes, start=begin, stop=stop)
+                splits += plan_file(store, file, self._split_bytes, start=begin, stop=stop, sources=sources)
         return list(splits)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,216 @@
+"""Level rows: each row that a transaction changed, with its images as JSON, as Arrow batches."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from protocol.kernel.row_columns import RowColumns
+
+from protocol.kernel import row_columns
+from relay.audit import arrow_arrays as arrays
+from relay.audit.finding import TEXTS, BinlogUnreadable
+from relay.audit.opening import open_rows_event, payload_events
+from relay.audit.recorded import Describer, recorded_schema
+from relay.audit.schemas import arrow_schema
+from relay.audit.split_reader import Run, SplitReader
+from relay.audit.splits import Split
+from relay.audit.store import Store
+from relay.audit.wanted import Wanted
+
+_ROWS: Final = 8192
+# A statement stands once in the kernel's batch, and once for each of its rows in Spark's: larger batches go out in parts.
+_MOST_TEXT_BYTES: Final = 64 << 20
+
+_OPERATIONS: Final = pa.array([name or None for name in row_columns.OPERATIONS], pa.string())
+_NAMES: Final = [row_columns.FINDINGS.get(code) for code in range(max(row_columns.FINDINGS) + 1)]
+_FINDINGS: Final = pa.array(_NAMES, pa.string())
+_FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in _NAMES], pa.string())
+_NEEDS: Final = {"finding_text": "finding"}
+_SHARED: Final[tuple[str, ...]] = ("gtid", "schema", "table", "statement")
+
+
+def read_rows(
+    store: Store, reader: SplitReader, split: Split, columns: tuple[str, ...], failfast: bool, wanted: Wanted
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a split. Raises: BinlogUnreadable at the first finding with `failfast`."""
+    known = recorded_schema(store, _directory(split.path))
+    made = _row_columns(columns, wanted, asks=bool(known))
+    batches = _Batches(made, columns, split, failfast)
+    answers = _Answers(made, Describer(known, _base(split.path)))
+    begun = False
+    for run in reader.runs():
+        if not begun:
+            made.begin_file(reader.post_lengths())
+            begun = True
+        yield from _take_run(made, run, answers, batches)
+    while made.finish() == row_columns.FULL:
+        yield from batches.full()
+    yield from batches.full()
+
+
+def _row_columns(columns: tuple[str, ...], wanted: Wanted, *, asks: bool) -> RowColumns:
+    needed = {_NEEDS.get(name, name) for name in columns if name != "file"}
+    made = RowColumns(_ROWS, sorted(needed | {"position", "finding", "finding_position"}), asks=asks)
+    schemas, tables = (
+        [value.encode() for value in wanted.names[name]] if name in wanted.names else None
+        for name in ("schema", "table")
+    )
+    if schemas is not None or tables is not None:
+        made.keep_names(schemas, tables)
+    if "time" in wanted.ranges:
+        made.keep_times(wanted.ranges["time"].low, wanted.ranges["time"].high)
+    if "operation" in wanted.names:
+        made.keep_operations(wanted.names["operation"] & set(row_columns.OPERATIONS[1:]))
+    return made
+
+
+def _take_run(made: RowColumns, run: Run, answers: "_Answers", batches: "_Batches") -> Iterator[pa.RecordBatch]:
+    while (status := made.take(run.buffer, run.base, run.table, run.rows)) != row_columns.DONE:
+        if status == row_columns.FULL:
+            yield from batches.full()
+        elif status == row_columns.OPEN_TABLE:
+            answers.answer()
+        elif status == row_columns.OPEN_PAYLOAD:
+            yield from _take_payload(
+                made, bytes(memoryview(run.buffer)[made.open_start : made.open_stop]), answers, batches
+            )
+        else:
+            open_rows_event(made, run.buffer)
+
+
+def _take_payload(
+    made: RowColumns, packed: bytes, answers: "_Answers", batches: "_Batches"
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a compressed transaction, which is unpacked piece by piece."""
+    for events in payload_events(packed):
+        if events is None:
+            made.not_opened()
+            return
+        at = 0
+        while (status := made.opened_events(events, at, len(events))) != row_columns.DONE:
+            at = made.opened_at
+            if status == row_columns.FULL:
+                yield from batches.full()
+            else:
+                answers.answer()
+        if made.opened_at != len(events):
+            made.not_opened()
+            return
+    made.payload_done()
+
+
+class _Answers:
+    """What is recorded of the tables that the kernel asks for."""
+
+    def __init__(self, made: RowColumns, describer: Describer) -> None:
+        self._made = made
+        self._describer = describer
+
+    def answer(self) -> None:
+        """Answers a question for a table."""
+        schema, table, types = self._made.asked_table
+        description = self._describer.describe(schema, table, types, self._made.asked_position)
+        if description is None:
+            self._made.not_described()
+        else:
+            self._made.described(description)
+
+
+class _Batches:
+    """Makes Arrow batches of what the kernel filled."""
+
+    def __init__(self, made: RowColumns, columns: tuple[str, ...], split: Split, failfast: bool) -> None:
+        self._made = made
+        self._columns = columns
+        self._split = split
+        self._failfast = failfast
+        self._schema = arrow_schema("rows", columns)
+        self._file = arrays.Repeated(split.name)
+
+    def full(self) -> Iterator[pa.RecordBatch]:
+        """The kernel's batch, in one or more of Arrow's; the kernel begins another. Raises: BinlogUnreadable."""
+        made = self._made
+        if self._failfast and made.findings:
+            raise self._first_finding()
+        if made.rows:
+            shared: dict[str, tuple[pa.Array, pa.Array]] = {
+                name: self._shared(name) for name in _SHARED if name in self._columns
+            }
+            for start, count in _parts(shared, made.rows):
+                yield self._batch(shared, start, count)
+        made.begin_batch()
+
+    def _batch(self, shared: dict[str, tuple[pa.Array, pa.Array]], start: int, count: int) -> pa.RecordBatch:
+        made, rows = self._made, self._made.rows
+
+        def numbers(name: str, kind: str = "q") -> pa.Array:
+            return arrays.numbers(made.column(name), kind, rows).slice(start, count)
+
+        def words(name: str, dictionary: pa.Array) -> pa.Array:
+            return dictionary.take(numbers(name, "B"))
+
+        def texts(name: str) -> pa.Array:
+            offsets, data = made.text_column(name)
+            return arrays.texts(offsets, data, rows, made.validity(name)).slice(start, count)
+
+        special: dict[str, Callable[[], pa.Array]] = {
+            "file": lambda: self._file.take(count),
+            "time": lambda: arrays.times(made.column("time"), rows).slice(start, count),
+            "operation": lambda: words("operation", _OPERATIONS),
+            "before": lambda: texts("before"),
+            "after": lambda: texts("after"),
+            "finding": lambda: words("finding", _FINDINGS),
+            "finding_text": lambda: words("finding", _FINDING_TEXTS),
+            "finding_position": lambda: pc.if_else(
+                pc.equal(numbers("finding", "B"), 0), pa.scalar(None, pa.int64()), numbers("finding_position")
+            ),
+        }
+
+        def array(name: str) -> pa.Array:
+            if name in shared:
+                indices, dictionary = shared[name]
+                return dictionary.take(indices.slice(start, count))
+            return special[name]() if name in special else numbers(name)
+
+        return pa.RecordBatch.from_arrays([array(name) for name in self._columns], schema=self._schema)
+
+    def _shared(self, name: str) -> tuple[pa.Array, pa.Array]:
+        """(which text a row has, the texts)."""
+        indices, validity, count, offsets, data = self._made.dictionary_column(name)
+        return arrays.numbers(indices, "i", self._made.rows, validity), arrays.texts(offsets, data, count)
+
+    def _first_finding(self) -> BinlogUnreadable:
+        made = self._made
+        codes = arrays.numbers(made.column("finding"), "B", made.rows).to_pylist()
+        row = next(row for row, code in enumerate(codes) if code)
+        name = str(_NAMES[codes[row]])
+        position = arrays.numbers(made.column("finding_position"), "q", made.rows)[row].as_py()
+        return BinlogUnreadable(self._split.name, position, name, TEXTS[name])
+
+
+def _parts(shared: dict[str, tuple[pa.Array, pa.Array]], rows: int) -> Iterator[tuple[int, int]]:
+    """(first row, count) of parts whose statements stay within bounds."""
+    if "statement" not in shared or not len(shared["statement"][1]):
+        yield 0, rows
+        return
+    indices, texts = shared["statement"]
+    lengths = pc.binary_length(texts)
+    if pc.max(lengths).as_py() * rows <= _MOST_TEXT_BYTES:
+        yield 0, rows
+        return
+    start = size = 0
+    for row, length in enumerate(lengths.take(indices).to_pylist()):
+        if size + (length or 0) > _MOST_TEXT_BYTES and row > start:
+            yield start, row - start
+            start, size = row, 0
+        size += length or 0
+    yield start, rows - start
+
+
+def _directory(path: str) -> str:
+    return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
