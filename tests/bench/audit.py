@@ -15,7 +15,18 @@ from tests.bench.source_data import BenchSource
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a level must be faster than mysqlbinlog -vv, with one task at a time.
-AIMS = {"events, type and boundary": 5.0, "events, all columns": 5.0, "transactions": 10.0}
+AIMS = {
+    "events, type and boundary": 5.0,
+    "events, all columns": 5.0,
+    "transactions": 10.0,
+    "rows, images and statement": 3.0,
+    "rows, all columns": 3.0,
+}
+# Times as many rows per processor second as python-mysql-replication. It reads so slowly that it is given some rows only.
+PYTHON_AIM = 50.0
+_PYTHON_ROWS = 20_000
+# A worker may have so much more with a split of the whole file than with one of 16 MiB.
+WORKER_AIM_MB = 64.0
 
 
 def run(source: BenchSource, directory: Path, *, size: int = 1 << 30, turns: int = 3) -> Report:
@@ -32,11 +43,44 @@ def run(source: BenchSource, directory: Path, *, size: int = 1 << 30, turns: int
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         report.conditions += " (no Spark here)"
         return report
-    for name, (best_wall, best_cpu) in _spark(files, turns).items():
+    measured = _spark(files, turns)
+    small, large = (
+        measured.pop(name) for name in ("worker memory, splits of 16 MiB", "worker memory, one split a file")
+    )
+    for name, (best_wall, best_cpu) in measured.items():
         report.add(f"{name}: times faster, by processor", cpu / best_cpu, "", aim=AIMS.get(name), at_least=True)
         report.add(f"{name}: times faster, by the clock", wall / best_wall, "")
+    rows = source.transactions * copies
+    per_second = rows / measured["rows, all columns"][1]
+    report.add("rows, all columns", per_second, "rows/s", note="per processor second")
+    python = _python_replication(source)
+    if python is None:
+        report.conditions += " (no mysql-replication here: pip install mysql-replication)"
+    else:
+        report.add("python-mysql-replication", python, "rows/s", note="per processor second")
+        report.add("rows: times python-mysql-replication", per_second / python, "", aim=PYTHON_AIM, at_least=True)
+    report.add("a worker's memory, splits of 16 MiB", small[0], "MB", note="the most that was resident")
+    report.add("the same, one split a file, more by", large[0] - small[0], "MB", aim=WORKER_AIM_MB)
     shutil.rmtree(files)
     return report
+
+
+def _python_replication(source: BenchSource) -> float | None:
+    """Rows a processor second of python-mysql-replication; None where it is not installed."""
+    if importlib.util.find_spec("pymysqlreplication") is None:
+        return None
+    login = source.login
+    source.server.execute_many([f"GRANT SELECT ON *.* TO '{login.user}'@'%'"])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.python_replication"],
+        cwd=ROOT,
+        input=json.dumps([login.port, login.user, login.password, source.file, min(_PYTHON_ROWS, source.transactions)]),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    rows, cpu = json.loads(done.stdout.splitlines()[-1])
+    return float(rows / max(cpu, 0.001))
 
 
 def _mysqlbinlog(files: Path) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.audit_queries DIRECTORY TURNS`: the audit benchmark's queries; prints seconds as JSON."""
+"""`python -m tests.bench.audit_queries DIRECTORY TURNS`: the audit benchmark's queries; prints seconds and MB as JSON."""
 
 import json
 import os
@@ -27,6 +27,20 @@ def descendants_cpu_s() -> float:
     return below(os.getpid())
 
 
+def workers_peak_mb() -> float:
+    """The most memory that one of Spark's Python workers has had resident, in MB."""
+    peaks = [0.0]
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                if b"pyspark" in (entry / "cmdline").read_bytes() and b"java" not in (entry / "cmdline").read_bytes():
+                    status = (entry / "status").read_text()
+                    peaks.append(int(status.partition("VmHWM:")[2].split()[0]) / 1000)
+            except (OSError, IndexError):
+                continue
+    return max(peaks)
+
+
 def main() -> None:
     """Runs each query `turns` times and prints the least seconds, [by the clock, of processors], by its name."""
     from relay.audit.session import local_session
@@ -47,9 +61,15 @@ def main() -> None:
         ),
         "events of one table": lambda: read("events").where("table = 'none of these'").count(),
         "transactions": lambda: away(read("transactions")),
+        "rows, all columns": lambda: away(read("rows")),
+        "rows, images and statement": lambda: away(read("rows", columns="operation,table,before,after,statement")),
+        "rows of one table": lambda: read("rows").where("table = 'none of these'").count(),
         "findings": lambda: read("findings").count(),
     }
     results: dict[str, list[float]] = {}
+    for name, size in (("splits of 16 MiB", 16 << 20), ("one split a file", 1 << 40)):
+        away(read("rows", splitBytes=str(size)))
+        results[f"worker memory, {name}"] = [workers_peak_mb()]
     for name, query in queries.items():
         walls, used = [], []
         for _ in range(turns):

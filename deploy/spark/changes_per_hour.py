@@ -1,0 +1,36 @@
+"""What changed in each table, hour by hour, as Parquet: `spark-submit … changes_per_hour.py ARCHIVE OUT`.
+
+An example of a job of one's own on the data source. The audits that come with the relay are submitted the same way:
+`spark-submit … relay/audit/submit.py NAME ARCHIVE --out DIR`.
+"""
+
+import sys
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from relay.audit.datasource import register
+
+
+def main(archive: str, out: str) -> None:
+    """Counts and writes. What cannot be read is in the output too: a row for each finding, with its file and position."""
+    spark = SparkSession.builder.appName("binlog changes per hour").getOrCreate()
+    register(spark)
+    rows = spark.read.format("binlog").option("level", "rows").load(archive)
+    changes = (
+        rows.where("operation IS NOT NULL")
+        .groupBy(F.date_trunc("hour", "time").alias("hour"), "schema", "table")
+        .pivot("operation", ["insert", "update", "delete"])
+        .count()
+        .na.fill(0)
+    )
+    changes.write.mode("overwrite").parquet(f"{out}/changes")
+    findings = spark.read.format("binlog").option("level", "findings").load(archive)
+    findings.write.mode("overwrite").parquet(f"{out}/findings")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2])

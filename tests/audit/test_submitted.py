@@ -1,0 +1,77 @@
+"""The example of deploy/spark, submitted: to this process's machine, and to executors that have nothing but a shared path."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
+
+import pyarrow.parquet as pq
+import pyspark
+
+from tests.audit.test_rows import recorded, shop_binlog
+from tests.audit.test_splits import write
+
+ROOT = Path(__file__).resolve().parents[2]
+SUBMIT = ROOT / "deploy" / "spark" / "submit"
+EXAMPLE = ROOT / "deploy" / "spark" / "changes_per_hour.py"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """pyspark's own distribution, with a place for the work of executors that the test may throw away."""
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        pytest.skip("there is no Java: Spark needs 17 or later")
+    home = tmp_path / "spark-home"
+    home.mkdir()
+    for path in Path(pyspark.__file__).parent.iterdir():
+        if path.name in ("bin", "jars", "python", "sbin"):
+            (home / path.name).symlink_to(path)
+    yield home
+
+
+def submit(home: Path, master: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Runs deploy/spark/submit, as somebody would who is not in the repository."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {
+        "SPARK_HOME": str(home),
+        "PATH": f"{home / 'bin'}:{environment['PATH']}",
+        "PYSPARK_PYTHON": sys.executable,
+        "MASTER": master,
+        "SPARK_OPTIONS": "--driver-memory 512m --executor-memory 512m --conf spark.ui.enabled=false "
+        "--conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1",
+    }
+    return subprocess.run(
+        [str(SUBMIT), *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_the_example_runs_where_executors_see_the_archive_and_nothing_else(home: Path, tmp_path: Path) -> None:
+    archive, out = tmp_path / "archive", tmp_path / "out"
+    archive.mkdir()
+    write(archive, "bin.000001", shop_binlog(50).data)
+    write(archive, "bin.000002", shop_binlog(10, table=b"others").data)
+    recorded(archive, "id", "name")
+    # a cluster of one worker with processes of its own: they run elsewhere, and get the code from spark-submit
+    done = submit(home, "local-cluster[1,1,512]", str(EXAMPLE), f"file://{archive}", str(out), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    changes = pq.read_table(out / "changes").to_pylist()
+    assert sorted((row["table"], row["insert"], row["update"], row["delete"]) for row in changes) == [
+        ("orders", 100, 1, 1),
+        ("others", 20, 1, 1),
+    ]
+    assert pq.read_table(out / "findings").num_rows == 0
+    unpacked = list(home.glob("work/app-*/0/binlog-relay/protocol/kernel/row_columns.*"))
+    assert {path.suffix for path in unpacked} >= {".py"}
+
+
+def test_an_example_without_its_arguments_says_what_it_takes(tmp_path: Path) -> None:
+    done = subprocess.run([str(SUBMIT)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "deploy/spark/submit JOB.py" in done.stdout
