@@ -359,7 +359,8 @@ class RowColumns:
         raw = self.tables.slots[slot + SLOT_RAW]
         id_size = 4 if self.inference.post_length[19] == 6 else 6
         body = bytes(self.tables.arena[raw : raw + self.tables.slots[slot + SLOT_RAW_LENGTH]])
-        key = body[id_size:]
+        # A server gives a table another id when its definition changed; what is known elsewhere may be other then.
+        key = body if self.asks else body[id_size:]
         number = self.plan_numbers.get(key)
         if number is not None:
             self.tables.slots[slot + SLOT_MARK] = number

@@ -3,7 +3,6 @@
 from typing import Final
 
 from protocol.binlog.column_description import ColumnDescription, encode_columns
-
 from protocol.errors import Malformed
 from relay.archive.files import SCHEMA_NAME
 from relay.archive.schema_record import RecordedSchema, Table
@@ -60,7 +59,7 @@ class Describer:
             found = self._schema.table(schema.decode(), table.decode(), self._file, position)
         except (Malformed, UnicodeDecodeError):
             return None
-        if found is None or len(found.columns) > len(types):
+        if found is None or not 0 < len(found.columns) <= len(types):
             return None
         hidden = [ColumnDescription(f"@{number + 1}", "") for number in range(len(found.columns), len(types))]
         packed: bytes = encode_columns([*described(found), *hidden])

@@ -5,9 +5,9 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from protocol.kernel.row_columns import RowColumns
 
 from protocol.kernel import row_columns
+from protocol.kernel.row_columns import RowColumns
 from relay.audit import arrow_arrays as arrays
 from relay.audit.finding import TEXTS, BinlogUnreadable
 from relay.audit.opening import open_rows_event, payload_events
@@ -109,7 +109,10 @@ class _Answers:
 
     def answer(self) -> None:
         """Answers a question for a table."""
-        schema, table, types = self._made.asked_table
+        asked = self._made.asked_table
+        if asked is None:
+            return
+        schema, table, types = asked
         description = self._describer.describe(schema, table, types, self._made.asked_position)
         if description is None:
             self._made.not_described()

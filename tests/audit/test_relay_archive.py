@@ -1,6 +1,7 @@
 """The archive of a running relay, read and followed while a real source writes."""
 
 import contextlib
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
+from relay.archive.schema_file import read_schema
 from tests.audit.test_splits import found_in, rows, splits_of
 from tests.conftest import ServerFactory
-from tests.support.chain import Chain
+from tests.support.chain import Chain, wait_until
 
 pytestmark = pytest.mark.interop
 
@@ -47,48 +49,87 @@ def test_events_of_an_archive_are_stamped_as_they_are_inferred(chain: Chain) -> 
     assert plain == transactions
 
 
-def test_a_stream_that_is_stopped_and_started_sees_each_transaction_of_the_relay_once(
+def test_streams_that_are_stopped_and_started_see_each_transaction_and_row_of_the_relay_once(
     spark: Any, chain: Chain, tmp_path: Path
 ) -> None:
     count = 400
-    work = tmp_path / "work"
 
     def order() -> None:
         with chain.source.connect("shop") as connection, connection.cursor() as cursor:
             for number in range(count):
-                cursor.execute(f"INSERT INTO orders (n) VALUES ({number})")
+                cursor.execute(f"INSERT INTO orders (n) VALUES ({number}), ({number})")
                 if number in (count // 3, count // 2):
                     cursor.execute("FLUSH BINARY LOGS")
 
-    def start() -> Any:
+    def start(level: str, condition: str, columns: tuple[str, ...]) -> Any:
         return (
             spark.readStream.format("binlog")
-            .option("level", "transactions")
+            .option("level", level)
             .load(str(chain.relay.archive))
-            .where("array_contains(tables, 'shop.orders')")
-            .select("file", "start", "gtid", "rows_inserted")
+            .where(condition)
+            .select(*columns)
             .writeStream.format("parquet")
-            .option("path", str(work / "out"))
-            .option("checkpointLocation", str(work / "checkpoint"))
+            .option("path", str(tmp_path / level / "out"))
+            .option("checkpointLocation", str(tmp_path / level / "checkpoint"))
             .trigger(processingTime="50 milliseconds")
             .start()
         )
 
+    wanted = {
+        "transactions": ("array_contains(tables, 'shop.orders')", ("file", "start", "gtid", "rows_inserted")),
+        "rows": ("schema = 'shop' AND table = 'orders'", ("file", "transaction", "row", "gtid", "after", "statement")),
+    }
     writer = threading.Thread(target=order)
     writer.start()
-    query = start()
-    query.processAllAvailable()
-    query.stop()
-    query = start()
+    queries = [start(level, *what) for level, what in wanted.items()]
+    for query in queries:
+        query.processAllAvailable()
+        query.stop()
+    queries = [start(level, *what) for level, what in wanted.items()]
     writer.join()
     chain.wait_archived()
-    query.processAllAvailable()
-    query.stop()
-    found = spark.read.parquet(str(work / "out")).collect()
-    expected = [
-        (row["file"], row["start"], row["gtid"], 1)
-        for row in rows(splits_of(chain.relay.archive), "transactions")
-        if "shop.orders" in row["tables"]
+    for query in queries:
+        query.processAllAvailable()
+        query.stop()
+    for level, (_condition, columns) in wanted.items():
+        found = spark.read.parquet(str(tmp_path / level / "out")).collect()
+        expected = [
+            tuple(row[name] for name in columns)
+            for row in rows(splits_of(chain.relay.archive), level)
+            if (row["table"] == "orders" if level == "rows" else "shop.orders" in row["tables"])
+        ]
+        assert len(expected) == count * (2 if level == "rows" else 1)
+        assert sorted(tuple(row) for row in found) == sorted(expected)
+
+
+def test_rows_have_the_names_that_the_relay_recorded_while_the_table_changed(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    recording = {"source": {"record_schema": True}}
+    with Chain(servers, "mysql56", tmp_path / "relay", options=["--binlog-format=ROW"], sections=recording) as chain:
+        source = chain.source
+        source.sql(f"GRANT REFERENCES ON *.* TO '{source.replication_user}'@'%'")
+        source.execute_many(
+            ["CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT UNSIGNED, kind ENUM('new','paid'), t TEXT)"]
+        )
+        source.sql("INSERT INTO shop.orders VALUES (4294967295, 'paid', 'grün')")
+
+        def recorded(column: str) -> bool:
+            at = source.master_status()
+            table = read_schema(chain.relay.archive).table("shop", "orders", at.file, at.position)
+            return table is not None and column in [one.name for one in table.columns]
+
+        wait_until(lambda: recorded("kind"), "the table is recorded")
+        source.execute_many(
+            [
+                "ALTER TABLE shop.orders DROP COLUMN kind, ADD COLUMN more BINARY(2)",
+                "INSERT INTO shop.orders VALUES (1, NULL, 'ab')",
+            ]
+        )
+        wait_until(lambda: recorded("more"), "the table is recorded as it is now")
+        chain.wait_archived()
+        found = [json.loads(row["after"]) for row in rows(splits_of(chain.relay.archive), "rows")]
+    assert found == [
+        {"id": 4294967295, "kind": "paid", "t": "grün"},
+        {"id": 1, "t": None, "more": {"base64": "YWI="}},
     ]
-    assert len(expected) == count
-    assert sorted(tuple(row) for row in found) == sorted(expected)

@@ -130,3 +130,20 @@ def test_an_archive_is_read_whole_while_it_loses_files(tmp_path: Path) -> None:
         lost = [row for row in found if row["file"] == "bin.000001"]
         assert [row["finding"] for row in lost] == ["file_gone"] * len(gone)
         assert {row["finding"] for row in found if row["file"] != "bin.000001"} == {None} or level == "findings"
+
+
+@pytest.mark.parametrize("level", ["events", "findings"])
+def test_an_event_of_a_type_that_nobody_knows_is_a_finding(tmp_path: Path, level: str) -> None:
+    binlog = binlog_by(1)
+    at = binlog.size
+    binlog.event(99, b"from the future", "neutral")
+    add_transaction(binlog, 10)
+    path = write(tmp_path, "bin.000001", binlog.data)
+    assert found_in(path, level) == [("bin.000001", "unknown_event_type", at)]
+    assert [row["rows_inserted"] for row in rows(splits_of(path), "transactions") if row["finding"] is None] == [
+        2,
+        2,
+        2,
+    ]
+    with pytest.raises(BinlogUnreadable, match=f"unknown_event_type in bin.000001 at {at}"):
+        rows(splits_of(path), level, failfast=True)
