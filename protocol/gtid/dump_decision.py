@@ -22,6 +22,7 @@ from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 
 # As many files as `FileSearch.union_from` may count too many.
 _FILES_BEFORE = 128
+_NOTHING = GtidSet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,16 @@ class MysqlHoldings:
 
 @dataclass(frozen=True, slots=True)
 class MysqlStart:
-    """From file `number` on, without `held`: `held_here` transactions of it are there; `later`: others may still come."""
+    """From file `number` on, without `held`: `held_here` transactions of it are there; `later`: others may still come.
+
+    strange: what the replica has of sources that nothing here is of: its own transactions, mostly. They may come, too.
+    """
 
     number: int
     held: GtidSet
     held_here: int
     later: bool
+    strange: GtidSet = _NOTHING
 
 
 def mysql_start(
@@ -116,7 +121,10 @@ def mysql_start(
         before.add_set(search.inside(earlier))
     here = (held & search.union_from(number)) - before.snapshot()
     later = held - holdings.executed
-    return MysqlStart(number, here | later, here.count, bool(later))
+    sources = holdings.executed.intervals_by_key()
+    strange = later.of_sources(key for key in later.intervals_by_key() if key not in sources)
+    later -= strange
+    return MysqlStart(number, here | later, here.count, bool(later), strange)
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,11 @@ class GtidSet:
         kept = other._by_key
         return any(key in kept and intervals.intersection(numbers, kept[key]) for key, numbers in self._by_key.items())
 
+    def of_sources(self, keys: Iterable[bytes]) -> "GtidSet":
+        """The transactions of the sources with these `Tsid.key`s."""
+        wanted = set(keys)
+        return GtidSet.from_intervals({key: numbers for key, numbers in self._by_key.items() if key in wanted})
+
     def without_tags(self) -> "GtidSet":
         """The transactions that have no tag: all that servers before 8.3 know of."""
         return GtidSet.from_intervals({key: numbers for key, numbers in self._by_key.items() if len(key) == 16})
@@ -202,6 +207,12 @@ class GtidSetBuilder:
     def __init__(self, start: GtidSet | None = None) -> None:
         self._merged: dict[bytes, bytes] = dict(start.intervals_by_key()) if start is not None else {}
         self._runs: dict[bytes, _Run] = {}
+        self.source_count = len(self._merged)
+        """How many sources have a transaction in it."""
+
+    def has_source(self, key: bytes) -> bool:
+        """Whether the source with this `Tsid.key` has a transaction in it."""
+        return key in self._merged or key in self._runs
 
     def add(self, key: bytes, gno: int) -> None:
         """Adds one transaction, of the source with this `Tsid.key`. Raises: Malformed for a number out of range."""
@@ -219,6 +230,7 @@ class GtidSetBuilder:
         if run is None:
             if key not in self._merged:
                 Tsid.from_key(key)
+                self.source_count += 1
             self._runs[key] = _Run(start, stop)
         elif run.start <= start <= run.stop:
             run.stop = max(run.stop, stop)
@@ -232,6 +244,8 @@ class GtidSetBuilder:
     def add_set(self, other: GtidSet) -> None:
         """Adds all of another set."""
         for key, numbers in other.intervals_by_key().items():
+            if not self.has_source(key):
+                self.source_count += 1
             self._merged[key] = intervals.union(self._merged.get(key, b""), numbers)
 
     def snapshot(self) -> GtidSet:

@@ -37,6 +37,7 @@ cdef class GtidSkip:
     cdef bint group_ends
     cdef int decided
 
+    cpdef hold(self, intervals)
     cpdef begin(self)
     @cython.locals(view="const unsigned char[::1]", end=int64_t)
     cpdef int64_t next_range(self, src, int64_t start, int64_t stop) except -1

@@ -207,6 +207,15 @@ class GtidState:
             return self._befores[0] if self._befores else self._behind
         return self._not_here | (self.source_purged - self._executed.snapshot())
 
+    @property
+    def source_count(self) -> int:
+        """Of MySQL's, how many sources there are transactions of: if it grows, there is a new one."""
+        return self._executed.source_count
+
+    def has_source(self, key: bytes) -> bool:
+        """Of MySQL's, whether anything that was published is of the source with this `Tsid.key`."""
+        return self._executed.has_source(key)
+
     def has_anonymous(self, name: str) -> bool:
         """Whether a transaction without a GTID is published of this file, or one that could not be read."""
         place = self._places.get(name, -1)

@@ -43,6 +43,12 @@ class MysqlWalk(GtidWalk):
         self._counted_from: int | None = None
         """From so many on, what is passed over in this file was counted already."""
 
+    def also(self, held: GtidSet) -> None:
+        """From the next transaction on these are passed over, too; nobody knows how many of them come."""
+        self._held |= held
+        self._later = True
+        self.skip.hold(self._held.intervals_by_key())
+
     def refuse(self, *, anonymous: bool, gtids: bool) -> None:
         """Whether the stream ends before a transaction without a GTID, and before one that has one."""
         self.skip.refuse_anonymous = anonymous

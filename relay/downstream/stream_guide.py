@@ -1,15 +1,18 @@
 """What may come into a stream that was asked for by GTID after it began, and changes it or ends it."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from protocol.errors import ErrorCode
+from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from relay.archive.archive import Archive
 from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.gtid_walk import GtidWalk
 from relay.downstream.mysql_walk import MysqlWalk
 from relay.downstream.positions import refusal
+
+_NOTHING: Final = GtidSet()
 
 
 class StreamGuide(Protocol):
@@ -28,12 +31,20 @@ class StreamGuide(Protocol):
 class MysqlGuide:
     """A source ends a stream by GTID before a transaction that has none, and, with GTID_MODE = OFF, before one that has one.
 
+    strange: transactions that the replica has, of sources of which nothing was published here. Most replicas have such, their
+    own; as long as nothing of those sources comes, nothing has to be looked at for them. takes_v2: as `MysqlWalk` has it.
     Source: MySQL 9.7 `rpl_binlog_sender.cc (check_event_type)`.
     """
 
-    def __init__(self, gtids: GtidLookup, archive: Archive) -> None:
+    def __init__(
+        self, gtids: GtidLookup, archive: Archive, strange: GtidSet = _NOTHING, *, takes_v2: bool = False
+    ) -> None:
         self._gtids = gtids
         self._archive = archive
+        self._strange = strange
+        self._takes_v2 = takes_v2
+        self._sources = -1
+        self._came = GtidSet()
         self._anonymous = False
         self._walked = False
         """A walk that was told to end the stream is told the opposite, too."""
@@ -44,14 +55,22 @@ class MysqlGuide:
 
     def must_walk(self, file: str) -> bool:
         """See `StreamGuide`."""
-        self._anonymous = self._archive.gtids.has_anonymous(file)
-        return self._anonymous or self._off or self._walked
+        state = self._archive.gtids
+        if self._strange and state.source_count != self._sources:
+            self._sources = state.source_count
+            self._came |= self._strange.of_sources(filter(state.has_source, self._strange.intervals_by_key()))
+        self._anonymous = state.has_anonymous(file)
+        return self._anonymous or self._off or self._walked or bool(self._came)
 
     def walk(self, walk: GtidWalk | None) -> GtidWalk | None:
         """See `StreamGuide`."""
         self._walked = True
-        walk = walk or MysqlWalk()
+        walk = walk or MysqlWalk(takes_v2=self._takes_v2)
         assert isinstance(walk, MysqlWalk)
+        if self._came:
+            walk.also(self._came)
+            self._strange -= self._came
+            self._came = GtidSet()
         walk.refuse(anonymous=self._anonymous, gtids=self._off)
         return walk
 

@@ -55,8 +55,9 @@ async def serve(directory: Path, flavour: str) -> None:
     """Until standard input ends."""
     archive = await Archive.open(directory)
     archive.set_identity(_IDENTITIES[flavour])
-    server = DownstreamServer(Generations.of(archive), [Account.with_password(USER, PASSWORD)])
-    server.gtid_variables = ShownGtids(archive, lambda: None)
+    generations = Generations.of(archive)
+    server = DownstreamServer(generations, [Account.with_password(USER, PASSWORD)])
+    server.gtid_variables = ShownGtids(generations, lambda: None)
     await server.start("127.0.0.1", 0)
     print(server.port, flush=True)
     watch = LoopWatch()

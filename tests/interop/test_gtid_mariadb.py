@@ -449,3 +449,38 @@ def test_the_gtids_at_a_position_are_those_that_the_source_says(chain: Chain) ->
         else:
             assert GtidPosition.from_text(ours) == GtidPosition.from_text(theirs), (file, place)
     assert None in said and len(said) > 20
+
+
+def test_a_position_before_the_oldest_file_is_refused_in_the_sources_words(chain: Chain) -> None:
+    source, relay = chain.source, chain.relay
+    write(source, 12)
+    early = str(position(source, "gtid_binlog_pos"))
+    write(source, 24)
+    source.sql("FLUSH LOGS")
+    newest = source.master_status().file
+
+    def purged() -> bool:
+        source.sql(f"PURGE BINARY LOGS TO '{newest}'")
+        return source.binlogs()[0].name == newest
+
+    # MariaDB keeps a file until its storage engines have synced what is in it.
+    wait_until(purged, "the first files are purged")
+    late = str(position(source, "gtid_binlog_pos"))
+    relay.stop()
+    for path in relay.archive.iterdir():
+        path.unlink()
+    relay.start()
+    write(source, 5)
+    chain.wait_archived()
+    for asked, served in (("", False), (early, False), (late, True)):
+        theirs = stream(source.port, source.replication_user, source.replication_password, asked)
+        ours = stream(relay.port, REPLICA_USER, REPLICA_PASSWORD, asked)
+        assert isinstance(theirs, list) == isinstance(ours, list) == served, (asked, theirs, ours)
+        if not served:
+            assert same(theirs, ours), (theirs, ours)
+            assert "Could not find GTID state requested by slave in any binlog files" in str(ours)
+    replica = chain.server("mariadb")
+    attach(replica, relay.port)
+    number, text = replica.wait_io_error()
+    assert number == 1236
+    assert "Could not find GTID state requested by slave in any binlog files" in text

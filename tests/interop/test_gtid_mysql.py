@@ -1,5 +1,6 @@
 """MySQL replicas that ask by GTID: behind the relay as behind the source, from any set, through any trouble."""
 
+import asyncio
 import random
 import struct
 from collections.abc import Iterator
@@ -9,10 +10,18 @@ import pymysql
 import pytest
 
 from deploy.servers import Server
+from protocol.artificial import heartbeat_v2_event
+from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
+from protocol.position import Position
+from relay.archive.archive import Archive
+from relay.archive.generations import Generations
+from relay.downstream import mysql_walk
+from relay.downstream.server import DownstreamServer
+from relay.shown_gtids import ShownGtids
 from tests.conftest import ServerFactory
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain, wait_until
@@ -375,6 +384,86 @@ def test_a_running_stream_ends_as_the_sources_does_when_the_mode_goes_down(chain
         for mode in ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"):
             source.sql(f"SET GLOBAL gtid_mode={mode}")
         purge_all(chain)
+
+
+def test_a_transaction_without_a_gtid_in_the_way_is_named_by_its_place_as_by_the_source(chains: ChainFactory) -> None:
+    chain = chains("mysql97", options=GTID_OPTIONS)
+    source = chain.source
+    source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"])
+    write(source, "one", 12)
+    early = executed(source)
+    write(source, "one", 12)
+    for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE"):
+        source.sql(f"SET GLOBAL gtid_mode={mode}")
+    source.execute_many(["FLUSH BINARY LOGS", "INSERT INTO one.t (b) VALUES ('has none')", "FLUSH BINARY LOGS"])
+    for mode in ("ON_PERMISSIVE", "ON"):
+        source.sql(f"SET GLOBAL gtid_mode={mode}")
+    write(source, "one", 3)
+    wait_until(lambda: chain.relay.sql("SELECT @@GLOBAL.GTID_MODE") == [("ON",)], "the relay sees the mode")
+    chain.wait_archived()
+    for held in (GtidSet(), early):
+        theirs = refusal(source.port, source.replication_user, source.replication_password, held)
+        ours = refusal(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, held)
+        assert theirs[0] == ours[0] == 1236, (theirs, ours)
+        # A source has sent what comes before by then; the relay says it at once.
+        assert ours[1].startswith("Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file mysql-bin.")
+        # The source names the file with its path.
+        assert ours[1].split(" at file ")[1].split(". ")[0] in theirs[1], (theirs, ours)
+    # Whoever is past that file is served.
+    held = executed(source)
+    assert refusal(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, held) == (0, "")
+    replica = chain.server("mysql97", GTID_OPTIONS)
+    attach(replica, chain.relay.port)
+    number, text = replica.wait_io_error()
+    assert number in (1236, 13114)
+    assert "Cannot replicate anonymous transaction when AUTO_POSITION = 1" in text
+    assert not replica.replica_status()["sql_errno"]
+
+
+async def test_heartbeats_of_version_2_carry_a_stock_replica_over_holes(
+    chains: ChainFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are for positions above 4 GiB, which is more than a test can write: here they are sent at all positions."""
+    chain = chains("mysql97", options=GTID_OPTIONS)
+    wanted = GtidSet()
+    for database in ("one", "two"):
+        table = f"CREATE TABLE {database}.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"
+        chain.source.execute_many([f"CREATE DATABASE {database}", table])
+    for turn in range(6):
+        write(chain.source, "one", 2, seed=turn)
+        before = executed(chain.source)
+        write(chain.source, "two", 2, seed=turn)
+        wanted |= executed(chain.source) - before
+    chain.wait_archived()
+    chain.relay.stop()
+    sent = []
+
+    def heartbeat(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
+        sent.append(position)
+        return heartbeat_v2_event(position, server_id, with_checksum=with_checksum)
+
+    monkeypatch.setattr(mysql_walk, "MAX_WIRE_POSITION", 0)
+    monkeypatch.setattr(mysql_walk, "heartbeat_v2_event", heartbeat)
+    archive = await Archive.open(chain.relay.archive)
+    generations = Generations.of(archive)
+    server = DownstreamServer(generations, [Account.with_password(REPLICA_USER, REPLICA_PASSWORD)])
+    server.gtid_variables = ShownGtids(generations, lambda: None)
+    await server.start("127.0.0.1", 0)
+
+    def follow() -> None:
+        replica = chain.server("mysql97", GTID_OPTIONS)
+        leave_out(replica, wanted)
+        attach(replica, server.port)
+        check_same(chain, replica, ["one"])
+        assert replica.sql("SELECT COUNT(*) FROM two.t") == [(0,)]
+        replica.stop_replica()
+
+    try:
+        await asyncio.wait_for(asyncio.to_thread(follow), 90)
+    finally:
+        await server.close()
+        await archive.close()
+    assert len(sent) >= 6
 
 
 def purge_all(chain: Chain) -> None:

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from protocol.errors import Malformed
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
+from protocol.gtid.file_search import first_needed_list, still_awaited
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition, decode_gtid_list, encode_gtid_list
 from protocol.gtid.mysql_gtid import MAX_GNO, MysqlGtid, Tsid
+from tests.support.kernel_builds import builds, gtid_sets_by
 
 Plain = frozenset[tuple[UUID, str, int]]
 
@@ -43,6 +45,12 @@ def test_a_set_holds_what_was_put_into_it(plain: Plain) -> None:
 
 @given(PLAIN_SETS, PLAIN_SETS)
 def test_arithmetic_is_that_of_plain_sets(a: Plain, b: Plain) -> None:
+    for build in builds():
+        with gtid_sets_by(build):
+            check_arithmetic(a, b)
+
+
+def check_arithmetic(a: Plain, b: Plain) -> None:
     p, q = built(a), built(b)
     assert plain_of(p | q) == a | b
     assert plain_of(p - q) == a - b
@@ -54,6 +62,10 @@ def test_arithmetic_is_that_of_plain_sets(a: Plain, b: Plain) -> None:
     assert p <= p | q
     assert p.meets(q) == bool(a & b)
     assert (p == q) == (a == b)
+    tsids = {(uuid, tag) for uuid, tag, _ in a}
+    assert plain_of(q.of_sources(Tsid(*tsid).key for tsid in tsids)) == {gtid for gtid in b if gtid[:2] in tsids}
+    assert plain_of(p.without_tags()) == {gtid for gtid in a if not gtid[1]}
+    assert decode_gtid_set(encode_gtid_set(p)) == decode_gtid_set(memoryview(encode_gtid_set(p, tagged=True))) == p
 
 
 @given(PLAIN_SETS)
@@ -74,15 +86,21 @@ def test_a_set_without_tags_is_written_in_the_first_format(plain: Plain) -> None
     assert encode_gtid_set(built(plain))[7] == 0
 
 
-@given(st.lists(PLAIN_SETS, max_size=5))
-def test_a_set_that_grows_is_the_same_at_each_snapshot(steps: list[Plain]) -> None:
+@given(st.lists(PLAIN_SETS, max_size=5), st.booleans())
+def test_a_set_that_grows_is_the_same_at_each_snapshot(steps: list[Plain], whole: bool) -> None:
     builder = GtidSetBuilder()
     so_far: Plain = frozenset()
     for step in steps:
         for uuid, tag, gno in step:
             builder.add(Tsid(uuid, tag).key, gno)
         so_far |= step
+        sources = {(uuid, tag) for uuid, tag, _ in so_far}
+        assert builder.source_count == len(sources)
+        assert all(builder.has_source(Tsid(u, t).key) == ((u, t) in sources) for u in UUIDS for t in TAGS)
+        if whole:
+            builder.add_set(built(step))
         assert builder.snapshot() == built(so_far)
+        assert builder.source_count == len(sources)
 
 
 @given(st.binary(max_size=200))
@@ -122,6 +140,48 @@ def test_a_list_is_what_a_server_remembers_of_its_stream(stream: list[DomainGtid
     assert decode_gtid_list(encode_gtid_list(state)) == state
     assert GtidList.from_text(str(state)) == state
     assert GtidPosition.from_text(str(state.position)) == state.position
+
+
+@given(st.lists(DOMAIN_GTIDS), DOMAIN_GTIDS)
+def test_a_list_had_what_is_not_behind_the_last_of_its_server(stream: list[DomainGtid], asked: DomainGtid) -> None:
+    of_server = [g for g in stream if (g.domain_id, g.server_id) == (asked.domain_id, asked.server_id)]
+    had = bool(of_server) and asked.sequence_number <= of_server[-1].sequence_number
+    assert GtidList(stream).contains(asked) == had
+    assert all(map(GtidList(stream).contains, GtidList(stream)))
+
+
+STREAMS = st.lists(st.builds(DomainGtid, st.integers(0, 2), st.integers(1, 2), st.just(0)), max_size=25)
+
+
+@given(STREAMS, st.lists(st.integers(0, 25), max_size=4), st.lists(st.integers(0, 24), max_size=3))
+def test_a_mariadb_replica_gets_from_its_start_file_on_just_what_it_lacks(
+    shape: list[DomainGtid], cuts: list[int], stands: list[int]
+) -> None:
+    """A domain's numbers grow with the stream. What a replica has is all of each domain up to one place in it."""
+    numbers = dict.fromkeys(range(3), 0)
+    stream = []
+    for gtid in shape:
+        numbers[gtid.domain_id] += 1
+        stream.append(DomainGtid(gtid.domain_id, gtid.server_id, numbers[gtid.domain_id]))
+    starts = sorted({0, *(cut for cut in cuts if cut < len(stream))})
+    befores = [GtidList(stream[:start]) for start in starts]
+    position = GtidPosition({stream[at].domain_id: stream[at] for at in stands if at < len(stream)}.values())
+    lacking = [
+        gtid
+        for gtid in stream
+        if (last := position.domain(gtid.domain_id)) is None or gtid.sequence_number > last.sequence_number
+    ]
+    file = first_needed_list(befores, position)
+    assert file is not None
+    assert all(gtid in stream[starts[file] :] for gtid in lacking)
+    awaited = {gtid.domain_id: gtid for gtid in still_awaited(befores[file], position)}
+    sent = []
+    for gtid in stream[starts[file] :]:
+        if gtid.domain_id not in awaited:
+            sent.append(gtid)
+        elif awaited[gtid.domain_id] == gtid:
+            del awaited[gtid.domain_id]
+    assert sent == lacking
 
 
 @given(st.binary(max_size=100))

@@ -1,8 +1,10 @@
 """The kernel twice: as it is imported (compiled, where it was built), and from its text, uncompiled, beside it."""
 
+import contextlib
 import functools
 import importlib
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
@@ -99,6 +101,20 @@ def uncompiled_kernel() -> KernelBuild:
         sys.modules.update(real)
         for name, module in real.items():
             setattr(package, name.removeprefix(prefix), module)
+
+
+@contextlib.contextmanager
+def gtid_sets_by(build: KernelBuild) -> Iterator[None]:
+    """Meanwhile GTID sets count with this build's intervals."""
+    users = [importlib.import_module(f"protocol.gtid.{name}") for name in ("gtid_set", "codec")]
+    real = [user.intervals for user in users]
+    for user in users:
+        user.intervals = build.intervals  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for user, intervals in zip(users, real, strict=True):
+            user.intervals = intervals  # type: ignore[attr-defined]
 
 
 def builds() -> list[KernelBuild]:

@@ -13,6 +13,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel.ingest import Ingest
 from protocol.statements.gtid_variables import GtidVariables
 from relay.archive.archive import Archive, SourceIdentity
+from relay.archive.generations import Generations
 from relay.downstream import dump as dump_module
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
@@ -20,7 +21,8 @@ from tests.support.gtid_binlog import add_mysql, mysql_binlog
 from tests.support.replica_client import PASSWORD, ReplicaClient
 
 U = "11111111-1111-1111-1111-111111111111"
-OF_THE_REPLICA = "99999999-9999-9999-9999-999999999999:1-7"
+W = "99999999-9999-9999-9999-999999999999"
+OF_THE_REPLICA = f"{W}:1-7"
 FILE = "mysql-bin.000001"
 LAYOUTS = ("tbm", "strip", "edges")
 COM_BINLOG_DUMP_GTID = 0x1E
@@ -49,7 +51,9 @@ async def stream(tmp_path: Path) -> AsyncIterator[Stream]:
     archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
     await archive.begin_file(FILE)
     await append_all(archive, stamped(binlog.data))
-    server = DownstreamServer(archive, [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS])
+    server = DownstreamServer(
+        Generations.of(archive), [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS]
+    )
     server.gtid_variables = lambda: GtidVariables("ON")
     await server.start("127.0.0.1", 0)
 
@@ -94,3 +98,56 @@ async def test_what_is_left_of_a_stream_with_holes_is_the_same_wherever_reads_en
     for step in range(LONGEST_EVENT, LONGEST_EVENT + 40):
         monkeypatch.setattr(dump_module, "STEP_BYTES", step)
         assert await stream(layout, held) == wanted, step
+
+
+async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_when_it_comes(tmp_path: Path) -> None:
+    binlog = mysql_binlog(GtidSet())
+
+    def add(text: str) -> bytes:
+        at = binlog.size
+        (gtid,) = GtidSet.from_text(text).members()
+        add_mysql(binlog, gtid)
+        return bytes(binlog.data[at:])
+
+    add(f"{U}:1")
+    archive = await Archive.open(tmp_path)
+    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await archive.begin_file(FILE)
+    await append_all(archive, binlog.data)
+    server = DownstreamServer(Generations.of(archive), [Account.with_password("tbm", PASSWORD)])
+    server.gtid_variables = lambda: GtidVariables("ON")
+    await server.start("127.0.0.1", 0)
+    client = await asyncio.to_thread(ReplicaClient, server.port, user="tbm")
+    try:
+        await asyncio.to_thread(client.set_up)
+        held = GtidSet.from_text(f"{U}:1,{W}:1-7")
+        request = encode_binlog_dump_gtid(encode_gtid_set(held), flags=0, server_id=77)
+        await asyncio.to_thread(client.command, COM_BINLOG_DUMP_GTID, request)
+        while (await next_event(client)) != 27:  # behind the transaction that it has
+            pass
+        for text, wanted in (
+            (f"{U}:2", True),
+            (f"{W}:3", False),
+            (f"{W}:8", True),
+            (f"{W}:4", False),
+            (f"{U}:3", True),
+        ):
+            at = binlog.size
+            added = add(text)
+            await append_all(archive, binlog.data, start=at)
+            got = b""
+            while wanted and len(got) < len(added):
+                event = await asyncio.to_thread(client.event)
+                assert event is not None
+                got += event.data if event.kind != 27 else b""
+            assert not wanted or got == added, text
+    finally:
+        client.cut()
+        await server.close()
+        await archive.close()
+
+
+async def next_event(client: ReplicaClient) -> int:
+    event = await asyncio.to_thread(client.event)
+    assert event is not None
+    return event.kind

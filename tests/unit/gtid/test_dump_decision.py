@@ -69,6 +69,12 @@ def test_transactions_of_other_servers_that_are_not_here_may_come() -> None:
     assert found == MysqlStart(2, gtids(f"{V}:6-9"), 0, True)
 
 
+def test_what_a_replica_has_of_servers_that_nothing_here_is_of_is_told_apart() -> None:
+    w = "33333333-3333-3333-3333-333333333333"
+    found = start(f"{U}:1-7,{w}:1-9:tag:4")
+    assert found == MysqlStart(0, gtids(f"{U}:4-7"), 4, False, gtids(f"{w}:1-9:tag:4"))
+
+
 def test_more_of_the_sources_own_is_awaited() -> None:
     with pytest.raises(StillAwaited) as caught:
         start(f"{U}:1-31")

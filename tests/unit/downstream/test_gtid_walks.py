@@ -1,0 +1,251 @@
+"""The two walks over a file: what is sent, what is owed before it and when, and where the walk or the stream ends."""
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from protocol.artificial import gtid_list_event, heartbeat_event, heartbeat_v2_event
+from protocol.errors import PositionRefused
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
+from protocol.position import Position
+from relay.downstream.gtid_walk import GtidWalk, Jump
+from relay.downstream.mariadb_walk import Awaited, MariadbWalk, Until
+from relay.downstream.mysql_walk import MysqlWalk
+from tests.support.binlog_builder import BinlogBuilder
+from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
+
+U = "11111111-1111-1111-1111-111111111111"
+V = "22222222-2222-2222-2222-222222222222"
+FILE = "mysql-bin.000001"
+SERVER_ID = 7
+
+
+def gtids(text: str) -> GtidSet:
+    return GtidSet.from_text(text)
+
+
+def mysql_file(text: str) -> BinlogBuilder:
+    """One transaction after the other, in the order of the text; "-" is one without a GTID."""
+    binlog = mysql_binlog(GtidSet())
+    for part in text.split():
+        if part == "-":
+            add_mysql(binlog, None)
+        else:
+            (gtid,) = gtids(part).members()
+            add_mysql(binlog, gtid)
+    return binlog
+
+
+def mariadb_file(text: str) -> BinlogBuilder:
+    binlog = mariadb_binlog(GtidList())
+    for part in text.split():
+        add_mariadb(binlog, DomainGtid.from_text(part))
+    return binlog
+
+
+def walked(walk: GtidWalk, binlog: BinlogBuilder, step: int = 1 << 20) -> tuple[bytes, list[tuple[int, bytes]]]:
+    """The bytes that are sent, and what is owed with the place before which it is; the walk may end by itself."""
+    data = binlog.data
+    sent = b""
+    owed: list[tuple[int, bytes]] = []
+    walk.begin_file(FILE, checksum=True)
+    at = 4
+    end = min(at + step, len(data))
+    while at < len(data) and not walk.is_done:
+        source = bytearray(data[at:end])
+        used = walk.next_range(source, 0, len(source), at)
+        if used == 0:
+            if end == len(data) or walk.refused or walk.finished:
+                break
+            end = min(end + step, len(data))
+            continue
+        if walk.sending:
+            owed += pay(walk, at)
+            sent += bytes(source[:used])
+        at += used
+        end = max(end, min(at + step, len(data)))
+    if walk.is_done:
+        sent += bytes(data[at:])
+    else:
+        owed += pay(walk, at)
+    return sent, owed
+
+
+def pay(walk: GtidWalk, offset: int) -> list[tuple[int, bytes]]:
+    events = walk.owed(Position(FILE, offset), SERVER_ID, with_checksum=True)
+    walk.paid()
+    return [(offset, event) for event in events]
+
+
+def groups(binlog: BinlogBuilder) -> list[tuple[int, int]]:
+    """Where each transaction is, in the order of the file."""
+    return [(start, end) for start, end in binlog.groups.items() if end is not None]
+
+
+def head(binlog: BinlogBuilder) -> bytes:
+    return bytes(binlog.data[4 : groups(binlog)[0][0]])
+
+
+def of(binlog: BinlogBuilder, *numbers: int) -> bytes:
+    """The head, and these transactions, from 0."""
+    return head(binlog) + b"".join(bytes(binlog.data[slice(*groups(binlog)[number])]) for number in numbers)
+
+
+# ---- MySQL ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [1 << 20, 37])
+def test_a_heartbeat_tells_a_mysql_replica_where_it_is_behind_what_it_has(step: int) -> None:
+    binlog = mysql_file(f"{U}:1 {U}:2 {V}:1 {U}:3 {U}:4")
+    walk = MysqlWalk(gtids(f"{U}:1-2:4,{V}:9"), 3)
+    sent, owed = walked(walk, binlog, step)
+    assert sent == of(binlog, 2, 3)
+    places = [groups(binlog)[2][0], binlog.size]
+    assert owed == [(place, heartbeat_event(Position(FILE, place), SERVER_ID, with_checksum=True)) for place in places]
+
+
+def test_a_walk_is_over_when_all_that_is_here_was_passed_over() -> None:
+    binlog = mysql_file(f"{U}:1 {U}:2 {U}:3 {U}:4")
+    walk = MysqlWalk(gtids(f"{U}:2"), 1)
+    sent, _ = walked(walk, binlog, 100)
+    assert walk.is_done
+    assert sent == of(binlog, 0, 2, 3)
+    assert not MysqlWalk(gtids(f"{U}:2"), 0, later=True).is_done
+
+
+def test_what_a_jump_passes_over_counts_and_is_told() -> None:
+    binlog = mysql_file(f"{U}:1 {U}:2 {U}:3")
+    walk = MysqlWalk(gtids(f"{U}:1-2"), 2)
+    walk.begin_file(FILE, checksum=True)
+    target = groups(binlog)[2][0]
+    walk.jumped(Jump(groups(binlog)[0][0], target, 2))
+    assert not walk.is_done
+    assert [offset for offset, _ in pay(walk, target)] == [target]
+    assert walk.is_done
+
+
+@pytest.mark.parametrize(
+    ("takes_v2", "made"),
+    [(True, [heartbeat_v2_event(Position(FILE, 1 << 32), SERVER_ID, with_checksum=True)]), (False, [])],
+    ids=["v2", "v1"],
+)
+def test_above_4_gib_only_heartbeats_of_version_2_have_room(takes_v2: bool, made: list[bytes]) -> None:
+    walk = MysqlWalk(gtids(f"{U}:1"), 1, takes_v2=takes_v2)
+    walk.jumped(Jump(4, 1 << 32, 1))
+    assert walk.owed(Position(FILE, 1 << 32), SERVER_ID, with_checksum=True) == made
+    (below,) = walk.owed(Position(FILE, (1 << 32) - 1), SERVER_ID, with_checksum=True)
+    assert below[4] == 27
+
+
+@pytest.mark.parametrize(
+    ("refuse", "words", "sent"),
+    [
+        ({"anonymous": True, "gtids": False}, "Cannot replicate anonymous transaction", (0,)),
+        ({"anonymous": False, "gtids": True}, "Cannot replicate GTID-transaction", ()),
+        ({"anonymous": False, "gtids": False}, "", (0, 1, 2)),
+    ],
+    ids=["anonymous", "gtid", "neither"],
+)
+def test_the_stream_ends_before_what_the_mode_does_not_allow(
+    refuse: dict[str, bool], words: str, sent: tuple[int, ...]
+) -> None:
+    binlog = mysql_file(f"{U}:1 - {U}:2")
+    walk = MysqlWalk(later=True)
+    walk.refuse(**refuse)
+    assert walked(walk, binlog)[0] == of(binlog, *sent)
+    if not words:
+        assert walk.refused is None
+        return
+    assert isinstance(walk.refused, PositionRefused)
+    place = groups(binlog)[len(sent)][0]
+    assert walk.refused.message.startswith(words)
+    assert f"at file {FILE}, position {place}" in walk.refused.message
+
+
+@pytest.mark.parametrize("step", [1 << 20, 37])
+def test_what_a_replica_has_of_a_source_that_comes_later_is_passed_over_from_then_on(step: int) -> None:
+    binlog = mysql_file(f"{U}:1 {U}:2 {V}:1 {V}:2 {U}:3")
+    walk = MysqlWalk(gtids(f"{U}:1"), 1)
+    walk.also(gtids(f"{V}:1"))
+    sent, _ = walked(walk, binlog, step)
+    assert sent == of(binlog, 1, 3, 4)
+    assert not walk.is_done, "nobody knows how many of them come"
+
+
+# ---- MariaDB --------------------------------------------------------------------------------------------------------
+
+
+def awaited(*texts: str, strict: bool = False) -> Awaited:
+    members = [DomainGtid.from_text(text) for text in texts]
+    return Awaited(GtidPosition(members), members, strict)
+
+
+@pytest.mark.parametrize("step", [1 << 20, 37])
+def test_a_list_tells_a_mariadb_replica_where_its_last_group_ended(step: int) -> None:
+    binlog = mariadb_file("0-1-1 1-1-1 0-1-2 1-2-2 0-1-3 1-2-3")
+    walk = MariadbWalk(awaited("0-1-2", "1-2-2"))
+    sent, owed = walked(walk, binlog, step)
+    assert sent == of(binlog, 4, 5)
+    assert walk.is_done
+    ends = [groups(binlog)[2][1], groups(binlog)[3][1]]
+    states = [GtidList.from_text(text) for text in ("1-1-1,0-1-2", "1-1-1,0-1-2,1-2-2")]
+    assert [event for _, event in owed] == [
+        gtid_list_event(state, end, SERVER_ID, with_checksum=True) for state, end in zip(states, ends, strict=True)
+    ]
+
+
+def test_a_domain_that_nothing_is_awaited_of_is_sent_from_the_start() -> None:
+    binlog = mariadb_file("0-1-1 5-1-1 0-1-2 5-1-2")
+    walk = MariadbWalk(awaited("0-1-2"))
+    assert walked(walk, binlog)[0] == of(binlog, 1, 3)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_hole_ends_the_stream_of_a_strict_replica_only(strict: bool) -> None:
+    binlog = mariadb_file("0-1-1 0-1-2 0-1-5 0-1-6")
+    walk = MariadbWalk(awaited("0-1-3", strict=strict))
+    sent, _ = walked(walk, binlog)
+    assert sent == (head(binlog) if strict else of(binlog, 2, 3))
+    if strict:
+        assert walk.refused is not None
+        assert "missing the GTID 0-1-3 requested by the slave" in walk.refused.message
+    else:
+        assert walk.refused is None
+
+
+@pytest.mark.parametrize(("before", "sent"), [(False, (0, 1)), (True, (0,))])
+def test_the_stream_ends_where_the_replica_wants_no_more(before: bool, sent: tuple[int, ...]) -> None:
+    binlog = mariadb_file("0-1-1 0-1-2 0-1-3")
+    walk = MariadbWalk(awaited(), Until([DomainGtid(0, 1, 2)], before))
+    assert walked(walk, binlog)[0] == of(binlog, *sent)
+    assert walk.finished
+
+
+def test_numbers_of_sequence_use_all_their_64_bits() -> None:
+    great = 2**64 - 2
+    binlog = mariadb_file(f"0-1-{great - 1} 0-1-{great} 0-1-{great + 1}")
+    walk = MariadbWalk(awaited(f"0-1-{great}"))
+    assert walked(walk, binlog)[0] == of(binlog, 2)
+
+
+Made = Callable[[], Any]
+
+
+@pytest.mark.parametrize(
+    ("make", "binlog"),
+    [
+        (lambda: MysqlWalk(gtids(f"{U}:1"), 1), mysql_file(f"{U}:1 {U}:2")),
+        (lambda: MariadbWalk(awaited("0-1-1")), mariadb_file("0-1-1 0-1-2")),
+    ],
+    ids=["mysql", "mariadb"],
+)
+def test_what_is_no_event_is_an_error(make: Made, binlog: BinlogBuilder) -> None:
+    bad = bytearray(binlog.data[4:])
+    struct.pack_into("<I", bad, 9, 5)
+    walk = make()
+    walk.begin_file(FILE, checksum=True)
+    with pytest.raises(ValueError, match="shorter than its header"):
+        walk.next_range(bad, 0, len(bad), 4)
