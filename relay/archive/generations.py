@@ -138,9 +138,9 @@ class Generations:
     def _tidied_numbers(self) -> list[int]:
         """The generations that have begun and were not purged as a whole, oldest first. Blocking."""
         numbers = generation_numbers(self.directory, self._layer)
-        self._newest_number = numbers[-1]
         while numbers[-1] != FIRST and is_prepared_only(generation_path(self.directory, numbers[-1]), self._layer):
             remove_prepared(self.directory, numbers.pop(), self._layer)
+        self._newest_number = numbers[-1]
         return numbers
 
     async def close(self) -> None:

@@ -1,5 +1,6 @@
 """A relay goes over to another source by GTID, with pairs of real servers: accepted ones, refused ones, and crashes."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
-from tests.support.relay_process import RelayProcess
+from tests.support.relay_process import RelayProcess, wait_for_line
 
 pytestmark = pytest.mark.interop
 OPTIONS = {
@@ -89,6 +90,182 @@ def contents(relay: RelayProcess) -> dict[str, bytes]:
 
 def kinds(directory: Path) -> list[str]:
     return [row.kind for row in read_ledger(directory)]
+
+
+def names_last(text: str, server: Server) -> bool:
+    """Whether a refusal names the newest transaction of this server: by itself, or as the end of a range."""
+    if server.name == "mariadb":
+        return str(server.sql("SELECT @@global.gtid_binlog_pos")[0][0]) in text
+    uuid, _, numbers = str(server.sql("SELECT @@global.gtid_executed")[0][0]).partition(":")
+    return re.search(rf"{uuid}:(\d+-)?{numbers.rpartition('-')[2]}\b", text) is not None
+
+
+def refused(relay: RelayProcess, source: Server, trouble: str) -> str:
+    """Tries to go over to `source`; the refusal, of which the archive must notice nothing."""
+    before = contents(relay)
+    change(relay, source)
+    line = wait_for_line(relay, "source_given_up", trouble, timeout_s=30)
+    assert contents(relay) == before
+    assert not (relay.archive / "g0002").exists()
+    # Replicas are served on.
+    assert relay.sql("SHOW BINARY LOGS") != []
+    return f"{line['what']}. {line['advice']}"
+
+
+def go_back(relay: RelayProcess, source: Server) -> None:
+    """To the first source, which has all there is: nothing but another address was tried."""
+    change(relay, source)
+    insert(source, 1000)
+    followed(relay, source)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_sources_that_the_archive_cannot_go_on_with_are_refused_by_name(
+    servers: ServerFactory, relay_of: MakeRelay, name: str
+) -> None:
+    """In one run, since each pair takes its time: behind, with another transaction of the same name's place, purged, reset."""
+    first, second = pair(servers, name)
+    with relay_of(first) as relay:
+        followed(relay, first)
+        second.stop_replica()
+        insert(first, 10, 11)
+        followed(relay, first)
+        text = refused(relay, second, "source_lacks_transactions")
+        assert names_last(text, first)
+        assert "START REPLICA" in text
+        # It is promoted all the same, and goes its own way.
+        insert(second, 20)
+        text = refused(relay, second, "source_lacks_transactions")
+        assert names_last(text, first)
+        go_back(relay, first)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_source_that_has_purged_what_the_archive_lacks_is_refused(
+    servers: ServerFactory, relay_of: MakeRelay, name: str
+) -> None:
+    first, second = pair(servers, name)
+    with relay_of(first) as relay:
+        followed(relay, first)
+        relay.sql("STOP SLAVE")
+        first.sql("FLUSH BINARY LOGS")
+        insert(first, 10)
+        second.wait_for_source(first)
+        second.sql("FLUSH BINARY LOGS")
+        newest = second.master_status().file
+
+        def purged() -> bool:
+            second.sql(f"PURGE BINARY LOGS TO '{newest}'")
+            return second.binlogs()[0].name == newest
+
+        # MariaDB keeps a file until its storage engines have synced what is in it.
+        wait_until(purged, "the first files are purged", 30)
+        text = refused(relay, second, "gtid_refused" if name == "mariadb" else "source_purged_transactions")
+        assert "purged" in text
+        if name != "mariadb":
+            assert names_last(text, first)
+        go_back(relay, first)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_source_after_reset_master_is_refused_and_nothing_is_overwritten(
+    servers: ServerFactory, relay_of: MakeRelay, name: str
+) -> None:
+    first, second = pair(servers, name)
+    reset = "RESET BINARY LOGS AND GTIDS" if name == "mysql97" else "RESET MASTER"
+    with relay_of(first) as relay:
+        followed(relay, first)
+        before = contents(relay)
+        # The replica is promoted after it was reset: another server without the archive's transactions.
+        second.stop_replica()
+        second.sql(reset)
+        insert(second, 30)
+        text = refused(relay, second, "source_lacks_transactions")
+        assert "RESET MASTER" in text and ("1-" in text or "up to" in text)
+        # And the first source itself.
+        relay.sql("STOP SLAVE")
+        first.sql(reset)
+        insert(first, 31)
+        relay.sql(f"CHANGE MASTER TO MASTER_PORT={first.port}")
+        relay.sql("START SLAVE")
+        wait_until(lambda: len(relay.logged("source_given_up")) == 2, f"the refusal:\n{relay.log_tail()}", 30)
+        line = relay.logged("source_given_up")[1]
+        assert line["trouble"] in ("source_was_reset", "source_lost_its_tail", "source_lacks_transactions")
+        assert "lacks transactions that the archive has" in line["what"]
+        assert contents(relay) == before and relay.sql("SHOW BINARY LOGS") != []
+
+
+def test_servers_without_gtids_are_told_what_is_missing(servers: ServerFactory, relay_of: MakeRelay) -> None:
+    first = servers("mysql56").start(server_id=1)
+    second = servers("mysql56").start(server_id=2, options=["--log-slave-updates"])
+    second.attach_to(first)
+    first.execute_many(["CREATE DATABASE d", "CREATE TABLE d.t (a INT NOT NULL PRIMARY KEY, b TEXT) ENGINE=InnoDB"])
+    insert(first, 1)
+    second.wait_for_source(first)
+    with relay_of(first) as relay:
+        followed(relay, first)
+        text = refused(relay, second, "source_file_differs")
+        assert "It could be gone on with by GTID, but" in text and "GTID_MODE = OFF" in text
+        assert "same binlogs at the same coordinates" in text
+        go_back(relay, first)
+
+
+@pytest.mark.parametrize("mode", ["manual", "automatic"])
+def test_another_source_is_named_or_taken_when_the_first_cannot_be_reached(
+    servers: ServerFactory, tmp_path: Path, mode: str
+) -> None:
+    first, second = pair(servers, "mariadb")
+    relay = RelayProcess(tmp_path / "relay", first, port=free_port(), sections=ADMIN)
+    text = relay.config.read_text().replace("[source]", "[[source]]").replace("[archive]", "@[archive]")
+    other = f'[[source]]\nport = {second.port}\n[failover]\nmode = "{mode}"\nafter_s = 1\n'
+    relay.config.write_text(text.replace("@", other))
+    with relay:
+        followed(relay, first)
+        first.kill()
+        second.stop_replica()
+        insert(second, 5)
+        if mode == "manual":
+            line = wait_for_line(relay, "source_candidates", timeout_s=30)
+            assert line["verdicts"][f"127.0.0.1:{second.port}"].startswith("would do: with a new generation, from its ")
+            assert f"SOURCE_PORT={second.port}" in line["advice"]
+            assert not (relay.archive / "g0002").exists()
+            change(relay, second)
+        followed(relay, second, 2)
+        assert ("source_failover" in kinds(relay.archive)) is (mode == "automatic")
+        # A restart goes on with it, also by a file that prefers the first.
+        relay.kill()
+        relay.start()
+        insert(second, 6)
+        followed(relay, second, 2)
+        assert relay.logged("source_given_up") == []
+
+
+def test_the_command_line_and_an_edited_file_name_another_source(servers: ServerFactory, tmp_path: Path) -> None:
+    first, second = pair(servers, "mysql56")
+    relay = RelayProcess(tmp_path / "relay", first, port=free_port(), sections=ADMIN)
+    with relay:
+        followed(relay, first)
+        assert relay.stop() == 0
+        insert(first, 5)
+        second.wait_for_source(first)
+        relay.start(options=["--source", f"127.0.0.1:{second.port}"])
+        followed(relay, second, 2)
+        assert relay.stop() == 0
+        # relay.toml names the first one as before: what was chosen counts.
+        relay.start()
+        insert(first, 6)
+        second.wait_for_source(first)
+        followed(relay, second, 2)
+        assert relay.stop() == 0
+        # Edited, it counts again; the first one has everything.
+        relay.config.write_text(
+            relay.config.read_text().replace('host = "127.0.0.1"\nport', 'host = "localhost"\nport', 1)
+        )
+        relay.start()
+        insert(first, 7)
+        # The second has a transaction of its own no more than the first: the archive can go back.
+        followed(relay, first, 3)
+        assert relay.stop() == 0
 
 
 @pytest.mark.parametrize("name", PAIRS)

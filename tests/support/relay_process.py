@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -118,11 +119,11 @@ class RelayProcess:
             raise RelayError("the relay was not started")
         return self._process.pid
 
-    def start(self, *, wait: bool = True) -> Self:
-        """Starts it; returns when it listens."""
+    def start(self, *, wait: bool = True, options: Sequence[str] = ()) -> Self:
+        """Starts it; returns when it listens. `options`: more of the command line."""
         self.log_path.touch()
         self._process = start_process(
-            [sys.executable, "-m", "relay", "run", "--config", str(self.config)],
+            [sys.executable, "-m", "relay", "run", "--config", str(self.config), *options],
             account=pwd.getpwuid(os.getuid()),
             log=self.log_path,
             directory=Path(__file__).resolve().parents[2],
