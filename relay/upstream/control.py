@@ -286,9 +286,11 @@ class SourceControl:
             await asyncio.wait({following}, timeout=_CANCEL_AGAIN_S)
 
     def _configured(self, settings: ServerSource, change: SourceChange) -> ServerSource:
-        """The candidate of relay.toml at the address that the change names; the settings in force where there is none."""
+        """The source of relay.toml at another address that the change names; the settings in force where there is none."""
         host = settings.host if change.host is None else change.host
         port = settings.port if change.port is None else change.port
+        if (host, port) == (settings.host, settings.port):
+            return settings
         there = with_address(self._candidates, host, port)
         return there if there in self._candidates else settings
 

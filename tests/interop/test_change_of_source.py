@@ -1,6 +1,7 @@
 """A relay goes over to another source by GTID, with pairs of real servers: accepted ones, refused ones, and crashes."""
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from deploy.servers import Server
 from relay.archive.archive import read_ledger
-from relay.archive.verify import verify_archive
+from relay.archive.verify import verify_archive, verify_generations
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.chain import wait_until
@@ -295,3 +296,25 @@ def test_a_promoted_replica_goes_on_in_a_generation_of_its_own(
         followed(relay, second, 2)
         assert not (relay.archive / "g0003").exists()
         assert relay.stop() == 0
+
+
+def test_a_relay_that_is_killed_around_the_change_finishes_it_when_it_is_told_again(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    first, second = pair(servers, "mariadb")
+    relay = RelayProcess(tmp_path / "relay", first, port=free_port(), sections=ADMIN)
+    with relay:
+        followed(relay, first)
+        before = contents(relay)
+        second.stop_replica()
+        first.stop()
+        change(relay, second)
+        for delay_s in (0.0, 0.02, 0.05, 0.1, 0.2):
+            time.sleep(delay_s)
+            relay.kill()
+            relay.start(options=["--source", f"127.0.0.1:{second.port}"])
+            insert(second, 100 + int(delay_s * 1000))
+        followed(relay, second, 2)
+        assert contents(relay) == before and not (relay.archive / "g0003").exists()
+        assert relay.stop() == 0
+    assert list(verify_generations(relay.archive, deep=True)) == []

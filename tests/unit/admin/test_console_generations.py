@@ -1,0 +1,94 @@
+"""The console of a relay that has gone over to another source: what is listed, what may be purged."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from protocol.resultset import Rows
+from protocol.statements import Done
+from protocol.statements.requests import PurgeBefore, PurgeTo, ShowBinaryLogs
+from relay.admin.console import Console
+from relay.admin.dialect import Dialect
+from relay.admin.status_variables import StatusFacts, status_values
+from relay.archive.archive import read_ledger
+from relay.archive.generations import Generations
+from tests.support.console_fakes import FOLLOWING, MYSQL_97, FakeConnection, FakeConnections, FakeSource, a_replica
+from tests.support.generation_filling import two_generations
+
+FIRST = ["mysql-bin.000001", "mysql-bin.000002"]
+SECOND = ["mysql-bin.000002", "mysql-bin.000003"]
+
+
+@pytest.fixture
+async def generations(tmp_path: Path) -> AsyncIterator[Generations]:
+    opened = await two_generations(tmp_path)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def connections() -> FakeConnections:
+    return FakeConnections()
+
+
+@pytest.fixture
+async def console(generations: Generations, connections: FakeConnections) -> AsyncIterator[Console]:
+    made = Console(generations, FakeSource(), connections)
+    yield made
+    made.close()
+
+
+def held(generations: Generations) -> list[tuple[int, str]]:
+    return [(one.number, file.name) for one in generations.all for file in one.archive.files]
+
+
+async def purged(console: Console, request: PurgeTo | PurgeBefore) -> list[int]:
+    """The numbers of the notices."""
+    answer = await console.answer(request, FakeConnection())
+    assert isinstance(answer, Done)
+    return [notice.number for notice in answer.notices]
+
+
+async def test_the_newest_sources_files_are_listed(console: Console) -> None:
+    answer = await console.answer(ShowBinaryLogs(), FakeConnection())
+    assert isinstance(answer, Rows) and [row[0] for row in answer.rows] == SECOND
+
+
+async def test_a_purge_to_a_name_that_both_have_means_the_newer_one(
+    console: Console, generations: Generations, tmp_path: Path
+) -> None:
+    assert await purged(console, PurgeTo("mysql-bin.000002")) == []
+    assert held(generations) == [(2, name) for name in SECOND]
+    assert [row.file for row in read_ledger(tmp_path) if row.kind == "purged"] == FIRST
+
+
+async def test_a_purge_goes_from_the_oldest_source_on(console: Console, generations: Generations) -> None:
+    assert await purged(console, PurgeTo("mysql-bin.000001")) == []
+    assert held(generations) == [*((1, name) for name in FIRST), *((2, name) for name in SECOND)]
+    assert await purged(console, PurgeTo("mysql-bin.000003")) == []
+    assert held(generations) == [(2, "mysql-bin.000003")]
+
+
+async def test_what_a_replica_reads_of_the_old_source_stays_with_all_behind_it(
+    console: Console, generations: Generations, connections: FakeConnections
+) -> None:
+    reader = a_replica(3, "mysql-bin.000002", 4)
+    reader.needed_generation = 1
+    connections.sessions = [reader]
+    assert await purged(console, PurgeTo("mysql-bin.000003")) == [1867]
+    assert held(generations) == [(1, "mysql-bin.000002"), *((2, name) for name in SECOND)]
+    reader.needed_generation = 2
+    assert await purged(console, PurgeTo("mysql-bin.000003")) == [1867]
+    assert held(generations) == [(2, name) for name in SECOND]
+
+
+async def test_a_purge_before_now_leaves_the_active_file(console: Console, generations: Generations) -> None:
+    assert await purged(console, PurgeBefore(4e9)) == [1868]
+    assert held(generations) == [(2, "mysql-bin.000003")]
+
+
+async def test_the_status_counts_all_of_it(generations: Generations, connections: FakeConnections) -> None:
+    values = status_values(StatusFacts(generations, FOLLOWING, connections, 0, None), Dialect.of(MYSQL_97))
+    assert (values["Binlog_relay_archive_generation"], values["Binlog_relay_archive_generations"]) == (2, 2)
+    assert (values["Binlog_relay_archive_files"], values["Binlog_relay_archive_oldest_file"]) == (4, FIRST[0])
