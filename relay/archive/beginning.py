@@ -22,6 +22,13 @@ class Beginning:
     state: GtidValue | None
 
 
+def covers(later: GtidValue, before: GtidValue) -> bool:
+    """Whether all of `before` is in `later`."""
+    if isinstance(before, GtidSet):
+        return isinstance(later, GtidSet) and not before - later
+    return isinstance(later, GtidList) and all(later.contains(gtid) for gtid in before)
+
+
 def joined(before: GtidValue | None, later: GtidValue | None) -> GtidValue | None:
     """What was executed once both were: `later` is of the source that came after the one of `before`.
 

@@ -19,7 +19,7 @@ import structlog
 from protocol.gtid.gtid_set import GtidSet
 from relay.archive.archive import Archive, ArchiveState
 from relay.archive.archived_file import SourceIdentity
-from relay.archive.beginning import Beginning, joined
+from relay.archive.beginning import Beginning, covers, joined
 from relay.archive.catalog import Catalog, LedgerRow
 from relay.archive.errors import ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.files import CATALOG_NAME, FileLayer
@@ -50,6 +50,8 @@ class Generation:
         """None for the first generation, or where its catalog was lost."""
         self.before = before
         """All that was executed by the end of the generation before this one; None: nothing, or it is not known."""
+        self._has_before = False
+        """Whether all of that has come here too, so that nothing has to be put together any more."""
         self._executed_at_end: GtidValue | None = None
 
     @property
@@ -63,7 +65,9 @@ class Generation:
         if self._executed_at_end is not None:
             return self._executed_at_end
         own = self.archive.gtids.executed if self.archive.gtids.flavour else None
-        executed = joined(self.before, own)
+        if not self._has_before and self.before is not None and own is not None:
+            self._has_before = covers(own, self.before)
+        executed = own if self._has_before else joined(self.before, own)
         if self.ended:
             self._executed_at_end = executed
         return executed
@@ -207,7 +211,7 @@ class Generations:
         if oldest is None:
             return self.current.before
         executed = self.executed
-        if not isinstance(executed, GtidSet):
+        if not isinstance(executed, GtidSet) or (len(self._all) == 1 and self.current.before is None):
             return oldest.archive.gtids.purged
         for generation in self._all:
             gtids = generation.archive.gtids
