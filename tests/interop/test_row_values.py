@@ -219,7 +219,7 @@ CASES: Final = {
     "mariadb-full": Case("mariadb", ("--binlog-row-metadata=FULL", "--log-bin-compress=ON")),
     "mariadb118": Case("mariadb118"),
 }
-_SESSION: Final = ["SET sql_mode = ''", "SET time_zone = '+00:00'", "SET binlog_format = ROW", "SET NAMES utf8mb4"]
+SESSION: Final = ["SET sql_mode = ''", "SET time_zone = '+00:00'", "SET binlog_format = ROW", "SET NAMES utf8mb4"]
 
 
 def unpacked(body: bytes) -> bytes:
@@ -251,7 +251,7 @@ def test_every_value_is_read_as_sql_reads_it(servers: ServerFactory, name: str) 
     connection = server.connect("one")
     try:
         with connection.cursor() as cursor:
-            for statement in _SESSION:
+            for statement in SESSION:
                 cursor.execute(statement)
             cursor.execute("FLUSH BINARY LOGS")
             for number, (kind, how, values) in enumerate(types):
@@ -296,3 +296,99 @@ def test_every_value_is_read_as_sql_reads_it(servers: ServerFactory, name: str) 
     assert wrong == []
     assert set(seen.values()) == {1}
     assert len(seen) == 4 * len(answers)
+
+
+def images_of(server: Server, statements: list[str], **how: Any) -> list[tuple[Any, Any]]:
+    """What `statements` change in the schema `one`, as both images of each row."""
+    server.execute_many([*SESSION, "FLUSH BINARY LOGS", *statements, "FLUSH BINARY LOGS"], "one")
+    data = server.binlogs()[-2].read_bytes()
+    rows = changed_rows(builds()[0], data, unpack_payload=unpacked, **how).rows
+    assert [row for row in rows if row["finding"]] == []
+    return [tuple(json.loads(row[side]) if row[side] else None for side in ("before", "after")) for row in rows]  # type: ignore[misc]
+
+
+def test_partial_updates_are_the_list_of_what_changes_and_minimal_images_have_only_their_columns(
+    servers: ServerFactory,
+) -> None:
+    server = servers("mysql97").start(
+        options=[
+            "--binlog-row-metadata=FULL",
+            "--binlog-row-image=MINIMAL",
+            "--binlog-row-value-options=PARTIAL_JSON",
+        ]
+    )
+    server.execute_many(
+        [
+            "CREATE DATABASE one",
+            "CREATE TABLE one.t (id INT UNSIGNED PRIMARY KEY, a JSON, plain INT, b JSON)",
+            """INSERT INTO one.t VALUES (1, '{"k": "a long enough text to be worth it", "n": [1, 2]}', 5, '[1]')""",
+        ]
+    )
+    found = images_of(
+        server,
+        [
+            "UPDATE t SET a = JSON_SET(a, '$.k', 'shorter', '$.n[1]', 2.5, '$.new', JSON_OBJECT('x', NULL)), b = '[2]'",
+            "UPDATE t SET a = JSON_REMOVE(a, '$.k'), plain = 6",
+            "DELETE FROM t",
+        ],
+    )
+    changes, removal, deletion = found
+    assert changes[0] == {"id": 1}
+    assert changes[1] == {
+        "a": {
+            "$diffs": [
+                {"op": "replace", "path": "$.k", "value": "shorter"},
+                {"op": "replace", "path": "$.n[1]", "value": 2.5},
+                {"op": "insert", "path": "$.new", "value": {"x": None}},
+            ]
+        },
+        "b": [2],
+    }
+    assert removal == ({"id": 1}, {"a": {"$diffs": [{"op": "remove", "path": "$.k"}]}, "plain": 6})
+    assert deletion == ({"id": 1}, None)
+
+
+def test_noblob_images_leave_out_what_did_not_change_and_several_tables_change_in_one_statement(
+    servers: ServerFactory,
+) -> None:
+    server = servers("mariadb").start(options=["--binlog-row-metadata=FULL", "--binlog-row-image=NOBLOB"])
+    server.execute_many(
+        [
+            "CREATE DATABASE one",
+            "CREATE TABLE one.t (id INT PRIMARY KEY, n INT, big BLOB, word TEXT CHARACTER SET latin1)",
+            "CREATE TABLE one.s (id INT PRIMARY KEY, u BIGINT UNSIGNED, e ENUM('x','ü') CHARACTER SET latin1)",
+            "INSERT INTO one.t VALUES (1, 2, x'00', 'é')",
+            "INSERT INTO one.s VALUES (1, 18446744073709551615, 'ü')",
+        ]
+    )
+    found = images_of(
+        server,
+        ["UPDATE t SET n = 3", "UPDATE t SET word = 'è'", "UPDATE t, s SET t.n = 4, s.e = 'x'", "DELETE FROM s"],
+    )
+    assert found[:2] == [
+        ({"id": 1, "n": 2}, {"id": 1, "n": 3}),
+        ({"id": 1, "n": 3}, {"id": 1, "n": 3, "word": "è"}),
+    ]
+    assert sorted(found[2:4], key=lambda images: len(images[0])) == [
+        ({"id": 1, "n": 3}, {"id": 1, "n": 4}),
+        ({"id": 1, "u": 18446744073709551615, "e": "ü"}, {"id": 1, "u": 18446744073709551615, "e": "x"}),
+    ]
+    assert found[4] == ({"id": 1, "u": 18446744073709551615, "e": "x"}, None)
+
+
+def test_types_whose_columns_nobody_tells_anything_about_are_read_as_far_as_the_binlog_goes(
+    servers: ServerFactory,
+) -> None:
+    server = servers("mysql56").start()
+    server.sql("CREATE DATABASE one")
+    found = images_of(
+        server,
+        [
+            "CREATE TABLE t (a INT UNSIGNED, b VARCHAR(9) CHARACTER SET latin1, c VARCHAR(9) CHARACTER SET utf8, "
+            "d ENUM('x', 'y'), e SET('x', 'y'), f BINARY(4))",
+            "INSERT INTO t VALUES (4294967295, 'é', 'é', 'y', 'x,y', x'ff00')",
+        ],
+    )
+    assert found == [
+        (None, {"@1": -1, "@2": {"base64": "6Q=="}, "@3": "é", "@4": 2, "@5": 3, "@6": {"base64": "/w=="}})
+    ]

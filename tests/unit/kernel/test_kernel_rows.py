@@ -1,12 +1,14 @@
 """Changed rows as the kernel's columns: images as JSON, statements, positions, and what cannot be read."""
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from protocol.binlog.column_description import ColumnDescription, encode_columns
+from tests.support.event_stream import EventStream, query_body
 from tests.support.kernel_builds import KernelBuild, builds
 from tests.support.kernel_columns import changed_rows
 
@@ -110,3 +112,80 @@ def test_rows_without_their_table_map_are_a_finding_and_the_walk_goes_on(build: 
     names = [build.row_columns.FINDINGS.get(row["finding"]) for row in result.rows]
     assert "table_map_missing" in names
     assert names.count(None) > 5
+
+
+def made(types: bytes, metadata: bytes, rows: bytes, kind: int = 30, optional: bytes = b"") -> bytes:
+    """A transaction with a Table_map and a rows event that has all columns, then one more that is good."""
+    good = struct.pack("<IHHH", 9, 0, 1, 2) + b"\1\1\0\x2a"
+    stream = EventStream(checksum=False, version="9.7.4")
+    stream.add(2, query_body("BEGIN"))
+    stream.add(
+        19,
+        struct.pack("<IHH", 7, 0, 0)
+        + b"\1d\0\1t\0"
+        + bytes([len(types)])
+        + types
+        + bytes([len(metadata)])
+        + metadata
+        + bytes((len(types) + 7) // 8)
+        + optional,
+    )
+    bitmap = bytes([(1 << len(types)) - 1])
+    stream.add(kind, struct.pack("<IHHH", 7, 0, 0, 2) + bytes([len(types)]) + bitmap + rows)
+    stream.add(19, struct.pack("<IHH", 9, 0, 0) + b"\1d\0\1u\0\1\1\0\0")
+    stream.add(30, good)
+    stream.add(16, bytes(8))
+    return b"\xfebin" + stream.data
+
+
+def told(build: KernelBuild, data: bytes) -> list[tuple[str, str | None, str | None]]:
+    """Table, image and finding of each row."""
+    rows = changed_rows(build, data).rows
+    return [(row["table"], row["after"], build.row_columns.FINDINGS.get(row["finding"])) for row in rows]
+
+
+GOOD = ("u", '{"@1":42}', None)
+
+
+@BUILDS
+def test_a_row_that_passes_the_events_end_is_a_finding_behind_the_rows_before_it(build: KernelBuild) -> None:
+    data = made(b"\xfc", b"\4", b"\0\1\0\0\0x" + b"\0\xff\xff\xff\xffx")
+    assert told(build, data) == [("t", '{"@1":"x"}', None), ("t", None, "row_malformed"), GOOD]
+
+
+@BUILDS
+def test_a_column_type_that_nobody_knows_is_a_finding(build: KernelBuild) -> None:
+    assert told(build, made(b"\3\x63", b"", b"\0\1\0\0\0\1")) == [("t", None, "column_type_unknown"), GOOD]
+
+
+@BUILDS
+def test_a_value_that_is_not_of_its_type_is_shown_as_its_bytes(build: KernelBuild) -> None:
+    # a JSON document whose object says that it is longer than it is
+    data = made(b"\xf5\3", b"\4", b"\0\5\0\0\0\0\1\0\xff\0" + b"\7\0\0\0")
+    assert told(build, data) == [("t", '{"@1":{"base64":"AAEA/wA="},"@2":7}', "value_malformed"), GOOD]
+
+
+@BUILDS
+def test_a_json_document_that_refers_to_itself_does_not_grow(build: KernelBuild) -> None:
+    # an array whose ten elements all are the array behind them, whose ten elements ...: ten levels would be ten billion values
+    level = b"".join(b"\2" + struct.pack("<H", 34) for _ in range(10))
+    document = b"\2" + b"".join(struct.pack("<HH", 10, 34 * (10 - i)) + level for i in range(10))
+    data = made(b"\xf5", b"\4", b"\0" + struct.pack("<I", len(document)) + document)
+    ((_, image, finding), good) = told(build, data)
+    assert finding == "value_malformed"
+    assert image is not None and image.startswith('{"@1":{"base64":')
+    assert good == GOOD
+
+
+@BUILDS
+def test_optional_metadata_that_is_cut_is_a_finding_and_its_rows_are_there(build: KernelBuild) -> None:
+    data = made(b"\3", b"", b"\0\7\0\0\0", optional=b"\4\x20\x03ab")
+    assert told(build, data) == [(None, None, "event_malformed"), ("t", '{"@1":7}', None), GOOD]
+
+
+@BUILDS
+def test_images_that_are_not_wanted_are_not_made(build: KernelBuild) -> None:
+    wanted = ["operation", "table", "position"]
+    everything = changed_rows(build, recording("mariadb")).rows
+    rows = changed_rows(build, recording("mariadb"), wanted).rows
+    assert rows == [{name: row[name] for name in wanted} for row in everything]
