@@ -31,6 +31,8 @@ from relay.downstream.stream_guide import StreamGuide
 
 # After this much the loop is given back, so that a replica that catches up from memory does not hold up the others.
 _TURN_BYTES: Final = 1 << 20
+# To go on to the next file takes as long as to send so much: of thousands of tiny files a turn takes no more than these.
+_FILE_COST_BYTES: Final = 32 << 10
 # How long no event of the archive may have been sent, with an empty send queue, until a replica is believed to have
 # stored it all. Heartbeats do not count: they may be more frequent than this.
 _SETTLED_S: Final = 3.0
@@ -270,6 +272,7 @@ class Dump:
                 size = self._up_to_jump(self._jump, size)
             if size <= 0:
                 if self._next_file():
+                    left -= _FILE_COST_BYTES
                     continue
                 return
             if left <= 0:
