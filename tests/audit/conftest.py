@@ -10,6 +10,13 @@ from typing import Any
 
 import pytest
 
+# Every query here is small and runs once: to compile it, in Java or to Java, costs more than it saves.
+BRIEF = {
+    "driver_extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+    "sql_codegen_wholeStage": "false",
+    "sql_codegen_factoryMode": "NO_CODEGEN",
+}
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -27,7 +34,7 @@ def spark() -> Iterator[Any]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        session = local_session(2, memory="1g", sql_shuffle_partitions="2")
+        session = local_session(2, memory="1g", sql_shuffle_partitions="2", **BRIEF)
         session.sparkContext.setLogLevel("OFF")
     try:
         yield session

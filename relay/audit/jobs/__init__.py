@@ -7,5 +7,8 @@ from typing import Final
 
 JOBS: Final[dict[str, str]] = {
     "boundaries": "Whether the transaction boundaries in the events agree with each other and with the inference.",
+    "continuity": "Whether the archive is complete from its first byte to its last, and what is missing.",
+    "transactions": "Sizes, durations and rates of transactions, the largest and the longest, what was rolled back.",
+    "mixing": "Groups that mix tables with and without transactions, statements with errors, groups closed by ROLLBACK.",
 }
 """Name -> what it tells, in a sentence."""

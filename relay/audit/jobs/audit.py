@@ -119,6 +119,11 @@ class Audit:
             found.append(AuditFinding(name, "error", title, TEXTS.get(name, ""), counted[name], places))
         return found
 
+    def first_places(self, frame: DataFrame, text: Callable[[Row], str], position: str = "position") -> list[Place]:
+        """The first rows of a frame with `file` and `position`, --limit at most, in the order of the archive."""
+        rows = frame.orderBy(*map(F.expr, FILE_ORDER), position).limit(self.options.limit).collect()
+        return [place_of(row, text(row)) for row in rows]
+
     def frame_of(self, schema: str, rows: Sequence[Sequence[object]]) -> DataFrame:
         """A small frame of what was computed here. `schema`: as SQL has it."""
         return self.spark.createDataFrame([tuple(row) for row in rows], schema)

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from relay.audit.report.content import Bars, Chart, Columns, OverTime, Shares, Unit
-from relay.audit.report.text import count, markup, moment, share, shown, size, span
+from relay.audit.report.text import count, markup, moment, share, shown, size, span, utc
 
 _WIDTH: Final = 760
 _LEFT: Final = 64
@@ -130,12 +130,8 @@ def time_step(first: datetime, last: datetime) -> int:
     return max(math.ceil(seconds / 120 / 86400) * 86400, 604800)
 
 
-def _utc(time: datetime) -> datetime:
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
 def _over_time(chart: OverTime) -> str:
-    points = [_utc(time) for series in chart.series.values() for time, _ in series]
+    points = [utc(time) for series in chart.series.values() for time, _ in series]
     if not points:
         return ""
     first, last = min(points), max(points)
@@ -147,7 +143,7 @@ def _over_time(chart: OverTime) -> str:
     heights = [[0.0] * len(chart.series) for _ in range(slots)]
     for number, series in enumerate(chart.series.values()):
         for time, value in series:
-            heights[int((_utc(time) - first).total_seconds() // step)][number] += value
+            heights[int((utc(time) - first).total_seconds() // step)][number] += value
     top, lines = _scale(max(sum(slot) for slot in heights), chart.unit)
     room = (_WIDTH - 8 - _LEFT) / slots
     width = max(room * 0.86, 0.8) if slots > 1 else 40

@@ -1,6 +1,6 @@
 """What a report is made of: sections with texts, charts and tables. Plain values; `page` makes HTML of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -33,7 +33,7 @@ class OverTime:
     """Columns over time. `series`: name -> (start of the step, value), stacked; steps are `step_s` long, gaps are 0."""
 
     title: str
-    series: dict[str, Sequence[tuple[datetime, float]]]
+    series: Mapping[str, Sequence[tuple[datetime, float]]]
     step_s: int
     unit: Unit = "count"
 

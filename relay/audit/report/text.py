@@ -71,12 +71,14 @@ def span(seconds: float) -> str:
     return f"{whole} s"
 
 
+def utc(time: datetime) -> datetime:
+    """The time in UTC. Spark's rows have times without a zone: they are of this process's own."""
+    return time.astimezone(UTC)
+
+
 def moment(time: datetime | None) -> str:
-    """A time in UTC, to the second; - for none. Spark gives times without a zone, in UTC."""
-    if time is None:
-        return "-"
-    aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    return aware.strftime("%Y-%m-%d %H:%M:%S")
+    """A time in UTC, to the second; - for none."""
+    return "-" if time is None else utc(time).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def share(part: float, whole: float) -> str:

@@ -44,7 +44,7 @@ def test_nothing_in_a_name_can_act() -> None:
         (text.number_of(2, "query"), "2 queries"),
         (text.number_of(1234, "day"), "1,234 days"),
         (text.moment(None), "-"),
-        (text.moment(datetime(2026, 1, 2, 3, 4, 5)), "2026-01-02 03:04:05"),
+        (text.moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)), "2026-01-02 03:04:05"),
     ],
 )
 def test_numbers_read_as_people_write_them(told: str, expected: str) -> None:

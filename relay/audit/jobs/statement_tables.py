@@ -1,0 +1,64 @@
+"""Statements in SQL's own terms for Spark: the table that a statement changes, and the engine that one gives to a table.
+
+The head of a statement is looked at, as far as comments and modifiers go: of several tables in one statement the first is
+found, those that triggers, functions and procedures change are not.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+# Statements are of any size and anybody's making. Java's patterns recurse for each turn of a group, so groups turn a bounded
+# number of times; what was passed over is not tried again in another way, (?>…), so that no text takes long.
+# Backtick names may hold anything, and a backtick twice; others letters, digits, _ and $, and what is not ASCII.
+_NAME: Final = r"(?>`(?:[^`]|``){1,256}`|[\w$\x{80}-\x{10FFFF}]+)"
+_TABLE: Final = rf"({_NAME})(?:\s*\.\s*({_NAME}))?"
+# Blanks, comments and parentheses that stand before a statement; /*! … */ is part of it.
+_LEAD: Final = r"^(?>[\s(]*(?:(?>/\*[^!M].*?\*/|--[^\n]*\n|#[^\n]*\n|/\*M?!\d*)[\s(]*){0,20})"
+# What may stand between two words.
+_GAP: Final = r"(?>(?:\s+|(?=/\*))(?:/\*.*?\*/\s*){0,4})"
+_CHANGES: Final = (
+    rf"(?is){_LEAD}(?:(?:INSERT|REPLACE){_GAP}(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE){_GAP}){{0,4}}(?:INTO{_GAP})?"
+    rf"|UPDATE{_GAP}(?:(?:LOW_PRIORITY|IGNORE){_GAP}){{0,4}}"
+    rf"|DELETE{_GAP}(?:(?:LOW_PRIORITY|QUICK|IGNORE){_GAP}){{0,4}}FROM{_GAP}"
+    rf"|LOAD\s+(?:DATA|XML)\b.*?\bINTO\s+TABLE{_GAP})"
+    rf"{_TABLE}"
+)
+_DEFINES: Final = (
+    rf"(?is){_LEAD}(?:CREATE{_GAP}(?:OR{_GAP}REPLACE{_GAP})?TABLE{_GAP}(?:IF{_GAP}NOT{_GAP}EXISTS{_GAP})?"
+    rf"|ALTER{_GAP}(?:(?:IGNORE|ONLINE|OFFLINE){_GAP}){{0,4}}TABLE{_GAP}(?:IF{_GAP}EXISTS{_GAP})?)"
+    rf"{_TABLE}"
+)
+_ENGINE: Final = r"(?is)\b(?:ENGINE|TYPE)\s*=?\s*[`'\"]?(\w+)"
+
+
+def changed_table(statement: str = "digest_text", schema: str = "schema") -> Column:
+    """schema.table that the INSERT, REPLACE, UPDATE, DELETE or LOAD DATA changes; NULL for other statements."""
+    return _table(F.col(statement), F.col(schema), _CHANGES)
+
+
+def defined_table(statement: str = "digest_text", schema: str = "schema") -> Column:
+    """schema.table that the CREATE TABLE or ALTER TABLE is about; NULL for other statements."""
+    return _table(F.col(statement), F.col(schema), _DEFINES)
+
+
+def named_engine(statement: str = "digest_text") -> Column:
+    """The engine that the statement names; NULL where it names none."""
+    name = F.regexp_extract(F.col(statement), _ENGINE, 1)
+    return F.when(name != "", name)
+
+
+def _table(statement: Column, schema: Column, pattern: str) -> Column:
+    first = F.regexp_extract(statement, pattern, 1)
+    second = F.regexp_extract(statement, pattern, 2)
+    table = F.when(second != "", F.concat(_plain(first), F.lit("."), _plain(second))).otherwise(
+        F.concat(F.coalesce(schema, F.lit("")), F.lit("."), _plain(first))
+    )
+    return F.when(first != "", table)
+
+
+def _plain(name: Column) -> Column:
+    """The name without its backticks."""
+    inner = F.regexp_replace(F.regexp_replace(name, "^`|`$", ""), "``", "`")
+    return F.when(name.startswith("`"), inner).otherwise(name)

@@ -1,0 +1,161 @@
+"""The audit `continuity`: complete from A to B, or what is missing; each of its findings."""
+
+import struct
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
+
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.gtid_set import GtidSet
+from relay.archive.archive import Archive
+from relay.audit.jobs.gtid_continuity import FileRange, compare, merged, without
+from tests.audit.job_runs import run
+from tests.audit.test_splits import write
+from tests.support.archive_filling import fill
+from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
+
+RECORDED = Path(__file__).resolve().parents[1] / "corpus" / "recorded"
+SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+OTHER = "11111111-2222-3333-4444-555555555555"
+BEGUN = 1_700_000_000
+
+
+def with_gtids(before: str, numbers: range | list[int], uuid: str = SOURCE, **options: Any) -> BinlogBuilder:
+    """A file whose head names `before`, with a transaction for each number."""
+    binlog = BinlogBuilder(**options)
+    binlog.event(35, encode_gtid_set(GtidSet.from_text(before)), ALONE)
+    for number in numbers:
+        binlog.event(33, b"\x01" + UUID(uuid).bytes + struct.pack("<Q", number) + bytes(17), OPENS)
+        binlog.query("BEGIN", INSIDE).table_map().rows().xid()
+        binlog.timestamp += 1
+    return binlog
+
+
+async def test_a_complete_archive_is_called_complete(spark: Any, tmp_path: Path) -> None:
+    first = with_gtids("", range(1, 6)).rotate("bin.000002")
+    second = with_gtids(f"{SOURCE}:1-5", range(6, 9), timestamp=BEGUN + 100).stop()
+    third = with_gtids(f"{SOURCE}:1-8", [9], timestamp=BEGUN + 200)
+    files = [(f"bin.{number:06}", bytes(one.data)) for number, one in enumerate((first, second, third), 1)]
+    await fill(tmp_path / "archive", *files)
+    done = run(spark, "continuity", tmp_path / "archive", tmp_path)
+    assert [finding.name for finding in done.outcome.result.findings] == []
+    assert done.outcome.result.verdict == (
+        f"Complete from bin.000001:4 (2023-11-14 22:13:20) to bin.000003:{third.size} (2023-11-14 22:16:40 UTC)."
+    )
+    assert [(row["file"], row["events"], row["last_type"]) for row in done.parquet("files")] == [
+        ("bin.000001", len(first.events), "Rotate"),
+        ("bin.000002", len(second.events), "Stop"),
+        ("bin.000003", len(third.events), "Xid"),
+    ]
+    assert done.table("")  # files
+
+
+def test_files_of_real_servers_are_complete_in_themselves(spark: Any, tmp_path: Path) -> None:
+    for name in ("mysql97-gtid", "mariadb118"):
+        done = run(spark, "continuity", RECORDED / f"{name}.binlog", tmp_path)
+        assert done.names == set()
+        assert done.outcome.result.verdict.startswith(f"Complete from {name}.binlog:4")
+
+
+async def test_everything_that_breaks_the_chain_is_found(spark: Any, tmp_path: Path) -> None:
+    """One archive with all of it: a missing file, one of another source, one cut, one whose times go back."""
+    first = with_gtids("", [1, 2, 4, 4]).rotate("bin.000002")
+    cut = with_gtids(f"{SOURCE}:1-4", [5, 6], timestamp=BEGUN + 100)
+    wrong = cut.size
+    cut_data = cut.data + b"\0" * 13
+    foreign = with_gtids(f"{OTHER}:1-10", [11], OTHER, timestamp=BEGUN - 5000, server_id=99, version="5.7.44-log")
+    foreign.rotate("bin.000009")
+    back = with_gtids("", [], timestamp=BEGUN + 300)
+    for number in range(400):
+        back.transaction(2000)
+        if number == 200:
+            back.timestamp -= 7200
+            at_back = back.size
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    for name, data in (("000001", first.data), ("000002", cut_data), ("000005", foreign.data), ("000006", back.data)):
+        write(archive, f"bin.{name}", data)
+    done = run(spark, "continuity", archive, tmp_path)
+    assert done.names == {
+        "file_missing",
+        "file_unfinished",
+        "chain_broken",
+        "identity_changed",
+        "begun_earlier",
+        "time_backwards",
+        "gtid_missing",
+        "gtid_twice",
+        "gtid_head_differs",
+        "event_truncated",
+    }
+    assert done.finding("file_missing").count == 2
+    assert done.finding("file_missing").places[0].text == "bin.000003 to bin.000004 before it"
+    assert done.places("event_truncated") == [f"bin.000002:{wrong}"]
+    assert done.places("file_unfinished")[0].startswith("bin.000002:")
+    assert done.finding("chain_broken").places[0].text == "goes on in bin.000009; the next file here is bin.000006"
+    assert "server 99 (5.7.44-log); before it server 1" in done.finding("identity_changed").places[0].text
+    assert [place.file for place in done.finding("begun_earlier").places] == ["bin.000005"]
+    assert [place.text for place in done.finding("gtid_missing").places] == [f"{SOURCE}:3"]
+    assert done.finding("gtid_twice").places[0].text == f"1 of {SOURCE}:4 came before"
+    assert [place.file for place in done.finding("gtid_head_differs").places] == [
+        "bin.000002",
+        "bin.000005",
+        "bin.000006",
+    ]
+    (place,) = done.finding("time_backwards").places
+    assert place.file == "bin.000006"
+    assert at_back <= (place.position or 0) < at_back + 300_000
+    assert done.outcome.result.verdict.startswith("Not complete from bin.000001:4")
+
+
+async def test_what_the_ledger_tells_is_told(spark: Any, tmp_path: Path) -> None:
+    archive = await Archive.open(tmp_path / "archive")
+    await archive.begin_file("bin.000001")
+    archive.append_ledger("gap", "bin.000001", 4, "bin.000000 was purged on the source")
+    archive.append_ledger("renamed", "bin.000001", 4, "only a note")
+    await archive.close()
+    write(tmp_path / "archive", "bin.000001", bytes(BinlogBuilder().transaction().data))
+    done = run(spark, "continuity", tmp_path / "archive", tmp_path)
+    assert done.names == {"ledger_gap"}
+    assert done.finding("ledger_gap").places[0].text == "bin.000000 was purged on the source"
+    assert "only a note" in done.page.text
+
+
+# ---- ranges, without Spark -------------------------------------------------------------------------------------------
+
+
+def ranges(file: str, *numbers: tuple[int, int], key: str = SOURCE) -> list[FileRange]:
+    return [FileRange(file, key, first, last) for first, last in numbers]
+
+
+def gtids(text: str) -> GtidSet:
+    return GtidSet.from_text(text)
+
+
+def test_what_was_missing_before_the_archive_begins_is_not_missing_in_it() -> None:
+    report = compare(["a"], [gtids(f"{SOURCE}:1-5:8")], ranges("a", (9, 12), (14, 14)))
+    assert [place.text for place in report.missing] == [f"{SOURCE}:13"]
+    assert compare(["a"], [None], ranges("a", (900, 950))).missing == []
+    late = compare(["a"], [gtids("")], ranges("a", (3, 4)))
+    assert [place.text for place in late.missing] == [f"{SOURCE}:1-2"]
+
+
+def test_a_gap_that_a_later_file_fills_is_none() -> None:
+    report = compare(["a", "b"], [gtids(""), None], [*ranges("a", (1, 4), (6, 9)), *ranges("b", (5, 5), (10, 10))])
+    assert (report.missing, report.twice) == ([], [])
+
+
+def test_the_place_of_a_gap_is_the_file_behind_it() -> None:
+    files = ["a", "b", "c"]
+    report = compare(files, [None] * 3, [*ranges("a", (1, 4)), *ranges("b", (5, 5)), *ranges("c", (7, 8))])
+    assert [(place.file, place.text) for place in report.missing] == [("c", f"{SOURCE}:6")]
+
+
+def test_ranges_are_merged_and_subtracted() -> None:
+    assert merged([(5, 6), (1, 2), (3, 3), (6, 9)]) == [(1, 3), (5, 9)]
+    assert without([(1, 10)], [(2, 3), (5, 5), (9, 20)]) == [(1, 1), (4, 4), (6, 8)]

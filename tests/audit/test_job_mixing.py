@@ -1,0 +1,138 @@
+"""The audit `mixing`: what WL#2687 is about, from files of MySQL 5.6 and from built ones."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
+
+from relay.archive.files import SCHEMA_NAME
+from relay.archive.schema_record import Table, line, table_facts, table_line
+from relay.audit.jobs.engines import best_of, evidence, of_name
+from relay.audit.jobs.statement_tables import changed_table, defined_table, named_engine
+from tests.audit.job_runs import run
+from tests.audit.test_splits import write
+from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, BinlogBuilder
+from tests.support.event_stream import query_body
+
+RECORDED = Path(__file__).resolve().parents[1] / "corpus" / "recorded"
+
+
+def test_groups_of_mysql56_that_mix_engines_are_found(spark: Any, tmp_path: Path) -> None:
+    path = RECORDED / "mysql56.binlog"
+    done = run(spark, "mixing", path, tmp_path)
+    listing = path.with_suffix(".listing").read_text()
+    engines = {row["table"]: row["transactional"] for row in done.parquet("engines")}
+    assert engines["test.trx"] is True
+    assert engines["test.nontrx"] is False
+    mixed = done.parquet("mixed_groups")
+    assert mixed
+    assert all({"test.trx", "test.nontrx"} <= set(row["tables"]) for row in mixed)
+    assert "closed_by_rollback" in done.names
+    assert done.finding("closed_by_rollback").count == listing.count("\tQuery\tROLLBACK\n")
+
+
+def statement(binlog: BinlogBuilder, text: str, effect: str = INSIDE, error: int = 0) -> BinlogBuilder:
+    body = bytearray(query_body(text))
+    body[9:11] = error.to_bytes(2, "little")
+    return binlog.event(2, bytes(body), effect)
+
+
+def test_each_kind_of_mixing_is_found_where_it_is(spark: Any, tmp_path: Path) -> None:
+    binlog = BinlogBuilder()
+    # engines: by a statement, by the ends of groups, and not at all
+    statement(binlog, "CREATE TABLE t_inno (a INT) ENGINE=InnoDB", ALONE)
+    statement(binlog, "CREATE TABLE `t my` (a INT) ENGINE = MyISAM", ALONE)
+    statement(statement(binlog.begin(), "INSERT INTO alone_inno VALUES (1)"), "COMMIT", CLOSES)
+    binlog.begin().table_map().rows().xid()
+    # N before T: safe; T before N: not
+    safe = binlog.size
+    statement(statement(binlog.begin(), "INSERT INTO `t my` VALUES (1)"), "UPDATE t_inno SET a = 2").xid()
+    unsafe = binlog.size
+    statement(binlog.begin(), "/* app */ update low_priority test.t_inno SET a = 2")
+    late = binlog.size
+    statement(binlog, "DELETE FROM `test` . `t my`").xid()
+    failed = binlog.size
+    statement(binlog, "INSERT INTO `t my` VALUES (1), (1)", ALONE, 1062)
+    rolled_back = binlog.size
+    statement(statement(binlog.begin(), "INSERT INTO t_inno VALUES (1)"), "ROLLBACK", CLOSES)
+    statement(statement(binlog.begin(), "INSERT INTO nobody_knows VALUES (1)"), "ROLLBACK", CLOSES)
+    write(tmp_path, "bin.000001", binlog.data)
+    done = run(spark, "mixing", tmp_path / "bin.000001", tmp_path)
+    assert done.names == {"mixed_group", "late_change", "statement_with_error", "closed_by_rollback"}
+    assert done.places("mixed_group") == [f"bin.000001:{safe}", f"bin.000001:{unsafe}"]
+    assert done.places("late_change") == [f"bin.000001:{late}"]
+    assert done.finding("late_change").places[0].text == f"test.t my, in the group at {unsafe}"
+    assert done.places("statement_with_error") == [f"bin.000001:{failed}"]
+    assert done.finding("statement_with_error").places[0].text == "error 1062: INSERT INTO `t my` VALUES (...)"
+    assert done.places("closed_by_rollback")[0] == f"bin.000001:{rolled_back}"
+    assert done.finding("closed_by_rollback").count == 2
+    assert [place.text for place in done.finding("engine_unknown").places] == ["test.nobody_knows: 1 change"]
+    engines = {row["table"]: (row["transactional"], row["known_by"]) for row in done.parquet("engines")}
+    assert engines == {
+        "test.t_inno": (True, "a statement in the archive"),
+        "test.t my": (False, "a statement in the archive"),
+        "test.alone_inno": (False, "its groups end with COMMIT"),
+        "test.t": (True, "its groups end with Xid"),
+    }
+
+
+def test_recorded_engines_come_first_and_what_does_not_mix_is_clean(spark: Any, tmp_path: Path) -> None:
+    binlog = BinlogBuilder()
+    statement(statement(binlog.begin(), "INSERT INTO a VALUES (1)"), "INSERT INTO b VALUES (1)").xid()
+    write(tmp_path, "bin.000001", binlog.data)
+    lines = [line("watched", "bin.000001", 4)]
+    lines += [table_line(table_facts(Table("test", name, "InnoDB")), "bin.000001", 4) for name in ("a", "b")]
+    (tmp_path / SCHEMA_NAME).write_text("".join(lines))
+    assert json.loads(lines[1])["engine"] == "InnoDB"
+    done = run(spark, "mixing", tmp_path / "bin.000001", tmp_path)
+    assert [finding.name for finding in done.outcome.result.findings] == []
+    assert done.outcome.result.verdict == "1 group: nothing mixes tables with and without transactions."
+    assert {row["known_by"] for row in done.parquet("engines")} == {"recorded"}
+
+
+STATEMENTS = {
+    "INSERT INTO t VALUES (1)": ("s.t", None),
+    "  insert ignore t SELECT 1": ("s.t", None),
+    "/* a */ -- b\n # c\n REPLACE DELAYED INTO `a``b`.`c.d` VALUES (1)": ("a`b.c.d", None),
+    "(INSERT INTO x.y VALUES (1))": ("x.y", None),
+    "/*!40000 INSERT INTO t VALUES (1) */": ("s.t", None),
+    "INSERT /*+ SET_VAR(a=1) */ INTO größe VALUES (1)": ("s.größe", None),
+    "UPDATE LOW_PRIORITY IGNORE a.b SET c = 1": ("a.b", None),
+    "DELETE QUICK FROM t WHERE 1": ("s.t", None),
+    "LOAD DATA INFILE 'x' IGNORE\nINTO TABLE `t` FIELDS TERMINATED BY ','": ("s.t", None),
+    "CREATE TABLE IF NOT EXISTS t (a INT) ENGINE=MyISAM": (None, "s.t"),
+    "ALTER IGNORE TABLE a.t ENGINE InnoDB": (None, "a.t"),
+    "CREATE OR REPLACE TABLE t (a INT)": (None, "s.t"),
+    "UPDATE": (None, None),
+    "BEGIN": (None, None),
+    "inserted INTO t": (None, None),
+    "INSERT INTO " + "`" * 60_000: (None, None),
+    " " * 60_000 + "INSERT INTO t VALUES (1)": ("s.t", None),
+    "/* x */ " * 8000 + "INSERT INTO t VALUES (1)": (None, None),
+}
+
+
+def test_the_tables_of_statements_are_found(spark: Any) -> None:
+    frame = spark.createDataFrame([(text, "s") for text in STATEMENTS], "digest_text string, schema string")
+    found = frame.select(
+        "digest_text", changed_table().alias("c"), defined_table().alias("d"), named_engine().alias("e")
+    )
+    rows = {row["digest_text"]: row for row in found.collect()}
+    assert {text: (rows[text]["c"], rows[text]["d"]) for text in STATEMENTS} == STATEMENTS
+    assert rows["CREATE TABLE IF NOT EXISTS t (a INT) ENGINE=MyISAM"]["e"] == "MyISAM"
+    assert rows["ALTER IGNORE TABLE a.t ENGINE InnoDB"]["e"] == "InnoDB"
+    assert rows["CREATE OR REPLACE TABLE t (a INT)"]["e"] is None
+
+
+def test_what_an_engine_is_comes_from_the_best_source() -> None:
+    told = evidence([("a", "xid", 3), ("a", "commit", 1), ("b", "commit", 1), ("c", "rollback", 9), ("d", None, 1)])
+    assert {table: engine.transactional for table, engine in told.items()} == {"a": True, "b": False}
+    assert of_name("MyISAM", "x").transactional is False
+    assert of_name("INNODB", "x").transactional is True
+    assert of_name("Nonesuch", "x").transactional is None
+    best = best_of({"b": of_name("InnoDB", "recorded"), "e": of_name("Nonesuch", "recorded")}, told)
+    assert (best["b"].known_by, best["a"].transactional, "e" in best) == ("recorded", True, False)

@@ -1,0 +1,75 @@
+"""The audit `transactions`: sums as the reader of splits gives them, and each of its findings."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
+
+import relay.audit.jobs.transactions as transactions_job
+from tests.audit.job_runs import run
+from tests.audit.test_splits import rows, splits_of, write
+from tests.support.binlog_builder import INSIDE, BinlogBuilder
+
+RECORDED = Path(__file__).resolve().parents[1] / "corpus" / "recorded"
+BEGUN = 1_700_000_000
+
+
+def test_sums_and_lists_are_those_of_the_transactions(spark: Any, tmp_path: Path) -> None:
+    path = RECORDED / "mysql56.binlog"
+    found = rows(splits_of(path), "transactions")
+    done = run(spark, "transactions", path, tmp_path, limit=3)
+    rates = done.parquet("rates")
+    for name in ("events", "bytes", "statements", "rows_inserted", "rows_updated", "rows_deleted"):
+        assert sum(row[name] for row in rates) == sum(row[name] for row in found)
+    assert sum(row["transactions"] for row in rates) == len(found) == 14
+    largest = sorted(found, key=lambda row: (-row["bytes"], row["start"]))[:3]
+    assert [row["start"] for row in done.parquet("largest")] == [row["start"] for row in largest]
+    kinds = {(row[0], row[1]): row[2] for row in done.table("By kind, and by what closes them")}
+    assert sum(kinds.values()) == 14
+    assert kinds[("ddl", "STATEMENT")] == 3
+    rolled_back = [row["start"] for row in found if row["rolled_back"]]
+    assert done.names == {"rolled_back"}
+    assert done.finding("rolled_back").count == len(rolled_back) == 1
+    assert done.places("rolled_back") == [f"{path.name}:{rolled_back[0]}"]
+
+
+def test_long_and_large_transactions_are_notes(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions_job, "_LARGE_BYTES", 5000)
+    binlog = BinlogBuilder(timestamp=BEGUN)
+    binlog.transaction(20)
+    large = binlog.size
+    binlog.transaction(6000)
+    long = binlog.size
+    binlog.begin().table_map()
+    binlog.timestamp += 4000
+    binlog.rows().xid()
+    write(tmp_path, "bin.000001", binlog.data)
+    done = run(spark, "transactions", tmp_path / "bin.000001", tmp_path, tables=("test.*",))
+    assert done.names == set()
+    assert done.places("large_transaction") == [f"bin.000001:{large}"]
+    assert done.places("long_transaction") == [f"bin.000001:{long}"]
+    assert [row["start"] for row in done.parquet("longest")] == [long]
+    none = run(spark, "transactions", tmp_path / "bin.000001", tmp_path, tables=("shop.*", "orders"))
+    assert none.outcome.result.verdict == "No transaction was read."
+    until = run(
+        spark, "transactions", tmp_path / "bin.000001", tmp_path, since=datetime.fromtimestamp(BEGUN + 4000, UTC)
+    )
+    assert [row["start"] for row in until.parquet("largest")] == [long]
+
+
+def test_a_cut_file_gives_what_is_whole_and_says_so(spark: Any, tmp_path: Path) -> None:
+    binlog = BinlogBuilder()
+    for _ in range(5):
+        binlog.transaction()
+    open_at = binlog.size
+    binlog.begin().table_map().query("SELECT 1", INSIDE)
+    write(tmp_path, "bin.000001", binlog.data[:-9])
+    done = run(spark, "transactions", tmp_path / "bin.000001", tmp_path)
+    assert {"event_truncated", "transaction_unfinished"} <= done.names
+    assert done.places("transaction_unfinished") == [f"bin.000001:{open_at}"]
+    assert "Not everything could be read" in done.page.text
+    assert done.outcome.found
