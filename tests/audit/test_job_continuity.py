@@ -15,7 +15,7 @@ from protocol.gtid.gtid_set import GtidSet
 from relay.archive.archive import Archive
 from relay.audit.jobs.gtid_continuity import FileRange, compare, merged, without
 from tests.audit.job_runs import run
-from tests.audit.test_splits import write
+from tests.audit.test_splits import add_transaction, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
 
@@ -72,7 +72,7 @@ async def test_everything_that_breaks_the_chain_is_found(spark: Any, tmp_path: P
     foreign.rotate("bin.000009")
     back = with_gtids("", [], timestamp=BEGUN + 300)
     for number in range(400):
-        back.transaction(2000)
+        add_transaction(back, 1000)
         if number == 200:
             back.timestamp -= 7200
             at_back = back.size

@@ -11,7 +11,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 import relay.audit.jobs.transactions as transactions_job
 from tests.audit.job_runs import run
-from tests.audit.test_splits import rows, splits_of, write
+from tests.audit.test_splits import add_transaction, rows, splits_of, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 
 RECORDED = Path(__file__).resolve().parents[1] / "corpus" / "recorded"
@@ -42,7 +42,7 @@ def test_long_and_large_transactions_are_notes(spark: Any, tmp_path: Path, monke
     binlog = BinlogBuilder(timestamp=BEGUN)
     binlog.transaction(20)
     large = binlog.size
-    binlog.transaction(6000)
+    add_transaction(binlog, 6000)
     long = binlog.size
     binlog.begin().table_map()
     binlog.timestamp += 4000
