@@ -34,6 +34,6 @@ td{border-bottom:1px solid var(--line);padding:5px 12px 5px 0;vertical-align:top
 th.n,td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 code{font:12.5px ui-monospace,Menlo,Consolas,monospace;unicode-bidi:isolate}
 .note,.none{color:var(--muted);font-size:13.5px;margin:6px 0}.complete{margin:8px 0}
-code.short{white-space:nowrap}.error{color:var(--bad);font-weight:600}.warning{color:var(--warn);font-weight:600}
+code.short{white-space:nowrap}.error{color:var(--bad);font-weight:600;white-space:nowrap}.warning{color:var(--warn);font-weight:600;white-space:nowrap}
 @media print{main{max-width:none;padding:0}figure,tr{break-inside:avoid}}
 """
