@@ -248,10 +248,9 @@ def test_filters_of_a_query_give_what_they_give_without_being_pushed(spark: Any,
         assert [row.asDict() for row in frame.where(condition).collect()] == [row for row in every if test(row)], (
             condition
         )
-    number = F.get_json_object("after", "$['@1']")
-    typed = F.expr("variant_get(parse_json(after), '$[\"@1\"]', 'int')")
-    found = frame.where(number.isin("3", "4")).select(number, typed).collect()
-    assert [tuple(row) for row in found] == [("3", 3), ("4", 4)]
+    number = F.from_json("after", "map<string,string>")["@1"]
+    found = frame.where(number.isin("3", "4")).select(number).collect()
+    assert [tuple(row) for row in found] == [("3",), ("4",)]
 
 
 # ---- what is wrong -----------------------------------------------------------------------------------------------------

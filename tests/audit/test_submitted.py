@@ -44,7 +44,7 @@ def submit(home: Path, master: str, *arguments: str, cwd: Path) -> subprocess.Co
         "PATH": f"{home / 'bin'}:{environment['PATH']}",
         "PYSPARK_PYTHON": sys.executable,
         "MASTER": master,
-        "SPARK_OPTIONS": "--driver-memory 1g --executor-memory 512m --conf spark.ui.enabled=false "
+        "SPARK_OPTIONS": "--driver-memory 1g --conf spark.executor.memory=512m --conf spark.ui.enabled=false "
         "--conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1",
     }
     return subprocess.run(
