@@ -65,7 +65,7 @@ def test_files_of_real_servers_are_complete_in_themselves(spark: Any, tmp_path: 
 async def test_everything_that_breaks_the_chain_is_found(spark: Any, tmp_path: Path) -> None:
     """One archive with all of it: a missing file, one of another source, one cut, one whose times go back."""
     first = with_gtids("", [1, 2, 4, 4]).rotate("bin.000002")
-    cut = with_gtids(f"{SOURCE}:1-4", [5, 6], timestamp=BEGUN + 100)
+    cut = with_gtids(f"{SOURCE}:1-4", [5, 7], timestamp=BEGUN + 100)
     wrong = cut.size
     cut_data = cut.data + b"\0" * 13
     foreign = with_gtids(f"{OTHER}:1-10", [11], OTHER, timestamp=BEGUN - 5000, server_id=99, version="5.7.44-log")
@@ -100,7 +100,7 @@ async def test_everything_that_breaks_the_chain_is_found(spark: Any, tmp_path: P
     assert done.finding("chain_broken").places[0].text == "goes on in bin.000009; the next file here is bin.000006"
     assert "server 99 (5.7.44-log); before it server 1" in done.finding("identity_changed").places[0].text
     assert [place.file for place in done.finding("begun_earlier").places] == ["bin.000005"]
-    assert [place.text for place in done.finding("gtid_missing").places] == [f"{SOURCE}:3"]
+    assert [place.text for place in done.finding("gtid_missing").places] == [f"{SOURCE}:6"]
     assert done.finding("gtid_twice").places[0].text == f"1 of {SOURCE}:4 came before"
     assert [place.file for place in done.finding("gtid_head_differs").places] == [
         "bin.000002",

@@ -67,7 +67,7 @@ def test_each_kind_of_mixing_is_found_where_it_is(spark: Any, tmp_path: Path) ->
     assert done.places("late_change") == [f"bin.000001:{late}"]
     assert done.finding("late_change").places[0].text == f"test.t my, in the group at {unsafe}"
     assert done.places("statement_with_error") == [f"bin.000001:{failed}"]
-    assert done.finding("statement_with_error").places[0].text == "error 1062: INSERT INTO `t my` VALUES (...)"
+    assert done.finding("statement_with_error").places[0].text == "error 1062: INSERT INTO `t my` VALUES (?)"
     assert done.places("closed_by_rollback")[0] == f"bin.000001:{rolled_back}"
     assert done.finding("closed_by_rollback").count == 2
     assert [place.text for place in done.finding("engine_unknown").places] == ["test.nobody_knows: 1 change"]
@@ -110,7 +110,7 @@ STATEMENTS = {
     "UPDATE": (None, None),
     "BEGIN": (None, None),
     "inserted INTO t": (None, None),
-    "INSERT INTO " + "`" * 60_000: (None, None),
+    "INSERT INTO `" + "x" * 60_000: (None, None),
     " " * 60_000 + "INSERT INTO t VALUES (1)": ("s.t", None),
     "/* x */ " * 8000 + "INSERT INTO t VALUES (1)": (None, None),
 }
