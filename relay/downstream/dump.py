@@ -23,7 +23,7 @@ from relay.archive.errors import ArchiveError
 from relay.archive.replica_marks import Mark
 from relay.downstream.acknowledgements import Acknowledgements
 from relay.downstream.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
-from relay.downstream.gtid_walk import GtidWalk, Jump
+from relay.downstream.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
 from relay.downstream.passage import NextPart, Passage
 from relay.downstream.positions import FIRST_OFFSET, refusal
 from relay.downstream.sent_range import SentRange
@@ -46,8 +46,6 @@ OUTPUT_BYTES: Final = required_size(STEP_BYTES, len(SEMI_SYNC_PREFIX))
 _STATUS: Final = b"\0"
 # Of an event that may take a second packet.
 _PACKET_HEADERS: Final = 8
-# A smaller file is walked over in less time than its index is read.
-_WORTH_A_JUMP_BYTES: Final = 1 << 20
 # `find_jump(archive, walk, file, done)`: `done(jump)` is called later, on the loop; until then nothing of the file is read.
 FindJump = Callable[[Archive, GtidWalk, str, Callable[[Jump | None], None]], None]
 
@@ -171,6 +169,11 @@ class Dump:
     def archive(self) -> Archive:
         """The generation that is read."""
         return self._archive
+
+    @property
+    def walks(self) -> bool:
+        """Whether what is sent next is looked at event by event."""
+        return self._walk is not None
 
     @property
     def position(self) -> Position:
@@ -524,7 +527,7 @@ class Dump:
         if self._walk is None:
             return True
         self._walk.begin_file(following.name, checksum=bool(following.checksum))
-        if self._find_jump is None or following.end < _WORTH_A_JUMP_BYTES:
+        if self._find_jump is None or (following.end < WORTH_A_JUMP_BYTES and not self._walk.counts_again):
             return True
         self._read_pending = True
         self._find_jump(self._archive, self._walk, following.name, self._jump_found)

@@ -18,7 +18,8 @@ from relay.archive.archived_file import FIRST_EVENT
 from relay.archive.generations import Generation, Generations
 from relay.archive.gtid_facts import GtidValue
 from relay.downstream.file_extent import Extents, FileExtent
-from relay.downstream.gtid_walk import GtidWalk, Jump
+from relay.downstream.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
+from relay.downstream.mysql_walk import MysqlWalk
 
 _THREADS: Final = 2
 T = TypeVar("T")
@@ -86,21 +87,14 @@ class GtidLookup:
         return await loop.run_in_executor(self._executor, question, looked_at)
 
     def _looked_at(self, generation: Generation) -> ArchivedGtids:
-        archive = generation.archive
-        view = archive.gtids.view()
-        newest = _extent(archive, view.names[-1]) if view.names else None
-        files = Extents(view.names, partial(_extent, archive), newest)
-        mysql: MysqlHoldings | None = None
-        mariadb: MariadbHoldings | None = None
-        if isinstance(view.executed, GtidList):
-            mariadb = MariadbHoldings(view.befores, view.executed) if files else None
-        elif files:
-            purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
-            mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files)
-        return ArchivedGtids(archive, files, mysql, mariadb, generation.executed)
+        return _looked_at(generation.archive, generation.executed)
 
     def find_jump(self, archive: Archive, walk: GtidWalk, name: str, done: Callable[[Jump | None], None]) -> None:
-        """What `walk` need not read of the file that it begins, looked up in a thread, then `done(jump)` on the loop."""
+        """What `walk` need not read of the file that it begins, looked up in a thread, then `done(jump)` on the loop.
+
+        Also, where `walk` waited for transactions that were still to come, how many of them come from here on.
+        """
+        looked_at = _looked_at(archive, None) if walk.counts_again else None
         facts = archive.gtids.file(name)
         extent = _extent(archive, name)
         if facts is not None:
@@ -120,8 +114,13 @@ class GtidLookup:
             self._log.warning("file_read_through", file=name, why=str(error), exc_info=fault)
             done(None)
 
+        def find() -> Jump | None:
+            if looked_at is not None and looked_at.mysql is not None and isinstance(walk, MysqlWalk):
+                walk.count_again(looked_at.mysql, looked_at.files.names.index(name))
+            return walk.find_jump(extent) if extent.end >= WORTH_A_JUMP_BYTES else None
+
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(self._executor, walk.find_jump, extent).add_done_callback(finish)
+        loop.run_in_executor(self._executor, find).add_done_callback(finish)
 
 
 def _extent(archive: Archive, name: str) -> FileExtent:
@@ -129,3 +128,17 @@ def _extent(archive: Archive, name: str) -> FileExtent:
     # One that is being removed is not known any more: to open it fails, and the replica asks again.
     end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
     return FileExtent(name, archive.path(name), end, checksum)
+
+
+def _looked_at(archive: Archive, executed: GtidValue | None) -> ArchivedGtids:
+    view = archive.gtids.view()
+    newest = _extent(archive, view.names[-1]) if view.names else None
+    files = Extents(view.names, partial(_extent, archive), newest)
+    mysql: MysqlHoldings | None = None
+    mariadb: MariadbHoldings | None = None
+    if isinstance(view.executed, GtidList):
+        mariadb = MariadbHoldings(view.befores, view.executed) if files else None
+    elif files:
+        purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
+        mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files)
+    return ArchivedGtids(archive, files, mysql, mariadb, executed)

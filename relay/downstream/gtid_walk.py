@@ -11,6 +11,8 @@ from protocol.position import Position
 from relay.downstream.file_extent import FileExtent
 
 FIRST_OFFSET: Final = 4
+# A smaller file is walked over in less time than its index is read.
+WORTH_A_JUMP_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,11 @@ class GtidWalk:
     def sending(self) -> bool:
         """Whether the range told last is sent."""
         return self.skip.sending
+
+    @property
+    def counts_again(self) -> bool:
+        """Whether it waits for transactions that were not there yet when it was made."""
+        return False
 
     @property
     def is_done(self) -> bool:

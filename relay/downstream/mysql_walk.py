@@ -4,10 +4,12 @@ Before what follows the replica gets a heartbeat with the place behind what was 
 of what follows stay right by it.
 """
 
+import contextlib
 from collections.abc import Mapping
 
 from protocol.artificial import MAX_WIRE_POSITION, heartbeat_event, heartbeat_v2_event
 from protocol.gtid.codec import decode_gtid_set
+from protocol.gtid.dump_decision import AnonymousInTheWay, MysqlHoldings, mysql_start
 from protocol.gtid.dump_refusals import anonymous_refused, gtid_refused
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel.gtid_skip import ANONYMOUS, GtidSkip
@@ -97,6 +99,19 @@ class MysqlWalk(GtidWalk):
             word = anonymous_refused if self.skip.refused == ANONYMOUS else gtid_refused
             self.refused = word(self.file, base + start)
         return end
+
+    @property
+    def counts_again(self) -> bool:
+        """See `GtidWalk`."""
+        return self._later
+
+    def count_again(self, holdings: MysqlHoldings, number: int) -> None:
+        """File `number` begins: how many are passed over from there on, if all of them are known by now. For a thread."""
+        with contextlib.suppress(AnonymousInTheWay):  # it ends the stream when it comes
+            start = mysql_start(self._held, holdings, source_uuid=None, version=(), named=number)
+            if not start.later:
+                self._held_here = self.skip.skipped + start.held_here
+                self._later = False
 
     @property
     def is_done(self) -> bool:
