@@ -279,13 +279,12 @@ async def test_what_the_new_source_is_still_to_deliver_is_waited_for(
     assert "The same place there is mysql-bin.000006, position " in text
     while transactions(seen)[-1] != "A7":
         seen.append(await call(by_set.event))
-    assert transactions(seen) == [
-        FIRST,
-        *(f"A{number}" for number in range(1, 7)),
-        "mysql-bin.000005",
-        "mysql-bin.000006",
-        "A7",
-    ]
+    numbers = [f"A{number}" for number in range(1, 7)]
+    assert transactions(seen) == [FIRST, *numbers, "mysql-bin.000005", "mysql-bin.000006", "A7"]
+    await append_files(generations, mysql_series(7, f"{A}:8", start=f"{A}:1-7"))
+    while transactions(seen)[-1] != "A8":
+        seen.append(await call(by_set.event))
+    assert session.dump is not None and not session.dump.walks
 
 
 async def test_acknowledgements_of_both_sources_are_taken_in_their_order(
