@@ -10,5 +10,6 @@ JOBS: Final[dict[str, str]] = {
     "continuity": "Whether the archive is complete from its first byte to its last, and what is missing.",
     "transactions": "Sizes, durations and rates of transactions, the largest and the longest, what was rolled back.",
     "mixing": "Groups that mix tables with and without transactions, statements with errors, groups closed by ROLLBACK.",
+    "readiness": "What would stop or surprise a newer replica.",
 }
 """Name -> what it tells, in a sentence."""

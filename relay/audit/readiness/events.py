@@ -8,7 +8,8 @@ _ROWS_V0: Final = frozenset((20, 21, 22))
 _ROWS_V1: Final = frozenset((23, 24, 25))
 _LOADS: Final = frozenset((6, 8, 10, 12))
 _OF_MARIADB: Final = frozenset(range(160, 173))
-_GTID_EVENTS: Final = frozenset((33, 34, 42))
+GTID_EVENTS: Final = frozenset((33, 34, 42))
+TRANSACTION_EVENTS: Final = frozenset((2, 16, 19))
 
 CHECKS: Final[dict[Check, frozenset[int]]] = {
     Check(
@@ -75,8 +76,3 @@ NO_GTIDS: Final = Check(
     "9.7 replica of 5.6",
     (MYSQL,),
 )
-
-
-def has_gtids(types: frozenset[int]) -> bool:
-    """Whether a file that holds events of these types has MySQL's GTID events, or no transactions at all."""
-    return bool(types & _GTID_EVENTS) or not types & {2, 16, 19}

@@ -93,6 +93,8 @@ MIXED_ENGINES: Final = Check(
     "MySQL 8.0 manual, Replication and Transactions; WL#2687",
     BOTH,
 )
+OF_TYPES: Final = (OLD_TEMPORAL, OLD_DECIMAL, OLD_VARCHAR, COMPRESSED_COLUMNS)
+"""What column types give reason for."""
 
 _OLD_TEMPORAL: Final = frozenset((7, 11, 12))
 _TEMPORAL: Final = frozenset((7, 10, 12, 14, 17, 18))

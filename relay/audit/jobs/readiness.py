@@ -1,0 +1,180 @@
+"""readiness: what in the archive would stop, or surprise, a newer replica."""
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import functions as F
+
+from relay.audit.jobs import readiness_cases as cases
+from relay.audit.jobs.audit import Audit
+from relay.audit.jobs.job import AuditFinding, AuditResult, Job, Place, Severity
+from relay.audit.jobs.table_keys import mapped_tables, recorded_tables
+from relay.audit.readiness.check import MARIADB, MYSQL, Check, Effect
+from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
+from relay.audit.report.content import Bars, Section, Table
+from relay.audit.report.text import number_of
+
+_SEVERITIES: Final[dict[Effect, Severity]] = {
+    Effect.STOPS: "error",
+    Effect.MAY_DIFFER: "warning",
+    Effect.TO_KNOW: "note",
+}
+
+
+def run(audit: Audit) -> AuditResult:
+    """Judges statements, events and tables; the checks are those for newer servers of the source's own family."""
+    family = family_of(audit)
+    forget: list[Callable[[], None]] = []
+    try:
+        found = _cases(audit, family, forget).persist()
+        forget.append(lambda: _unpersist(found))
+        audit.step("Judging statements")
+        totals = {row["check"]: row["total"] for row in _totals(found)}
+        audit.step("Finding the first of each")
+        places = _places(audit, found)
+        return _result(audit, family, found, totals, places)
+    finally:
+        for one in reversed(forget):
+            one()
+
+
+def family_of(audit: Audit) -> str:
+    """The servers that the source's replicas become: of MariaDB where the newest file says so, else of MySQL."""
+    versions = [head.version for head in audit.heads if head.version]
+    return MARIADB if versions and "mariadb" in versions[-1].lower() else MYSQL
+
+
+def _unpersist(frame: DataFrame) -> None:
+    frame.unpersist()
+
+
+def _cases(audit: Audit, family: str, forget: list[Callable[[], None]]) -> DataFrame:
+    audit.step("Reading tables")
+    mapped = mapped_tables(audit).persist()
+    forget.append(lambda: _unpersist(mapped))
+    of_events, done = cases.event_cases(audit, family)
+    forget.append(done)
+    frames = [cases.statement_cases(audit, family), of_events, cases.table_cases(mapped, family)]
+    dated = mapped.where("has_dates").select("schema", "table").distinct().collect()
+    if dated:
+        frames.append(cases.zero_date_cases(audit, [(row["schema"], row["table"]) for row in dated]))
+    mixed = cases.mixed_cases(audit, recorded_tables(audit))
+    if mixed is not None:
+        frames.append(mixed)
+    return functools.reduce(DataFrame.unionByName, frames)
+
+
+def _totals(found: DataFrame) -> list[Row]:
+    return found.groupBy("check").agg(F.sum("count").alias("total")).collect()
+
+
+def _places(audit: Audit, found: DataFrame) -> dict[str, list[Row]]:
+    """The first --limit cases of each check."""
+    order = Window.partitionBy("check").orderBy(F.length("file"), "file", "position", "text")
+    first = found.withColumn("nth", F.row_number().over(order)).where(F.col("nth") <= audit.options.limit)
+    places: dict[str, list[Row]] = {}
+    for row in first.orderBy("check", "nth").collect():
+        places.setdefault(row["check"], []).append(row)
+    return places
+
+
+def _result(
+    audit: Audit, family: str, found: DataFrame, totals: dict[str, int], places: dict[str, list[Row]]
+) -> AuditResult:
+    checks = sorted(
+        (BY_NAME[name] for name in totals), key=lambda check: (ORDER.index(check.effect), -totals[check.name])
+    )
+    findings = [
+        AuditFinding(
+            check.name,
+            _SEVERITIES[check.effect],
+            check.title,
+            f"{check.effect.value.capitalize()}: {check.concerns}. {check.advice} Source: {check.source}.",
+            totals[check.name],
+            [Place(row["file"], row["position"], row["text"], row["time"]) for row in places[check.name]],
+        )
+        for check in checks
+    ]
+    server = "MariaDB" if family == MARIADB else "MySQL"
+    frame = found.withColumn("effect", _effects(checks)) if checks else found.withColumn("effect", F.lit(""))
+    return AuditResult(
+        _verdict(checks, server),
+        findings,
+        _sections(family, checks, totals, places),
+        {"cases": frame},
+        [("judged for", f"newer {server} replicas")],
+    )
+
+
+def _effects(checks: list[Check]) -> Column:
+    column = F.lit("")
+    for check in checks:
+        column = F.when(F.col("check") == check.name, check.effect.value).otherwise(column)
+    return column
+
+
+def _verdict(checks: list[Check], server: str) -> str:
+    stops = [check for check in checks if check.effect is Effect.STOPS]
+    differs = [check for check in checks if check.effect is Effect.MAY_DIFFER]
+    if stops:
+        more = f", {number_of(len(differs), 'other')} may make it differ" if differs else ""
+        return f"{number_of(len(stops), 'kind')} of things here stop a newer {server} replica{more}."
+    if differs:
+        return f"Nothing here stops a newer {server} replica; {number_of(len(differs), 'kind')} of things may make it differ."
+    return f"Nothing here is known to stop a newer {server} replica, or to make it differ."
+
+
+def _sections(family: str, checks: list[Check], totals: dict[str, int], places: dict[str, list[Row]]) -> list[Section]:
+    sections = []
+    for effect in ORDER:
+        chosen = [check for check in checks if check.effect is effect]
+        if not chosen:
+            continue
+        rows = []
+        for check in chosen:
+            first = places[check.name][0]
+            place = str(Place(first["file"], first["position"]))
+            rows.append((check.title, check.concerns, totals[check.name], place, first["text"]))
+        columns = {"what": "text", "concerns": "text", "cases": "count", "first": "code", "sample": "code"}
+        sections.append(
+            Section(
+                f"What {_HEADINGS[effect]}",
+                charts=[Bars("Cases", [(check.title, totals[check.name]) for check in chosen])],
+                tables=[Table(effect.value, columns, rows)],  # type: ignore[arg-type]
+            )
+        )
+    looked = [
+        (check.name, check.effect.value, check.title, check.concerns, totals.get(check.name, 0))
+        for check in ALL
+        if family in check.families
+    ]
+    sections.append(
+        Section(
+            "What was looked for",
+            "Statements are judged once for each text without its literals, and shown so.",
+            tables=[
+                Table(
+                    "Checks",
+                    {"name": "code", "effect": "text", "what": "text", "concerns": "text", "cases": "count"},
+                    looked,
+                )
+            ],
+        )
+    )
+    return sections
+
+
+_HEADINGS: Final = {
+    Effect.STOPS: "stops a newer replica",
+    Effect.MAY_DIFFER: "may make it differ",
+    Effect.TO_KNOW: "is good to know",
+}
+
+JOB: Final = Job(
+    "readiness",
+    "Readiness for a newer replica",
+    "Statements, events and tables of the archive were held against what newer servers refuse, or take otherwise.",
+    run,
+)

@@ -1,0 +1,181 @@
+"""Where in an archive the checks of readiness find something: frames of cases, all with the same columns.
+
+check, count, text, file, position, time: `count` cases of a check that look alike, the first of which stands at the place;
+`text`: a statement without its literals, a table, or a type of events.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from relay.audit.jobs.audit import Audit
+from relay.audit.jobs.table_keys import TRANSACTIONAL_ENGINES
+from relay.audit.readiness import events, tables
+from relay.audit.readiness.checks import found_in, shown
+from relay.audit.readiness.logged_statement import LoggedStatement
+
+_INSERT_ID: Final = 2
+# Month or day 00, in a value of a row's JSON.
+_ZERO_DATE: Final = r'"[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)[ "]'
+
+
+def statement_cases(audit: Audit, family: str) -> DataFrame:
+    """Statements, judged once for each digest text, sql_mode and seed."""
+    read = audit.read("statements", "file", "position", "time", "type", "schema", "sql_mode", "seeds", "digest_text")
+    key = ["sql_mode", "seeds", "loads", "schema", "digest_text"]
+    by_file = (
+        read.where("digest_text IS NOT NULL")
+        .selectExpr(
+            "file",
+            "position",
+            "time",
+            "sql_mode",
+            f"seeds & {_INSERT_ID} AS seeds",
+            "type = 'Execute_load_query' AS loads",
+            "schema",
+            "digest_text",
+        )
+        .groupBy("file", *key)
+        .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
+    )
+    distinct = by_file.groupBy(*key).agg(
+        F.sum("count").alias("count"), F.expr("min(struct(length(file), file, position, time)) AS first")
+    )
+    flat = distinct.selectExpr(*key, "count", "first.file AS file", "first.position AS position", "first.time AS time")
+    judge = F.udf(functools.partial(_judge, family=family), "array<string>", useArrow=False)
+    judged = flat.withColumn("checks", judge(*key)).where("size(checks) > 0")
+    return judged.withColumn("text", F.udf(shown, "string", useArrow=False)("digest_text")).select(
+        F.explode("checks").alias("check"), "count", "text", "file", "position", "time"
+    )
+
+
+def _judge(
+    sql_mode: int | None, seeds: int, loads: bool, schema: str | None, digest_text: str, family: str
+) -> list[str]:
+    """Names of the checks that find something in a statement; once for each distinct one."""
+    statement = LoggedStatement(digest_text, schema or "", sql_mode or 0, seeds, loads)
+    return [check.name for check in found_in(statement, family)]
+
+
+def event_cases(audit: Audit, family: str) -> tuple[DataFrame, Callable[[], None]]:
+    """Types of events, and files without GTIDs; what must be called when the frame is not needed any more."""
+    counted = (
+        audit.read("events", "file", "position", "time", "type", "type_code")
+        .where("type_code IS NOT NULL")
+        .groupBy("file", "type", "type_code")
+        .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
+        .persist()
+    )
+    frames = [
+        counted.where(F.col("type_code").isin(sorted(types))).select(
+            F.lit(check.name).alias("check"), "count", F.col("type").alias("text"), "file", "position", "time"
+        )
+        for check, types in events.CHECKS.items()
+        if family in check.families
+    ]
+    if family in events.NO_GTIDS.families:
+        frames.append(_without_gtids(counted))
+    return functools.reduce(DataFrame.unionByName, frames), lambda: _forget(counted)
+
+
+def _forget(frame: DataFrame) -> None:
+    frame.unpersist()
+
+
+def _without_gtids(counted: DataFrame) -> DataFrame:
+    of_gtids = F.col("type_code").isin(sorted(events.GTID_EVENTS))
+    of_transactions = F.col("type_code").isin(sorted(events.TRANSACTION_EVENTS))
+    return (
+        counted.groupBy("file")
+        .agg(
+            F.sum(F.when(of_gtids, 1).otherwise(0)).alias("gtids"),
+            F.sum(F.when(of_transactions, 1).otherwise(0)).alias("transactions"),
+            F.min(F.when(of_transactions, F.col("position"))).alias("position"),
+            F.min(F.when(of_transactions, F.col("time"))).alias("time"),
+        )
+        .where("gtids = 0 AND transactions > 0")
+        .select(
+            F.lit(events.NO_GTIDS.name).alias("check"),
+            F.lit(1).cast("bigint").alias("count"),
+            F.lit("the whole file").alias("text"),
+            "file",
+            "position",
+            "time",
+        )
+    )
+
+
+def table_cases(mapped: DataFrame, family: str) -> DataFrame:
+    """Tables whose rows are in the archive, by what their Table_maps and the recorded schema tell. A case is a table."""
+    named = mapped.withColumn("text", F.concat_ws(".", "schema", "table"))
+    by_types = named.select(F.explode("checks").alias("check"), "text", "file", "position", "time")
+    frames = [by_types.where(F.col("check").isin([one.name for one in tables.OF_TYPES if family in one.families]))]
+    for check, condition in (
+        (tables.NO_PRIMARY_KEY, "has_primary_key = false"),
+        (tables.PRIMARY_KEY_UNKNOWN, "has_primary_key IS NULL"),
+        (tables.SYSTEM_TABLE_ROWS, "schema = 'mysql'"),
+    ):
+        chosen = named.where(condition)
+        if check is not tables.SYSTEM_TABLE_ROWS:
+            chosen = chosen.where("schema <> 'mysql'")
+        frames.append(chosen.select(F.lit(check.name).alias("check"), "text", "file", "position", "time"))
+    return (
+        functools.reduce(DataFrame.unionByName, frames)
+        .groupBy("check", "text")
+        .agg(F.expr("min(struct(length(file), file, position, time)) AS first"))
+        .selectExpr(
+            "check", "1L AS count", "text", "first.file AS file", "first.position AS position", "first.time AS time"
+        )
+    )
+
+
+def zero_date_cases(audit: Audit, dated: list[tuple[str, str]]) -> DataFrame:
+    """Rows of the tables `dated` (schema, table) in which a date has zero parts."""
+    rows = audit.read("rows", "file", "position", "time", "schema", "table", "before", "after").where(
+        F.col("schema").isin(sorted({schema for schema, _ in dated}))
+        & F.col("table").isin(sorted({table for _, table in dated}))
+    )
+    return (
+        rows.where(F.col("after").rlike(_ZERO_DATE) | F.col("before").rlike(_ZERO_DATE))
+        .groupBy("file", "schema", "table")
+        .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
+        .select(
+            F.lit(tables.ZERO_DATE_ROWS.name).alias("check"),
+            "count",
+            F.concat_ws(".", "schema", "table").alias("text"),
+            "file",
+            "position",
+            "time",
+        )
+    )
+
+
+def mixed_cases(audit: Audit, recorded: list[tuple[str, str, str, bool]]) -> DataFrame | None:
+    """Transactions with rows of tables with and without transactions; None where no table without is known."""
+    others = [
+        f"{schema}.{table}" for schema, table, engine, _ in recorded if engine and engine not in TRANSACTIONAL_ENGINES
+    ]
+    sound = [f"{schema}.{table}" for schema, table, engine, _ in recorded if engine in TRANSACTIONAL_ENGINES]
+    if not others or not sound:
+        return None
+    transactions = audit.read("transactions", "file", "start", "first_time", "tables").where("size(tables) > 1")
+
+    def among(names: list[str]) -> Column:
+        return F.arrays_overlap(F.col("tables"), F.array(*map(F.lit, names)))
+
+    return (
+        transactions.where(among(others) & among(sound))
+        .groupBy("file", "tables")
+        .agg(F.count("*").alias("count"), F.min("start").alias("position"), F.min("first_time").alias("time"))
+        .select(
+            F.lit(tables.MIXED_ENGINES.name).alias("check"),
+            "count",
+            F.array_join("tables", ", ").alias("text"),
+            "file",
+            "position",
+            "time",
+        )
+    )

@@ -1,0 +1,63 @@
+"""What is known of the tables whose rows an archive holds: column types, primary keys, engines."""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from protocol.errors import ProtocolError
+from relay.archive.schema_record import RecordedSchema
+from relay.audit.jobs.audit import Audit
+from relay.audit.readiness.tables import read_table_map
+from relay.audit.recorded import recorded_schema
+from relay.audit.store import store_of
+
+TRANSACTIONAL_ENGINES: Final = frozenset(("innodb", "ndbcluster", "ndb", "rocksdb", "tokudb"))
+_TOLD: Final = "has_primary_key boolean, has_dates boolean, checks array<string>"
+
+
+def recorded_tables(audit: Audit) -> list[tuple[str, str, str, bool]]:
+    """What the relay recorded: schema, table, engine in lower case, whether it has a primary key; of the newest generation last."""
+    store = store_of(audit.options.archive)
+    directories = dict.fromkeys(file.path.rpartition("/")[0] for file in audit.files)
+    found: dict[tuple[str, str], tuple[str, str, str, bool]] = {}
+    for directory in directories:
+        schema: RecordedSchema = recorded_schema(store, directory)
+        for table in schema.latest():
+            told = (table.schema, table.name, table.engine.lower(), bool(table.primary_key))
+            found[table.schema, table.name] = told
+    return list(found.values())
+
+
+def mapped_tables(audit: Audit) -> DataFrame:
+    """A row for each different Table_map: what it tells, and where it first stands. The primary key as far as somebody told.
+
+    Columns: schema, table, has_primary_key, has_dates, checks (names), file, position, time.
+    """
+    maps = audit.read("table_maps", "file", "position", "time", "schema", "table", "table_map")
+    first = (
+        maps.where("table_map IS NOT NULL")
+        .groupBy("schema", "table", "table_map")
+        .agg(F.expr("min(struct(length(file), file, position, time)) AS first"))
+        .selectExpr(
+            "schema", "table", "table_map", "first.file AS file", "first.position AS position", "first.time AS time"
+        )
+    )
+    told = F.udf(_read, _TOLD, useArrow=False)(F.col("table_map"))
+    mapped = first.withColumn("told", told).selectExpr("schema", "table", "told.*", "file", "position", "time")
+    rows = [(schema, table, has_key) for schema, table, _, has_key in recorded_tables(audit)]
+    recorded = audit.frame_of("schema string, table string, recorded boolean", rows)
+    return (
+        mapped.join(F.broadcast(recorded), ["schema", "table"], "left")
+        .withColumn("has_primary_key", F.coalesce("has_primary_key", "recorded"))
+        .drop("recorded")
+    )
+
+
+def _read(body: bytes) -> tuple[bool | None, bool, list[str]]:
+    """What a Table_map tells; once for each distinct one."""
+    try:
+        table = read_table_map(bytes(body))
+    except ProtocolError:  # the level findings has it
+        return None, False, []
+    return table.has_primary_key, table.has_dates, [check.name for check in table.checks()]

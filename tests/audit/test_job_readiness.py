@@ -1,0 +1,113 @@
+"""The audit `readiness` on whole archives: statements, events and tables, and an archive in which there is nothing to find."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
+
+from protocol.binlog.event_type import EventType
+from relay.audit.readiness.events import CHECKS
+from relay.audit.readiness.tables import read_table_map
+from tests.audit.job_runs import run
+from tests.audit.test_splits import write
+from tests.support.binlog_builder import ALONE, INSIDE, BinlogBuilder
+
+
+def table_map(
+    types: bytes, metadata: bytes, optional: bytes = b"", schema: bytes = b"test", table: bytes = b"t"
+) -> bytes:
+    names = bytes([len(schema)]) + schema + b"\0" + bytes([len(table)]) + table + b"\0"
+    nulls = bytes((len(types) + 7) // 8)
+    return (
+        struct.pack("<IHH", 42, 0, 1)
+        + names
+        + bytes([len(types)])
+        + types
+        + bytes([len(metadata)])
+        + metadata
+        + nulls
+        + optional
+    )
+
+
+def test_an_archive_without_anything_to_find_gives_nothing(spark: Any, tmp_path: Path) -> None:
+    binlog = BinlogBuilder()
+    binlog.event(EventType.GTID, bytes(25), "opens").query("CREATE TABLE k (a INT PRIMARY KEY)", "closes")
+    binlog.event(EventType.GTID, bytes(25), "opens").query("BEGIN", INSIDE)
+    binlog.event(EventType.TABLE_MAP, table_map(b"\x03", b"", b"\x04\x02\x01a\x08\x01\x00"), INSIDE).xid()
+    done = run(spark, "readiness", write(tmp_path, "bin.000001", binlog.data), tmp_path)
+    assert done.outcome.result.findings == []
+    assert "Nothing here is known to stop a newer MySQL replica" in done.outcome.result.verdict
+
+
+def test_statements_events_and_tables_are_counted_with_their_first_places(spark: Any, tmp_path: Path) -> None:
+    binlog = BinlogBuilder()
+    binlog.query("ALTER IGNORE TABLE t ADD UNIQUE (b)")
+    for number in range(3):
+        binlog.query(f"UPDATE t SET b = {number} LIMIT 1")
+    binlog.query("SET PASSWORD FOR 'a'@'b' = PASSWORD('hunter2')")
+    binlog.begin().event(EventType.TABLE_MAP, table_map(b"\x0c\x03", b"", b"\x04\x04\x01a\x01b"), INSIDE)
+    binlog.event(EventType.WRITE_ROWS_V1, struct.pack("<IHH", 42, 0, 1) + b"\x02\xff" + bytes(13), INSIDE).xid()
+    binlog.event(EventType.INCIDENT, b"\x01\x00\x00", ALONE)
+    path = write(tmp_path, "bin.000001", binlog.data)
+    done = run(spark, "readiness", path, tmp_path)
+    counts = {finding.name: finding.count for finding in done.outcome.result.findings}
+    assert counts == {
+        "alter_ignore": 1,
+        "limit_without_order": 3,
+        "set_password_function": 1,
+        "rows_v1": 1,
+        "incident": 1,
+        "old_temporal_types": 1,
+        "no_primary_key": 1,
+        "zero_date_rows": 1,
+        "no_gtids": 1,
+    }
+    assert done.places("limit_without_order") == [f"bin.000001:{binlog.events[2].start}"]
+    assert done.finding("limit_without_order").severity == "warning"
+    assert done.finding("rows_v1").severity == "error"
+    assert [place.text for place in done.finding("no_primary_key").places] == ["test.t"]
+    assert "hunter2" not in (done.out / "report.html").read_text() + (done.out / "audit.json").read_text()
+    assert {row["check"] for row in done.parquet("cases")} == set(counts)
+    assert "hunter2" not in str(done.parquet("cases"))
+
+
+def test_primary_keys_are_known_with_full_metadata_only() -> None:
+    told = {
+        b"": None,
+        b"\x01\x01\x00": None,
+        b"\x04\x02\x01a": False,
+        b"\x04\x02\x01a\x08\x01\x00": True,
+        b"\x04\x02\x01a\x09\x02\x00\x05": True,
+        b"\x04\x7f": None,
+    }
+    for optional, expected in told.items():
+        assert read_table_map(table_map(b"\x03", b"", optional)[6:]).has_primary_key is expected
+
+
+@pytest.mark.parametrize(
+    ("code", "metadata", "name"),
+    [
+        (7, b"", "old_temporal_types"),
+        (11, b"", "old_temporal_types"),
+        (12, b"", "old_temporal_types"),
+        (0, b"", "old_decimal"),
+        (253, b"\x14\x00", "old_varchar"),
+        (140, b"\x02", "compressed_columns"),
+        (18, b"\x00", None),
+        (246, b"\x0a\x00", None),
+        (15, b"\x14\x00", None),
+    ],
+)
+def test_old_column_types_are_found(code: int, metadata: bytes, name: str | None) -> None:
+    found = [check.name for check in read_table_map(table_map(bytes([code]), metadata)[6:]).checks()]
+    assert found == ([name] if name else [])
+
+
+def test_every_event_type_belongs_to_one_check() -> None:
+    types = [code for codes in CHECKS.values() for code in codes]
+    assert len(types) == len(set(types))
