@@ -91,6 +91,7 @@ async def test_everything_that_breaks_the_chain_is_found(spark: Any, tmp_path: P
         "gtid_missing",
         "gtid_twice",
         "gtid_head_differs",
+        "source_changed",
         "event_truncated",
     }
     assert done.finding("file_missing").count == 2

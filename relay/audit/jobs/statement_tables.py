@@ -19,15 +19,15 @@ _LEAD: Final = r"^(?>[\s(]*(?:(?>/\*[^!M].*?\*/|--[^\n]*\n|#[^\n]*\n|/\*M?!\d*)[
 # What may stand between two words.
 _GAP: Final = r"(?>(?:\s+|(?=/\*))(?:/\*.*?\*/\s*){0,4})"
 _CHANGES: Final = (
-    rf"(?is){_LEAD}(?:(?:INSERT|REPLACE){_GAP}(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE){_GAP}){{0,4}}(?:INTO{_GAP})?"
-    rf"|UPDATE{_GAP}(?:(?:LOW_PRIORITY|IGNORE){_GAP}){{0,4}}"
-    rf"|DELETE{_GAP}(?:(?:LOW_PRIORITY|QUICK|IGNORE){_GAP}){{0,4}}FROM{_GAP}"
+    rf"(?is){_LEAD}(?:(?:INSERT|REPLACE){_GAP}(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE){_GAP}){{0,4}}+(?:INTO{_GAP})?+"
+    rf"|UPDATE{_GAP}(?:(?:LOW_PRIORITY|IGNORE){_GAP}){{0,4}}+"
+    rf"|DELETE{_GAP}(?:(?:LOW_PRIORITY|QUICK|IGNORE){_GAP}){{0,4}}+FROM{_GAP}"
     rf"|LOAD\s+(?:DATA|XML)\b.*?\bINTO\s+TABLE{_GAP})"
     rf"{_TABLE}"
 )
 _DEFINES: Final = (
     rf"(?is){_LEAD}(?:CREATE{_GAP}(?:OR{_GAP}REPLACE{_GAP})?TABLE{_GAP}(?:IF{_GAP}NOT{_GAP}EXISTS{_GAP})?"
-    rf"|ALTER{_GAP}(?:(?:IGNORE|ONLINE|OFFLINE){_GAP}){{0,4}}TABLE{_GAP}(?:IF{_GAP}EXISTS{_GAP})?)"
+    rf"|ALTER{_GAP}(?:(?:IGNORE|ONLINE|OFFLINE){_GAP}){{0,4}}+TABLE{_GAP}(?:IF{_GAP}EXISTS{_GAP})?)"
     rf"{_TABLE}"
 )
 _ENGINE: Final = r"(?is)\b(?:ENGINE|TYPE)\s*=?\s*[`'\"]?(\w+)"
