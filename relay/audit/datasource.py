@@ -19,7 +19,7 @@ from relay.audit.store import store_of
 from relay.audit.stream import EARLIEST, BinlogStreamReader, limits_reads, starting_position
 from relay.audit.wanted import Wanted
 
-_BATCH_OPTIONS: Final = ("level", "columns", "mode", "splitBytes", "since", "until")
+_BATCH_OPTIONS: Final = ("level", "columns", "mode", "splitBytes", "since", "until", "pushdown")
 _STREAM_OPTIONS: Final = ("startingPosition", "maxBytesPerTrigger")
 _KNOWN: Final = {name.lower() for name in ("path", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
 _MODES: Final = ("permissive", "failfast")
@@ -49,6 +49,8 @@ def register(spark: SparkSession) -> None:
 class BinlogDataSource(DataSource):
     """Binlogs of an archive, a directory, a pattern, or one file.
 
+    pushdown = true: filters reach files, splits and the kernel; the frame is good for one query (see PushingReader).
+
     since and until: only what happened in [since, until), by the times in events; files that the source began later, or
     ended earlier, are not read at all.
 
@@ -77,7 +79,8 @@ class BinlogDataSource(DataSource):
     def reader(self, schema: StructType) -> "BinlogReader":
         """A reader of the columns in `schema`."""
         options = self._read_options(schema)
-        return BinlogReader(self._path(), self._split_bytes(), options, self._time("since"), self._time("until"))
+        kind = PushingReader if self._pushdown() else BinlogReader
+        return kind(self._path(), self._split_bytes(), options, self._time("since"), self._time("until"))
 
     def streamReader(self, schema: StructType) -> BinlogStreamReader:
         """A reader of micro-batches of the columns in `schema`."""
@@ -128,6 +131,12 @@ class BinlogDataSource(DataSource):
             raise BadOption(f"there is no mode {mode!r}; there are {' and '.join(_MODES)}")
         return mode
 
+    def _pushdown(self) -> bool:
+        text = self.options.get("pushdown", "false").lower()
+        if text not in ("true", "false"):
+            raise BadOption(f"pushdown is {text!r}; it takes true, for a frame that is used for one query, or false")
+        return text == "true"
+
     def _path(self) -> str:
         path = self.options.get("path")
         if not path:
@@ -172,11 +181,6 @@ class BinlogReader(DataSourceReader):
         self._wanted = Wanted()
         keep_times(options.level, since, until, self._wanted)
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Uses what it can of the filters; Spark checks all of them again."""
-        push(filters, self._options.level, self._wanted)
-        return filters
-
     def partitions(self) -> Sequence[InputPartition]:
         """One split a task."""
         store = store_of(self._path)
@@ -204,3 +208,17 @@ class BinlogReader(DataSourceReader):
         if not isinstance(partition, Split):
             return iter(())
         return read_split(store_of(self._path), partition, self._options, self._wanted)
+
+
+class PushingReader(BinlogReader):
+    """A reader that Spark hands its filters to.
+
+    Spark (4.3, and by its text 4.1) keeps what was planned with filters at the frame that `load` gave, and takes it again for
+    the frame's next query that has none, and for both branches of a union: rows are missing then without a word. So this is
+    for frames of one query; `pushdown` says so.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Uses what it can of the filters; Spark checks all of them again."""
+        push(filters, self._options.level, self._wanted)
+        return filters

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, LessThanOrE
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import _parse_datatype_string
 
-from relay.audit.datasource import BinlogDataSource, BinlogReader
+from relay.audit.datasource import BinlogDataSource, PushingReader
 from relay.audit.files import find_files
 from relay.audit.pushdown import push
 from relay.audit.schemas import LEVELS, arrow_schema, known_columns
@@ -114,6 +114,7 @@ def test_columns_are_chosen_by_an_option_or_a_schema(spark: Any) -> None:
         ({"columns": "position,colour"}, None, "level events has no column 'colour'; it has file"),
         ({"mode": "sometimes"}, None, "there is no mode 'sometimes'; there are permissive and failfast"),
         ({"splitBytes": "many"}, None, "splitBytes is 'many'"),
+        ({"pushdown": "perhaps"}, None, "pushdown is 'perhaps'"),
         ({"since": "yesterday"}, None, "since is 'yesterday'; it takes a time like"),
         ({"spliBytes": "65536"}, None, "there is no option splibytes"),
         ({}, "position int", "column position of level events is bigint, not int"),
@@ -156,11 +157,21 @@ FILTERS = [
 
 @pytest.mark.parametrize("condition", FILTERS)
 def test_a_filter_gives_what_it_gives_without_being_pushed(spark: Any, condition: str) -> None:
-    events = read(spark, EVERY)
-    pushed = {tuple(row) for row in events.where(condition).select("file", "position").collect()}
-    # a filter cannot be pushed below what is computed in an opaque way
-    held = events.select([F.element_at(F.array(F.col(f"`{name}`")), 1).alias(name) for name in events.columns])
-    assert pushed == {tuple(row) for row in held.where(condition).select("file", "position").collect()}
+    pushed, held = (
+        {tuple(row) for row in read(spark, EVERY, pushdown=on).where(condition).select("file", "position").collect()}
+        for on in ("true", "false")
+    )
+    assert pushed == held
+
+
+def test_a_frame_gives_all_its_rows_after_a_query_that_wanted_some(spark: Any) -> None:
+    events = read(spark, RECORDED / "mysql56.binlog")
+    every = events.count()
+    some, none = events.where("type = 'Xid'"), events.where("type = 'No such type'")
+    assert 0 < some.count() < every
+    assert none.count() == 0
+    assert events.count() == every
+    assert some.unionByName(none).count() == none.unionByName(some).count() == some.count()
 
 
 def wanted_by(filters: list[Filter], level: str = "events") -> Wanted:
@@ -194,9 +205,9 @@ def test_files_and_splits_outside_of_a_filter_are_not_planned(tmp_path: Path) ->
         write(tmp_path, f"bin.00000{number}", binlog.data)
 
     def planned(*filters: Filter) -> list[tuple[str, int]]:
-        source = BinlogDataSource({"path": str(tmp_path), "splitBytes": "65536"})  # type: ignore[arg-type]
+        source = BinlogDataSource({"path": str(tmp_path), "splitBytes": "65536", "pushdown": "true"})  # type: ignore[arg-type]
         reader = source.reader(_parse(source.schema()))
-        assert isinstance(reader, BinlogReader)
+        assert isinstance(reader, PushingReader)
         assert list(reader.pushFilters(list(filters))) == list(filters)
         return [(split.name, split.start) for split in reader.partitions()]  # type: ignore[attr-defined]
 

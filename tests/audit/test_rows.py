@@ -236,7 +236,11 @@ def test_filters_leave_rows_out_before_they_are_made(tmp_path: Path) -> None:
 
 def test_filters_of_a_query_give_what_they_give_without_being_pushed(spark: Any, tmp_path: Path) -> None:
     path = write(tmp_path, "bin.000001", shop_binlog(200).data)
-    frame = spark.read.format("binlog").option("level", "rows").option("splitBytes", 65536).load(str(path))
+
+    def load(**options: Any) -> Any:
+        return spark.read.format("binlog").options(level="rows", splitBytes=65536, **options).load(str(path))
+
+    frame = load()
     every = [row.asDict() for row in frame.collect()]
     assert len(every) == 402
     middle = sorted({row["transaction"] for row in every})[100]
@@ -245,9 +249,8 @@ def test_filters_of_a_query_give_what_they_give_without_being_pushed(spark: Any,
         (f"transaction = {middle}", lambda row: row["transaction"] == middle),
         ("table = 'none'", lambda row: False),
     ):
-        assert [row.asDict() for row in frame.where(condition).collect()] == [row for row in every if test(row)], (
-            condition
-        )
+        found = load(pushdown="true").where(condition).collect()
+        assert [row.asDict() for row in found] == [row for row in every if test(row)], condition
     number = F.from_json("after", "map<string,string>")["@1"]
     found = frame.where(number.isin("3", "4")).select(number).collect()
     assert [tuple(row) for row in found] == [("3",), ("4",)]
