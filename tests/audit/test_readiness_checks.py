@@ -1,5 +1,7 @@
 """Each check of readiness, on statements alone. tests/interop/test_readiness_facts.py asks real servers the same."""
 
+from pathlib import Path
+
 import pytest
 
 from protocol.kernel.digest import StatementDigest
@@ -85,6 +87,12 @@ def test_a_newer_mariadb_still_has_what_mysql_lost() -> None:
 def test_quotes_are_what_the_sql_mode_says() -> None:
     assert found('UPDATE t SET b = 1 WHERE "rank" = 1 LIMIT 1', sql_mode=4) == {"limit_without_order"}
     assert not found('CREATE TABLE k ("rank" INT)', sql_mode=4)
+
+
+def test_the_documentation_lists_the_checks_as_they_are() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "AUDITS.md").read_text()
+    lines = [f"| `{one.name}` | {one.effect.value} | {one.title} | {one.concerns} |" for one in ALL]
+    assert [line for line in text.splitlines() if line.startswith("| `") and line.count(" | ") == 3] == lines
 
 
 def test_every_check_of_statements_is_provoked_by_some_test() -> None:

@@ -10,6 +10,8 @@ JOBS: Final[dict[str, str]] = {
     "continuity": "Whether the archive is complete from its first byte to its last, and what is missing.",
     "transactions": "Sizes, durations and rates of transactions, the largest and the longest, what was rolled back.",
     "mixing": "Groups that mix tables with and without transactions, statements with errors, groups closed by ROLLBACK.",
+    "tables": "Rows inserted, updated and deleted, and bytes, per table and hour; tables without a primary key.",
+    "changes": "Every change of the rows of chosen tables, in order, with the statement behind it.",
     "readiness": "What would stop or surprise a newer replica.",
 }
 """Name -> what it tells, in a sentence."""

@@ -1,0 +1,165 @@
+"""tables: rows inserted, updated and deleted, and bytes, per table and hour; tables without a primary key in row format."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from relay.audit.jobs.audit import Audit, place_of
+from relay.audit.jobs.job import AuditFinding, AuditResult, Job
+from relay.audit.jobs.table_keys import mapped_tables
+from relay.audit.readiness.tables import NO_PRIMARY_KEY, PRIMARY_KEY_UNKNOWN
+from relay.audit.report.charts import time_step
+from relay.audit.report.content import Bars, OverTime, Section, Table
+from relay.audit.report.text import number_of
+
+_OPERATIONS: Final = {"insert": "inserted", "update": "updated", "delete": "deleted"}
+_COUNTS: Final = tuple(_OPERATIONS.values())
+_SUMS: Final = tuple(f"SUM({name}) AS {name}" for name in (*_COUNTS, "bytes"))
+
+
+def run(audit: Audit) -> AuditResult:
+    """Two passes: one over the events for their bytes, one over the rows."""
+    audit.step("Counting rows")
+    hourly = _hourly(audit).persist()
+    try:
+        return _result(audit, hourly)
+    finally:
+        hourly.unpersist()
+
+
+def _hourly(audit: Audit) -> DataFrame:
+    """hour, schema, table, inserted, updated, deleted, bytes."""
+    key = ("hour", "schema", "table")
+    hour = F.date_trunc("hour", "time").alias("hour")
+    rows = (
+        audit.read("rows", "time", "operation", "schema", "table")
+        .where("operation IS NOT NULL")
+        .where(audit.wants_table(F.concat_ws(".", "schema", "table")))
+        .groupBy(hour, "schema", "table")
+        .agg(*(F.count_if(F.col("operation") == name).alias(column) for name, column in _OPERATIONS.items()))
+    )
+    sizes = (
+        audit.read("events", "position", "end", "time", "schema", "table")
+        .where("table IS NOT NULL")
+        .where(audit.wants_table(F.concat_ws(".", "schema", "table")))
+        .groupBy(hour, "schema", "table")
+        .agg(F.expr("SUM(end - position) AS bytes"))
+    )
+    joined = rows.join(sizes, list(key), "full_outer")
+    return joined.na.fill(0, [*_COUNTS, "bytes"])
+
+
+def _result(audit: Audit, hourly: DataFrame) -> AuditResult:
+    limit = audit.options.limit
+    by_table = hourly.groupBy("schema", "table").agg(
+        *(F.sum(name).alias(name) for name in (*_COUNTS, "bytes")),
+        F.min("hour").alias("first_hour"),
+        F.max("hour").alias("last_hour"),
+    )
+    audit.step("Adding up")
+    totals = by_table.agg(F.count("*").alias("tables"), *map(F.expr, _SUMS)).collect()[0]
+    changed = f"({' + '.join(_COUNTS)})"
+    largest = by_table.orderBy(F.expr(changed).desc(), F.desc("bytes"), "schema", "table").limit(limit).collect()
+    audit.step("Looking for primary keys")
+    findings = _key_findings(audit)
+    count = sum(totals[name] or 0 for name in _COUNTS)
+    verdict = f"{number_of(count, 'row')} of {number_of(totals['tables'], 'table')} changed."
+    without = next((finding.count for finding in findings if finding.name == NO_PRIMARY_KEY.name), 0)
+    if without:
+        verdict += f" {number_of(without, 'table')} without a primary key."
+    named = [(f"{row['schema']}.{row['table']}", row) for row in largest]
+    sections = [
+        _over_time(hourly),
+        Section(
+            "Tables",
+            "Bytes are those of the tables' own events. What is inside of compressed transactions counts for its rows, "
+            "and not for its bytes. Statements that a source logged as such have no rows.",
+            charts=[
+                Bars("Rows changed", [(name, sum(row[one] for one in _COUNTS)) for name, row in named[:20]]),
+                Bars("Bytes", [(name, row["bytes"]) for name, row in named[:20]], "bytes"),
+            ],
+            tables=[
+                Table(
+                    "Tables",
+                    {
+                        "table": "code",
+                        "inserted": "count",
+                        "updated": "count",
+                        "deleted": "count",
+                        "bytes": "bytes",
+                        "first hour": "time",
+                        "last hour": "time",
+                    },
+                    [
+                        (name, *(row[one] for one in (*_COUNTS, "bytes", "first_hour", "last_hour")))
+                        for name, row in named
+                    ],
+                    left_out=max(0, totals["tables"] - len(named)),
+                )
+            ],
+        ),
+    ]
+    return AuditResult(verdict, findings, sections, {"by_table_and_hour": hourly})
+
+
+def _over_time(hourly: DataFrame) -> Section:
+    hours = hourly.where("hour IS NOT NULL").groupBy("hour").agg(*map(F.expr, _SUMS)).orderBy("hour").collect()
+    if not hours:
+        return Section("Over time", "No row was changed.")
+    step = max(3600, time_step(hours[0]["hour"], hours[-1]["hour"]))
+    series: dict[str, list[tuple[datetime, float]]] = {
+        name: [(row["hour"], row[name]) for row in hours] for name in _COUNTS
+    }
+    sizes: dict[str, list[tuple[datetime, float]]] = {"bytes": [(row["hour"], row["bytes"]) for row in hours]}
+    return Section(
+        "Over time",
+        charts=[OverTime("Rows changed", dict(series), step), OverTime("Bytes", dict(sizes), step, "bytes")],
+    )
+
+
+def _key_findings(audit: Audit) -> list[AuditFinding]:
+    wanted = audit.wants_table(F.concat_ws(".", "schema", "table"))
+    mapped = mapped_tables(audit).where("schema <> 'mysql'").where(wanted)
+    keys = (
+        mapped.groupBy("schema", "table")
+        .agg(
+            F.bool_or(F.expr("has_primary_key = false")).alias("without"),
+            F.bool_or(F.expr("has_primary_key IS NULL")).alias("unknown"),
+            F.expr("min(struct(length(file), file, position, time)) AS first"),
+        )
+        .selectExpr(
+            "schema || '.' || table AS name",
+            "without",
+            "unknown",
+            "first.file AS file",
+            "first.position AS position",
+            "first.time AS time",
+        )
+        .persist()
+    )
+    try:
+        found = []
+        for check, condition, severity in (
+            (NO_PRIMARY_KEY, "without", "warning"),
+            (PRIMARY_KEY_UNKNOWN, "unknown AND NOT coalesce(without, false)", "note"),
+        ):
+            chosen = keys.where(condition)
+            count = chosen.count()
+            if count:
+                first: list[Any] = chosen.orderBy("name").limit(audit.options.limit).collect()
+                places = [place_of(row, row["name"]) for row in first]
+                found.append(AuditFinding(check.name, severity, check.title, check.advice, count, places))  # type: ignore[arg-type]
+        return found
+    finally:
+        keys.unpersist()
+
+
+JOB: Final = Job(
+    "tables",
+    "Changes of tables",
+    "Rows that were inserted, updated and deleted, and the bytes of their events, were counted per table and hour.",
+    run,
+    takes_tables=True,
+)

@@ -1,0 +1,106 @@
+"""The audits `tables` and `changes`: real servers' rows, counted as mysqlbinlog -vv shows them."""
+
+import json
+import re
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
+
+from deploy.servers import Server
+from tests.audit.job_runs import run
+from tests.audit.test_real_servers import mysqlbinlog
+from tests.audit.test_splits import write
+from tests.conftest import ServerFactory
+from tests.support.binlog_builder import BinlogBuilder
+
+VERBS = {"INSERT INTO": "inserted", "UPDATE": "updated", "DELETE FROM": "deleted"}
+
+
+@pytest.fixture(scope="module")
+def changed(module_servers: ServerFactory) -> tuple[Server, Path]:
+    """A 9.7 that tells everything in its row events, and its finished binlog."""
+    server = module_servers("mysql97").start(
+        server_id=1, options=["--binlog-row-metadata=FULL", "--binlog-rows-query-log-events=ON"]
+    )
+    server.execute_many(
+        [
+            "CREATE DATABASE shop",
+            "CREATE DATABASE other",
+            "FLUSH BINARY LOGS",
+            "CREATE TABLE shop.orders (id INT PRIMARY KEY, what VARCHAR(20), password VARCHAR(20))",
+            "CREATE TABLE shop.log (line INT)",
+            "CREATE TABLE other.t (id INT PRIMARY KEY)",
+            "INSERT INTO shop.orders VALUES (1, 'tea', ''), (2, 'coffee', ''), (3, 'milk', '')",
+            "UPDATE shop.orders SET password = 'hunter2' WHERE id = 1",
+            "DELETE FROM shop.orders WHERE id > 1",
+            "INSERT INTO shop.log VALUES (1), (2)",
+            "INSERT INTO other.t VALUES (7)",
+            "FLUSH BINARY LOGS",
+        ]
+    )
+    return server, server.binlogs()[-2]
+
+
+@pytest.mark.interop
+def test_rows_of_each_table_are_counted_as_mysqlbinlog_shows_them(
+    spark: Any, tmp_path: Path, changed: tuple[Server, Path]
+) -> None:
+    server, path = changed
+    done = run(spark, "tables", path, tmp_path)
+    said: Counter[tuple[str, str]] = Counter()
+    for verb, table in re.findall(
+        r"^### (INSERT INTO|UPDATE|DELETE FROM) (`\w+`.`\w+`)", mysqlbinlog(server, path), re.MULTILINE
+    ):
+        said[table.replace("`", ""), VERBS[verb]] += 1
+    counted = done.parquet("by_table_and_hour")
+    found = {(f"{row['schema']}.{row['table']}", name): row[name] for row in counted for name in VERBS.values()}
+    assert {place: count for place, count in found.items() if count} == said
+    assert all(row["bytes"] > 0 for row in counted)
+    assert [row[0] for row in done.table("Tables")] == ["shop.orders", "shop.log", "other.t"]
+    assert done.names == {"no_primary_key"}
+    assert [place.text for place in done.finding("no_primary_key").places] == ["shop.log"]
+
+
+@pytest.mark.interop
+def test_tables_can_be_chosen(spark: Any, tmp_path: Path, changed: tuple[Server, Path]) -> None:
+    done = run(spark, "tables", changed[1], tmp_path, tables=("other.*",))
+    assert [row[0] for row in done.table("Tables")] == ["other.t"]
+    assert done.outcome.result.findings == []
+    assert done.outcome.result.verdict == "1 row of 1 table changed."
+
+
+@pytest.mark.interop
+def test_changes_of_a_table_come_in_order_with_their_statements(
+    spark: Any, tmp_path: Path, changed: tuple[Server, Path]
+) -> None:
+    done = run(spark, "changes", changed[1], tmp_path, tables=("orders",), limit=4)
+    rows = sorted(done.parquet("changes"), key=lambda row: (row["transaction"], row["row"]))
+    assert [row["operation"] for row in rows] == ["insert"] * 3 + ["update"] + ["delete"] * 2
+    assert json.loads(rows[3]["after"]) == {"id": 1, "what": "tea", "password": "hunter2"}
+    assert rows[3]["statement"] == "UPDATE shop.orders SET password = '***' WHERE id = 1"
+    assert rows[4]["statement"] == "DELETE FROM shop.orders WHERE id > 1"
+    assert rows[0]["before"] is None
+    assert len(done.table("Changes")) == 4
+    assert done.finding("report_is_limited").count == 2
+    assert done.names == set()
+
+
+@pytest.mark.interop
+def test_changes_of_a_time_are_those_of_that_time(spark: Any, tmp_path: Path, changed: tuple[Server, Path]) -> None:
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    done = run(spark, "changes", changed[1], tmp_path, since=tomorrow)
+    assert done.parquet("changes") == []
+    assert done.outcome.result.verdict == "No row of these tables was changed at that time."
+
+
+def test_tables_of_which_nobody_told_the_key_are_only_noted(spark: Any, tmp_path: Path) -> None:
+    path = write(tmp_path, "bin.000001", BinlogBuilder().transaction(20).data)
+    done = run(spark, "tables", path, tmp_path)
+    assert done.names == set()
+    assert [place.text for place in done.finding("primary_key_unknown").places] == ["test.t"]
