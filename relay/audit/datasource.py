@@ -213,7 +213,7 @@ class BinlogReader(DataSourceReader):
 class PushingReader(BinlogReader):
     """A reader that Spark hands its filters to.
 
-    Spark (4.3, and by its text 4.1) keeps what was planned with filters at the frame that `load` gave, and takes it again for
+    Spark (seen in 4.3) keeps what was planned with filters at the frame that `load` gave, and takes it again for
     the frame's next query that has none, and for both branches of a union: rows are missing then without a word. So this is
     for frames of one query; `pushdown` says so.
     """
