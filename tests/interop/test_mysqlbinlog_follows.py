@@ -13,7 +13,7 @@ import pytest
 from deploy.servers import SERVERS, Server
 from tests.interop.conftest import ChainFactory
 from tests.interop.test_mysqlbinlog import PLAIN, plugins
-from tests.support.chain import Chain, last_transaction, wait_until
+from tests.support.chain import Chain, last_transaction, wait_for_checkpoint, wait_until
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER
 from tests.support.workload import light_workload
 
@@ -160,20 +160,6 @@ def test_text_from_a_start_position_to_the_last_file_is_what_the_source_gives(
     theirs = text_of(at_source(reader, chain.source, *wanted))
     assert len(ours) > 10_000
     assert without_in_use(ours) == without_in_use(theirs)
-
-
-def wait_for_checkpoint(source: Server) -> None:
-    """Until a MariaDB source has written of its newest file that recovery needs no older one: it does so up to a second
-    after a rotation, as the last event it writes by itself."""
-    if not source.name.startswith("mariadb"):
-        return
-    newest = source.master_status().file
-
-    def is_written() -> bool:
-        events = source.sql(f"SHOW BINLOG EVENTS IN '{newest}'")
-        return any((event[2], event[5]) == ("Binlog_checkpoint", newest) for event in events)
-
-    wait_until(is_written, "the newest file has its checkpoint")
 
 
 def without_in_use(text: str) -> str:

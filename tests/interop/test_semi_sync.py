@@ -8,6 +8,7 @@ import pytest
 
 from deploy.servers import BinlogPosition, Server
 from tests.interop.conftest import ChainFactory
+from tests.interop.test_lost_connections import exec_position, start_again
 from tests.support.certificates import Authority
 from tests.support.chain import Chain, wait_until
 from tests.support.cutting_proxy import CuttingProxy
@@ -132,6 +133,8 @@ def test_connections_cut_inside_transactions_lose_nothing(pair: tuple[Chain, Ser
         proxy.cut_after(*(places.randrange(8000, 40_000) for _ in range(8)))
         proxy.cut_now_after(10_000)
         written_at_once(chain)
+        end = chain.source.master_status()
+        wait_until(lambda: start_again(replica) and exec_position(replica) >= end, "the replica is at the end", 60)
         chain.check_tables([replica], [DATABASE, "load_"])
         assert proxy.cut_count >= 6
         assert is_on(replica)

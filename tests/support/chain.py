@@ -152,3 +152,17 @@ def last_transaction(source: Server) -> tuple[str, list[int], int]:
     last = max(number for number, row in enumerate(rows) if row[2] == "Xid")
     first = max(number for number in range(last) if str(rows[number][5]).startswith("BEGIN"))
     return file, [int(row[1]) for row in rows[first : last + 1]], int(rows[last][4])
+
+
+def wait_for_checkpoint(source: Server) -> None:
+    """Until a MariaDB source has written of its newest file that recovery needs no older one: it does so up to a second
+    after a rotation, as the last event it writes by itself."""
+    if not source.name.startswith("mariadb"):
+        return
+    newest = source.master_status().file
+
+    def is_written() -> bool:
+        events = source.sql(f"SHOW BINLOG EVENTS IN '{newest}'")
+        return any((event[2], event[5]) == ("Binlog_checkpoint", newest) for event in events)
+
+    wait_until(is_written, "the newest file has its checkpoint")

@@ -221,7 +221,10 @@ def _identities(heads: list[FileHead], limit: int) -> Iterator[AuditFinding]:
 
 
 def _times(audit: Audit, transactions: DataFrame) -> Iterator[AuditFinding]:
-    """Pieces of a file whose earliest transaction ended before what came earlier: exact to the piece, and cheap."""
+    """Pieces of a file whose earliest transaction ended before what came earlier: exact to the piece, and cheap.
+
+    Of pieces that stay behind only the first is told.
+    """
     pieces = (
         transactions.where("last_time IS NOT NULL AND CAST(last_time AS BIGINT) > 0")
         .withColumn("piece", F.expr(f"CAST(start DIV {_PIECE_BYTES} AS BIGINT)"))
@@ -232,11 +235,14 @@ def _times(audit: Audit, transactions: DataFrame) -> Iterator[AuditFinding]:
             F.min_by("start", "last_time").alias("position"),
         )
     )
-    order = Window.orderBy(*map(F.expr, FILE_ORDER), "piece").rowsBetween(Window.unboundedPreceding, -1)
+    order = Window.orderBy(*map(F.expr, FILE_ORDER), "piece")
+    level = f"CASE WHEN seconds >= {_BACK_FOUND_S} THEN 2 WHEN seconds >= {_BACK_NOTED_S} THEN 1 ELSE 0 END"
     back = audit.keep(
-        pieces.withColumn("before", F.max("newest").over(order))
+        pieces.withColumn("before", F.max("newest").over(order.rowsBetween(Window.unboundedPreceding, -1)))
         .withColumn("seconds", F.expr("CAST(before AS BIGINT) - CAST(time AS BIGINT)"))
-        .where(f"seconds >= {_BACK_NOTED_S}")
+        .withColumn("level", F.expr(level))
+        .withColumn("level_before", F.coalesce(F.lag("level").over(order), F.lit(0)))
+        .where("level > level_before")
     )
     counts = back.agg(F.count("*"), F.count_if(F.expr(f"seconds >= {_BACK_FOUND_S}"))).collect()[0]
     for name, severity, count, condition in (
