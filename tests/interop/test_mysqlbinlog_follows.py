@@ -92,6 +92,7 @@ def test_raw_files_of_a_reader_that_never_stops_grow_with_the_source(
     chain = chains(source_name, markers=markers)
     first = chain.first_position().file
     chain.source.execute_many(WORK)
+    chain.wait_archived()  # before that the relay sends who comes away: it has not heard from its source yet
     out = tmp_path / "raw"
     out.mkdir()
     follow = at_relay(reader, chain, "--raw", "--stop-never", f"--result-file={out}/", first)
@@ -126,6 +127,7 @@ def test_the_text_of_a_reader_that_never_stops_has_each_new_transaction(
     source_name, reader = pair
     chain = chains(source_name, options=["--binlog-format=STATEMENT"])
     chain.source.execute_many(WORK)
+    chain.wait_archived()
     out = tmp_path / "text.sql"
     follow = at_relay(reader, chain, "--stop-never", f"--result-file={out}", chain.first_position().file)
     with running(follow, tmp_path / "follow.log"):
@@ -192,6 +194,7 @@ def test_two_readers_that_never_stop_do_not_end_each_other_when_each_has_an_id(
 ) -> None:
     chain = chains("mysql56")
     chain.source.execute_many(WORK)
+    chain.wait_archived()
     first = chain.first_position().file
     readers = [
         at_relay("mariadb", chain, "--stop-never", "--stop-never-slave-server-id=901", first),

@@ -1,5 +1,6 @@
 """A file layer over a real directory that can lose everything that was not synced, and can run full."""
 
+import contextlib
 import errno
 import os
 import random
@@ -55,7 +56,11 @@ class ForgetfulDisk(FileLayer):
         """Writes to `survivor` what a power cut would have left of `directory`; SQLite's files are not copied."""
         chance = random.Random(seed)
         survivor.mkdir()
-        now = {entry.stat().st_ino: Path(entry.path) for entry in os.scandir(directory)}
+        now = {}
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # another thread gives a file its name meanwhile
+                    now[entry.stat().st_ino] = Path(entry.path)
         durable = self.names_synced.get(directory, {})
         for name, inode in durable.items():
             kept = self.synced.get(inode, b"")

@@ -101,6 +101,7 @@ async def relay_inside(
         dir = "archive"
         sync_interval_s = 0.05
         [listen]
+        position_wait_s = 60
         host = "127.0.0.1"
         port = {port}
         [[account]]
