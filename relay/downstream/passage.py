@@ -5,6 +5,7 @@ by file and position   it ends with ERR 1236, which names the same place in the 
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -59,7 +60,7 @@ class Passage(Protocol):
         """The dump has ended."""
 
 
-class _Task:
+class _Task(ABC):
     """A passage that is looked for in a task. On the event loop."""
 
     def __init__(self, generations: Generations) -> None:
@@ -98,9 +99,9 @@ class _Task:
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
         done(found)
 
+    @abstractmethod
     async def find(self, archive: Archive, end: Position, walk: GtidWalk | None) -> NextPart:
         """Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be read."""
-        raise NotImplementedError
 
 
 class GtidPassage(_Task):
