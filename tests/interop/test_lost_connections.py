@@ -8,7 +8,7 @@ import pytest
 
 from deploy.servers import BinlogPosition, Server
 from tests.interop.conftest import ChainFactory
-from tests.support.chain import Chain, wait_until
+from tests.support.chain import Chain, exec_position, start_again, wait_until
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.workload import light_workload
 
@@ -167,19 +167,3 @@ def test_a_stream_in_tiny_pieces_with_cuts_anywhere(attached: tuple[Chain, Serve
     assert not chain.relay.logged("dump_refused")
 
 
-def exec_position(replica: Server) -> BinlogPosition:
-    """Up to where the replica has applied."""
-    status = replica.replica_status()
-    return BinlogPosition(status["exec_file"], status["exec_position"])
-
-
-def start_again(replica: Server) -> bool:
-    """Starts a MariaDB replica that lost its connection between the row events of one statement; always True.
-
-    MariaDB 10.11 then stops with 1595 ("did not receive an expected Rows-log end-of-statement"), behind a MariaDB
-    source without a relay too. It asks for the same position when it is started, and goes on there.
-    """
-    if replica.name == "mariadb" and replica.replica_status()["io_errno"] == 1595:
-        replica.start_replica()
-        wait_until(lambda: replica.replica_status()["io_errno"] != 1595, "the receiving thread starts again")
-    return True

@@ -8,9 +8,8 @@ import pytest
 
 from deploy.servers import BinlogPosition, Server
 from tests.interop.conftest import ChainFactory
-from tests.interop.test_lost_connections import exec_position, start_again
 from tests.support.certificates import Authority
-from tests.support.chain import Chain, wait_until
+from tests.support.chain import Chain, exec_position, last_group_end, start_again, wait_until
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.workload import DATABASE, light_workload
 
@@ -85,14 +84,14 @@ def test_a_loaded_source_is_replicated_and_acknowledged_up_to_its_end(pair: tupl
     assert is_on(replica)
     status = replica.replica_status()
     assert (status["io_running"], status["io_errno"]) == ("Yes", 0)
-    end = chain.source.master_status()
+    end = last_group_end(chain.source)
     wait_until(
         lambda: any(
             f"acknowledged {end.file}:{end.position}" in str(row) for row in chain.relay.sql("SHOW FULL PROCESSLIST")
         ),
         "the process list shows what the replica acknowledged",
     )
-    assert acknowledged(chain, replica) == [chain.source.master_status()]
+    assert acknowledged(chain, replica) == [last_group_end(chain.source)]
     assert [line["semi_sync"] for line in chain.relay.logged("dump_started")] == [True]
     assert chain.relay.logged("connection_ended") == []
 
@@ -105,7 +104,7 @@ def test_heartbeats_between_transactions_disturb_no_numbering(pair: tuple[Chain,
         chain.source.sql(f"INSERT INTO one.t VALUES ({number})")
     chain.check_tables([replica], ["one"])
     assert is_on(replica)
-    assert acknowledged(chain, replica) == [chain.source.master_status()]
+    assert acknowledged(chain, replica) == [last_group_end(chain.source)]
     assert len(chain.relay.logged("dump_started")) == 1
 
 
@@ -120,7 +119,7 @@ def test_stopped_and_started_under_load_it_comes_back_as_a_semi_sync_replica(pai
     writer.join()
     chain.check_tables([replica], [DATABASE, "load_"])
     assert is_on(replica)
-    assert acknowledged(chain, replica)[-1] == chain.source.master_status()
+    assert acknowledged(chain, replica)[-1] == last_group_end(chain.source)
     assert all(line["semi_sync"] for line in chain.relay.logged("dump_started"))
     assert chain.relay.logged("dump_refused") == chain.relay.logged("connection_ended") == []
 
@@ -138,7 +137,7 @@ def test_connections_cut_inside_transactions_lose_nothing(pair: tuple[Chain, Ser
         chain.check_tables([replica], [DATABASE, "load_"])
         assert proxy.cut_count >= 6
         assert is_on(replica)
-        assert acknowledged(chain, replica)[-1] == chain.source.master_status()
+        assert acknowledged(chain, replica)[-1] == last_group_end(chain.source)
     assert any(line["resumed_in_transaction"] for line in chain.relay.logged("dump_started"))
     assert chain.relay.logged("dump_refused") == chain.relay.logged("connection_ended") == []
 
@@ -157,7 +156,7 @@ def test_a_transaction_in_one_event_of_17_mb_is_acknowledged(pair: tuple[Chain, 
     chain.source.sql("INSERT INTO one.t VALUES (2)")
     assert chain.source.master_status().position > 17_500_000
     chain.check_tables([replica], ["one"])
-    assert acknowledged(chain, replica) == [chain.source.master_status()]
+    assert acknowledged(chain, replica) == [last_group_end(chain.source)]
     assert len(chain.relay.logged("dump_started")) == 1
 
 
@@ -172,7 +171,7 @@ def test_acknowledgements_come_through_tls(chains: ChainFactory, tmp_path: Path,
     chain.check_tables([replica], [DATABASE, "load_"])
     assert is_on(replica)
     assert all(line.get("tls") for line in chain.relay.logged("replica_logged_in"))
-    assert acknowledged(chain, replica) == [chain.source.master_status()]
+    assert acknowledged(chain, replica) == [last_group_end(chain.source)]
 
 
 def test_a_mariadb_replica_that_stops_has_its_connection_killed_without_a_complaint(chains: ChainFactory) -> None:
@@ -181,7 +180,7 @@ def test_a_mariadb_replica_that_stops_has_its_connection_killed_without_a_compla
     chain.attach(replica, heartbeat_period=PERIOD_S)
     light_workload(chain.source)
     chain.check_tables([replica], [DATABASE])
-    assert acknowledged(chain, replica) == [chain.source.master_status()]
+    assert acknowledged(chain, replica) == [last_group_end(chain.source)]
     wait_until(lambda: "Slave I/O thread exiting" in replica.error_log.read_text(), "the replica stopped")
     assert "Failed to gracefully kill" not in replica.error_log.read_text()
     assert chain.relay.logged("statement_refused") == []

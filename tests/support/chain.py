@@ -142,6 +142,24 @@ def prepare(client: ReplicaClient, flavour: str, capability: int = 4) -> None:
         client.query(f"SET @mariadb_slave_capability={capability}")
 
 
+def exec_position(replica: Server) -> BinlogPosition:
+    """Up to where the replica has applied."""
+    status = replica.replica_status()
+    return BinlogPosition(status["exec_file"], status["exec_position"])
+
+
+def start_again(replica: Server) -> bool:
+    """Starts a MariaDB replica that lost its connection between the row events of one statement; always True.
+
+    MariaDB 10.11 then stops with 1595 ("did not receive an expected Rows-log end-of-statement"), behind a MariaDB
+    source without a relay too. It asks for the same position when it is started, and goes on there.
+    """
+    if replica.name == "mariadb" and replica.replica_status()["io_errno"] == 1595:
+        replica.start_replica()
+        wait_until(lambda: replica.replica_status()["io_errno"] != 1595, "the receiving thread starts again")
+    return True
+
+
 def last_transaction(source: Server) -> tuple[str, list[int], int]:
     """(file, offsets of its events, offset behind it) of the newest transaction that ends with an Xid event.
 
@@ -166,3 +184,17 @@ def wait_for_checkpoint(source: Server) -> None:
         return any((event[2], event[5]) == ("Binlog_checkpoint", newest) for event in events)
 
     wait_until(is_written, "the newest file has its checkpoint")
+
+
+# What a server writes at the ends of a file by itself, in no transaction.
+_OF_THE_FILE = {"Format_desc", "Previous_gtids", "Gtid_list", "Binlog_checkpoint", "Rotate", "Stop"}
+
+
+def last_group_end(source: Server) -> BinlogPosition:
+    """Behind the newest transaction: what semi-sync replicas acknowledge. A source that ends with a MariaDB checkpoint,
+    which comes up to a second after a rotation, ends later."""
+    for binlog in reversed(source.binlogs()):
+        ends = [int(row[4]) for row in source.sql(f"SHOW BINLOG EVENTS IN '{binlog.name}'") if row[2] not in _OF_THE_FILE]
+        if ends:
+            return BinlogPosition(binlog.name, ends[-1])
+    raise AssertionError(f"{source!r} has no transaction")
