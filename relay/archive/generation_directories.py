@@ -4,19 +4,26 @@ Each is a complete archive directory, with a catalog and plain binlogs of one so
 binlog: until that is in place its directory is only prepared, and after a crash it is removed.
 """
 
+import contextlib
 import re
+import sqlite3
 from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog import Catalog, CatalogUnreadable
 from relay.archive.errors import ArchiveMisuse
-from relay.archive.files import CATALOG_NAME, FileLayer
-from relay.archive.recovery import is_binlog_name
+from relay.archive.files import CATALOG_NAME, PURGE_NAME, FileLayer
+from relay.archive.purge import PURGED
+from relay.archive.recovery import FILE_MISSING, is_binlog_name
 
 _NAME: Final = re.compile(r"g([0-9]{4,9})")
 FIRST: Final = 1
 BEGUN: Final = "generation_begun"
 """The ledger's kind of a generation's first row, which is there before its first file."""
+ENDED: Final = "generation_ended"
+"""The ledger's kind where one ended."""
+_HAD_FILES: Final = frozenset({ENDED, PURGED, FILE_MISSING})
+"""What a ledger has only where there was a binlog. Any other row may be of an attempt that came to none: a full disk."""
 
 
 def generation_path(directory: Path, number: int) -> Path:
@@ -37,21 +44,20 @@ def generation_numbers(directory: Path, layer: FileLayer) -> list[int]:
 def is_prepared_only(path: Path, layer: FileLayer) -> bool:
     """Whether a generation never began in this directory: no binlog is or was in it. Blocking. Raises: OSError."""
     names = layer.names(path)
-    if any(is_binlog_name(name) for name in names):
+    if any(is_binlog_name(name) or name == PURGE_NAME for name in names):
         return False
     if CATALOG_NAME not in names:
         return True
     try:
         catalog = Catalog.open_read_only(path / CATALOG_NAME)
-    except CatalogUnreadable:
+        try:
+            return not catalog.files() and not catalog.count_ledger().keys() & _HAD_FILES
+        finally:
+            catalog.close()
+    except (CatalogUnreadable, sqlite3.DatabaseError):
         # A crash while it was made leaves it without its tables. A damaged one of a generation without binlogs tells
         # nothing either.
         return True
-    try:
-        # What was purged has rows in the ledger.
-        return not catalog.files() and catalog.count_ledger().keys() <= {BEGUN}
-    finally:
-        catalog.close()
 
 
 def begun_generations(directory: Path, layer: FileLayer | None = None) -> list[tuple[int, Path]]:
@@ -63,8 +69,9 @@ def begun_generations(directory: Path, layer: FileLayer | None = None) -> list[t
     found = []
     for number in generation_numbers(directory, layer):
         path = generation_path(directory, number)
-        if number == FIRST or not is_prepared_only(path, layer):
-            found.append((number, path))
+        with contextlib.suppress(FileNotFoundError):  # the relay takes back what it had prepared
+            if number == FIRST or not is_prepared_only(path, layer):
+                found.append((number, path))
     return found
 
 

@@ -9,6 +9,7 @@ source: a crash before that leaves the one before as it was, a crash after that 
 
 import asyncio
 import contextlib
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from relay.archive.errors import ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.files import CATALOG_NAME, FileLayer
 from relay.archive.generation_directories import (
     BEGUN,
+    ENDED,
     FIRST,
     generation_numbers,
     generation_path,
@@ -35,8 +37,6 @@ from relay.archive.gtid_facts import GtidValue
 
 log = structlog.get_logger(__name__)
 
-ENDED: Final = "generation_ended"
-"""The ledger's kind where one ended; where one begins it is BEGUN. Each is in the ledger of its own generation."""
 _END_AGAIN_S: Final = 1.0
 
 
@@ -148,13 +148,15 @@ class Generations:
         return numbers
 
     async def close(self) -> None:
-        """Closes all of them. Raises: ArchiveWriteError, the newest generation's first; all are closed all the same."""
-        for task in list(self._ending):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, ArchiveError):
-                await task
-        await self.discard_prepared()
-        await self._close_archives(suppress=False)
+        """Closes all of them. Raises: ArchiveError, the newest generation's first; all are closed all the same."""
+        try:
+            await self.discard_prepared()
+        finally:
+            for task in list(self._ending):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, ArchiveError):
+                    await task
+            await self._close_archives(suppress=False)
 
     async def _close_archives(self, *, suppress: bool) -> None:
         failure: ArchiveError | None = None
@@ -262,11 +264,12 @@ class Generations:
             f"Generation {number} begins with {file} of {where}, server_uuid {source.server_uuid}, server_id "
             f"{source.server_id}. Generation {self.current.number}{before} ended at {end}."
         )
+        path = generation_path(self.directory, number)
         try:
             await asyncio.to_thread(self._make_directory, number, beginning, source, text)
-        except OSError as error:
-            raise _not_opened(error, generation_path(self.directory, number)) from error
-        archive = await Archive.open(generation_path(self.directory, number), layer=self._layer, **self._how)
+        except (OSError, sqlite3.Error) as error:
+            raise _not_opened(error, path) from error
+        archive = await Archive.open(path, layer=self._layer, **self._how)
         generation = Generation(number, archive, beginning, beginning.state)
         self._prepared = generation
 
@@ -286,7 +289,7 @@ class Generations:
     async def discard_prepared(self) -> None:
         """Nothing came for what was prepared: removes it. Where its first file is there it begins all the same.
 
-        Raises: ArchiveWriteError.
+        Raises: ArchiveError.
         """
         async with self._preparing:
             await self._discard()
@@ -302,14 +305,33 @@ class Generations:
         self._prepared = None
         try:
             await generation.archive.close()
-            await asyncio.to_thread(remove_prepared, self.directory, generation.number, self._layer)
-        except OSError as error:
+        except ArchiveError as error:
+            log.info("prepared_generation_not_closed", why=str(error), note="nothing of it is kept")
+        # Only now nothing is written there any more. The first file may have come meanwhile.
+        path = generation_path(self.directory, generation.number)
+        try:
+            if await asyncio.to_thread(self._removed, generation.number):
+                return
+        except (OSError, sqlite3.Error) as error:
             # It is removed at the next open, and nobody looks at it before.
-            log.warning("generation_not_removed", directory=str(generation.archive.directory), why=error.strerror)
+            log.warning("generation_not_removed", directory=str(path), why=str(error))
             self._newest_number = generation.number
+            return
+        archive = await Archive.open(path, layer=self._layer, **self._how)
+        self._begin(Generation(generation.number, archive, generation.beginning, generation.before))
+
+    def _removed(self, number: int) -> bool:
+        """Removes the directory, unless the generation has begun. Blocking."""
+        if not is_prepared_only(generation_path(self.directory, number), self._layer):
+            return False
+        remove_prepared(self.directory, number, self._layer)
+        return True
 
     def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity, text: str) -> None:
         path = generation_path(self.directory, number)
+        if self._layer.exists(path):
+            # Of an attempt that failed half way, maybe with another source.
+            remove_prepared(self.directory, number, self._layer)
         self._layer.make_directory(path)
         catalog = Catalog.open(path / CATALOG_NAME, self._layer)
         try:
@@ -373,11 +395,11 @@ class Generations:
                 await generation.archive.close()
 
 
-def _not_opened(error: OSError, directory: Path) -> ArchiveWriteError:
+def _not_opened(error: OSError | sqlite3.Error, directory: Path) -> ArchiveWriteError:
     return ArchiveWriteError(
-        f"the archive could not be opened: {error.strerror or error}",
+        f"the archive could not be opened: {getattr(error, 'strerror', None) or error}",
         file=None,
         offset=None,
-        errno=error.errno or 0,
+        errno=getattr(error, "errno", None) or 0,
         advice=f"Check space, permissions and the disk under {directory}.",
     )

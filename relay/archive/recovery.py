@@ -46,6 +46,8 @@ from relay.archive.scan import Scan, first_event, scan
 Progress = Callable[[str, int], None]
 """Called with a file's name and how many of its bytes were read since the last call. May run in another thread."""
 
+FILE_MISSING: Final = "file_missing"
+"""The ledger's kind where a file of the catalog is gone."""
 _COPY_CHUNK: Final = 1 << 20
 _OWN_NAMES: Final = frozenset(
     {
@@ -199,7 +201,7 @@ class Recovery:
         lost = [file for file in known.values() if file.name not in on_disk]
         for file in lost:
             self._find(
-                "file_missing",
+                FILE_MISSING,
                 file.name,
                 file.end,
                 f"{file.name} ({file.end} bytes) was archived and is no longer there.",

@@ -1,19 +1,31 @@
 """SIGKILL at any step of a change of source: the old source is the archive's, or the new one is, and nothing is lost."""
 
+import errno
+import os
+import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.archive import read_ledger
+from relay.archive.archive import Archive, ArchiveState, read_ledger
+from relay.archive.catalog import Catalog
+from relay.archive.errors import ArchiveWriteError
+from relay.archive.files import Buffer, FileLayer
+from relay.archive.generation_directories import begun_generations
 from relay.archive.generations import Generations
 from relay.archive.verify import verify_generations
+from tests.support.binlog_builder import runs_of
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
 from tests.support.killed_changes import FIRST_SOURCE, SECOND_SOURCE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+C = "cccccccc-3333-3333-3333-333333333333"
 BEFORE = GtidSet.from_text(f"{A}:1-6")
 
 
@@ -84,3 +96,121 @@ async def test_a_directory_that_a_crash_left_half_made_is_removed(tmp_path: Path
     (tmp_path / "g0002").mkdir()
     (tmp_path / "g0002" / left).touch()
     assert (await state_after(tmp_path)) == ([1], [])
+
+
+class FullDisk(FileLayer):
+    """A disk that may have no room for another byte."""
+
+    full = False
+
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().pwritev(fd, buffers, offset)
+
+
+async def first_of(directory: Path, layer: FileLayer | None = None) -> Generations:
+    generations = await Generations.open(directory, layer=layer)
+    generations.archive.set_identity(identity(A, 1))
+    await append_files(generations, FIRST_SOURCE)
+    return generations
+
+
+async def test_a_full_disk_at_the_first_file_of_the_next_source_leaves_the_old_one_in_place(tmp_path: Path) -> None:
+    disk = FullDisk()
+    generations = await first_of(tmp_path, disk)
+    prepared = await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    disk.full = True
+    await append_files(generations, SECOND_SOURCE[:1])
+    assert prepared.archive.state is ArchiveState.FAILED
+    await generations.discard_prepared()
+    disk.full = False
+    await generations.close()
+    assert await state_after(tmp_path) == ([1], [])
+
+
+async def test_a_first_file_that_nobody_has_heard_of_yet_is_a_change_that_has_happened(tmp_path: Path) -> None:
+    generations = await first_of(tmp_path)
+    prepared = await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    name, data = SECOND_SOURCE[0]
+    prepared.archive.start_file(name)
+    (run,) = runs_of(data)
+    prepared.archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
+    deadline = time.monotonic() + 10
+    while not (tmp_path / "g0002" / name).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)  # noqa: ASYNC251 - the writer's report must not reach the loop
+    await generations.discard_prepared()
+    assert [one.number for one in generations.all] == [1, 2]
+    await generations.settled()
+    await append_files(generations, SECOND_SOURCE[1:])
+    await generations.close()
+    assert await state_after(tmp_path) == ([1, 2], [])
+
+
+async def test_a_relay_that_ends_at_that_moment_closes_everything(tmp_path: Path) -> None:
+    generations = await first_of(tmp_path)
+    prepared = await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    name, data = SECOND_SOURCE[0]
+    prepared.archive.start_file(name)
+    (run,) = runs_of(data)
+    prepared.archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
+    deadline = time.monotonic() + 10
+    while not (tmp_path / "g0002" / name).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)  # noqa: ASYNC251 - as above
+    await generations.close()
+    assert [one.archive.state for one in generations.all] == [ArchiveState.CLOSED, ArchiveState.CLOSED]
+    assert await state_after(tmp_path) == ([1, 2], [])
+
+
+async def test_a_catalog_that_has_no_room_is_a_failure_of_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generations = await first_of(tmp_path)
+
+    def refuse(self: Catalog, *_arguments: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch, pytest.raises(ArchiveWriteError, match="disk is full"):
+        patch.setattr(Catalog, "set_beginning", refuse)
+        await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    await generations.discard_prepared()
+    # Another one is tried; nothing of the first attempt is taken for its own.
+    await generations.prepare(identity(C, 3), "source-c:3306", SECOND_SOURCE[0][0])
+    (row,) = read_ledger(tmp_path / "g0002")
+    assert "source-c" in row.text
+    await generations.close()
+    assert await state_after(tmp_path) == ([1], [])
+
+
+async def test_what_an_attempt_left_is_not_taken_for_the_next_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generations = await first_of(tmp_path)
+
+    async def refuse(*_arguments: Any, **_how: Any) -> Archive:
+        raise ArchiveWriteError("no room", file=None, offset=None, errno=errno.ENOSPC)
+
+    with monkeypatch.context() as patch, pytest.raises(ArchiveWriteError, match="no room"):
+        patch.setattr(Archive, "open", refuse)
+        await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    await generations.prepare(identity(C, 3), "source-c:3306", SECOND_SOURCE[0][0])
+    (row,) = read_ledger(tmp_path / "g0002")
+    assert "source-c" in row.text
+    await generations.close()
+
+
+class Vanishing(FileLayer):
+    """The directory of the prepared generation goes away while somebody looks."""
+
+    def names(self, directory: Path) -> list[str]:
+        if directory.name == "g0002":
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(directory))
+        return super().names(directory)
+
+
+async def test_whoever_looks_while_a_prepared_generation_is_taken_back_sees_the_others(tmp_path: Path) -> None:
+    await (await first_of(tmp_path)).close()
+    (tmp_path / "g0002").mkdir()
+    assert begun_generations(tmp_path, Vanishing()) == [(1, tmp_path)]
