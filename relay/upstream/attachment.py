@@ -13,7 +13,7 @@ from relay.config import ServerSource, StartGtid
 from relay.upstream.another_source import file_to_go_on_with
 from relay.upstream.connection import BinlogsWithheld, SourceConnection, SourceFacts
 from relay.upstream.errors import TERMINAL, Trouble, UpstreamError
-from relay.upstream.gtid_check import lacking, lacks_transactions
+from relay.upstream.gtid_check import lacking_in_its_files, lacks_transactions
 from relay.upstream.gtid_start import file_for_gtids
 from relay.upstream.identity import (
     Registration,
@@ -168,7 +168,7 @@ class Attacher:
         executed = self._generations.executed
         missing = ""
         if place is not None and executed is not None:
-            missing = lacking(executed, gtids, same_server=not another)
+            missing = lacking_in_its_files(self._archive.gtids.executed, executed, gtids, same_server=not another)
         try:
             if another and place is not None:
                 await self._compare_tail(place)

@@ -28,14 +28,33 @@ def lacking(archived: GtidSet | GtidList, source: SourceGtids, *, same_server: b
     return ", ".join(gone[:8]) + (f" and of {len(gone) - 8} more servers" if len(gone) > 8 else "")
 
 
-def lacking_of_position(archived: GtidPosition, source: SourceGtids) -> str:
-    """The same for another MariaDB server: of each domain the archive's last group counts, the source has the ones before it.
+def lacking_of_position(archived: GtidPosition, source: SourceGtids, *, same_server: bool = False) -> str:
+    """The same for a MariaDB server that others wrote before: of each domain the last group counts, it has the ones before it.
 
     Only the last is looked for: a server that was made from a backup knows the older servers of a domain no more.
     """
-    state = source.binlog_state
-    gone = [gtid for gtid in archived if state is None or not state.contains(gtid)]
-    return ", ".join(_range(gtid, state or GtidList()) for gtid in gone[:8])
+    state = source.binlog_state or GtidList()
+    kept_domains = {gtid.domain_id for gtid in state}
+    gone = [gtid for gtid in archived if not state.contains(gtid)]
+    if same_server and kept_domains:
+        gone = [gtid for gtid in gone if gtid.domain_id in kept_domains]
+    return ", ".join(_range(gtid, state) for gtid in gone[:8])
+
+
+def lacking_in_its_files(
+    own: GtidSet | GtidList, executed: GtidSet | GtidList, source: SourceGtids, *, same_server: bool
+) -> str:
+    """The same for the source of the archive's newest generation, of which those files say `own`.
+
+    executed: also by the generations before it, which are of other servers.
+    """
+    if isinstance(own, GtidSet) or isinstance(executed, GtidSet):
+        return lacking(executed, source, same_server=same_server)
+    if source.binlog_state is None:
+        return ""
+    return lacking(own, source, same_server=same_server) or lacking_of_position(
+        executed.position, source, same_server=same_server
+    )
 
 
 def _range(last: DomainGtid, state: GtidList) -> str:

@@ -84,10 +84,12 @@ class ServerUpstream:
             generation = await self._ready_generation(attached)
             error = await self._stream(attached, generation)
         finally:
-            if attached.begins:
-                await self._schema_written()
-            # Where it got no file, the archive is as it was before.
-            await asyncio.shield(self._generations.discard_prepared())
+            try:
+                if attached.begins:
+                    await self._schema_written()
+            finally:
+                # Also where a second cancellation ended the wait. Where it got no file, the archive is as it was before.
+                await asyncio.shield(self._generations.discard_prepared())
             if attached.begins and self._generations.archive.identity == attached.identity:
                 self._change.accepted = False
         if error.name == "server_id_clash":

@@ -139,7 +139,7 @@ async def test_a_first_file_that_nobody_has_heard_of_yet_is_a_change_that_has_ha
     deadline = time.monotonic() + 10
     while not (tmp_path / "g0002" / name).exists():
         assert time.monotonic() < deadline
-        time.sleep(0.001)  # noqa: ASYNC251 - the writer's report must not reach the loop
+        time.sleep(0.001)
     await generations.discard_prepared()
     assert [one.number for one in generations.all] == [1, 2]
     await generations.settled()
@@ -158,7 +158,7 @@ async def test_a_relay_that_ends_at_that_moment_closes_everything(tmp_path: Path
     deadline = time.monotonic() + 10
     while not (tmp_path / "g0002" / name).exists():
         assert time.monotonic() < deadline
-        time.sleep(0.001)  # noqa: ASYNC251 - as above
+        time.sleep(0.001)
     await generations.close()
     assert [one.archive.state for one in generations.all] == [ArchiveState.CLOSED, ArchiveState.CLOSED]
     assert await state_after(tmp_path) == ([1, 2], [])

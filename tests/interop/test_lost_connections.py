@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.servers import BinlogPosition, Server
+from deploy.servers import Server
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain, exec_position, start_again, wait_until
 from tests.support.cutting_proxy import CuttingProxy
@@ -165,5 +165,3 @@ def test_a_stream_in_tiny_pieces_with_cuts_anywhere(attached: tuple[Chain, Serve
     wait_until(lambda: start_again(replica) and exec_position(replica) >= end, "the replica is at the end", 60)
     chain.check_tables([replica], ["one", "workload"])
     assert not chain.relay.logged("dump_refused")
-
-

@@ -194,7 +194,9 @@ def last_group_end(source: Server) -> BinlogPosition:
     """Behind the newest transaction: what semi-sync replicas acknowledge. A source that ends with a MariaDB checkpoint,
     which comes up to a second after a rotation, ends later."""
     for binlog in reversed(source.binlogs()):
-        ends = [int(row[4]) for row in source.sql(f"SHOW BINLOG EVENTS IN '{binlog.name}'") if row[2] not in _OF_THE_FILE]
+        ends = [
+            int(row[4]) for row in source.sql(f"SHOW BINLOG EVENTS IN '{binlog.name}'") if row[2] not in _OF_THE_FILE
+        ]
         if ends:
             return BinlogPosition(binlog.name, ends[-1])
     raise AssertionError(f"{source!r} has no transaction")

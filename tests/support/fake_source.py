@@ -44,7 +44,8 @@ class FakeSource:
 
     `files`: whole binlogs by name, in order. `serve(dump)` is called for each dump request, by default it sends all that
     `files` hold and then heartbeats. `greeting`: raw bytes instead of the greeting; `query_error`: (number, text) in
-    answer to every statement. `dumps`: what was asked for, (file, offset). Attributes may be changed at any time.
+    answer to every statement. `variables`: what it has besides those that every source has. `dumps`: what was asked for,
+    (file, offset). Attributes may be changed at any time.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class FakeSource:
     heartbeats: bool = True
     replication_user: str = USER
     replication_password: str = PASSWORD
+    variables: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.serve: Callable[[Dump], Any] = serve_all
@@ -208,6 +210,7 @@ class _Conversation:
             "server_id": str(source.server_id),
             "log_bin": "ON",
             "binlog_checksum": "CRC32" if source.checksum else "NONE",
+            **source.variables,
         }
         if source.flavour == "mysql":
             values["server_uuid"] = source.server_uuid

@@ -6,7 +6,7 @@ import pytest
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.upstream.gtid_check import lacking
+from relay.upstream.gtid_check import lacking, lacking_in_its_files
 from relay.upstream.source_gtids import (
     SourceGtids,
     keep_source_gtids,
@@ -128,4 +128,28 @@ def test_the_groups_that_a_mariadb_source_lacks_are_named(
 
 
 def test_a_mariadb_source_whose_state_was_not_asked_for_lacks_nothing() -> None:
-    assert lacking(GtidList.from_text("0-1-5"), SourceGtids(), same_server=True) == ""
+    held = GtidList.from_text("0-1-5")
+    assert lacking(held, SourceGtids(), same_server=True) == ""
+    assert lacking_in_its_files(held, held, SourceGtids(), same_server=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "executed", "source", "lost"),
+    [
+        ("0-1-3,0-2-4", "0-9-2,0-1-3,0-2-4", "0-1-3,0-2-4", ""),
+        ("0-1-3,0-2-4", "0-9-2,0-1-3,0-2-4", "0-1-3", "all of domain 0 and server 2 up to 0-2-4"),
+        ("0-1-3,0-2-4", "0-9-2,0-1-3,0-2-4", "0-2-4", "all of domain 0 and server 1 up to 0-1-3"),
+        # What the generation before had, and this one has not sent yet.
+        ("0-1-3", "0-9-2,0-1-8", "0-1-6", "those after 0-1-6 up to 0-1-8"),
+        # FLUSH BINARY LOGS DELETE_DOMAIN_ID=(7), which an earlier generation still has
+        ("0-1-3", "7-1-1,0-1-3", "0-1-3", ""),
+        ("0-1-3", "7-1-1,0-1-3", "", "all of domain 0 and server 1 up to 0-1-3"),
+    ],
+)
+def test_of_the_servers_before_it_a_mariadb_source_needs_the_last_group_of_each_domain(
+    own: str, executed: str, source: str, lost: str
+) -> None:
+    found = lacking_in_its_files(
+        GtidList.from_text(own), GtidList.from_text(executed), mariadb(source), same_server=True
+    )
+    assert found == lost

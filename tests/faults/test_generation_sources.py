@@ -1,0 +1,105 @@
+"""What a source may do to a relay whose archive has several generations: nothing but feed the newest."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from relay.archive.generations import Generations
+from relay.config import ServerSource
+from relay.upstream.attachment import Attached
+from relay.upstream.server_source import ServerUpstream
+from relay.upstream.source_gtids import SourceGtids
+from relay.upstream.status import SourceLink
+from tests.support.fake_source import FakeSource
+from tests.support.generation_filling import (
+    A,
+    B,
+    append_files,
+    change_source,
+    identity,
+    mariadb_series,
+    mysql_series,
+)
+from tests.support.relay_inside import relay_inside
+
+
+async def test_a_mariadb_source_from_a_backup_is_attached_to_again_although_it_forgot_the_oldest_servers(
+    tmp_path: Path,
+) -> None:
+    """Its binlogs begin behind the backup: of server 9, which wrote before server 1 did, they say nothing."""
+    generations = await Generations.open(tmp_path / "archive" / "source")
+    generations.archive.set_identity(identity(None, 1, "mariadb"))
+    await append_files(generations, mariadb_series(1, "0-9-1,0-9-2,0-1-3"))
+    (held,) = mariadb_series(5, "0-1-3,0-2-4", start="0-1-2")
+    await change_source(generations, identity(None, 2, "mariadb"), [held])
+    await generations.close()
+    (longer,) = mariadb_series(5, "0-1-3,0-2-4,0-2-5", start="0-1-2")
+    name, data = longer
+    variables = {"gtid_binlog_state": "0-1-3,0-2-5", "gtid_domain_id": "0", "gtid_strict_mode": "0"}
+    with FakeSource({name: bytes(data)}, "mariadb", "10.11.6-MariaDB-log", 2, variables=variables) as source:
+        async with relay_inside(tmp_path, source) as relay:
+            await relay.until(
+                lambda: relay.logged("source_given_up") or relay.logged("source_attached"), "attached or refused"
+            )
+            assert relay.logged("source_given_up") == []
+            path = relay.archive / "g0002" / name
+            await relay.until(lambda: path.stat().st_size == len(data), "all of it has come")
+
+
+class NoConnection:
+    """To a source that has nothing to say."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+async def test_a_change_that_is_stopped_before_its_first_file_can_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """STOP REPLICA cancels more than once; what was prepared is taken back all the same."""
+    generations = await Generations.open(tmp_path)
+    generations.archive.set_identity(identity(A, 1))
+    await append_files(generations, mysql_series(1, f"{A}:1-3"))
+    settings = ServerSource(host="127.0.0.1", port=1, user="u", password=SecretStr("p"), server_id=4242)
+    upstream = ServerUpstream(generations, settings, B, SourceLink())
+
+    async def attach(*_arguments: object, **_how: object) -> Attached:
+        file = "mysql-bin.000007"
+        return Attached(
+            NoConnection(),
+            identity(B, 2),
+            SourceGtids(),
+            None,
+            file,
+            True,
+            False,
+            True,
+            True,  # type: ignore[arg-type]
+        )
+
+    async def for_ever(*_arguments: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(upstream._attacher, "attach", attach)
+    monkeypatch.setattr(upstream, "_stream", for_ever)
+    monkeypatch.setattr(upstream, "_schema_written", for_ever)
+    following = asyncio.create_task(upstream._follow())
+
+    async def until_receiving(number: int) -> None:
+        deadline = time.monotonic() + 10
+        while generations.receiving.number != number:
+            assert time.monotonic() < deadline, generations.receiving.number
+            await asyncio.sleep(0.01)
+
+    await until_receiving(2)
+    await asyncio.sleep(0.05)
+    for _ in range(2):
+        following.cancel()
+        await asyncio.wait({following}, timeout=0.05)
+    assert following.cancelled()
+    await until_receiving(1)
+    await generations.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007")
+    await generations.close()
