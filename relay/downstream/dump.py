@@ -142,6 +142,8 @@ class Dump:
         """What the stream ends with once the socket took everything."""
         self._looked_to = offset
         """Up to here, the end of a transaction, the guide has seen nothing that must be walked over."""
+        self._must_walk = False
+        """What the guide said last. As long as it does, a walk goes on: another could only begin between transactions."""
         if walk is not None:
             walk.begin_file(file.name, checksum=bool(file.checksum))
         self._loop = asyncio.get_running_loop()
@@ -349,7 +351,8 @@ class Dump:
         """How much may be sent next without, or before, another look at it."""
         if self._jump is not None and self._offset <= self._jump.place:
             return size
-        if not guide.must_walk(self._file.name):
+        self._must_walk = guide.must_walk(self._file.name)
+        if not self._must_walk:
             self._looked_to = self._file.end
             return size
         if self._offset < self._looked_to:
@@ -384,7 +387,7 @@ class Dump:
                     if framed < 0:
                         break
                     made += framed
-                    if walk.is_done:
+                    if walk.is_done and not self._must_walk:
                         self._walk = None
                         break
         finally:
@@ -557,6 +560,7 @@ class Dump:
         self._archive, self._file, self._opened = found.archive, found.file, found.opened
         self._server_id = found.server_id
         self._guide, self._walk, self._jump = found.guide, found.walk, found.jump
+        self._must_walk = False
         self._offset = self._start_in_file = self._looked_to = FIRST_OFFSET
         self._heartbeat_for = None
         if self._acknowledgements is not None:

@@ -46,8 +46,8 @@ class MysqlGuide:
         self._sources = -1
         self._came = GtidSet()
         self._anonymous = False
-        self._walked = False
-        """A walk that was told to end the stream is told the opposite, too."""
+        self._told = False
+        """Whether the walk was told to end the stream: then it is told the opposite, too."""
 
     @property
     def _off(self) -> bool:
@@ -60,18 +60,19 @@ class MysqlGuide:
             self._sources = state.source_count
             self._came |= self._strange.of_sources(filter(state.has_source, self._strange.intervals_by_key()))
         self._anonymous = state.has_anonymous(file)
-        return self._anonymous or self._off or self._walked or bool(self._came)
+        return self._anonymous or self._off or self._told or bool(self._came)
 
     def walk(self, walk: GtidWalk | None) -> GtidWalk | None:
         """See `StreamGuide`."""
-        self._walked = True
+        off = self._off
         walk = walk or MysqlWalk(takes_v2=self._takes_v2)
         assert isinstance(walk, MysqlWalk)
         if self._came:
             walk.also(self._came)
             self._strange -= self._came
             self._came = GtidSet()
-        walk.refuse(anonymous=self._anonymous, gtids=self._off)
+        walk.refuse(anonymous=self._anonymous, gtids=off)
+        self._told = self._anonymous or off
         return walk
 
 

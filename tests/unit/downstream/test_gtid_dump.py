@@ -147,6 +147,57 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
         await archive.close()
 
 
+async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_stream_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dump_module, "STEP_BYTES", 1000)
+    second = "mysql-bin.000002"
+    binlog = mysql_binlog(GtidSet())
+    transactions = list(GtidSet.from_text(f"{U}:1-3").members())
+    add_mysql(binlog, transactions[0])
+    archive = await Archive.open(tmp_path)
+    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await archive.begin_file(FILE)
+    await append_all(archive, binlog.data)
+    server = DownstreamServer(Generations.of(archive), [Account.with_password("tbm", PASSWORD)])
+    server.gtid_variables = lambda: GtidVariables("ON")
+    mode = "OFF"
+    server.gtid_lookup.source_mode = lambda: mode
+    await server.start("127.0.0.1", 0)
+    client = await asyncio.to_thread(ReplicaClient, server.port, user="tbm")
+    try:
+        await asyncio.to_thread(client.set_up)
+        request = encode_binlog_dump_gtid(encode_gtid_set(GtidSet(transactions[:1])), flags=0, server_id=77)
+        await asyncio.to_thread(client.command, COM_BINLOG_DUMP_GTID, request)
+        while (await next_event(client)) != 27:  # behind the transaction that it has
+            pass
+        # The source's files go on meanwhile.
+        at = binlog.size
+        binlog.rotate(second)
+        await append_all(archive, binlog.data, start=at)
+        following = mysql_binlog(GtidSet(transactions[:1]))
+        await archive.begin_file(second)
+        await append_all(archive, following.data)
+        kinds = [await next_event(client) for _ in range(4)]
+        assert kinds[1:] == [4, 15, 35]
+        mode = "ON"
+        at = following.size
+        # A transaction that takes several reads of the file, and one behind it.
+        add_mysql(following, transactions[1], 5000)
+        add_mysql(following, transactions[2])
+        await append_all(archive, following.data, start=at)
+        got = b""
+        while len(got) < following.size - at:
+            event = await asyncio.to_thread(client.event)
+            assert event is not None
+            got += event.data if event.kind != 27 else b""
+        assert got == bytes(following.data[at:])
+    finally:
+        client.cut()
+        await server.close()
+        await archive.close()
+
+
 async def next_event(client: ReplicaClient) -> int:
     event = await asyncio.to_thread(client.event)
     assert event is not None
