@@ -152,6 +152,8 @@ class Dump:
         self._silenced = False
         self._turn_scheduled = False
         self._read_pending = False
+        self._passing_on = False
+        """The next generation is looked for; until it is found, heartbeats go on."""
         self._timer: asyncio.TimerHandle | None = None
         self._last_sent = self._last_run = self._loop.time()
         self._taken = False
@@ -250,6 +252,8 @@ class Dump:
     def pump(self) -> None:
         """Sends until nothing is left, the socket is full, the disk must be waited for, or the turn is over."""
         if self._closed or self._silenced or self._read_pending or self._turn_scheduled or self._owner.write_paused:
+            return
+        if self._passing_on:
             return
         try:
             self._pump()
@@ -542,12 +546,14 @@ class Dump:
         if passage is None or not passage.is_due(self._archive):
             return False
         self._pay()
-        self._read_pending = True
+        self._passing_on = True
         passage.begin(self._archive, self.position, self._walk, self._passed_on)
+        if self._timer is None:
+            self._set_timer()
         return True
 
     def _passed_on(self, found: NextPart | AnsweredError) -> None:
-        self._read_pending = False
+        self._passing_on = False
         if isinstance(found, AnsweredError):
             self._failure = found
             self.pump()

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import structlog
+
 from protocol.artificial import patch_format_description
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
@@ -65,6 +67,7 @@ class _Task(ABC):
 
     def __init__(self, generations: Generations) -> None:
         self.generations = generations
+        self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
         self._task: asyncio.Task[None] | None = None
 
     def is_due(self, archive: Archive) -> bool:
@@ -96,6 +99,11 @@ class _Task(ABC):
             found = refused
         except (ArchiveError, OSError, Malformed) as error:
             text = f"{end}: the files of the next source cannot be read: {error}"
+            found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        except Exception:
+            # A bug of ours must not leave the replica waiting without a word.
+            self._log.exception("passage_failed", end=str(end))
+            text = f"{end}: binlog-relay has an internal error, see its log. The replica may try again"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
         done(found)
 

@@ -15,6 +15,7 @@ from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.gtid_set import GtidSet
 from protocol.statements.gtid_variables import GtidVariables
 from relay.archive.generations import Generations
+from relay.downstream.passage import GtidPassage
 from relay.downstream.presentation import Presentation
 from relay.downstream.server import DownstreamServer
 from tests.support.generation_filling import (
@@ -265,13 +266,19 @@ async def test_what_the_new_source_is_still_to_deliver_is_waited_for(
     await append_files(generations, mysql_series(1, f"{A}:1-6"))
     files = mysql_series(5, f"{A}:5", f"{A}:6-7", start=f"{A}:1-4")
     served = await serve(generations)
-    by_place = await served.client(uuid="aaaaaaaa-0000-0000-0000-00000000000a")
+    by_place = await served.client(uuid="aaaaaaaa-0000-0000-0000-00000000000a", heartbeat_s=0.05)
     by_set = await served.by_set("", blocks=True, heartbeat_s=0.1)
     await call(lambda: by_place.ask_dump(FIRST, 4))
     await change_source(generations, identity(B, 2), files[:1])
     seen: list[Any] = []
     while "mysql-bin.000005" not in transactions(seen):
         seen.append(await call(by_set.event))
+    # Whoever waits for it hears that the link lives.
+    (waiting,) = (one.dump for one in served.server.sessions if one.replica_uuid and one.dump is not None)
+    sent_bytes = waiting.sent_bytes
+    async with asyncio.timeout(5):
+        while waiting.sent_bytes == sent_bytes:
+            await asyncio.sleep(0.01)
     # Events are looked at one by one until what the replica has is known to have come, and a file begins behind it.
     (session,) = (one for one in served.server.sessions if one.dump is not None and one.dump.walks)
     await append_files(generations, files[1:])
@@ -285,6 +292,20 @@ async def test_what_the_new_source_is_still_to_deliver_is_waited_for(
     while transactions(seen)[-1] != "A8":
         seen.append(await call(by_set.event))
     assert session.dump is not None and not session.dump.walks
+
+
+async def test_a_passage_that_fails_for_a_reason_nobody_thought_of_ends_the_stream_and_the_replica_asks_again(
+    serve: Callable[[Generations], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_arguments: object) -> None:
+        raise LookupError("of a kind that nobody expects")
+
+    monkeypatch.setattr(GtidPassage, "find", broken)
+    served = await serve(await two_generations(tmp_path))
+    client = await served.by_set("")
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await call(client.events_to_eof)
+    assert caught.value.args[0] == 1105 and "internal error" in caught.value.args[1]
 
 
 async def test_acknowledgements_of_both_sources_are_taken_in_their_order(
