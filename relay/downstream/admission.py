@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from protocol.artificial import HEADER_BYTES, patch_format_description
 from protocol.auth.account import Account
 from protocol.commands import BinlogDump
-from protocol.errors import ErrorCode, Malformed
+from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.kernel.frame import EDGES, KEEP, STRIP
 from protocol.resultset import Value
@@ -183,10 +183,15 @@ class AdmittedDump:
             raise
 
     def _passage(self) -> Passage | None:
-        """How the stream goes on behind the last file of its generation; None: it ends there."""
+        """How the stream goes on behind the last file of its generation; None: it ends there. Raises: PositionRefused."""
         host, request, gtid = self._host, self._request, self._start.gtid
+        reading = host.generations.of_archive(self._start.archive)
+        if reading is None:
+            raise _just_removed(self._start.file.name)
+        if gtid is None and self.options.ends_at_end:
+            return None
         if gtid is None:
-            return None if self.options.ends_at_end else PositionPassage(host.generations, host.gtid_lookup)
+            return PositionPassage(host.generations, reading, host.gtid_lookup)
 
         def check(file: ArchivedFile) -> None:
             if request.registered is not None:
@@ -196,6 +201,7 @@ class AdmittedDump:
 
         return GtidPassage(
             host.generations,
+            reading,
             host.gtid_lookup,
             host.reads,
             gtid.asked,
@@ -281,9 +287,13 @@ async def _find_start(host: AdmissionHost, request: DumpRequest) -> _Start:
     )
     file = start.archive.file(start.file)
     if file is None:
-        text = f"{start.file} was removed from binlog-relay's archive just now. The replica may try again"
-        raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        raise _just_removed(start.file)
     return _Start(start.archive, file, FIRST_OFFSET, False, start)
+
+
+def _just_removed(name: str) -> PositionRefused:
+    text = f"{name} was removed from binlog-relay's archive just now. The replica may try again"
+    return refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
 
 
 async def _head(request: DumpRequest, start: _Start, opened: OpenFile) -> bytes | None:

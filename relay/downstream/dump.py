@@ -543,11 +543,11 @@ class Dump:
     def _may_pass_on(self) -> bool:
         """Whether the next generation is looked for: this one has ended, and all of it was sent."""
         passage = self._passage
-        if passage is None or not passage.is_due(self._archive):
+        if passage is None or not passage.is_due():
             return False
         self._pay()
         self._passing_on = True
-        passage.begin(self._archive, self.position, self._walk, self._passed_on)
+        passage.begin(self.position, self._walk, self._passed_on)
         if self._timer is None:
             self._set_timer()
         return True

@@ -5,6 +5,7 @@ from typing import Final
 
 from protocol.errors import ErrorCode, Malformed
 from protocol.gtid.dump_decision import mariadb_start
+from protocol.gtid.dump_refusals import mariadb_purged_refused
 from protocol.gtid.file_search import first_needed_list, still_awaited
 from protocol.gtid.mariadb import DomainTwice, GtidList, GtidPosition
 from protocol.resultset import Value
@@ -74,7 +75,9 @@ class MariadbRequest:
             gtid for gtid in self._position if newest.domain(gtid.domain_id) is None and gtid.domain_id not in waiting
         ]
         befores = archived.mariadb.befores
-        number = first_needed_list(befores, position) or 0
+        number = first_needed_list(befores, position)
+        if number is None:
+            raise mariadb_purged_refused(position, befores[0])
         awaited = Awaited(position, still_awaited(befores[number], position), self._strict)
         until = self._until.behind(state) if self._until is not None else None
         guide = MariadbGuide(self._gtids, strange)

@@ -52,49 +52,50 @@ PassedOn = Callable[[NextPart | AnsweredError], None]
 class Passage(Protocol):
     """What a dump asks for at the end of a file that has no next one. On the event loop."""
 
-    def is_due(self, archive: Archive) -> bool:
-        """Whether a later generation goes on where this archive ended."""
+    def is_due(self) -> bool:
+        """Whether the generation that is read has ended and a later one goes on."""
 
-    def begin(self, archive: Archive, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
-        """`done` is called later, with where the stream goes on or with the error that ends it, unless `cancel` is."""
+    def begin(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+        """At the generation's end. `done` is called later, unless `cancel` is: with where the stream goes on, or with the error
+        that ends it."""
 
     def cancel(self) -> None:
         """The dump has ended."""
 
 
 class _Task(ABC):
-    """A passage that is looked for in a task. On the event loop."""
+    """A passage that is looked for in a task. On the event loop. `reading`: the generation that the stream is of."""
 
-    def __init__(self, generations: Generations) -> None:
+    def __init__(self, generations: Generations, reading: Generation) -> None:
         self.generations = generations
+        self.reading = reading
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
         self._task: asyncio.Task[None] | None = None
 
-    def is_due(self, archive: Archive) -> bool:
+    def is_due(self) -> bool:
         """See `Passage`."""
-        return self.generations.archive is not archive and self.next_of(archive) is not None
+        reading = self.reading
+        # One whose files were all purged is in no list any more.
+        return self.following is not None and (reading.ended or reading not in self.generations.all)
 
-    def next_of(self, archive: Archive) -> Generation | None:
-        """The generation after the one of this archive; None: there is none, or this one has not ended yet."""
-        generation = self.generations.of_archive(archive)
-        if generation is None:
-            # Purged as a whole while it was read: what is left begins behind it.
-            return self.generations.all[0]
-        return self.generations.after(generation) if generation.ended else None
+    @property
+    def following(self) -> Generation | None:
+        """The generation after the one that is read."""
+        return self.generations.after(self.reading)
 
-    def begin(self, archive: Archive, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+    def begin(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
         """See `Passage`."""
-        self._task = asyncio.get_running_loop().create_task(self._run(archive, end, walk, done))
+        self._task = asyncio.get_running_loop().create_task(self._run(end, walk, done))
 
     def cancel(self) -> None:
         """See `Passage`."""
         if self._task is not None:
             self._task.cancel()
 
-    async def _run(self, archive: Archive, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+    async def _run(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
         found: NextPart | AnsweredError
         try:
-            found = await self.find(archive, end, walk)
+            found = await self.find(end, walk)
         except PositionRefused as refused:
             found = refused
         except (ArchiveError, OSError, Malformed) as error:
@@ -108,7 +109,7 @@ class _Task(ABC):
         done(found)
 
     @abstractmethod
-    async def find(self, archive: Archive, end: Position, walk: GtidWalk | None) -> NextPart:
+    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
         """Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be read."""
 
 
@@ -121,6 +122,7 @@ class GtidPassage(_Task):
     def __init__(
         self,
         generations: Generations,
+        reading: Generation,
         gtids: GtidLookup,
         reads: FileReads,
         asked: GtidRequest,
@@ -129,7 +131,7 @@ class GtidPassage(_Task):
         check: Callable[[ArchivedFile], None],
         server_id: Callable[[Archive], int],
     ) -> None:
-        super().__init__(generations)
+        super().__init__(generations, reading)
         self._gtids = gtids
         self._reads = reads
         self._asked = asked
@@ -137,13 +139,11 @@ class GtidPassage(_Task):
         self._check = check
         self._server_id = server_id
 
-    async def find(self, archive: Archive, end: Position, walk: GtidWalk | None) -> NextPart:
+    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
         """See `_Task`."""
         while True:
-            generation = self.generations.of_archive(archive)
-            following = self.next_of(archive)
+            following, sent = self.following, self.reading.executed
             assert following is not None
-            sent = following.before if generation is None else generation.executed
             start = await self._gtids.ask_of(following, lambda archived: self._asked.go_on(sent, walk, archived))  # noqa: B023
             if start is not None and start.format_description is not None:
                 break
@@ -157,6 +157,7 @@ class GtidPassage(_Task):
             start.format_description, mid_file=False, strip_markers=self._strip_markers, clear_created=True
         )
         opened = self._reads.open(following.archive.path(file.name))
+        self.reading = following
         server_id = self._server_id(following.archive)
         return NextPart(following.archive, file, opened, server_id, head, start.walk, start.jump, start.guide)
 
@@ -164,16 +165,16 @@ class GtidPassage(_Task):
 class PositionPassage(_Task):
     """Of a replica that reads by file and position."""
 
-    def __init__(self, generations: Generations, gtids: GtidLookup) -> None:
-        super().__init__(generations)
+    def __init__(self, generations: Generations, reading: Generation, gtids: GtidLookup) -> None:
+        super().__init__(generations, reading)
         self._gtids = gtids
 
-    async def find(self, archive: Archive, end: Position, walk: GtidWalk | None) -> NextPart:
+    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
         """See `_Task`. Always raises."""
         while True:
-            place = await place_after(self.generations, self._gtids, archive)
+            place = await place_after(self.generations, self._gtids, self.reading.archive)
             if place is not None:
-                raise ended_here(end, place, self.next_of(archive))
+                raise ended_here(end, place, self.following)
             await asyncio.sleep(_AGAIN_S)
 
 

@@ -10,11 +10,18 @@ import pytest
 
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
+from protocol.commands import DumpFlag
+from protocol.errors import PositionRefused
 from protocol.gtid.codec import encode_gtid_set
-from protocol.gtid.dump_request import encode_binlog_dump_gtid
+from protocol.gtid.dump_request import BinlogDumpGtid, encode_binlog_dump_gtid
 from protocol.gtid.gtid_set import GtidSet
+from protocol.position import Position
+from protocol.statements import SourceFacts
 from protocol.statements.gtid_variables import GtidVariables
-from relay.archive.generations import Generations
+from relay.archive.generations import Generation, Generations
+from relay.downstream.file_reads import FileReads
+from relay.downstream.gtid_lookup import GtidLookup
+from relay.downstream.mysql_plan import MysqlRequest
 from relay.downstream.passage import GtidPassage
 from relay.downstream.presentation import Presentation
 from relay.downstream.server import DownstreamServer
@@ -306,6 +313,55 @@ async def test_a_passage_that_fails_for_a_reason_nobody_thought_of_ends_the_stre
     with pytest.raises(pymysql.MySQLError) as caught:
         await call(client.events_to_eof)
     assert caught.value.args[0] == 1105 and "internal error" in caught.value.args[1]
+
+
+async def purge_oldest(generation: Generation, count: int = 1) -> None:
+    archive = generation.archive
+    await archive.purge([file.name for file in archive.files[:count]], "a test")
+
+
+async def test_what_was_purged_of_the_next_source_is_not_left_out_without_a_word(
+    serve: Callable[[Generations], Any], tmp_path: Path
+) -> None:
+    generations = await Generations.open(tmp_path)
+    generations.archive.set_identity(identity(None, 1, "mariadb"))
+    await append_files(generations, mariadb_series(1, "0-1-1,0-1-2"))
+    files = mariadb_series(3, "0-2-3", "0-2-4", start="0-1-2")
+    following = await change_source(generations, identity(None, 2, "mariadb"), files)
+    await purge_oldest(following)
+    served = await serve(generations)
+    client = await served.by_position("0-1-1")
+    assert "Could not find GTID state requested by slave" in await read_refusal(client)
+
+
+async def test_a_generation_purged_as_a_whole_takes_no_later_one_with_it(tmp_path: Path) -> None:
+    generations = await two_generations(tmp_path)
+    third = mysql_series(9, f"{B}:3", start=f"{A}:1-9,{B}:1-2")
+    await change_source(generations, identity(A, 1), third)
+    first, second, _third = list(generations.all)
+    lookup = GtidLookup(generations)
+    request = BinlogDumpGtid("", 4, DumpFlag(0), 77, encode_gtid_set(GtidSet()))
+    facts = SourceFacts("mysql", "9.7.4", 2, B, gtids=lambda: GtidVariables(mode="ON"))
+    asked = MysqlRequest(request, facts, lookup)
+    passage = GtidPassage(
+        generations,
+        first,
+        lookup,
+        FileReads(),
+        asked,
+        strip_markers=False,
+        check=lambda file: None,
+        server_id=lambda archive: 1,
+    )
+    await purge_oldest(first, 2)
+    await purge_oldest(second, 3)
+    await generations.forget_emptied()
+    assert len(generations.all) == 1 and passage.is_due()
+    # What the replica was not sent of the second one is missing.
+    with pytest.raises(PositionRefused, match=f"purged .*{B}"):
+        await passage.find(Position(SECOND, 100), None)
+    lookup.shutdown()
+    await generations.close()
 
 
 async def test_acknowledgements_of_both_sources_are_taken_in_their_order(
