@@ -1,9 +1,10 @@
 """A connection to the source: aiomysql logs in and sets up, then the transport is taken over for the dump stream."""
 
 import asyncio
+import contextlib
 import struct
 import zlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +12,9 @@ import pymysql.err
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from protocol.binlog.event_type import EventType
-from protocol.position import Position
+from protocol.binlog.header import HEADER_SIZE
+from protocol.errors import Malformed
+from protocol.position import Position, binlog_number
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.identity import ListedReplica, Registration
 from relay.upstream.login import SourceLogin
@@ -26,7 +29,9 @@ _ER_FATAL_READING_BINLOG: Final = 1236
 # ER_MASTER_FATAL_ERROR_READING_BINLOG, sets that cannot be taken, and what MariaDB has for positions that are gone.
 _REFUSED_STARTS: Final = {1236, 1772, 1773, 1835, 1945, 1946, 1947, 1955}
 # An event's header, and the position that stands before a Rotate's name.
-_ROTATE_NAME: Final = 19 + 8
+_ROTATE_NAME: Final = HEADER_SIZE + 8
+OFFSET_LIMIT: Final = 1 << 32
+"""The dump command has four bytes for the offset."""
 # MariaDB's BINLOG_SEND_ANNOTATE_ROWS_EVENT. To a MySQL source the same bit asks for heartbeats of version 2.
 _DUMP_SEND_ANNOTATE: Final = 0x0002
 # GTID-aware: the source sends its events as they are, nothing rewritten for weaker replicas.
@@ -44,8 +49,8 @@ _PASSING_ERRORS: Final = {
 }
 
 
-# What reading a packet that cannot be ends in.
-_BAD_BYTES: Final = (struct.error, IndexError, AssertionError, ValueError)
+# What reading a packet or a row that cannot be ends in.
+_BAD_BYTES: Final = (struct.error, IndexError, AssertionError, ValueError, TypeError)
 # The list of many files on a slow disk takes a while; longer, and it is a lock that is waited for.
 _LIST_TIMEOUT_S: Final = 3.0
 # Variables for which MariaDB waits like for its list, while a commit holds the binlog.
@@ -129,7 +134,6 @@ class SourceConnection:
         except (
             *_BAD_BYTES,
             AttributeError,
-            TypeError,
             UnsupportedAlgorithm,
         ) as error:  # the last ones: a key of another kind
             text = f"{where} does not speak the MySQL protocol as a source does ({type(error).__name__}: {error})"
@@ -166,6 +170,14 @@ class SourceConnection:
             raise
         except _BAD_BYTES as error:
             raise self._not_understood(repr(statement), error) from error
+
+    @contextlib.contextmanager
+    def _understanding(self, asked: str) -> Iterator[None]:
+        """Around the reading of an answer. Raises: UpstreamError SETUP where it is none."""
+        try:
+            yield
+        except (*_BAD_BYTES, Malformed) as error:
+            raise self._not_understood(asked, error) from error
 
     def _not_understood(self, asked: str, error: Exception) -> UpstreamError:
         text = f"the answer of {self._address.host}:{self._address.port} to {asked} is none ({type(error).__name__}: {error})"
@@ -222,7 +234,8 @@ class SourceConnection:
             if isinstance(error.__cause__, TimeoutError):
                 raise BinlogsWithheld(error.trouble, error.what) from error
             raise
-        return [(str(row[0]), int(row[1])) for row in rows]
+        with self._understanding("SHOW BINARY LOGS"):
+            return [(str(row[0]), int(row[1])) for row in rows]
 
     async def newest_binlog(self) -> str:
         """The file that the source writes now. Raises: UpstreamError SETUP without the privilege to ask."""
@@ -247,7 +260,8 @@ class SourceConnection:
             except pymysql.err.MySQLError:
                 continue
             if rows:
-                return Position(str(rows[0][0]), int(rows[0][1]))
+                with self._understanding(statement):
+                    return Position(str(rows[0][0]), int(rows[0][1]))
         return None
 
     async def ask_semi_sync(self) -> str | None:
@@ -276,15 +290,16 @@ class SourceConnection:
                 continue
             # Server_Id, Host, Port, Source_Id and, on MySQL, Replica_UUID; a user and a password in between with
             # --show-replica-auth-info.
-            return [
-                ListedReplica(
-                    int(row[0]),
-                    str(row[1]),
-                    int(row[-3] if self.facts.flavour == "mysql" and len(row) > 4 else row[-2]),
-                    str(row[-1]) if self.facts.flavour == "mysql" and len(row) > 4 else None,
-                )
-                for row in rows
-            ]
+            with self._understanding(statement):
+                return [
+                    ListedReplica(
+                        int(row[0]),
+                        str(row[1]),
+                        int(row[-3] if self.facts.flavour == "mysql" and len(row) > 4 else row[-2]),
+                        str(row[-1]) if self.facts.flavour == "mysql" and len(row) > 4 else None,
+                    )
+                    for row in rows
+                ]
         return []
 
     async def dumping_hosts(self) -> list[str]:
@@ -293,13 +308,18 @@ class SourceConnection:
             rows = await self.query("SHOW PROCESSLIST")
         except pymysql.err.MySQLError:
             return []
-        return sorted(str(row[2]) for row in rows if str(row[4]).startswith("Binlog Dump"))
+        with self._understanding("SHOW PROCESSLIST"):
+            return sorted(str(row[2]) for row in rows if str(row[4]).startswith("Binlog Dump"))
 
     async def events_up_to_end(self, file: str, position: int) -> AsyncGenerator[bytes, None]:
         """The events of a dump that ends where the newest file does, for a look. The connection is used up by it.
 
-        Nothing is registered, and server_id is 0 as mysqlbinlog's: nobody's stream ends by it. Raises: UpstreamError.
+        Nothing is registered, and server_id is 0 as mysqlbinlog's: nobody's stream ends by it. Each event has a whole header
+        at least. Raises: UpstreamError.
         """
+        if position >= OFFSET_LIMIT:
+            text = f"{file}:{position} lies beyond 4 GiB, where a source cannot be asked for its events"
+            raise UpstreamError(Trouble.POSITION_GONE, text, name="position_beyond_4gib")
         try:
             await self._announce([])
             flags = _DUMP_NON_BLOCK | (_DUMP_SEND_ANNOTATE if self.facts.flavour == "mariadb" else 0)
@@ -310,9 +330,13 @@ class SourceConnection:
                     packet = (await self._connection._read_packet()).get_all_data()
                 if packet[:1] == b"\xfe" and len(packet) < _EOF_BYTES:
                     return
+                if len(packet) <= HEADER_SIZE:
+                    raise ValueError(f"a packet of {len(packet)} bytes holds no event")
                 yield packet[1:]
         except TimeoutError as error:
             raise UpstreamError(Trouble.NETWORK, f"the source did not send its {file} in time") from error
+        except _BAD_BYTES as error:
+            raise self._not_understood(f"the dump of {file}", error) from error
         except pymysql.err.MySQLError as error:
             if error.args and error.args[0] == _ER_FATAL_READING_BINLOG:
                 text = f"the source does not send {file} from {position}: {_server_text(error)}"
@@ -344,13 +368,19 @@ class SourceConnection:
                 if packet[:1] == b"\xfe" and len(packet) < _EOF_BYTES:
                     raise UpstreamError(Trouble.NETWORK, f"the source named no file for the transactions of {of}")
                 event = packet[1:]
-                if len(event) > _ROTATE_NAME and event[4] == EventType.ROTATE:
+                if len(event) < _ROTATE_NAME:
+                    raise ValueError(f"a packet of {len(packet)} bytes names no file")
+                if event[4] == EventType.ROTATE:
                     # The first one was made for this stream; whether a checksum follows the name, nothing has said yet.
                     name = event[_ROTATE_NAME:]
                     whole = len(event) - 4
                     if zlib.crc32(event[:whole]) == int.from_bytes(event[whole:], "little"):
                         name = event[_ROTATE_NAME:whole]
-                    return bytes(name).decode("utf-8", "replace")
+                    file = bytes(name).decode()
+                    binlog_number(file)
+                    return file
+        except (*_BAD_BYTES, Malformed) as error:
+            raise self._not_understood(f"the question for the transactions of {of}", error) from error
         except TimeoutError as error:
             raise UpstreamError(
                 Trouble.NETWORK, f"the source did not find the file for the transactions of {of} in time"

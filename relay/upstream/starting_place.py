@@ -1,19 +1,14 @@
 """Where in the source's binlogs a stream begins, and why it cannot where it cannot."""
 
-from typing import Final
-
 import structlog
 
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.config import ServerSource, StartPosition
-from relay.upstream.connection import SourceConnection
+from relay.upstream.connection import OFFSET_LIMIT, SourceConnection
 from relay.upstream.errors import Trouble, UpstreamError
 
 log = structlog.get_logger()
-
-# The dump command has four bytes for the offset.
-_OFFSET_LIMIT: Final = 1 << 32
 
 
 async def agree_on_start(
@@ -52,7 +47,7 @@ async def agree_on_start(
             name="source_lost_its_tail",
         )
     at = names.index(place.file)
-    if size == place.offset and place.offset >= _OFFSET_LIMIT and at + 1 < len(names):
+    if size == place.offset and place.offset >= OFFSET_LIMIT and at + 1 < len(names):
         # A file that ends beyond 4 GiB cannot be asked for at its end; it is complete, so the next one follows.
         return None, names[at + 1]
     return _addressable(place), place.file
@@ -60,11 +55,11 @@ async def agree_on_start(
 
 def beyond_the_command(place: Position | None) -> bool:
     """Whether only the list of binlogs can tell how a stream goes on from there."""
-    return place is not None and place.offset >= _OFFSET_LIMIT
+    return place is not None and place.offset >= OFFSET_LIMIT
 
 
 def _addressable(place: Position) -> Position:
-    if place.offset >= _OFFSET_LIMIT:
+    if place.offset >= OFFSET_LIMIT:
         raise UpstreamError(
             Trouble.POSITION_GONE,
             f"{place} lies beyond 4 GiB, where a source cannot be asked to start by file and position",

@@ -1,0 +1,103 @@
+"""A source's answers that no source gives: each is an error of that source, by name, and none a fault of the relay."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from relay.config import ServerSource
+from relay.upstream.connection import SourceConnection
+from relay.upstream.errors import Trouble, UpstreamError
+from relay.upstream.opening import open_source
+from tests.support import fake_source
+from tests.support.fake_source import PASSWORD, USER, Dump, FakeSource
+
+Ask = Callable[[SourceConnection], Awaitable[Any]]
+Serve = Callable[[Dump], None]
+
+
+@pytest.fixture
+def source() -> Iterator[FakeSource]:
+    with FakeSource({"mysql-bin.000001": b""}, "mariadb", "10.11.6-MariaDB-log") as fake:
+        yield fake
+
+
+async def connected(source: FakeSource) -> SourceConnection:
+    settings = ServerSource(
+        host="127.0.0.1", port=source.port, user=USER, password=SecretStr(PASSWORD), server_id=4242, connect_timeout_s=2
+    )
+    return await open_source(settings)
+
+
+@pytest.mark.parametrize(
+    ("statement", "row", "ask"),
+    [
+        ("SHOW BINARY LOGS", ["mysql-bin.000001"], SourceConnection.binlogs),
+        ("SHOW BINARY LOGS", ["mysql-bin.000001", "many"], SourceConnection.binlogs),
+        ("SHOW MASTER STATUS", ["mysql-bin.000001", "far"], SourceConnection.newest_position),
+        ("SHOW REPLICAS", ["seven", "host", "3306", "1"], SourceConnection.replicas),
+        ("SHOW REPLICAS", ["7"], SourceConnection.replicas),
+        ("SHOW PROCESSLIST", ["7"], SourceConnection.dumping_hosts),
+    ],
+)
+async def test_rows_of_another_shape(
+    source: FakeSource, monkeypatch: pytest.MonkeyPatch, statement: str, row: Sequence[str], ask: Ask
+) -> None:
+    answer = fake_source._Conversation._answer
+
+    def answered(self: fake_source._Conversation, said: str) -> None:
+        if said == statement:
+            self._rows([f"c{number}" for number in range(len(row))], [row])
+        else:
+            answer(self, said)
+
+    monkeypatch.setattr(fake_source._Conversation, "_answer", answered)
+    connection = await connected(source)
+    with pytest.raises(UpstreamError, match=r"the answer of 127\.0\.0\.1:") as caught:
+        await ask(connection)
+    assert caught.value.trouble is Trouble.SETUP
+    connection.close()
+
+
+async def all_events(connection: SourceConnection) -> None:
+    async for _event in connection.events_up_to_end("mysql-bin.000001", 4):
+        pass
+
+
+async def first_file(connection: SourceConnection) -> None:
+    await connection.file_for_position("0-1-1", "the archive")
+
+
+@pytest.mark.parametrize("ask", [all_events, first_file])
+@pytest.mark.parametrize("packet", [b"", b"\0abc", b"\xff", b"\xff\x01"])
+async def test_packets_of_a_dump_that_hold_no_event(source: FakeSource, packet: bytes, ask: Ask) -> None:
+    def serve(dump: Dump) -> None:
+        dump.packet(packet)
+        dump.packet(b"\xfe\0\0\2\0")
+
+    source.serve = serve
+    connection = await connected(source)
+    with pytest.raises(UpstreamError) as caught:
+        await ask(connection)
+    assert caught.value.trouble in (Trouble.SETUP, Trouble.NETWORK)
+    connection.close()
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "binlog", ""])
+async def test_a_first_file_whose_name_is_no_binlogs(source: FakeSource, name: str) -> None:
+    source.serve = lambda dump: dump.rotate(name)
+    connection = await connected(source)
+    with pytest.raises(UpstreamError, match=r"the answer of 127\.0\.0\.1:.* is none") as caught:
+        await first_file(connection)
+    assert caught.value.trouble is Trouble.SETUP
+    connection.close()
+
+
+async def test_a_place_beyond_what_the_dump_command_can_say_is_refused_by_name(source: FakeSource) -> None:
+    connection = await connected(source)
+    with pytest.raises(UpstreamError, match="beyond 4 GiB") as caught:
+        async for _event in connection.events_up_to_end("mysql-bin.000001", 1 << 32):
+            pass
+    assert caught.value.trouble is Trouble.POSITION_GONE
+    connection.close()
