@@ -6,7 +6,7 @@ SHOW PROCESSLIST are for accounts with `admin`, as are all statements that chang
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -129,6 +129,9 @@ class Console:
             case _:
                 return await self._change(request, asker, dialect)
 
+    def _sessions(self) -> Sequence[Connection]:
+        return self._connections.sessions
+
     async def _change(self, request: Request, asker: Connection, dialect: Dialect) -> GivenAnswer:
         match request:
             case StopReplica():
@@ -139,12 +142,12 @@ class Console:
                 return await change_source(self._source, request, dialect)
             case PurgeTo():
                 reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
-                return await purge_to(self._generations, request.file, self._connections.sessions, reason)
+                return await purge_to(self._generations, request.file, self._sessions, reason)
             case PurgeBefore():
                 reason = (
                     f"PURGE BINARY LOGS BEFORE {request.unix_s:.0f} (Unix time) by '{asker.user}'@'{asker.address}'"
                 )
-                return await purge_before(self._generations, request.unix_s, self._connections.sessions, reason)
+                return await purge_before(self._generations, request.unix_s, self._sessions, reason)
             case Flush():
                 return flush(request, self._connections, dialect)
             case _:

@@ -5,9 +5,8 @@ that a connected replica reads or will come to. What a replica that is away woul
 will be refused with the files that are left.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import NamedTuple
 
 from protocol.errors import StatementRefused
@@ -34,7 +33,11 @@ class Purge:
     notices: tuple[Notice, ...]
 
 
-async def purge_to(generations: Generations, name: str, connections: Iterable[Connection], reason: str) -> Done:
+Readers = Callable[[], Iterable[Connection]]
+"""Who is connected now. Asked again for each generation: to remove files takes a while, and replicas come meanwhile."""
+
+
+async def purge_to(generations: Generations, name: str, readers: Readers, reason: str) -> Done:
     """Everything before the file `name`, of the newest generation that has one of that name. Raises: StatementRefused."""
     held = held_files(generations)
     place = next((place for place in reversed(range(len(held))) if held[place].file.name == name), None)
@@ -44,16 +47,16 @@ async def purge_to(generations: Generations, name: str, connections: Iterable[Co
             ConsoleError.ER_UNKNOWN_TARGET_BINLOG,
             f"Target log not found in binlog index: binlog-relay holds {has}",
         )
-    return await _carry_out(generations, plan(held, place, connections), reason)
+    return await _carry_out(generations, place, readers, reason)
 
 
-async def purge_before(generations: Generations, unix_s: float, connections: Iterable[Connection], reason: str) -> Done:
+async def purge_before(generations: Generations, unix_s: float, readers: Readers, reason: str) -> Done:
     """Files whose newest event is older than `unix_s`, up to the first that is not. Raises: StatementRefused."""
     held = held_files(generations)
     count = 0
     while count < len(held) and 0 < held[count].file.last_timestamp < unix_s:
         count += 1
-    return await _carry_out(generations, plan(held, count, connections), reason)
+    return await _carry_out(generations, count, readers, reason)
 
 
 def held_files(generations: Generations) -> list[HeldFile]:
@@ -61,15 +64,16 @@ def held_files(generations: Generations) -> list[HeldFile]:
     return [HeldFile(generation, file) for generation in generations.all for file in generation.archive.files]
 
 
-def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection]) -> Purge:
-    """What of the oldest `count` files may go now."""
+def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection], gone: int = 0) -> Purge:
+    """What of the oldest `count` files may go now. gone: how many of the same statement went before."""
+    connections = tuple(connections)
     wanted = held[:count]
     for number, (generation, file) in enumerate(wanted):
         readers = [connection for connection in connections if _needs(connection, generation, file, held)]
         if readers:
             text = (
                 f"file {file.name} was not purged because it was being read by {len(readers)} thread(s), purged only "
-                f"{number} out of {len(wanted)} files. Read by {_named(readers)}"
+                f"{gone + number} out of {gone + len(wanted)} files. Read by {_named(readers)}"
             )
             notice = Notice("Warning", ConsoleError.ER_WARN_PURGE_LOG_IN_USE, text)
             return Purge(tuple(wanted[:number]), (notice,))
@@ -99,10 +103,17 @@ def _named(readers: Sequence[Connection]) -> str:
     return ", ".join(shown + more)
 
 
-async def _carry_out(generations: Generations, purge: Purge, reason: str) -> Done:
+async def _carry_out(generations: Generations, count: int, readers: Readers, reason: str) -> Done:
+    gone = 0
     try:
-        for generation, files in groupby(purge.files, key=lambda held: held.generation):
-            await generation.archive.purge([held.file.name for held in files], reason)
+        while True:
+            purge = plan(held_files(generations), count - gone, readers(), gone)
+            if not purge.files:
+                return Done(purge.notices)
+            generation = purge.files[0].generation
+            names = [held.file.name for held in purge.files if held.generation is generation]
+            await generation.archive.purge(names, reason)
+            gone += len(names)
     except ArchiveMisuse as error:
         raise StatementRefused(
             ConsoleError.ER_LOG_IN_USE, f"A purgeable log is in use, will not purge: {error.what}"
@@ -113,4 +124,3 @@ async def _carry_out(generations: Generations, purge: Purge, reason: str) -> Don
         ) from error
     finally:
         await generations.forget_emptied()
-    return Done(purge.notices)

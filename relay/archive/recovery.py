@@ -93,6 +93,8 @@ class Recovery:
         self._layer = layer
         self._progress = progress
         self._findings: list[LedgerRow] = []
+        self._told = 0
+        """How many of them are in the ledger."""
 
     def run(self, *, force: bool = False) -> Recovered:
         """Recovers. `force` reads every file again and makes catalog rows and indexes anew (`archive rebuild`).
@@ -116,11 +118,7 @@ class Recovery:
             stored = {} if force else catalog.gtids()
             files, changed = self._reconcile(held, known, set(names), force)
             state, chain, entries = self._reconcile_gtids(files, changed, stored)
-            for row in self._findings:
-                if row.kind in _LASTING:
-                    catalog.add_ledger_once(row)
-                else:
-                    catalog.add_ledger(row)
+            self._tell(catalog)
             if force:
                 catalog.clear_files()
             if changed or entries:
@@ -145,6 +143,15 @@ class Recovery:
 
     def _find(self, kind: str, file: str, offset: int, text: str) -> None:
         self._findings.append(LedgerRow(time.time(), kind, file, offset, text))
+
+    def _tell(self, catalog: Catalog) -> None:
+        """Into the ledger with what was found. Before the trace of it is removed: a kill in between must not hide it."""
+        for row in self._findings[self._told :]:
+            if row.kind in _LASTING:
+                catalog.add_ledger_once(row)
+            else:
+                catalog.add_ledger(row)
+        self._told = len(self._findings)
 
     def _open_catalog(self) -> Catalog:
         path = self._directory / CATALOG_NAME
@@ -207,6 +214,7 @@ class Recovery:
                 f"{file.name} ({file.end} bytes) was archived and is no longer there.",
             )
         if lost:
+            self._tell(catalog)
             catalog.remove_files(file.name for file in lost)
         numbers = [known[name].number if name in known else binlog_number(name) for name in held]
         for before, after, name in zip(numbers, numbers[1:], held[1:], strict=False):

@@ -1,6 +1,7 @@
 """The archive as its users see it: append, publish, read, reopen."""
 
 import asyncio
+import errno
 import os
 import stat
 import zlib
@@ -19,7 +20,9 @@ from relay.archive.errors import (
     ArchiveMisuse,
     ArchiveQueueFull,
     ArchiveUnknownFile,
+    ArchiveWriteError,
 )
+from relay.archive.recovery import Recovery
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, BuiltRun, runs_of
 
@@ -282,6 +285,22 @@ async def test_a_file_that_vanished_from_the_middle_is_a_ledger_row_and_a_gap(tm
         archive.next_file(names[0])
     await archive.close()
     assert {row.kind for row in read_ledger(tmp_path)} == {"file_missing", "gap"}
+
+
+async def test_a_file_that_is_gone_is_in_the_ledger_although_the_first_open_after_it_was_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(tmp_path, *((name, BinlogBuilder().transaction(3).data) for name in ("b.000001", "b.000002")))
+    (tmp_path / "b.000001").unlink()
+
+    def cut_short(*_arguments: object) -> None:
+        raise OSError(errno.EIO, "as if it had been killed while it read the files")
+
+    with monkeypatch.context() as patch, pytest.raises(ArchiveWriteError):
+        patch.setattr(Recovery, "_reconcile", cut_short)
+        await Archive.open(tmp_path)
+    await (await Archive.open(tmp_path)).close()
+    assert [(row.kind, row.file) for row in read_ledger(tmp_path)] == [("file_missing", "b.000001")]
 
 
 async def test_a_foreign_file_is_left_alone_and_noted_once(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The console of a relay that has gone over to another source: what is listed, what may be purged."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -81,6 +81,26 @@ async def test_what_a_replica_reads_of_the_old_source_stays_with_all_behind_it(
     reader.needed_generation = 2
     assert await purged(console, PurgeTo("mysql-bin.000003")) == [1867]
     assert held(generations) == [(2, name) for name in SECOND]
+
+
+async def test_a_replica_that_comes_while_the_old_sources_files_go_keeps_what_it_reads(
+    console: Console, generations: Generations, connections: FakeConnections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = generations.all[0].archive
+    purge = first.purge
+
+    async def slowly(names: Sequence[str], reason: str) -> None:
+        await purge(names, reason)
+        reader = a_replica(3, SECOND[0], 4)
+        reader.needed_generation = 2
+        connections.sessions = [reader]
+
+    monkeypatch.setattr(first, "purge", slowly)
+    answer = await console.answer(PurgeTo(SECOND[1]), FakeConnection())
+    assert isinstance(answer, Done)
+    assert held(generations) == [(2, name) for name in SECOND]
+    (notice,) = answer.notices
+    assert "purged only 2 out of 3 files" in notice.message
 
 
 async def test_a_purge_before_now_leaves_the_active_file(console: Console, generations: Generations) -> None:
