@@ -44,12 +44,15 @@ def run(source: BenchSource, directory: Path, *, size: int = 1 << 30, turns: int
         report.conditions += " (no Spark here)"
         return report
     measured = _spark(files, turns)
+    alone = _reader(files, turns)
     small, large = (
         measured.pop(name) for name in ("worker memory, splits of 16 MiB", "worker memory, one split a file")
     )
     for name, (best_wall, best_cpu) in measured.items():
         report.add(f"{name}: times faster, by processor", cpu / best_cpu, "", aim=AIMS.get(name), at_least=True)
         report.add(f"{name}: times faster, by the clock", wall / best_wall, "")
+    for level, seconds in alone.items():
+        report.add(f"{level}, the reader without Spark: times faster", cpu / seconds, "")
     rows = source.transactions * copies
     per_second = rows / measured["rows, all columns"][1]
     report.add("rows, all columns", per_second, "rows/s", note="per processor second")
@@ -59,6 +62,7 @@ def run(source: BenchSource, directory: Path, *, size: int = 1 << 30, turns: int
     else:
         report.add("python-mysql-replication", python, "rows/s", note="per processor second")
         report.add("rows: times python-mysql-replication", per_second / python, "", aim=PYTHON_AIM, at_least=True)
+        report.add("the same, the reader without Spark", rows / alone["rows"] / python, "")
     report.add("a worker's memory, splits of 16 MiB", small[0], "MB", note="the most that was resident")
     report.add("the same, one split a file, more by", large[0] - small[0], "MB", aim=WORKER_AIM_MB)
     shutil.rmtree(files)
@@ -92,6 +96,18 @@ def _mysqlbinlog(files: Path) -> tuple[float, float]:
     wall, after = time.monotonic() - start, os.times()
     used = after.children_user - before.children_user + after.children_system - before.children_system
     return wall, max(used, 0.01)
+
+
+def _reader(files: Path, turns: int) -> dict[str, float]:
+    """Least processor seconds of each level, from a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.audit_reader", str(files), str(turns)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    results: dict[str, float] = json.loads(done.stdout)
+    return results
 
 
 def _spark(files: Path, turns: int) -> dict[str, list[float]]:
