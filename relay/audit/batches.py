@@ -25,8 +25,9 @@ from relay.audit.statement_batches import take_run
 from relay.audit.store import Store
 from relay.audit.wanted import FAR, Wanted
 
-_EVENT_ROWS: Final = 32768
-_TRANSACTION_ROWS: Final = 16384
+# As much as stays in a processor's cache: with four times as many Spark's own thread took 15 % longer.
+_EVENT_ROWS: Final = 8192
+_TRANSACTION_ROWS: Final = 8192
 _SECOND: Final = 1_000_000
 _LARGEST_UNSEEN: Final = 0xFFFFFFFF * _SECOND
 
