@@ -20,6 +20,15 @@ def binlog_number(file: str) -> int:
     return int(match["number"])
 
 
+def is_binlog_name(name: str) -> bool:
+    """Whether `name` is a binlog's name as a server gives it (mysql-bin.000001)."""
+    try:
+        binlog_number(name)
+    except Malformed:
+        return False
+    return True
+
+
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Position:

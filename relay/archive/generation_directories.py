@@ -10,11 +10,11 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
+from protocol.position import is_binlog_name
 from relay.archive.catalog import Catalog, CatalogUnreadable
 from relay.archive.errors import ArchiveMisuse
 from relay.archive.files import CATALOG_NAME, PURGE_NAME, FileLayer
-from relay.archive.purge import PURGED
-from relay.archive.recovery import FILE_MISSING, is_binlog_name
+from relay.archive.ledger_kinds import FILE_MISSING, PURGED
 
 _NAME: Final = re.compile(r"g([0-9]{4,9})")
 FIRST: Final = 1

@@ -21,11 +21,10 @@ from relay.archive.archived_file import ArchivedFile
 from relay.archive.catalog import Catalog, CatalogThread, LedgerRow
 from relay.archive.errors import ArchiveWriteError
 from relay.archive.files import GTX_SUFFIX, IDX_SUFFIX, PURGE_NAME, FileLayer, replace_file
+from relay.archive.ledger_kinds import PURGED
 
 log = structlog.get_logger(__name__)
 
-PURGED: Final = "purged"
-"""The ledger's kind of these rows."""
 _BATCH: Final = 20
 """So many files are removed before a relay that is told to stop may stop: a GiB takes up to a tenth of a second."""
 _CATALOG_WAIT_S: Final = 5.0

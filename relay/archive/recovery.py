@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.errors import Malformed
-from protocol.position import binlog_number
+from protocol.position import binlog_number, is_binlog_name
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity, describe_new_file
 from relay.archive.beginning import Beginning
 from relay.archive.boundary_index import RECORD, BoundaryIndex, records_before
@@ -40,14 +40,13 @@ from relay.archive.files import (
 from relay.archive.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
 from relay.archive.gtid_recorder import recover_gtids
 from relay.archive.gtid_state import GtidState
+from relay.archive.ledger_kinds import FILE_MISSING
 from relay.archive.purge import forget_intent, read_intent, remove_files
 from relay.archive.scan import Scan, first_event, scan
 
 Progress = Callable[[str, int], None]
 """Called with a file's name and how many of its bytes were read since the last call. May run in another thread."""
 
-FILE_MISSING: Final = "file_missing"
-"""The ledger's kind where a file of the catalog is gone."""
 _COPY_CHUNK: Final = 1 << 20
 _OWN_NAMES: Final = frozenset(
     {
@@ -74,15 +73,6 @@ class Recovered:
     chain: GtidChain
     beginning: Beginning | None = None
     findings: list[LedgerRow] = field(default_factory=list)
-
-
-def is_binlog_name(name: str) -> bool:
-    """Whether `name` is a binlog's name as a server gives it (mysql-bin.000001)."""
-    try:
-        binlog_number(name)
-    except Malformed:
-        return False
-    return True
 
 
 class Recovery:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.errors import Malformed
-from protocol.position import binlog_number
+from protocol.position import binlog_number, is_binlog_name
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
 from relay.archive.boundary_index import RECORD, BoundaryIndex
 from relay.archive.catalog import Catalog, CatalogUnreadable
@@ -14,7 +14,7 @@ from relay.archive.digest import file_digest
 from relay.archive.files import CATALOG_NAME, INDEX_NAME, MAGIC, FileLayer
 from relay.archive.finding import Finding
 from relay.archive.generation_directories import begun_generations
-from relay.archive.recovery import index_path, is_binlog_name
+from relay.archive.recovery import index_path
 from relay.archive.scan import HEADER_SIZE, event_around, first_event, scan
 from relay.archive.verify_gtids import GtidCheck
 

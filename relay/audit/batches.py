@@ -14,7 +14,7 @@ from protocol.kernel.event_columns import EventColumns
 from protocol.kernel.statement_columns import StatementColumns
 from protocol.kernel.transaction_columns import TransactionColumns
 from relay.audit import arrow_arrays as arrays
-from relay.audit.finding import NAMES, TEXTS, BinlogUnreadable, Finding, stop_at
+from relay.audit.finding import NAMES, TEXTS, BinlogUnreadable, Finding, stop_at, stop_at_loss
 from relay.audit.opening import open_for
 from relay.audit.row_batches import read_rows
 from relay.audit.schemas import ARROW_TYPES, arrow_schema
@@ -52,9 +52,16 @@ class ReadOptions:
     failfast: bool
 
 
-def read_split(store: Store, split: Split, options: ReadOptions, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    """The batches of one split. Raises: BinlogUnreadable at the first finding with `failfast`."""
+def read_split(
+    store: Store, split: Split, options: ReadOptions, wanted: Wanted, *, keeps: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The batches of one split. Raises: BinlogUnreadable at the first finding with `failfast`; with `keeps`, FileLost.
+
+    keeps: what is not read now is never read again, so a file that cannot be read is no row.
+    """
     for finding in split.findings:
+        if keeps:
+            stop_at_loss(finding)
         yield from _finding_batch(finding, options)
     reader = SplitReader(store, split)
     if options.level == "rows":
@@ -70,6 +77,8 @@ def read_split(store: Store, split: Split, options: ReadOptions, wanted: Wanted)
         batches = levels[options.level](reader, split, options, wanted)
     yield from _with_cut_named(batches, split) if split.cut else batches
     if reader.broken is not None:
+        if keeps:
+            stop_at_loss(reader.broken)
         yield from _finding_batch(reader.broken, options)
 
 

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from relay.audit.batches import ReadOptions, read_split
 from relay.audit.files import find_files
+from relay.audit.overlap import Overlap
 from relay.audit.pushdown import keep_times, push
 from relay.audit.schemas import LEVELS, known_columns
 from relay.audit.splits import Split, plan, written_between
@@ -19,10 +20,14 @@ from relay.audit.store import store_of
 from relay.audit.stream import EARLIEST, BinlogStreamReader, limits_reads, starting_position
 from relay.audit.wanted import Wanted
 
-_BATCH_OPTIONS: Final = ("level", "columns", "mode", "splitBytes", "since", "until", "pushdown")
+_BATCH_OPTIONS: Final = ("level", "columns", "mode", "splitBytes", "since", "until", "pushdown", "overlap")
 _STREAM_OPTIONS: Final = ("startingPosition", "maxBytesPerTrigger")
 _KNOWN: Final = {name.lower() for name in ("path", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
 _MODES: Final = ("permissive", "failfast")
+_ONCE: Final = "once"
+_OVERLAPS: Final = (_ONCE, "every")
+# Levels that show the files as they are.
+_OF_FILES: Final = ("events", "findings")
 SPLIT_BYTES: Final = 64 << 20
 # Columns that are offsets: a split has only rows in which they are in its range.
 _PLACES: Final = {
@@ -56,6 +61,9 @@ class BinlogDataSource(DataSource):
 
     In a stream, startingPosition = earliest | latest | FILE:POSITION, and maxBytesPerTrigger.
 
+    overlap = once | every: transactions that a later source's files repeat of the sources before it (see overlap) are read
+    once, or as often as they stand in files. Levels events and findings show the files as they are.
+
     Options: level = events | transactions | rows | statements | table_maps | findings; columns: names, with commas;
     mode = permissive (a finding is a row) | failfast (it is an error); splitBytes: aimed size of a task's share of a file.
     """
@@ -80,7 +88,12 @@ class BinlogDataSource(DataSource):
         """A reader of the columns in `schema`."""
         options = self._read_options(schema)
         kind = PushingReader if self._pushdown() else BinlogReader
-        return kind(self._path(), self._split_bytes(), options, self._time("since"), self._time("until"))
+        since, until = self._time("since"), self._time("until")
+        if since is not None and until is not None and since >= until:
+            raise BadOption(
+                f"since, {since.isoformat()}, is not before until, {until.isoformat()}: nothing lies between"
+            )
+        return kind(self._path(), self._split_bytes(), options, since, until, once=self._once())
 
     def streamReader(self, schema: StructType) -> BinlogStreamReader:
         """A reader of micro-batches of the columns in `schema`."""
@@ -100,7 +113,7 @@ class BinlogDataSource(DataSource):
         if text is not None and not limits_reads():
             raise BadOption("maxBytesPerTrigger needs Spark 4.2 or later")
         most = None if text is None else int(text)
-        return BinlogStreamReader(self._path(), self._split_bytes(), options, start, most)
+        return BinlogStreamReader(self._path(), self._split_bytes(), options, start, most, once=self._once())
 
     def _read_options(self, schema: StructType) -> ReadOptions:
         level = self._level()
@@ -137,6 +150,14 @@ class BinlogDataSource(DataSource):
             raise BadOption(f"pushdown is {text!r}; it takes true, for a frame that is used for one query, or false")
         return text == "true"
 
+    def _once(self) -> bool:
+        level, text = self._level(), self.options.get("overlap")
+        if text is not None and level in _OF_FILES:
+            raise BadOption(f"level {level} shows files as they are; the option overlap is for the other levels")
+        if text is not None and text.lower() not in _OVERLAPS:
+            raise BadOption(f"overlap is {text!r}; it takes {' or '.join(_OVERLAPS)}")
+        return level not in _OF_FILES and (text or _ONCE).lower() == _ONCE
+
     def _path(self) -> str:
         path = self.options.get("path")
         if not path:
@@ -172,8 +193,11 @@ class BinlogReader(DataSourceReader):
         options: ReadOptions,
         since: datetime | None = None,
         until: datetime | None = None,
+        *,
+        once: bool = False,
     ) -> None:
         self._path = path
+        self._once = once
         self._split_bytes = split_bytes
         self._options = options
         self._since = since
@@ -185,6 +209,7 @@ class BinlogReader(DataSourceReader):
         """One split a task."""
         store = store_of(self._path)
         files = find_files(store, self._path)
+        overlap = Overlap(store, files, held=True) if self._once else None
         if self._since is not None or self._until is not None:
             since_s = -math.inf if self._since is None else self._since.timestamp()
             until_s = math.inf if self._until is None else self._until.timestamp()
@@ -195,6 +220,7 @@ class BinlogReader(DataSourceReader):
             self._split_bytes,
             self._wanted.wants_file,
             whole_files="transaction_ordinal" in self._options.columns,
+            overlap=overlap,
         )
         for column in _PLACES.get(self._options.level, ()):
             span = self._wanted.ranges.get(column)

@@ -37,6 +37,11 @@ class AuditedFile:
     followed: bool = False
 
     @property
+    def generation(self) -> str:
+        """The later source's directory in the archive that the file is in, `g0002`; empty for the first one's."""
+        return self.name.rpartition("/")[0]
+
+    @property
     def series(self) -> str:
         """What the names of one source's files have in common; the whole name where it has no number."""
         match = _NAME.fullmatch(self.name)

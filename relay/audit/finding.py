@@ -65,3 +65,23 @@ class BinlogUnreadable(Exception):
 def stop_at(finding: Finding) -> BinlogUnreadable:
     """The error that failfast raises for `finding`."""
     return BinlogUnreadable(finding.file, finding.position, finding.name, finding.text)
+
+
+LOSSES: Final = frozenset({"file_gone", "file_unreadable", "file_shrunk"})
+"""Findings that are about the disk or the network, and not about what the source wrote: later there may be none."""
+
+
+class FileLost(Exception):
+    """A stream could not read a file that it must read. `str()` names file, position and why, and what to do."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(
+            f"{finding.name} in {finding.file} at {finding.position}: {finding.text} The query stops, so that nothing is left "
+            "out; started again, it goes on from its checkpoint."
+        )
+
+
+def stop_at_loss(finding: Finding) -> None:
+    """Raises: FileLost for a finding of LOSSES."""
+    if finding.name in LOSSES:
+        raise FileLost(finding)

@@ -49,6 +49,8 @@ class SplitReader:
         self.ingest: Any = Ingest()
         self.ingest.detailed = True
         self.timestamp = 0
+        self._table = array("q", bytes(8 * 8 * _TABLE_ROWS))
+        self._begun = False
 
     def post_lengths(self) -> bytes:
         """The format description's post-header lengths; complete from the first run on."""
@@ -59,7 +61,7 @@ class SplitReader:
         largest event.
         """
         split = self._split
-        if split.start >= split.stop:
+        if not split.parts:
             return
         try:
             reader = self._store.open(split.path)
@@ -71,25 +73,37 @@ class SplitReader:
             )
             return
         try:
-            yield from self._walk(reader)
+            for start, stop in split.parts:
+                yield from self._walk(reader, start, stop)
+                if self.broken is not None:
+                    return
         except OSError as error:
             self._break("file_unreadable", self.ingest.position, f"The file cannot be read on: {error}.")
         finally:
             reader.close()
 
-    def _walk(self, reader: Any) -> Iterator[Run]:
+    def _begin(self, start: int) -> None:
+        """The next event stands at `start`, outside of any transaction."""
         split, ingest = self._split, self.ingest
-        table = array("q", bytes(8 * 8 * _TABLE_ROWS))
-        ingest.set_table(table, True)
+        if self._begun:
+            ingest.begin_file(start)
+            return
+        self._begun = True
+        ingest.set_table(self._table, True)
         ingest.begin_file(FIRST_EVENT)
-        if split.start != FIRST_EVENT:
+        if start != FIRST_EVENT:
             ingest.read_format(bytearray(split.format_event), 0, len(split.format_event))
-            ingest.begin_file(split.start)
+            ingest.begin_file(start)
+
+    def _walk(self, reader: Any, start: int, end: int) -> Iterator[Run]:
+        """The events of [start, end), whole transactions."""
+        ingest, table = self.ingest, self._table
+        self._begin(start)
         buffer = bytearray(_CHUNK_BYTES)
         have = 0
-        base = split.start
+        base = start
         while True:
-            want = min(len(buffer) - have, split.stop - base - have)
+            want = min(len(buffer) - have, end - base - have)
             got = reader.read_into(memoryview(buffer)[have : have + want], base + have) if want > 0 else 0
             have += got
             stop = whole_events(buffer, 0, have)
@@ -113,16 +127,16 @@ class SplitReader:
                 if not _HEADER_BYTES <= length <= MAX_EVENT:
                     self._broken(17, bytes(buffer[used : used + _HEADER_BYTES]))
                     return
-                if base + used + length > split.stop:
-                    self._truncated(bytes(buffer[used : used + _HEADER_BYTES]), base + used, split.stop)
+                if base + used + length > end:
+                    self._too_long(bytes(buffer[used : used + _HEADER_BYTES]), base + used, end)
                     return
                 if length > len(buffer) and used == 0 and rest == len(buffer):
                     larger = bytearray(length)
                     larger[:rest] = buffer
                     buffer = larger
             if not got and not used:
-                if rest or base < split.stop:
-                    self._truncated(bytes(buffer[:rest]), base, base + rest)
+                if rest or base < end:
+                    self._truncated(bytes(buffer[:rest]), base, base + rest, end)
                 return
             buffer[:rest] = buffer[used:have]
             have = rest
@@ -135,11 +149,22 @@ class SplitReader:
         text = _TEXTS.get(name, "{event} cannot be read. What follows in the file is not read.")
         self._break(_RENAMED.get(name, name), self.ingest.position, text.format(event=event, length=length))
 
-    def _truncated(self, head: bytes, position: int, end: int) -> None:
-        """The file has nothing of the event at `position` from `end` on."""
-        planned = self._split.stop
+    def _too_long(self, head: bytes, position: int, end: int) -> None:
+        """The event at `position` says that it goes on behind `end`."""
+        if end == self._split.stop and self._split.last:
+            self._truncated(head, position, end, end)
+            return
+        length = int.from_bytes(head[9:13], "little")
+        text = (
+            f"{event_type_name(head[4])} announces {length} bytes; the next transaction begins {end - position} bytes behind "
+            "its start. What stands before that is not read."
+        )
+        self._break("event_length_wrong", position, text)
+
+    def _truncated(self, head: bytes, position: int, end: int, planned: int) -> None:
+        """The file has nothing of the event at `position` from `end` on, and was to be read up to `planned`."""
         if end < planned:
-            text = f"The file ended at {planned} when the read was planned, and ends at {end} now."
+            text = f"The file ends at {end}; when the read was planned it was to end at {planned}."
             self._break("file_shrunk", position, text)
             return
         announced = int.from_bytes(head[9:13], "little") if len(head) >= 13 else _HEADER_BYTES

@@ -1,17 +1,19 @@
 """Cuts files into splits at transaction boundaries: by the archive's index, or by one pass where there is none."""
 
 import itertools
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyspark.sql.datasource import InputPartition
 
-from protocol.kernel.ingest import Ingest
+from protocol.kernel.ingest import ROW, Ingest
 from relay.archive.boundary_index import RECORD, RECORD_SIZE, IndexRecord
 from relay.archive.files import IDX_SUFFIX
 from relay.audit.files import AuditedFile
 from relay.audit.finding import Finding
+from relay.audit.overlap import Overlap, Span
 from relay.audit.store import Reader, Store
 
 FIRST_EVENT: Final = 4
@@ -22,6 +24,8 @@ _FIRST_ERROR: Final = 16
 _HEADER_BYTES: Final = 19
 _FORMAT_DESCRIPTION: Final = 15
 _LONGEST_FORMAT: Final = 1 << 16
+_TABLE_ROWS: Final = 4096
+_LOOKED_AT_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Split(InputPartition):
     """Events [start, stop) of a file: whole transactions. What a task reads.
 
     format_event: the file's format description, where the split does not begin with it. in_use: its flag. last: the file
-    ends here. cut: with a transaction that its source's end cut. findings: known before anything is read.
+    ends here. cut: with a transaction that its source's end cut. findings: known before anything is read. skips: what of it is
+    not read, whole transactions that an earlier source's files hold (see overlap).
     """
 
     path: str
@@ -41,6 +46,13 @@ class Split(InputPartition):
     last: bool = True
     cut: bool = False
     findings: tuple[Finding, ...] = ()
+    skips: tuple[Span, ...] = ()
+
+    @property
+    def parts(self) -> list[Span]:
+        """What is read of it, in order."""
+        edges = [self.start, *itertools.chain.from_iterable(self.skips), self.stop]
+        return [(start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop]
 
 
 def plan(
@@ -50,13 +62,14 @@ def plan(
     wanted: Callable[[str], bool] = lambda name: True,
     *,
     whole_files: bool = False,
+    overlap: Overlap | None = None,
 ) -> list[Split]:
     """The splits of all `files` whose name is `wanted`, in order. What cannot be read is a split with a finding."""
     splits: list[Split] = []
     sources = SourceChain()
     for file in files:
         if wanted(file.name):
-            splits += plan_file(store, file, split_bytes, whole_files=whole_files, sources=sources)
+            splits += plan_file(store, file, split_bytes, whole_files=whole_files, sources=sources, overlap=overlap)
     return splits
 
 
@@ -106,10 +119,12 @@ def plan_file(
     start: int = FIRST_EVENT,
     stop: int | None = None,
     sources: SourceChain | None = None,
+    overlap: Overlap | None = None,
 ) -> list[Split]:
     """The splits of [start, stop) of one file, both of them transaction boundaries; `stop` None: to its end.
 
-    `sources`: knows the file before, if that was of the same source.
+    `sources`: knows the file before, if that was of the same source. `overlap`: what is left out because it stands in the
+    files of an earlier source.
     """
 
     def nothing(name: str, text: str, position: int = 0, end: int = 0) -> list[Split]:
@@ -131,7 +146,7 @@ def plan_file(
                 end=size,
             )
         if magic != MAGIC:
-            if file.growing and not magic:
+            if file.growing and MAGIC.startswith(magic):
                 return []
             what = f"it starts with {magic.hex(' ')}" if magic else "it is empty"
             return nothing("not_a_binlog", f"The file is no binlog: {what} instead of fe 62 69 6e.", end=size)
@@ -142,7 +157,9 @@ def plan_file(
         if stop is not None:
             size = min(size, stop)
         elif file.growing:
-            size = _last_boundary(reader, size, format_event, records)
+            boundary, whole = _last_boundary(reader, size, format_event, records)
+            # What cannot be walked over is read, so that it becomes a finding.
+            size = boundary if whole else size
         cuts = []
         if not whole_files and size - start > 2 * split_bytes and format_event:
             if records is None or not records.count:
@@ -168,11 +185,20 @@ def plan_file(
             for first, behind in itertools.pairwise(edges)
         ]
         splits[-1] = replace(splits[-1], findings=findings)
-        return [split for split in splits if split.findings or split.start < split.stop]
+        if overlap is not None:
+            repeated = overlap.spans(file, format_event, reader, start, max(size, start))
+            splits = [replace(split, skips=_within(repeated, split.start, split.stop)) for split in splits]
+        return [split for split in splits if split.findings or split.parts]
     except OSError as error:
         return nothing("file_unreadable", f"The file cannot be read: {error}.")
     finally:
         reader.close()
+
+
+def _within(spans: Iterable[Span], start: int, stop: int) -> tuple[Span, ...]:
+    """What of the spans is in [start, stop)."""
+    cut = ((max(first, start), min(behind, stop)) for first, behind in spans)
+    return tuple((first, behind) for first, behind in cut if first < behind)
 
 
 def _read(reader: Reader, offset: int, count: int) -> bytes:
@@ -187,30 +213,46 @@ def _read(reader: Reader, offset: int, count: int) -> bytes:
 
 
 def written_between(store: Store, files: list[AuditedFile], since_s: float, until_s: float) -> list[AuditedFile]:
-    """The files of which some part was written in [since, until), by the times at which the source began each.
+    """The files that may hold something of [since, until), by the times in their first events.
 
-    Nothing is written to a file once the next one has begun. A file that does not tell its time is kept.
+    Nothing is written to a file once the source has begun the next one. What a file begins with may be older than the file:
+    a source that is another one's replica keeps the times of what it repeats. What does not tell its time is kept.
     """
-    begun: list[int | None] = []
-    for file in files:
-        try:
-            reader = store.open(file.path)
-        except OSError:
-            begun.append(None)
-            continue
-        try:
-            head = _read(reader, 0, FIRST_EVENT + 4)
-        except OSError:
-            head = b""
-        finally:
-            reader.close()
-        time = int.from_bytes(head[FIRST_EVENT:], "little") if head[:FIRST_EVENT] == MAGIC else 0
-        begun.append(time or None)
+    times = [_first_times(store, file) for file in files]
     kept = []
-    for file, own, following in zip(files, begun, [*begun[1:], None], strict=True):
-        if (own is None or own < until_s) and (following is None or following >= since_s):
+    for number, file in enumerate(files):
+        begun, oldest = times[number]
+        ended = times[number + 1][0] if file.followed else None
+        if ended is not None and (begun is None or ended < begun):
+            ended = None  # a clock that went back: the file may hold later times than it says
+        if (oldest is None or oldest < until_s) and (ended is None or ended >= since_s):
             kept.append(file)
     return kept
+
+
+def _first_times(store: Store, file: AuditedFile) -> tuple[int | None, int | None]:
+    """When the file was begun, and the oldest time in its first 64 KiB; None: it does not tell."""
+    try:
+        reader = store.open(file.path)
+    except OSError:
+        return None, None
+    try:
+        head = _read(reader, 0, _LOOKED_AT_BYTES)
+    except OSError:
+        return None, None
+    finally:
+        reader.close()
+    begun = int.from_bytes(head[FIRST_EVENT : FIRST_EVENT + 4], "little") if head[:FIRST_EVENT] == MAGIC else 0
+    if not begun:
+        return None, None
+    oldest, at = begun, FIRST_EVENT
+    while at + _HEADER_BYTES <= len(head):
+        oldest = min(oldest, int.from_bytes(head[at : at + 4], "little") or oldest)
+        length = int.from_bytes(head[at + 9 : at + 13], "little")
+        if length < _HEADER_BYTES:
+            break
+        at += length
+    return begun, oldest
 
 
 def _format_event(reader: Reader, size: int) -> bytes:
@@ -285,9 +327,13 @@ def _cuts(records: _Records, start: int, size: int, split_bytes: int) -> list[in
     return cuts
 
 
-def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[int, bytes]:
-    """Walks [start, size): the end of the last whole transaction, and index records, up to the first thing that is wrong."""
+def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[int, bytes, bool]:
+    """Walks [start, size): the end of the last whole transaction, index records, and whether all could be walked.
+
+    A bad checksum or position is no end: what follows it can be read. A length that lies is.
+    """
     ingest: Any = Ingest()
+    ingest.set_table(array("q", bytes(8 * ROW * _TABLE_ROWS)), True)
     ingest.begin_file(FIRST_EVENT)
     if start != FIRST_EVENT:
         ingest.read_format(bytearray(format_event), 0, len(format_event))
@@ -307,31 +353,51 @@ def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[i
             status = ingest.feed(buffer, used, have)
             records.append(ingest.take_entries())
             ingest.take_violations()
+            ingest.take_unknown_types()
             if status >= _FIRST_ERROR or ingest.consumed == used:
                 break
             used = ingest.consumed
         if status >= _FIRST_ERROR or (not got and not used):
-            return max(ingest.boundary, start), b"".join(records)
+            return max(ingest.boundary, start), b"".join(records), status < _FIRST_ERROR
         view[: have - used] = view[used:have]
         have -= used
 
 
-def _last_boundary(reader: Reader, size: int, format_event: bytes, records: _Records | None) -> int:
-    """Where the last whole transaction of a growing file ends."""
-    start = FIRST_EVENT
+def _last_boundary(
+    reader: Reader, size: int, format_event: bytes, records: _Records | None, start: int = FIRST_EVENT
+) -> tuple[int, bool]:
+    """Where the last whole transaction of a growing file ends, and whether all up to `size` could be walked.
+
+    `start`: a boundary that is known.
+    """
     if records is not None:
         number = records.first_from(size + 1) - 1
         while number >= 0 and not records[number].at_boundary:
             number -= 1
         if number >= 0:
-            start = records[number].offset
-    return _scan(reader, size, start, format_event)[0]
+            start = max(start, records[number].offset)
+    boundary, _records, whole = _scan(reader, size, start, format_event)
+    return boundary, whole
 
 
-def end_of(store: Store, file: AuditedFile) -> int:
-    """Up to where the file can be read now: its end, or that of its last whole transaction while it grows."""
-    splits = plan_file(store, file, 1 << 62)
-    return max((split.stop for split in splits), default=FIRST_EVENT)
+def end_of(store: Store, file: AuditedFile, start: int = FIRST_EVENT) -> int:
+    """Up to where the file can be read now: its end, or that of its last whole transaction while it grows.
+
+    `start`: a boundary that is known. Raises: OSError.
+    """
+    reader = store.open(file.path)
+    try:
+        if _read(reader, 0, len(MAGIC)) != MAGIC:
+            return FIRST_EVENT
+        size = reader.size if file.end is None else file.end
+        if not file.growing:
+            return max(size, FIRST_EVENT)
+        format_event = _format_event(reader, size)
+        if not format_event:
+            return FIRST_EVENT
+        return _last_boundary(reader, size, format_event, _Records(store, file.path), start)[0]
+    finally:
+        reader.close()
 
 
 def is_boundary(store: Store, file: AuditedFile, position: int) -> bool:
@@ -346,6 +412,6 @@ def is_boundary(store: Store, file: AuditedFile, position: int) -> bool:
         format_event = _format_event(reader, reader.size)
         if position > reader.size or not format_event:
             return False
-        return _last_boundary(reader, position, format_event, _Records(store, file.path)) == position
+        return _last_boundary(reader, position, format_event, _Records(store, file.path))[0] == position
     finally:
         reader.close()

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from relay.audit.batches import ReadOptions, read_split
 from relay.audit.files import AuditedFile, find_files
+from relay.audit.overlap import Overlap
 from relay.audit.splits import FIRST_EVENT, SourceChain, Split, end_of, is_boundary, plan_file
 from relay.audit.store import store_of
 from relay.audit.wanted import Wanted
@@ -34,19 +35,29 @@ class BinlogStreamReader(DataSourceStreamReader):
     """Micro-batches of one path. `start`: earliest, latest or FILE:POSITION; `most_bytes`: of a micro-batch, about."""
 
     def __init__(
-        self, path: str, split_bytes: int, options: ReadOptions, start: str = EARLIEST, most_bytes: int | None = None
+        self,
+        path: str,
+        split_bytes: int,
+        options: ReadOptions,
+        start: str = EARLIEST,
+        most_bytes: int | None = None,
+        *,
+        once: bool = False,
     ) -> None:
         self._path = path
         self._split_bytes = split_bytes
         self._options = options
         self._start = start
         self._most_bytes = most_bytes
+        self._once = once
+        self._reached: Offset | None = None
+        """An end that was told: the next is not before it. Spark 4.1 does not say where a query stands."""
 
     def initialOffset(self) -> Offset:
         """Where a query without a checkpoint starts. Raises: PositionGone, ValueError for a position inside a transaction."""
         files = self._files()
         if self._start == LATEST:
-            return self._end(files)
+            return self._end(files, None)
         if self._start == EARLIEST:
             return {"file": files[0].name, "position": FIRST_EVENT}
         name, _, position = self._start.rpartition(":")
@@ -60,17 +71,19 @@ class BinlogStreamReader(DataSourceStreamReader):
         return offset
 
     def latestOffset(self, start: Offset | None = None, limit: Any = None) -> Offset:
-        """The end of what is there, or, from 4.2 on, of what `limit` lets a micro-batch that begins at `start` have."""
+        """The end of what is there, or, from Spark 4.2 on, of what `limit` lets a micro-batch that begins at `start` have."""
         files = self._files()
+        start = start or self._reached
+        if start is not None:
+            first = self._index(files, start)
         most = getattr(limit, "max_bytes", None)
         if start is None or most is None:
-            return self._end(files)
+            return self._end(files, start)
         left = int(most)
         store = store_of(self._path)
-        first = self._index(files, start)
         for number, file in enumerate(files[first:]):
             begin = int(start["position"]) if number == 0 else FIRST_EVENT
-            end = end_of(store, file)
+            end = max(end_of(store, file, begin), begin)
             if end - begin > left:
                 parts = plan_file(store, file, max(left // 4, _LEAST_PART), start=begin, stop=end)
                 within = [part.stop for part in parts if part.stop - begin <= left]
@@ -78,7 +91,7 @@ class BinlogStreamReader(DataSourceStreamReader):
                 stop = within[-1] if within else (begin if number else parts[0].stop)
                 return {"file": file.name, "position": stop}
             left -= end - begin
-        return self._end(files)
+        return self._end(files, start)
 
     def getDefaultReadLimit(self) -> Any:
         """What one micro-batch may have, as the option maxBytesPerTrigger says."""
@@ -90,11 +103,13 @@ class BinlogStreamReader(DataSourceStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The splits between two offsets. Raises: PositionGone."""
+        self._reached = end
         store = store_of(self._path)
         files = self._files()
         first, last = self._index(files, start), self._index(files, end)
         splits: list[Split] = []
         sources = SourceChain()
+        overlap = Overlap(store, files, held=False) if self._once else None
         if first > 0 and int(start["position"]) == FIRST_EVENT:
             sources.look_at(store, files[first - 1])
         for number in range(first, last + 1):
@@ -102,22 +117,29 @@ class BinlogStreamReader(DataSourceStreamReader):
             stop = int(end["position"]) if number == last else None
             if stop is None or begin < stop:
                 file = replace(files[number], growing=False)
-                splits += plan_file(store, file, self._split_bytes, start=begin, stop=stop, sources=sources)
+                splits += plan_file(
+                    store, file, self._split_bytes, start=begin, stop=stop, sources=sources, overlap=overlap
+                )
         return list(splits)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one split."""
+        """The batches of one split. Raises: FileLost, so that the query can be started again and misses nothing."""
         if not isinstance(partition, Split):
             return iter(())
-        return read_split(store_of(self._path), partition, self._options, Wanted())
+        return read_split(store_of(self._path), partition, self._options, Wanted(), keeps=True)
 
     def _files(self) -> list[AuditedFile]:
         files = find_files(store_of(self._path), self._path)
         # A server, or a relay, may be writing the newest: its last transaction is not there before it is whole.
         return [*files[:-1], replace(files[-1], growing=not files[-1].damaged)]
 
-    def _end(self, files: list[AuditedFile]) -> Offset:
-        return {"file": files[-1].name, "position": end_of(store_of(self._path), files[-1])}
+    def _end(self, files: list[AuditedFile], start: Offset | None) -> Offset:
+        """The end of what is there, never before `start`: what is behind that was given already. Raises: OSError."""
+        newest = files[-1]
+        begin = int(start["position"]) if start is not None and start["file"] == newest.name else FIRST_EVENT
+        position = max(end_of(store_of(self._path), newest, begin), begin)
+        self._reached = {"file": newest.name, "position": position}
+        return self._reached
 
     def _index(self, files: list[AuditedFile], offset: Offset) -> int:
         for number, file in enumerate(files):

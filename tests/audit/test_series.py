@@ -11,6 +11,7 @@ from relay.audit.batches import ReadOptions
 from relay.audit.files import find_files
 from relay.audit.finding import BinlogUnreadable
 from relay.audit.schemas import LEVELS
+from relay.audit.splits import written_between
 from relay.audit.store import LocalStore, store_of
 from relay.audit.stream import BinlogStreamReader
 from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, found_in, rows, splits_of, write
@@ -147,3 +148,42 @@ def test_an_event_of_a_type_that_nobody_knows_is_a_finding(tmp_path: Path, level
     ]
     with pytest.raises(BinlogUnreadable, match=f"unknown_event_type in bin.000001 at {at}"):
         rows(splits_of(path), level, failfast=True)
+
+
+# ---- times -------------------------------------------------------------------------------------------------------------
+
+
+def binlog_of(begun: int, *times: int) -> bytes:
+    """A file that was begun at one time, with transactions of others."""
+    binlog = BinlogBuilder(timestamp=begun)
+    for time in times:
+        binlog.timestamp = time
+        add_transaction(binlog, 10)
+    return bytes(binlog.data)
+
+
+@pytest.mark.parametrize(
+    ("files", "since", "until", "kept"),
+    [
+        # the next file is of another source, which began it long before
+        ({"a.000001": (1000, 1500, 3000), "b.000001": (500, 3500)}, 2000, 4000, {"a.000001", "b.000001"}),
+        # the clock went back
+        ({"a.000001": (1000, 3000), "a.000002": (900, 3500)}, 2000, 4000, {"a.000001", "a.000002"}),
+        # the source is a replica that was an hour behind
+        ({"a.000001": (1000, 1001), "a.000002": (5000, 1400, 2100)}, 1300, 2000, {"a.000001", "a.000002"}),
+        (
+            {"a.000001": (1000, 1001), "a.000002": (2000, 2001), "a.000003": (3000,)},
+            2000,
+            2500,
+            {"a.000001", "a.000002"},
+        ),
+        ({"a.000001": (1000, 1001), "a.000002": (2000, 2001), "a.000003": (3000,)}, 2001, 2500, {"a.000002"}),
+    ],
+)
+def test_no_file_is_left_out_that_may_hold_something_of_the_time(
+    tmp_path: Path, files: dict[str, tuple[int, ...]], since: int, until: int, kept: set[str]
+) -> None:
+    for name, times in files.items():
+        write(tmp_path, name, binlog_of(*times))
+    found = find_files(STORE, str(tmp_path))
+    assert {file.name for file in written_between(STORE, found, since, until)} == kept

@@ -291,6 +291,38 @@ def test_the_file_that_is_written_ends_at_its_last_whole_transaction(
     assert len(rows([split], "transactions")) == 2
 
 
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize(("offset", "name"), [(25, "checksum_mismatch"), (9, "event_length_wrong")])
+def test_damage_in_the_file_that_is_written_is_a_finding_and_no_end(
+    growing: tuple[Path, BinlogBuilder, int], index: bool, offset: int, name: str
+) -> None:
+    path, binlog, whole = growing
+    bad = binlog.events[3]
+    file = path / "mysql-bin.000001"
+    data = bytearray(file.read_bytes())
+    data[bad.start + offset : bad.start + offset + 4] = bytes(4)
+    file.write_bytes(data)
+    if not index:
+        (path / "mysql-bin.000001.idx").unlink(missing_ok=True)
+    assert found_in(path, "events")[0] == ("mysql-bin.000001", name, bad.start)
+    if name == "checksum_mismatch":
+        assert [row["finding"] is None for row in rows(splits_of(path), "transactions")] == [False, True]
+        assert splits_of(path)[-1].stop == whole
+
+
+def test_an_event_that_announces_more_than_its_share_of_the_file_is_no_end_of_the_file(tmp_path: Path) -> None:
+    binlog = big_binlog()
+    path = write(tmp_path, "bin.000001", binlog.data)
+    first, *_rest = splits = splits_of(path)
+    bad = next(event for event in binlog.events if event.start > first.stop // 2)
+    data = bytearray(binlog.data)
+    data[bad.start + 9 : bad.start + 13] = first.stop.to_bytes(4, "little")
+    path.write_bytes(data)
+    (found,) = (row for row in rows(splits, "findings") if row["finding"] != "transaction_unfinished")
+    assert (found["finding"], found["position"], found["end"]) == ("event_length_wrong", bad.start, first.stop)
+    assert f"the next transaction begins {first.stop - bad.start} bytes behind its start" in found["finding_text"]
+
+
 def test_what_an_archive_marked_as_damaged_is_a_finding(tmp_path: Path) -> None:
     import asyncio
 

@@ -1,5 +1,6 @@
 """A stream of transactions: where it starts and ends, and that a query that is stopped and started sees each once."""
 
+import errno
 import itertools
 import threading
 import time
@@ -15,7 +16,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 
 from relay.audit.batches import ReadOptions
+from relay.audit.finding import FileLost
 from relay.audit.schemas import TRANSACTIONS
+from relay.audit.store import LocalStore
 from relay.audit.stream import BinlogStreamReader, PositionGone, starting_position
 from tests.audit.test_splits import SPLIT, big_binlog, rows, write
 
@@ -88,6 +91,47 @@ def test_ranges_that_follow_each_other_hold_every_transaction_once(tmp_path: Pat
         at = end
     assert found == every
     assert turn > 5
+
+
+def test_a_stream_never_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    binlog = big_binlog(5)
+    path = write(tmp_path, "bin.000001", binlog.data)
+    stream = reader(tmp_path)
+    end = stream.latestOffset(stream.initialOffset())
+    path.write_bytes(binlog.data[: binlog.boundaries[2]])
+    assert stream.latestOffset(end) == end
+    assert stream.latestOffset() == end  # as Spark 4.1 asks
+    path.write_bytes(binlog.data)
+
+    def refuse(self: LocalStore, path: str) -> None:
+        raise OSError(errno.EIO, "Input/output error", path)
+
+    monkeypatch.setattr(LocalStore, "open", refuse)
+    with pytest.raises(OSError, match=r"Input/output error.*bin\.000001"):
+        reader(tmp_path).latestOffset(end)
+
+
+def test_a_stream_stops_at_a_file_that_it_cannot_read_rather_than_leave_it_out(tmp_path: Path) -> None:
+    binlog = big_binlog(5)
+    path = write(tmp_path, "bin.000001", binlog.data)
+    stream = reader(tmp_path)
+    (split,) = stream.partitions(stream.initialOffset(), stream.latestOffset())
+    path.write_bytes(binlog.data[: binlog.boundaries[2]])
+    with pytest.raises(FileLost, match=r"file_shrunk in bin\.000001 at .* goes on from its checkpoint"):
+        list(stream.read(split))
+    path.unlink()
+    with pytest.raises(FileLost, match=r"file_gone in bin\.000001 at 4"):
+        list(stream.read(split))
+    path.write_bytes(binlog.data)
+    assert sum(batch.num_rows for batch in stream.read(split)) == 5
+
+
+def test_damage_in_the_newest_file_does_not_hold_a_stream_up(tmp_path: Path) -> None:
+    binlog = big_binlog(5)
+    data = bytearray(binlog.data)
+    data[binlog.events[6].start + 25] ^= 1
+    write(tmp_path, "bin.000001", data)
+    assert reader(tmp_path).latestOffset() == {"file": "bin.000001", "position": binlog.size}
 
 
 def run(spark: Any, source: Path, work: Path, **options: Any) -> None:

@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 import pyarrow.parquet as pq
 import pyspark
 
+from deploy.spark.package import package
 from tests.audit.test_rows import recorded, shop_binlog
 from tests.audit.test_splits import write
 
@@ -69,6 +70,46 @@ def test_the_example_runs_where_executors_see_the_archive_and_nothing_else(home:
     assert pq.read_table(out / "findings").num_rows == 0
     unpacked = list(home.glob("work/app-*/0/binlog-relay/protocol/kernel/row_columns.*"))
     assert {path.suffix for path in unpacked} >= {".py"}
+
+
+_ALONE = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {others}:
+            raise ImportError(name + " is not installed here")
+
+sys.meta_path.insert(0, Missing())
+sys.path.insert(0, {package!r})
+from relay.audit.datasource import BinlogDataSource
+from relay.audit.schemas import LEVELS, arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
+
+for level in LEVELS:
+    source = BinlogDataSource(dict(path={archive!r}, level=level))
+    reader = source.reader(from_arrow_schema(arrow_schema(level, tuple(LEVELS[level]))))
+    print(level, sum(batch.num_rows for split in reader.partitions() for batch in reader.read(split)))
+"""
+
+
+def test_an_executor_needs_pyarrow_and_the_package_which_may_stay_a_zip(tmp_path: Path) -> None:
+    write(tmp_path, "bin.000001", shop_binlog(3).data)
+    zipped = package(tmp_path / "package.zip")
+    others = {"structlog", "pydantic", "aiomysql", "pymysql", "typer", "rich", "uvloop", "cryptography", "aiohttp"}
+    program = _ALONE.format(others=others, package=str(zipped), archive=str(tmp_path / "bin.000001"))
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert dict(line.split() for line in done.stdout.splitlines()) | {"events": "", "statements": ""} == {
+        "events": "",
+        "transactions": "4",
+        "rows": "8",
+        "statements": "",
+        "table_maps": "1",
+        "findings": "0",
+    }
 
 
 def test_an_example_without_its_arguments_says_what_it_takes(tmp_path: Path) -> None:

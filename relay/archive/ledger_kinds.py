@@ -1,0 +1,8 @@
+"""Kinds of rows in the ledger that more than their writer must know: readers of an archive need nothing that only writes it."""
+
+from typing import Final
+
+PURGED: Final = "purged"
+"""A file was removed as asked."""
+FILE_MISSING: Final = "file_missing"
+"""A file that the archive held is not there any more."""
