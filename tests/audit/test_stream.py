@@ -182,8 +182,6 @@ def test_a_query_follows_what_is_written_meanwhile(spark: Any, tmp_path: Path) -
                 file.flush()
                 time.sleep(0.05)
 
-    writer = threading.Thread(target=grow)
-    writer.start()
     query = (
         spark.readStream.format("binlog")
         .option("level", "transactions")
@@ -195,6 +193,9 @@ def test_a_query_follows_what_is_written_meanwhile(spark: Any, tmp_path: Path) -
         .trigger(processingTime="100 milliseconds")
         .start()
     )
+    query.processAllAvailable()
+    writer = threading.Thread(target=grow)
+    writer.start()
     writer.join()
     query.processAllAvailable()
     batches = query.lastProgress["batchId"]
