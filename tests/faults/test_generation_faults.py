@@ -1,10 +1,13 @@
 """SIGKILL at any step of a change of source: the old source is the archive's, or the new one is, and nothing is lost."""
 
+import asyncio
 import errno
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +24,7 @@ from relay.archive.generation_directories import begun_generations
 from relay.archive.generations import Generations
 from relay.archive.verify import verify_generations
 from tests.support.binlog_builder import runs_of
+from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
 from tests.support.killed_changes import FIRST_SOURCE, SECOND_SOURCE
 
@@ -74,18 +78,117 @@ async def state_after(directory: Path) -> tuple[list[int], list[str]]:
     return numbers, wrong
 
 
+async def states_after(directories: Sequence[Path]) -> list[tuple[list[int], list[str]]]:
+    """Of each: its disk is waited for together with those of the others."""
+    few = asyncio.Semaphore(8)
+
+    async def one(directory: Path) -> tuple[list[int], list[str]]:
+        async with few:
+            return await state_after(directory)
+
+    return await asyncio.gather(*map(one, directories))
+
+
 async def test_after_a_kill_at_any_step_the_old_or_the_new_source_is_the_archives(tmp_path: Path) -> None:
-    found = {path.name: await state_after(path) for path in killed_at_each_step(tmp_path, "change")}
-    assert {step: wrong for step, (_numbers, wrong) in found.items() if wrong} == {}
-    outcomes = [numbers for numbers, _wrong in found.values()]
+    found = await states_after(killed_at_each_step(tmp_path, "change"))
+    assert {step: wrong for step, (_numbers, wrong) in enumerate(found) if wrong} == {}
+    outcomes = [numbers for numbers, _wrong in found]
     assert outcomes.count([1]) > 5 and outcomes.count([1, 2]) > 5, "the steps do not cover both sides of the decision"
     assert outcomes == sorted(outcomes), "the change went back"
 
 
 async def test_after_a_kill_while_it_is_taken_back_the_old_source_is_the_archives(tmp_path: Path) -> None:
-    found = {path.name: await state_after(path) for path in killed_at_each_step(tmp_path, "discard")}
-    assert {step: result for step, result in found.items() if result != ([1], [])} == {}
+    found = await states_after(killed_at_each_step(tmp_path, "discard"))
+    assert {step: result for step, result in enumerate(found) if result != ([1], [])} == {}
     assert len(found) > 10
+
+
+class CuttingDisk(ForgetfulDisk):
+    """Puts what a power cut would leave of `directory` into `pictures` before each call that changes the disk."""
+
+    def __init__(self, directory: Path, pictures: Path) -> None:
+        super().__init__()
+        self.directory = directory
+        self.pictures = pictures
+        self.taken = 0
+        self.catalog_before: list[Path] | None = None
+        """None: no pictures are taken. Copies of the old source's catalog as it was before the change: what may be lost."""
+        self._lock = threading.RLock()
+
+    def _picture(self) -> None:
+        if self.catalog_before is None:
+            return
+        survivor = self.pictures / str(self.taken)
+        self.lose_power(self.directory, survivor, self.taken)
+        now = [path for path in self.directory.glob("catalog*") if not path.name.endswith("-shm")]
+        for path in self.catalog_before if self.taken % 2 else now:
+            shutil.copy(path, survivor)
+        if (survivor / "g0002").exists():
+            for path in (self.directory / "g0002").glob("catalog*"):
+                if not path.name.endswith("-shm"):
+                    shutil.copy(path, survivor / "g0002")
+        self.taken += 1
+
+    def make_directory(self, path: Path) -> None:
+        with self._lock:
+            self._picture()
+            super().make_directory(path)
+
+    def create(self, path: Path) -> int:
+        with self._lock:
+            self._picture()
+            fd = super().create(path)
+            self.synced[os.fstat(fd).st_ino] = b""  # it may have the number of a file that is gone
+            return fd
+
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        with self._lock:
+            self._picture()
+            return super().pwritev(fd, buffers, offset)
+
+    def sync_data(self, fd: int) -> None:
+        with self._lock:
+            self._picture()
+            super().sync_data(fd)
+
+    def rename(self, source: Path, target: Path) -> None:
+        with self._lock:
+            self._picture()
+            super().rename(source, target)
+
+    def truncate(self, fd: int, size: int) -> None:
+        with self._lock:
+            self._picture()
+            super().truncate(fd, size)
+
+    def unlink(self, path: Path) -> None:
+        with self._lock:
+            self._picture()
+            super().unlink(path)
+
+    def sync_directory(self, directory: Path) -> None:
+        with self._lock:
+            self._picture()
+            super().sync_directory(directory)
+
+
+async def test_after_a_power_cut_at_any_step_the_old_or_the_new_source_is_the_archives(tmp_path: Path) -> None:
+    directory, pictures, before = tmp_path / "archive", tmp_path / "pictures", tmp_path / "before"
+    pictures.mkdir()
+    disk = CuttingDisk(directory, pictures)
+    await (await first_of(directory, disk)).close()
+    generations = await Generations.open(directory, layer=disk)
+    await generations.archive.trim()
+    before.mkdir()
+    disk.catalog_before = [Path(shutil.copy(path, before)) for path in directory.glob("catalog.sqlite")]
+    await change_source(generations, identity(B, 2), SECOND_SOURCE)
+    disk.catalog_before = None
+    await generations.close()
+    found = await states_after([pictures / str(number) for number in range(disk.taken)])
+    assert {number: wrong for number, (_numbers, wrong) in enumerate(found) if wrong} == {}
+    outcomes = [numbers for numbers, _wrong in found]
+    assert outcomes.count([1]) > 5 and outcomes.count([1, 2]) > 5, "the steps do not cover both sides of the decision"
+    assert outcomes == sorted(outcomes), "the change went back"
 
 
 @pytest.mark.parametrize("left", ["catalog.sqlite", "lock"])

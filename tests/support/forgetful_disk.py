@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import random
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ class ForgetfulDisk(FileLayer):
         self.synced: dict[int, bytes] = {}
         """Per inode: the bytes at its last sync."""
         self.names_synced: dict[Path, dict[str, int]] = {}
+        self.directory_inodes: set[int] = set()
         self.room_bytes: int | None = None
         self.sync_error: int | None = None
         self.write_in_pieces = False
@@ -48,21 +50,28 @@ class ForgetfulDisk(FileLayer):
         self.synced[os.fstat(fd).st_ino] = os.pread(fd, os.fstat(fd).st_size, 0)
 
     def sync_directory(self, directory: Path) -> None:
-        self.names_synced[directory] = {
-            entry.name: entry.stat().st_ino for entry in os.scandir(directory) if not entry.name.startswith("catalog")
-        }
+        with os.scandir(directory) as entries:
+            found = {entry.name: entry.stat() for entry in entries if not entry.name.startswith("catalog")}
+        self.names_synced[directory] = {name: status.st_ino for name, status in found.items()}
+        self.directory_inodes |= {status.st_ino for status in found.values() if stat.S_ISDIR(status.st_mode)}
 
     def lose_power(self, directory: Path, survivor: Path, seed: int) -> None:
-        """Writes to `survivor` what a power cut would have left of `directory`; SQLite's files are not copied."""
+        """Writes to `survivor` what a power cut would have left of `directory`; SQLite's files are not copied.
+
+        With the directories in it, also those that were removed while nobody synced that.
+        """
         chance = random.Random(seed)
         survivor.mkdir()
         now = {}
-        with os.scandir(directory) as entries:
+        with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):  # another thread gives a file its name meanwhile
                     now[entry.stat().st_ino] = Path(entry.path)
         durable = self.names_synced.get(directory, {})
         for name, inode in durable.items():
+            if inode in self.directory_inodes:
+                self.lose_power(directory / name, survivor / name, seed)
+                continue
             kept = self.synced.get(inode, b"")
             current = now[inode].read_bytes() if inode in now else kept
             if current[: len(kept)] == kept and len(current) > len(kept):

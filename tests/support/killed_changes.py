@@ -8,6 +8,7 @@ disk; the last one came to its end. Prints how many there are.
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -72,13 +73,17 @@ class KillingDisk(FileLayer):
         super().sync_directory(directory)
 
 
-async def change(directory: Path, step: int, *, discard: bool) -> None:
-    """The change, killed at this step."""
-    disk = KillingDisk()
-    generations = await Generations.open(directory, layer=disk)
+async def fill(directory: Path) -> None:
+    """What the first source sent."""
+    generations = await Generations.open(directory)
     generations.archive.set_identity(identity(A, 1))
     await append_files(generations, FIRST_SOURCE)
     await generations.close()
+
+
+async def change(directory: Path, step: int, *, discard: bool) -> None:
+    """The change, killed at this step."""
+    disk = KillingDisk()
     generations = await Generations.open(directory, layer=disk)
     disk.steps_left = step
     if discard:
@@ -93,7 +98,10 @@ async def change(directory: Path, step: int, *, discard: bool) -> None:
 def main(directory: Path, *, discard: bool) -> int:
     """Returns how many processes there were."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    filled = directory / "filled"
+    asyncio.run(fill(filled))
     for step in range(MOST):
+        shutil.copytree(filled, directory / str(step))
         child = os.fork()
         if not child:
             try:
