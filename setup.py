@@ -42,6 +42,9 @@ MODULES = (
     "row_columns",
 )
 
+# What a module includes beside the leaf operations.
+HEADERS = {"real_text": ("protocol/kernel/real_text.h",)}
+
 wish = os.environ.get("BINLOG_RELAY_KERNEL", "")
 if wish not in ("", "skip", "require"):
     raise SystemExit(f"BINLOG_RELAY_KERNEL is {wish!r}; it takes 'skip', 'require' or nothing")
@@ -55,7 +58,7 @@ if wish != "skip":
             Extension(
                 f"protocol.kernel.{name}",
                 [f"protocol/kernel/{name}.py"],
-                depends=["protocol/kernel/native.h", "protocol/kernel/native.pxd"],
+                depends=["protocol/kernel/native.h", "protocol/kernel/native.pxd", *HEADERS.get(name, ())],
                 include_dirs=["protocol/kernel"],
                 extra_compile_args=["-O3", "-Wno-unused-function"],
                 optional=wish != "require",

@@ -15,7 +15,7 @@ def unpack_compressed(data: bytes, limit_bytes: int = LONGEST_BYTES) -> bytes:
 
     Layout: u8 (bit 7 set, bits 4-6 algorithm: 0 zlib, bits 0-2 size of the length) | length unpacked, big-endian |
     zlib stream.
-    Raises: Truncated; Malformed for another algorithm or a broken stream.
+    Raises: Truncated; Malformed for another algorithm, a broken stream, or a length that is not the text's.
     Source: MariaDB 11.8 `binlog_buf_uncompress`.
     """
     fields = Fields(data)
@@ -24,22 +24,15 @@ def unpack_compressed(data: bytes, limit_bytes: int = LONGEST_BYTES) -> bytes:
     if mark & 0xF0 != 0x80 or not 1 <= size <= 4:
         raise Malformed(f"compressed data with mark {mark:#04x}; 0x81 to 0x84 (zlib) exist")
     length = int.from_bytes(fields.take(size), "big")
-    stream = zlib.decompressobj()
-    try:
-        unpacked = stream.decompress(fields.rest(), max(1, min(length, limit_bytes)))
-    except zlib.error as error:
-        raise Malformed(f"compressed data that zlib cannot read ({error})") from None
-    if len(unpacked) < min(length, limit_bytes):
-        raise Truncated(f"compressed data that ends after {len(unpacked)} of {length} bytes")
-    return unpacked[:length]
+    return _inflate(zlib.decompressobj(), fields.rest(), length, limit_bytes)
 
 
-def unpack_column(data: bytes, limit_bytes: int = LONGEST_BYTES) -> bytes:
+def unpack_column(data: bytes) -> bytes:
     """The value of a compressed column of MariaDB (VARCHAR COMPRESSED, TEXT COMPRESSED ...).
 
     Layout: nothing, for the empty value; or u8 (bits 4-7: 0 not compressed, 8 zlib; bit 3: no zlib header; bits 0-2 size of
     the length), length unpacked, big-endian, stream; not compressed: the value follows.
-    Raises: Truncated; Malformed for another method, a broken stream or a longer value than any server holds.
+    Raises: Truncated; Malformed for another method, a broken stream, or a length that is not the value's.
     Source: MariaDB 11.8 `sql/field_comp.cc`.
     """
     if not data:
@@ -51,13 +44,22 @@ def unpack_column(data: bytes, limit_bytes: int = LONGEST_BYTES) -> bytes:
     if mark >> 4 != 8:
         raise Malformed(f"compressed column with mark {mark:#04x}; method 8 (zlib) exists")
     length = int.from_bytes(fields.take(mark & 0x07), "big")
-    if length > limit_bytes:
-        raise Malformed(f"compressed column of {length} bytes; the longest value of any server has {limit_bytes}")
     stream = zlib.decompressobj(-zlib.MAX_WBITS if mark & 8 else zlib.MAX_WBITS)
+    return _inflate(stream, fields.rest(), length, LONGEST_BYTES)
+
+
+def _inflate(stream: "zlib._Decompress", packed: bytes, length: int, limit_bytes: int) -> bytes:
+    """The first `limit_bytes` of the `length` bytes that are in `packed`. Raises: Truncated, Malformed."""
+    if length > LONGEST_BYTES:
+        raise Malformed(f"compressed data of {length} bytes; the longest of any server has {LONGEST_BYTES}")
+    wanted = min(length, limit_bytes)
     try:
-        unpacked = stream.decompress(fields.rest(), max(1, length))
+        # one more than there should be: a length that says too little must not leave anything out
+        unpacked = stream.decompress(packed, wanted + 1)
     except zlib.error as error:
-        raise Malformed(f"compressed column that zlib cannot read ({error})") from None
-    if len(unpacked) < length:
-        raise Truncated(f"compressed column that ends after {len(unpacked)} of {length} bytes")
-    return unpacked[:length]
+        raise Malformed(f"compressed data that zlib cannot read ({error})") from None
+    if len(unpacked) < wanted or (wanted == length == len(unpacked) and not stream.eof):
+        raise Truncated(f"compressed data that ends after {len(unpacked)} of {length} bytes")
+    if len(unpacked) > length:
+        raise Malformed(f"compressed data that is more than the {length} bytes it announces")
+    return unpacked[:wanted]

@@ -7,7 +7,6 @@ if not cython.compiled:
     from protocol.kernel.json_text import put_lossy
 
 C_NO_ROOM = cython.declare(cython.int, -2)
-LARGEST = cython.declare(cython.longlong, 0x7FFFFFFF)
 
 
 class BatchTexts:

@@ -6,6 +6,7 @@ from protocol.kernel.json_text cimport put_code_point, put_string
 cdef class CharsetText:
     cdef dict modes
     cdef list codecs
+    cdef object failure
     cdef uint16_t[::1] tables
 
     cpdef int mode_of(self, charset)

@@ -49,6 +49,7 @@ class CharsetText:
             "utf32": UTF32,
         }
         self.codecs = []
+        self.failure = None  # what went wrong where nothing can be raised
         self.tables = memoryview(bytearray(512)).cast("H")
 
     def mode_of(self, charset):
@@ -132,5 +133,8 @@ class CharsetText:
         try:
             data = bytes(p[start:stop]).decode(self.codecs[codec]).encode()
         except UnicodeError:
+            return C_INVALID
+        except BaseException as error:
+            self.failure = error
             return C_INVALID
         return put_string(out, at, room, data, 0, len(data))

@@ -298,6 +298,8 @@ class EventColumns:
             elif kind == K_UNKNOWN and not table[r + 3] & 0x80:
                 finding = C_UNKNOWN_EVENT_TYPE
 
+            if boundary == START:
+                self.tables.between_groups()
             # Names: a Table_map is always read, since what it says is needed later.
             slot = -1
             at = position - base

@@ -17,6 +17,9 @@ cdef class JsonBinary:
     cdef int64_t budget
     cdef int64_t cursor
 
+    cdef int64_t put_column(self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    @cython.locals(t=cython.int, width=int64_t, key=int64_t, length=int64_t)
+    cdef bint is_ambiguous(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     cdef int64_t put_document(self, uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     @cython.locals(length=int64_t)
     cdef int64_t put_value(

@@ -54,6 +54,43 @@ class JsonBinary:
         self.budget = 0
         self.cursor = 0
 
+    def put_column(self, out, at, room, p, start, stop):
+        """The document of a column: as {"$json":...} where it is null, which SQL's NULL is too, or looks like what is written
+        for something else ({"$diffs":...}, {"base64":...}).
+        """
+        if not self.is_ambiguous(p, start, stop):
+            return self.put_document(out, at, room, p, start, stop)
+        if room - at < 96:
+            return C_NO_ROOM
+        at = put_word(out, at, b'{"$json":', 9)
+        at = self.put_document(out, at, room, p, start, stop)
+        if at < 0:
+            return at
+        if room - at < 96:
+            return C_NO_ROOM
+        out[at] = 125
+        return at + 1
+
+    def is_ambiguous(self, p, start, stop):
+        """Whether the document is null, or an object whose one key is "base64" or begins with $."""
+        if start == stop:
+            return True
+        t = p[start]
+        start += 1
+        if t == 4:
+            return start < stop and p[start] == 0
+        if t > 1:
+            return False
+        width = 4 if t else 2
+        key = start + 2 * width
+        if stop - key < width + 2 or (load32(p, start) if t else load16(p, start)) != 1:
+            return False
+        length = load16(p, key + width)
+        key = start + (load32(p, key) if t else load16(p, key))
+        if length == 0 or length > stop - key:
+            return False
+        return p[key] == 36 or (length == 6 and load32(p, key) == 0x65736162 and load16(p, key + 4) == 0x3436)
+
     def put_document(self, out, at, room, p, start, stop):
         """The document at p[start:stop]. One of no bytes is `null`, as servers read it."""
         if room - at < 96:

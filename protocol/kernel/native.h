@@ -8,8 +8,6 @@
 #define BINLOG_RELAY_NATIVE_H
 
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -47,62 +45,6 @@ static inline int64_t copy_plain(uint8_t *out, int64_t at, int64_t room, const u
         i += 8;
     }
     return i - start;
-}
-
-/* A number that is not whole as JSON: the fewest digits (of `first` to `last`) that read back as the same number, in the form
- * of %g. `narrow`: it was stored as a float. What is no number is a string. pure.py has the same. */
-static inline int br_reads_back(double read, double v, int narrow) { return narrow ? (float)read == (float)v : read == v; }
-
-static int64_t br_put_real(uint8_t *out, int64_t at, double v, int narrow) {
-    static const double powers[16] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    int first = narrow ? 6 : 15, last = narrow ? 9 : 17;
-    double size = v < 0 ? -v : v, limit = powers[first];
-    if (v != v || size > 1.7976931348623157e308) {
-        const char *word = v != v ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-        size_t n = strlen(word);
-        memcpy(out + at, word, n);
-        return at + (int64_t)n;
-    }
-    if (size >= 1e-4 && size < limit) { /* most are m / 10^k with few digits; both are exact, so the division is right */
-        for (int k = 0; k <= first; k++) {
-            double m = size * powers[k] + 0.5;
-            if (m >= limit) break;
-            uint64_t whole = (uint64_t)m;
-            if (!br_reads_back((double)whole / powers[k], size, narrow)) continue;
-            uint8_t text[24];
-            int n = 0, point = k;
-            do {
-                text[n++] = (uint8_t)('0' + whole % 10);
-                whole /= 10;
-                if (n == point) { text[n++] = '.'; point = -1; if (!whole) text[n++] = '0'; }
-            } while (whole || point > 0);
-            if (v < 0) out[at++] = '-';
-            while (n > 0) out[at++] = text[--n];
-            return at;
-        }
-    }
-    char text[40];
-    for (int digits = first; digits <= last; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (digits == last || br_reads_back(strtod(text, NULL), v, narrow)) break;
-    }
-    int in_point = 0; /* the locale's point may be anything */
-    for (const char *c = text; *c; c++) {
-        int plain = (*c >= '0' && *c <= '9') || *c == '-' || *c == '+' || *c == 'e';
-        if (plain || !in_point) out[at++] = (uint8_t)(plain ? *c : '.');
-        in_point = !plain;
-    }
-    return at;
-}
-static inline int64_t put_double(uint8_t *out, int64_t at, const uint8_t *p, int64_t start) {
-    double v;
-    memcpy(&v, p + start, 8);
-    return br_put_real(out, at, v, 0);
-}
-static inline int64_t put_float(uint8_t *out, int64_t at, const uint8_t *p, int64_t start) {
-    float v;
-    memcpy(&v, p + start, 4);
-    return br_put_real(out, at, v, 1);
 }
 
 /* Within one buffer; the ranges may overlap. */

@@ -1,7 +1,5 @@
 """The leaf operations of `native.h`, uncompiled: what the kernel uses where there is no C compiler."""
 
-import math
-import struct
 import zlib
 from typing import Final
 
@@ -43,36 +41,6 @@ def store64(p: Writable, at: int, value: int) -> None:
 def copy_plain(out: Writable, at: int, room: int, p: Bytes, i: int, stop: int) -> int:
     """How many bytes of p[i:stop] were copied to out[at:room] because JSON needs no escape for them: may be none."""
     return 0
-
-
-def _put_real(out: Writable, at: int, value: float, narrow: bool) -> int:
-    """A number as JSON: the fewest digits, in the form of %g, that read back as the same; what is none is a string."""
-    if not math.isfinite(value):
-        text = '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
-    else:
-        for digits in range(6, 10) if narrow else range(15, 18):
-            text = format(value, f".{digits}g")
-            if (_narrowed(float(text)) if narrow else float(text)) == value:
-                break
-    out[at : at + len(text)] = text.encode()
-    return at + len(text)
-
-
-def _narrowed(value: float) -> float | None:
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return None
-
-
-def put_double(out: Writable, at: int, p: Bytes, start: int) -> int:
-    """The number of eight bytes at p[start:] as JSON at out[at:]; returns where it ends, 40 bytes on at most."""
-    return _put_real(out, at, struct.unpack_from("<d", p, start)[0], False)
-
-
-def put_float(out: Writable, at: int, p: Bytes, start: int) -> int:
-    """The number of four bytes at p[start:] as JSON at out[at:]; returns where it ends, 40 bytes on at most."""
-    return _put_real(out, at, struct.unpack_from("<f", p, start)[0], True)
 
 
 def move_bytes(p: Writable, to: int, from_: int, count: int) -> None:

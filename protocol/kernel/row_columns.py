@@ -222,6 +222,7 @@ class RowColumns:
         """A new batch: buffers of its own."""
         n = self.capacity
         self.rows = 0
+        self.lacks_images = False
         self.before_used = 0
         self.after_used = 0
         self.statement_index = -1
@@ -308,6 +309,8 @@ class RowColumns:
                     status = self.walk(cython.address(view[0]), view.shape[0], base, cython.address(rows[0]), count)
             else:
                 status = self.walk(memoryview(buf).cast("B"), len(buf), base, memoryview(table), count)
+            if self.values.charsets.failure is not None:
+                raise self.values.charsets.failure
             if status != C_GROW and status != C_PLAN:
                 return status
             if not self.resolve(status):
@@ -348,7 +351,6 @@ class RowColumns:
                 if not self.skips_row:
                     self.before_room *= 2 if self.makes_before else 1
                     self.after_room *= 2 if self.makes_after else 1
-                self.lacks_images = False
             for texts in (self.schema_texts, self.table_texts, self.statement_texts, self.gtid_texts):
                 texts.make_room()
             self.begin_batch()
@@ -447,6 +449,8 @@ class RowColumns:
                     status = self.walk_opened(cython.address(view[0]), self.opened_at, stop)
             else:
                 status = self.walk_opened(memoryview(buf).cast("B"), self.opened_at, stop)
+            if self.values.charsets.failure is not None:
+                raise self.values.charsets.failure
             if status != C_GROW and status != C_PLAN:
                 return status
             if not self.resolve(status):
@@ -675,6 +679,7 @@ class RowColumns:
             if status == NO_ROOM:
                 return C_FULL if self.rows else C_GROW
             if status < 0:
+                self.skips_row = False
                 self.found(C_COLUMN_TYPE_UNKNOWN if status == UNKNOWN_TYPE else C_ROW_MALFORMED)
                 return C_DONE
             if status == self.row_at:

@@ -115,7 +115,9 @@ def load_little(p, at, size):
 
 
 class RowValues:
-    """Writes images. `malformed` is set where a value was not what its type says, and was shown as bytes."""
+    """Writes images. `malformed` is set where a value was not what its type says, and was shown as bytes; `charsets.failure`
+    where Python code below the walk failed: whoever walks raises it.
+    """
 
     def __init__(self):
         self.charsets = CharsetText()
@@ -267,7 +269,7 @@ class RowValues:
             if partial:
                 at = self.json.put_diffs(out, at, room, p, start, end)
             else:
-                at = self.json.put_document(out, at, room, p, start, end)
+                at = self.json.put_column(out, at, room, p, start, end)
         elif kind == GEOMETRY:
             at = self.put_geometry(out, at, room, p, start, end)
         elif kind == VECTOR:
@@ -275,7 +277,9 @@ class RowValues:
         elif kind == COMPRESSED:
             at = self.put_compressed(out, at, room, p, start, end, c)
         elif UUID <= kind <= INET6:
-            return self.put_native(out, at, p, start, end, kind)
+            if end - start <= (4 if kind == INET4 else 16):
+                return self.put_native(out, at, p, start, end, kind)
+            at = C_INVALID
         else:
             at = C_INVALID
         if at == C_INVALID:
@@ -400,6 +404,9 @@ class RowValues:
         try:
             data = unpack_column(bytes(p[start:end]))
         except ProtocolError:
+            return C_INVALID
+        except BaseException as error:
+            self.charsets.failure = error
             return C_INVALID
         mode = self.plans.columns[c + AT_MODE]
         done = C_INVALID if mode == MODE_BINARY else self.charsets.put(out, at, room, data, 0, len(data), mode)

@@ -467,7 +467,7 @@ class StatementColumns:
             and (not self.has_map or self.map.fits(count))
         ):
             return True
-        self.lacks_bytes = count
+        self.lacks_bytes = count if count > 0 else 1
         return False
 
     def is_full(self):

@@ -44,12 +44,15 @@ cdef class TableMaps:
     cdef void between_groups(self) noexcept nogil
     @cython.locals(first=cython.int, value=uint64_t)
     cdef int64_t read_packed(self, const uint8_t* p, int64_t end) noexcept nogil
-    @cython.locals(
-        table_id=int64_t, high=int64_t, slot=int64_t, length=int64_t, schema_length=int64_t, schema=int64_t, table_length=int64_t,
-        table=int64_t, columns=int64_t, types=int64_t, metadata_length=int64_t, metadata=int64_t, raw=int64_t,
-        widths=int64_t, json=int64_t
-    )
+    @cython.locals(table_id=int64_t, high=int64_t, slot=int64_t, length=int64_t, status=int64_t)
     cdef int64_t take_map(self, const uint8_t* p, int64_t body, int64_t end, int id_size) noexcept nogil
+    @cython.locals(
+        length=int64_t, schema_length=int64_t, schema=int64_t, table_length=int64_t, table=int64_t, columns=int64_t,
+        types=int64_t, metadata_length=int64_t, metadata=int64_t, raw=int64_t, widths=int64_t, json=int64_t
+    )
+    cdef int64_t read_map(
+        self, const uint8_t* p, int64_t body, int64_t end, int id_size, int64_t table_id, int64_t slot
+    ) noexcept nogil
     cdef bint same_as_arena(self, const uint8_t* p, int64_t at, int64_t start, int64_t count) noexcept nogil
     cdef void copy_to_arena(self, int64_t to, const uint8_t* p, int64_t at, int64_t count) noexcept nogil
     cdef void copy_from_arena(self, uint8_t* q, int64_t to, int64_t at, int64_t count) noexcept nogil

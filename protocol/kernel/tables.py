@@ -37,6 +37,8 @@ C_UNKNOWN_TYPE = cython.declare(cython.int, -3)
 
 # A column's width: 0: so many bytes as its argument says; 1-4: behind a length of so many bytes; else nobody knows.
 W_UNKNOWN = cython.declare(cython.int, 9)
+FREE = cython.declare(cython.longlong, -1)
+FORGOTTEN = cython.declare(cython.longlong, -2)  # its map cannot be read: what is behind the slot is found all the same
 MOST_COLUMNS = cython.declare(cython.int, 4096)  # every server's limit
 # Between groups, more are forgotten: ids of temporary tables never come back.
 MOST_SLOTS = cython.declare(cython.int, 4096)
@@ -81,7 +83,7 @@ class TableMaps:
 
     def forget(self):
         for i in range(self.slot_size):
-            self.slots[i * C_SLOT] = -1
+            self.slots[i * C_SLOT] = FREE
         self.used = 0
         self.arena_used = 0
 
@@ -97,7 +99,7 @@ class TableMaps:
         self.arena[:arena_used] = arena[:arena_used]
         self.arena_used = arena_used
         for i in range(old_size):
-            if slots[i * C_SLOT] != -1:
+            if slots[i * C_SLOT] >= 0:
                 at = self.free_slot(slots[i * C_SLOT])
                 for k in range(C_SLOT):
                     self.slots[at + k] = slots[i * C_SLOT + k]
@@ -143,7 +145,7 @@ class TableMaps:
     def free_slot(self, table_id):
         mask = self.slot_size - 1
         i = table_id & mask  # servers count them up
-        while self.slots[i * C_SLOT] != -1 and self.slots[i * C_SLOT] != table_id:
+        while self.slots[i * C_SLOT] != FREE and self.slots[i * C_SLOT] != table_id:
             i = (i + 1) & mask
         return i * C_SLOT
 
@@ -193,11 +195,20 @@ class TableMaps:
             table_id = table_id | high << 32
         slot = self.free_slot(table_id)
         length = end - body
-        if self.slots[slot] == table_id:
-            if self.slots[slot + S_RAW_LENGTH] == length and self.same_as_arena(
-                p, body, self.slots[slot + S_RAW], length
-            ):
-                return slot
+        if (
+            self.slots[slot] == table_id
+            and self.slots[slot + S_RAW_LENGTH] == length
+            and self.same_as_arena(p, body, self.slots[slot + S_RAW], length)
+        ):
+            return slot
+        status = self.read_map(p, body, end, id_size, table_id, slot)
+        if status == C_MALFORMED and self.slots[slot] == table_id:
+            self.slots[slot] = FORGOTTEN  # rows must not be read by what the table was before
+        return status
+
+    def read_map(self, p, body, end, id_size, table_id, slot):
+        """Puts a Table_map that is not the one in `slot` there; returns it, MALFORMED or NO_ROOM."""
+        length = end - body
         self.cursor = body + id_size + 2
         schema_length = self.read_packed(p, end)
         schema = self.cursor
@@ -229,7 +240,7 @@ class TableMaps:
         if json < 0:
             return C_MALFORMED
         self.arena_used = widths + columns * 4
-        if self.slots[slot] == -1:
+        if self.slots[slot] == FREE:
             self.used += 1
         self.slots[slot] = table_id
         self.slots[slot + S_RAW] = raw
@@ -273,6 +284,9 @@ class TableMaps:
         Source of types and their metadata: MySQL 9.7 `Table_map_event` and `calc_field_size`; MariaDB 10.11 for 140, 141.
         """
         json = 0
+        for i in range(columns):  # also of those behind a type that nobody knows
+            if p[types + i] == 245:
+                json += 1
         m = metadata
         for i in range(columns):
             t = p[types + i]
@@ -350,8 +364,6 @@ class TableMaps:
                     return -1
                 code = p[m] if 1 <= p[m] <= 4 else W_UNKNOWN
                 m += 1
-                if t == 245:
-                    json += 1
             w = widths + i * 4
             self.arena[w] = code
             self.arena[w + 1] = size & 255

@@ -31,6 +31,7 @@ cdef class TransactionColumns:
     cdef bint only_findings
     # where the stream stands
     cdef int64_t next_row
+    cdef bint entered
     cdef bint in_group
     cdef bint stray
     cdef bint pending
@@ -72,7 +73,7 @@ cdef class TransactionColumns:
     cpdef opened(self, bytes data)
     @cython.locals(view=cython.uchar[::1])
     cpdef int64_t opened_events(self, buf, int64_t start, int64_t stop) except -1
-    @cython.locals(length=int64_t, t=cython.int)
+    @cython.locals(length=int64_t, t=cython.int, status=cython.int)
     cdef int64_t walk_opened(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     @cython.locals(
         r=int64_t, position=int64_t, t=cython.int, info=int64_t, boundary=cython.int, kind=cython.int, opens=cython.bint,

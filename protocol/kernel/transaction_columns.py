@@ -216,6 +216,7 @@ class TransactionColumns:
         for i in range(256):
             self.inference.post_length[i] = post_lengths[i] if i < len(post_lengths) else 0
         self.next_row = 0
+        self.entered = False
         self.in_group = False
         self.stray = False
         self.pending = False
@@ -399,8 +400,11 @@ class TransactionColumns:
             if length < 19 or length > stop - start:
                 break
             t = p[start + 4]
-            if self.accumulate(p, start, start + length, t, load32(p, start)) == C_GROW:
+            status = self.accumulate(p, start, start + length, t, load32(p, start))
+            if status == C_GROW:
                 break
+            if status != C_DONE:  # nothing in a payload is packed once more
+                self.found(C_EVENT_MALFORMED, self.open_position)
             start += length
         return start
 
@@ -419,7 +423,7 @@ class TransactionColumns:
             boundary = info & 7
             kind = self.inference.kind[t]
             self.timestamp = table[r + 4]
-            if self.opening == 0:
+            if not self.entered:
                 # Which group is this?
                 opens = boundary == START or (boundary == SELF_CONTAINED and is_transaction(kind))
                 if self.in_group and (
@@ -444,6 +448,7 @@ class TransactionColumns:
                     self.clear_group(position)
                     self.in_group = True
                     self.server_id = table[r + 5]
+                self.entered = True
             if self.opening == 0 or self.opening == -2:
                 at = position - base
                 stop = at + table[r + 1]
@@ -464,6 +469,7 @@ class TransactionColumns:
             elif self.opening > 0:
                 return self.opening  # asked for, and not given
             self.opening = 0
+            self.entered = False
 
             # It is counted now.
             if info & 64:
@@ -510,6 +516,8 @@ class TransactionColumns:
                 self.closed_by = BY_XA_COMMIT
             elif statement == S_OTHER:
                 self.take_statement(p, self.text_at(p, at), stop)
+            elif statement < 0 and self.opening > 0:  # in a payload, where no walker was before
+                self.found(C_EVENT_MALFORMED, self.open_position)
         elif kind == K_ROWS:
             return self.take_rows(p, at, stop, t)
         elif t == 19:

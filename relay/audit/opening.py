@@ -7,9 +7,12 @@ from protocol.binlog.compression import unpack_compressed
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.errors import ProtocolError
 from protocol.kernel.event_columns import whole_events
+from protocol.kernel.ingest import MAX_EVENT
+from protocol.kernel.pure import load32
 from protocol.kernel.transaction_columns import OPEN_PAYLOAD, TransactionColumns
 
 _PIECE_BYTES: Final = 1 << 20
+_HEADER_BYTES: Final = 19
 _ZSTD: Final = 0
 _NONE: Final = 255
 
@@ -69,6 +72,8 @@ def payload_events(packed: bytes) -> Iterator[bytearray | None]:
             if stop:
                 yield buffer[:stop]
                 del buffer[:stop]
+            if len(buffer) >= _HEADER_BYTES and not _HEADER_BYTES <= load32(buffer, 9) <= MAX_EVENT:
+                break  # or the rest of the transaction would be held, waiting for the end of an event that is none
     except ProtocolError:
         yield None
         return
@@ -77,14 +82,28 @@ def payload_events(packed: bytes) -> Iterator[bytearray | None]:
 
 
 def payload_pieces(packed: bytes) -> Iterator[bytes]:
-    """The bytes of a Transaction_payload's events, a megabyte at a time. Raises: ProtocolError, ImportError."""
+    """The bytes of a Transaction_payload's events, a megabyte at a time.
+
+    Raises: ProtocolError, also where they are not as many as the event says; ImportError.
+    """
     head = decode_transaction_payload(packed)
     body = memoryview(packed)[head.head_bytes :]
-    if head.compression == _NONE:
+    left = head.uncompressed_bytes
+    for piece in _unpacked(body, head.compression):
+        left -= len(piece)
+        if left < 0:
+            raise ProtocolError(f"a transaction of more than the {head.uncompressed_bytes} bytes that it announces")
+        yield piece
+    if left:  # a stream that is cut between two of its blocks ends like a whole one
+        raise ProtocolError(f"a transaction of {head.uncompressed_bytes} bytes, the last {left} of which are missing")
+
+
+def _unpacked(body: memoryview, compression: int) -> Iterator[bytes]:
+    if compression == _NONE:
         yield bytes(body)
         return
-    if head.compression != _ZSTD:
-        raise ProtocolError(f"compression {head.compression} of a transaction is not known")
+    if compression != _ZSTD:
+        raise ProtocolError(f"compression {compression} of a transaction is not known")
     zstd, error = _zstd()
     stream = zstd.ZstdDecompressor().stream_reader(body)
     try:

@@ -5,11 +5,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from protocol.errors import ProtocolError
 from protocol.kernel import statement_columns
-from protocol.kernel.event_columns import whole_events
 from protocol.kernel.statement_columns import OPEN_QUERY, StatementColumns
-from relay.audit.opening import payload_pieces, unpack_event
+from relay.audit.opening import payload_events, unpack_event
 from relay.audit.split_reader import Run
 
 ROWS: Final = 8192
@@ -38,24 +36,16 @@ def take_run(columns: StatementColumns, run: Run, full: Full) -> Iterator[pa.Rec
 
 def _take_payload(columns: StatementColumns, packed: bytes, full: Full) -> Iterator[pa.RecordBatch]:
     """Takes the events of a Transaction_payload, in pieces: a transaction may have gigabytes."""
-    buffer = bytearray()
-    try:
-        for piece in payload_pieces(packed):
-            buffer += piece
-            at, stop = 0, whole_events(buffer, 0, len(buffer))
-            while at < stop:
-                at = columns.opened_events(buffer, at, stop)
-                if at < stop and not columns.full:
-                    columns.not_opened()
-                    return
-                if columns.full:
-                    yield from full()
-                    columns.begin_batch()
-            del buffer[:stop]
-    except ProtocolError:
-        columns.not_opened()
-        return
-    if buffer:
-        columns.not_opened()
-    else:
-        columns.payload_done()
+    for events in payload_events(packed):
+        at = 0
+        while events is not None and at < len(events):
+            at = columns.opened_events(events, at, len(events))
+            if at < len(events) and not columns.full:
+                events = None
+            if columns.full:
+                yield from full()
+                columns.begin_batch()
+        if events is None:
+            columns.not_opened()
+            return
+    columns.payload_done()

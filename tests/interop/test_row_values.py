@@ -47,6 +47,10 @@ def _vector_hex(value: Any) -> str:
     return struct.pack(f"<{len(value)}f", *value).hex().upper()
 
 
+def _document(value: Any) -> Any:
+    return value["$json"] if isinstance(value, dict) and list(value) == ["$json"] else value
+
+
 def _narrow(value: Any) -> bytes:
     return struct.pack("<f", float(value))
 
@@ -60,7 +64,7 @@ TEXT: Final = Kind("HEX(CONVERT({} USING utf8mb4))", _text_hex)
 BYTES: Final = Kind("HEX({})", _binary_hex)
 SHAPE: Final = Kind("HEX({})", _geometry_hex)
 VECTOR: Final = Kind("HEX({})", _vector_hex)
-JSON: Final = Kind("CAST({} AS CHAR)", lambda value: value, json.loads)
+JSON: Final = Kind("CAST({} AS CHAR)", _document, json.loads)
 
 EVERY_BYTE: Final = "".join(f"{byte:02x}" for byte in range(1, 256))
 EVERYWHERE: Final[list[tuple[str, Kind, list[str]]]] = [
@@ -148,6 +152,8 @@ DOCUMENTS: Final = [
     """'{"a": [1, null, true, false, {"b": "c"}], "": -1}'""",
     "'1'",
     "'null'",
+    """'{"$diffs": []}'""",
+    """'{"base64": "AA=="}'""",
     "'\"x\"'",
     "'[]'",
     "'{}'",
@@ -281,7 +287,7 @@ def test_every_value_is_read_as_sql_reads_it(servers: ServerFactory, name: str) 
         seen[where, number, i] = seen.get((where, number, i), 0) + 1
         answer, value = answers[number, i], image[f"c {number}"]
         if answer is None or value is None:
-            same = answer is value or (how is JSON and answer == "null")  # JSON's null is null, too
+            same = answer is value
         else:
             same = how.of_json(value) == how.of_sql(answer)
         if not same:

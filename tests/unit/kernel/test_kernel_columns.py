@@ -11,8 +11,8 @@ import pytest
 
 from protocol.binlog.event_type import EventType, event_type_name
 from tests.support.binlog_builder import MARIADB_LENGTHS, BinlogBuilder
-from tests.support.event_stream import EventStream, raw_event
-from tests.support.kernel_builds import KernelBuild, builds
+from tests.support.event_stream import EventStream, query_body, raw_event
+from tests.support.kernel_builds import KernelBuild, builds, uncompiled_kernel
 from tests.support.kernel_columns import Columns, event_rows, transaction_rows
 
 RECORDED = sorted((Path(__file__).resolve().parents[2] / "corpus" / "recorded").glob("*.binlog"))
@@ -316,6 +316,42 @@ def test_a_transaction_of_a_thousand_tables_names_each_once(build: KernelBuild) 
         (row,) = transaction_rows(build, data, capacity=capacity).rows
         assert row["tables"] == [f"test.{name}" for name in names]
         assert (row["row_events"], row["rows_inserted"], row["finding"]) == (2000, 4000, 0)
+
+
+def test_table_maps_that_open_a_group_are_its_first_event_once_however_many_there_are(build: KernelBuild) -> None:
+    # 5.1 writes autocommitted changes without BEGIN; the maps of 300 tables are more than there is room for at first
+    stream = EventStream()
+    for table_id in range(300):
+        name = f"t{table_id}".encode() + b"x" * 200
+        body = struct.pack("<IHH", table_id, 0, 1) + b"\x04test\0" + bytes([len(name)]) + name + b"\0\x01\x03\0\x01"
+        stream.add(19, body)
+        stream.add(23, struct.pack("<IHH", table_id, 0, 1) + b"\x01\xff" + b"\0\1\0\0\0")
+    found = transaction_rows(build, MAGIC + stream.data)
+    assert found.findings == 0
+    assert [(row["events"], row["rows_inserted"], len(row["tables"])) for row in found.rows] == [(2, 1, 1)] * 300
+
+
+def test_what_is_packed_or_lies_inside_a_payload_is_a_finding_of_its_transaction(build: KernelBuild) -> None:
+    lying = bytearray(query_body("INSERT INTO t VALUES (1)"))
+    lying[8] = 200
+    for inner in (raw_event(165, query_body(b"\x81\1"), checksum=False), raw_event(2, bytes(lying), checksum=False)):
+        stream = EventStream(version="9.7.4").add(33, bytes(44)).add(40, b"\0")
+        rows = transaction_rows(build, MAGIC + stream.data, unpack_payload=lambda _, inner=inner: inner).rows
+        assert [row["finding"] for row in rows] == [build.transaction_columns.EVENT_MALFORMED]
+
+
+def test_events_do_not_keep_table_maps_longer_than_transactions_need_them() -> None:
+    # a server whose table cache is small gives a table another id for nearly every statement
+    stream = EventStream()
+    for table_id in range(100):
+        stream.query("BEGIN")
+        body = struct.pack("<IHH", table_id, 0, 1) + b"\x04test\0\x01t\0\x01\x03\0\x01"
+        stream.add(19, body + b"\x63\xfd" + (100_000).to_bytes(3, "little") + bytes(100_000))
+        stream.add(16, bytes(8))
+    used: list[Any] = []
+    event_rows(uncompiled_kernel(), MAGIC + stream.data, prepare=used.append)
+    assert used[0].tables.used < 60
+    assert used[0].tables.arena_size <= 8 << 20
 
 
 # type, metadata, bytes of one value (text and numbers do not matter, only how long they are)

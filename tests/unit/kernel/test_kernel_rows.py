@@ -9,7 +9,7 @@ import pytest
 
 from protocol.binlog.column_description import ColumnDescription, encode_columns
 from tests.support.event_stream import EventStream, query_body
-from tests.support.kernel_builds import KernelBuild, builds
+from tests.support.kernel_builds import KernelBuild, builds, imported_kernel
 from tests.support.kernel_columns import changed_rows
 
 RECORDED = Path(__file__).resolve().parents[2] / "corpus" / "recorded"
@@ -147,6 +147,11 @@ def told(build: KernelBuild, data: bytes) -> list[tuple[str, str | None, str | N
 GOOD = ("u", '{"@1":42}', None)
 
 
+def document_rows(*documents: bytes | None) -> bytes:
+    """Rows of one JSON column; None: SQL's NULL."""
+    return b"".join(b"\1" if d is None else b"\0" + struct.pack("<I", len(d)) + d for d in documents)
+
+
 @BUILDS
 def test_a_row_that_passes_the_events_end_is_a_finding_behind_the_rows_before_it(build: KernelBuild) -> None:
     data = made(b"\xfc", b"\4", b"\0\1\0\0\0x" + b"\0\xff\xff\xff\xffx")
@@ -189,3 +194,99 @@ def test_images_that_are_not_wanted_are_not_made(build: KernelBuild) -> None:
     everything = changed_rows(build, recording("mariadb")).rows
     rows = changed_rows(build, recording("mariadb"), wanted).rows
     assert rows == [{name: row[name] for name in wanted} for row in everything]
+
+
+def small_object(key: bytes, value: bytes) -> bytes:
+    """A JSON object with one key, whose value stands in its entry."""
+    size = 4 + 4 + 3 + len(key)
+    return b"\0" + struct.pack("<HH", 1, size) + struct.pack("<HH", 11, len(key)) + value + key
+
+
+@BUILDS
+def test_a_json_null_is_told_from_sqls_null_and_a_document_from_what_looks_like_one(build: KernelBuild) -> None:
+    null, true = b"\4\0", b"\4\1\0"
+    documents = [
+        None, null, b"", b"\4\1", small_object(b"$diffs", true), small_object(b"$json", true),
+        small_object(b"base64", true), small_object(b"$", true), small_object(b"a", b"\4\0\0"), small_object(b"", true),
+    ]  # fmt: skip
+    images = [image for _, image, _ in told(build, made(b"\xf5", b"\4", document_rows(*documents)))[:-1]]
+    assert [str(image)[6:-1] for image in images] == [
+        "null",
+        '{"$json":null}',
+        '{"$json":null}',
+        "true",
+        '{"$json":{"$diffs":true}}',
+        '{"$json":{"$json":true}}',
+        '{"$json":{"base64":true}}',
+        '{"$json":{"$":true}}',
+        '{"a":null}',
+        '{"":true}',
+    ]
+
+
+@BUILDS
+def test_bits_of_partial_updates_count_json_columns_behind_a_type_that_nobody_knows(build: KernelBuild) -> None:
+    # columns: INT, unknown, 9 times JSON; the images have only the first, and two bytes of bits stand before the second
+    types = b"\3\x63" + b"\xf5" * 9
+    stream = EventStream(checksum=False, version="9.7.4")
+    stream.add(2, query_body("BEGIN"))
+    metadata = b"\4" * 9
+    table = struct.pack("<IHH", 7, 0, 0) + b"\1d\0\1t\0" + bytes([11]) + types + bytes([9]) + metadata + bytes(2)
+    stream.add(19, table)
+    rows = b"\0\1\0\0\0" + b"\1\xff\1" + b"\0\2\0\0\0"
+    stream.add(39, struct.pack("<IHHH", 7, 0, 1, 2) + b"\x0b" + b"\1\0\1\0" + rows * 2)
+    stream.add(16, bytes(8))
+    found = changed_rows(build, b"\xfebin" + stream.data)
+    assert [(row["before"], row["after"], row["finding"]) for row in found.rows] == [
+        ('{"@1":1}', '{"@1":2}', 0),
+        ('{"@1":1}', '{"@1":2}', 0),
+    ]
+
+
+@BUILDS
+def test_behind_a_malformed_table_map_nothing_is_read_by_the_older_one(build: KernelBuild) -> None:
+    stream = EventStream(checksum=False, version="9.7.4")
+    stream.add(2, query_body("BEGIN"))
+    stream.add(19, struct.pack("<IHH", 7, 0, 0) + b"\1d\0\1t\0\1\3\0\0")
+    rows = struct.pack("<IHHH", 7, 0, 0, 2) + b"\1\1\0\1\0\0\0"
+    stream.add(30, rows)
+    stream.add(19, struct.pack("<IHH", 7, 0, 0) + b"\1d\0\1t\0\5\2\2")  # five columns, types of two
+    stream.add(30, rows)
+    for number in range(300):  # until the slots are moved
+        stream.add(19, struct.pack("<IHH", 1000 + number, 0, 0) + b"\1d\0\1u\0\1\3\0\0")
+    stream.add(30, rows)
+    stream.add(19, struct.pack("<IHH", 7, 0, 0) + b"\1d\0\1t\0\1\3\0\0")
+    stream.add(30, rows)
+    stream.add(16, bytes(8))
+    assert told(build, b"\xfebin" + stream.data) == [
+        ("t", '{"@1":1}', None),
+        (None, None, "event_malformed"),
+        (None, None, "table_map_missing"),
+        (None, None, "table_map_missing"),
+        ("t", '{"@1":1}', None),
+    ]
+
+
+@BUILDS
+def test_a_value_longer_than_its_native_type_is_shown_as_its_bytes(build: KernelBuild) -> None:
+    def describe(schema: bytes, table: bytes, types: bytes) -> bytes:
+        return encode_columns([ColumnDescription("c", "inet4" if table == b"t" else "int")])
+
+    optional = b"\2\1\x3f"  # the default collation is binary
+    data = made(b"\xfe", b"\xfe\4", b"\0\4\1\2\3\4" + b"\0\5\1\2\3\4\5", optional=optional)
+    rows = changed_rows(build, data, describe=describe).rows
+    names = [build.row_columns.FINDINGS.get(row["finding"]) for row in rows]
+    assert [row["after"] for row in rows[:2]] == ['{"c":"1.2.3.4"}', '{"c":{"base64":"AQIDBAU="}}']
+    assert names == [None, "value_malformed", None]
+
+
+def test_what_goes_wrong_inside_the_compiled_walk_is_raised_and_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(data: bytes) -> bytes:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("protocol.kernel.row_values.unpack_column", interrupted)
+    data = made(b"\x8d", b"\x0a\0", b"\0\2\0x")
+    with pytest.raises(KeyboardInterrupt):
+        changed_rows(imported_kernel(), data)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from protocol.binlog.event_type import EventType
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
+from tests.support.event_stream import EventStream, query_body
 from tests.support.kernel_builds import KernelBuild, builds
 from tests.support.kernel_columns import statement_rows
 
@@ -113,6 +114,17 @@ def test_what_cannot_be_read_is_a_row_with_a_finding(build: KernelBuild) -> None
         (0, "INSERT INTO t VALUES (1)"),
     ]
     assert found.findings == 1
+
+
+def test_a_statement_whose_lengths_lie_is_a_row_also_where_the_names_fill_their_column(build: KernelBuild) -> None:
+    stream = EventStream()
+    for _ in range(20):  # of 5120 bytes for 64 rows, 20 are left
+        stream.add(2, query_body("SELECT 1", schema=b"d" * 255))
+    lying = bytearray(query_body("SELECT 1"))
+    lying[8] = 200
+    stream.add(2, bytes(lying))
+    found = statement_rows(build, b"\xfebin" + stream.data, capacity=64)
+    assert [row["finding"] for row in found.rows] == [0] * 20 + [build.statement_columns.EVENT_MALFORMED]
 
 
 def test_a_batch_ends_before_it_has_too_much_text(build: KernelBuild) -> None:
