@@ -242,6 +242,9 @@ class RecordedSchema:
         newest = [max(versions, key=lambda version: version.first) for versions in self._versions.values()]
         return sorted((one.table for one in newest if one.table), key=lambda table: (table.schema, table.name))
 
-    def known(self, schema: str, name: str) -> list[Table]:
-        """Every version of a table, in the order in which they were asked."""
-        return [version.table for version in self._versions.get((schema, name), ()) if version.table is not None]
+    def spans(self) -> Iterator[tuple[Place, Place, Table]]:
+        """Every version of every table: from where, up to where it is not so any more; of a table in the order they were asked."""
+        for versions in self._versions.values():
+            for version in versions:
+                if version.table is not None:
+                    yield version.first, version.behind, version.table

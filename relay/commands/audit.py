@@ -64,7 +64,7 @@ def audit(
             command_session(cores, submitted=_SUBMITTED in os.environ) as spark,
             spark_progress(spark.sparkContext) as on_step,
         ):
-            outcome = run_job(spark, job, options, out, on_step)
+            outcome = run_job(spark, job, options, out, on_step, replace=replace)
     except (NothingToRead, OutputRefused, SparkFailed) as error:
         raise CommandFailed(str(error), WRONG_USE) from None
     except CatalogUnreadable as error:
@@ -72,6 +72,11 @@ def audit(
         raise CommandFailed(message, ARCHIVE_DAMAGED) from None
     except ArchiveError as error:
         raise CommandFailed(f"{archive}: {error}", ARCHIVE_DAMAGED) from None
+    except OSError as error:
+        if os.environ.get("BINLOG_RELAY_DEBUG") == "1":
+            raise
+        message = f"The audit was not written: {error}. Nothing is left at {out}; correct this, and run it again."
+        raise CommandFailed(message, WRONG_USE) from None
     _report(outcome, as_json)
     return outcome.found
 
@@ -128,7 +133,13 @@ def check_archive(archive: str) -> None:
 
 
 def _time(option: str, text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromtimestamp(timestamp(option, text), UTC)
+    if text is None:
+        return None
+    seconds = timestamp(option, text)
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise CommandFailed(f"{option} {text}: no binlog has such a time.", WRONG_USE) from None
 
 
 def _report(outcome: "Outcome", as_json: bool) -> None:

@@ -1,6 +1,8 @@
 """The audit `continuity`: complete from A to B, or what is missing; each of its findings."""
 
 import struct
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -12,12 +14,16 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidList
 from relay.archive.archive import Archive
+from relay.archive.generations import Generations
+from relay.audit.jobs import gtid_ranges
 from relay.audit.jobs.gtid_continuity import FileRange, compare, merged, without
 from tests.audit.job_runs import run
 from tests.audit.test_splits import add_transaction, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
+from tests.support.generation_filling import append_files, change_source, identity
 
 RECORDED = Path(__file__).resolve().parents[1] / "corpus" / "recorded"
 SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -114,6 +120,71 @@ async def test_everything_that_breaks_the_chain_is_found(spark: Any, tmp_path: P
     assert done.outcome.result.verdict.startswith("Not complete from bin.000001:4")
 
 
+async def two_sources(archive: Path) -> Generations:
+    """A writes 1-6 in two files that lead to each other; B, with 1-4 in its head, repeats 5-6 and goes on in two more files."""
+    generations = await Generations.open(archive)
+    generations.archive.set_identity(identity(SOURCE, 1))
+    first = with_gtids("", range(1, 4)).rotate("bin.000002")
+    second = with_gtids(f"{SOURCE}:1-3", range(4, 7), timestamp=BEGUN + 100)
+    await append_files(generations, [("bin.000001", first.data), ("bin.000002", second.data)])
+    third = with_gtids(f"{SOURCE}:1-4", range(5, 10), timestamp=BEGUN - 5000, server_id=2).rotate("b.000008")
+    fourth = with_gtids(f"{SOURCE}:1-9", [10, 11], timestamp=BEGUN + 300, server_id=2)
+    await change_source(generations, identity(OTHER, 2), [("b.000007", third.data), ("b.000008", fourth.data)])
+    return generations
+
+
+async def test_an_archive_that_went_on_with_another_source_is_complete(spark: Any, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    generations = await two_sources(archive)
+    generations.current.archive.append_ledger("gap", "b.000007", 4, "nobody knows")
+    await generations.close()
+    done = run(spark, "continuity", archive, tmp_path)
+    assert done.names == {"ledger_gap"}
+    assert done.places("ledger_gap") == ["g0002/b.000007:4"]
+    assert done.places("source_replaced") == ["g0002/b.000007:4"]
+    assert [row["file"] for row in done.parquet("files")] == [
+        *("bin.000001", "bin.000002"),
+        *("g0002/b.000007", "g0002/b.000008"),
+    ]
+    # the order of the archive, not that of the names' lengths
+    largest = run(spark, "transactions", archive, tmp_path).parquet("largest")
+    assert [row["file"] for row in largest][:3] == ["bin.000001"] * 3
+
+
+async def test_a_part_of_an_archive_is_complete_in_itself(spark: Any, tmp_path: Path) -> None:
+    """--since and --until choose files, and cut none of them."""
+    files = []
+    for number, (first, last) in enumerate(((1, 5), (6, 9), (10, 12)), 1):
+        before = f"{SOURCE}:1-{first - 1}" if first > 1 else ""
+        binlog = with_gtids(before, range(first, last + 1), timestamp=BEGUN + 100 * number)
+        files.append((f"bin.{number:06}", bytes(binlog.rotate(f"bin.{number + 1:06}").data)))
+    await fill(tmp_path / "archive", *files)
+    since = datetime.fromtimestamp(BEGUN + 150, UTC)  # behind all events of the first file
+    done = run(spark, "continuity", tmp_path / "archive", tmp_path, since=since)
+    assert [finding.name for finding in done.outcome.result.findings] == []
+    assert done.outcome.result.verdict.startswith("Complete from bin.000001:4")
+    inside = datetime.fromtimestamp(BEGUN + 202, UTC)
+    done = run(
+        spark,
+        "continuity",
+        tmp_path / "archive",
+        tmp_path,
+        since=inside,
+        until=datetime.fromtimestamp(BEGUN + 203, UTC),
+    )
+    assert [finding.name for finding in done.outcome.result.findings] == []
+    assert [row["events"] for row in done.parquet("files")] == [len_events(files[1][1])]
+
+
+def len_events(data: bytes) -> int:
+    """How many events a file has, by their lengths."""
+    at, count = 4, 0
+    while at < len(data):
+        at += int.from_bytes(data[at + 9 : at + 13], "little")
+        count += 1
+    return count
+
+
 async def test_what_the_ledger_tells_is_told(spark: Any, tmp_path: Path) -> None:
     archive = await Archive.open(tmp_path / "archive")
     await archive.begin_file("bin.000001")
@@ -125,6 +196,19 @@ async def test_what_the_ledger_tells_is_told(spark: Any, tmp_path: Path) -> None
     assert done.names == {"ledger_gap"}
     assert done.finding("ledger_gap").places[0].text == "bin.000000 was purged on the source"
     assert "only a note" in done.page.text
+
+
+def test_sequences_that_are_too_scattered_are_said_not_to_be_compared(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gtid_ranges, "_MOST_RANGES", 3)
+    binlog = with_gtids("", [1, 3, 5, 7, 9])
+    binlog_of_other = with_gtids("", [1, 3], OTHER)
+    write(tmp_path, "bin.000001", binlog.data)
+    write(tmp_path, "bin.000002", binlog_of_other.data)
+    done = run(spark, "continuity", tmp_path / "bin.*", tmp_path)
+    assert [place.text for place in done.finding("gtid_not_compared").places] == [f"5 ranges of {SOURCE}:1-9"]
+    assert [place.text for place in done.finding("gtid_missing").places] == [f"{OTHER}:2"]
 
 
 # ---- ranges, without Spark -------------------------------------------------------------------------------------------
@@ -155,6 +239,47 @@ def test_the_place_of_a_gap_is_the_file_behind_it() -> None:
     files = ["a", "b", "c"]
     report = compare(files, [None] * 3, [*ranges("a", (1, 4)), *ranges("b", (5, 5)), *ranges("c", (7, 8))])
     assert [(place.file, place.text) for place in report.missing] == [("c", f"{SOURCE}:6")]
+
+
+def test_a_later_source_repeats_and_does_not_know_all_but_must_not_know_more() -> None:
+    files = ["a", "g0002/a", "g0002/b"]
+    heads = [gtids(""), gtids(f"{SOURCE}:1-4"), gtids(f"{SOURCE}:1-9")]
+    inside = [*ranges("a", (1, 6)), *ranges("g0002/a", (5, 9)), *ranges("g0002/b", (10, 12))]
+    report = compare(files, heads, inside)
+    assert (report.missing, report.twice, report.differs) == ([], [], [])
+    # or without what it repeats
+    left = [*ranges("a", (1, 6)), *ranges("g0002/a", (7, 9)), *ranges("g0002/b", (10, 12))]
+    report = compare(files, heads, left)
+    assert (report.missing, report.twice, report.differs) == ([], [], [])
+    heads[1] = gtids(f"{SOURCE}:1-4,{OTHER}:1-3")
+    report = compare(files, heads, inside)
+    assert (report.differs[0].file, report.differs[0].text) == (
+        "g0002/a",
+        f"its source had executed {OTHER}:1-3, which the sources before it did not write here",
+    )
+
+
+def test_a_head_that_cannot_be_read_leaves_the_others_to_be_compared() -> None:
+    report = compare(["a", "b"], [None, gtids("")], [*ranges("a", (900, 901)), *ranges("b", (1, 2), key=OTHER)])
+    assert (report.missing, report.twice) == ([], [])
+
+
+def test_a_list_of_last_numbers_does_not_fill_gaps() -> None:
+    heads = [GtidList.from_text(""), GtidList.from_text("0-1-9"), GtidList.from_text("0-1-12")]
+    inside = [*ranges("a", (1, 4), (6, 9), key="0"), *ranges("b", (10, 11), key="0"), *ranges("c", (13, 13), key="0")]
+    report = compare(["a", "b", "c"], heads, inside)
+    assert [place.text for place in report.missing] == ["0:5"]
+    assert [place.text for place in report.differs] == [
+        "its head says that domain 0 was at 12; the files before it end at 11"
+    ]
+
+
+def test_a_hundred_thousand_gaps_are_compared_at_once() -> None:
+    begun = time.process_time()
+    count = 100_000
+    report = compare(["a", "b"], [None, None], [FileRange("a", SOURCE, 2 * n, 2 * n) for n in range(1, count)], 7)
+    assert (len(report.missing), report.missing_count) == (7, count - 2)
+    assert time.process_time() - begun < 10  # a second; quadratic it is hours
 
 
 def test_ranges_are_merged_and_subtracted() -> None:

@@ -11,8 +11,10 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 from relay.archive.files import SCHEMA_NAME
 from relay.archive.schema_record import Table, line, table_facts, table_line
-from relay.audit.jobs.engines import best_of, evidence, of_name
+from relay.audit.files import AuditedFile
+from relay.audit.jobs.engines import HIGH, LOW, Closed, EngineSpan, engine_spans, of_name, recorded_engines
 from relay.audit.jobs.statement_tables import changed_table, defined_table, named_engine
+from relay.audit.store import LocalStore
 from tests.audit.job_runs import run
 from tests.audit.test_splits import write
 from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, BinlogBuilder
@@ -80,6 +82,15 @@ def test_each_kind_of_mixing_is_found_where_it_is(spark: Any, tmp_path: Path) ->
     }
 
 
+def test_no_secret_of_a_statement_with_an_error_is_shown(spark: Any, tmp_path: Path) -> None:
+    binlog = statement(
+        BinlogBuilder(), "CREATE USER a@b IDENTIFIED BY 'hunter2', root@c IDENTIFIED BY \"hunter2\"", ALONE, 1396
+    )
+    done = run(spark, "mixing", write(tmp_path, "bin.000001", binlog.data), tmp_path)
+    assert done.finding("statement_with_error").places[0].text.startswith("error 1396: CREATE USER a@b IDENTIFIED BY")
+    assert "hunter2" not in (done.out / "report.html").read_text() + str(done.parquet("findings"))
+
+
 def test_recorded_engines_come_first_and_what_does_not_mix_is_clean(spark: Any, tmp_path: Path) -> None:
     binlog = BinlogBuilder()
     statement(statement(binlog.begin(), "INSERT INTO a VALUES (1)"), "INSERT INTO b VALUES (1)").xid()
@@ -103,6 +114,8 @@ STATEMENTS = {
     "INSERT /*+ SET_VAR(a=1) */ INTO größe VALUES (1)": ("s.größe", None),
     "UPDATE LOW_PRIORITY IGNORE a.b SET c = 1": ("a.b", None),
     "DELETE QUICK FROM t WHERE 1": ("s.t", None),
+    "DELETE a.b, c FROM a.b JOIN c": ("a.b", None),
+    "DELETE t.* FROM t JOIN u": ("s.t", None),
     "LOAD DATA INFILE 'x' IGNORE\nINTO TABLE `t` FIELDS TERMINATED BY ','": ("s.t", None),
     "CREATE TABLE IF NOT EXISTS t (a INT) ENGINE=MyISAM": (None, "s.t"),
     "ALTER IGNORE TABLE a.t ENGINE InnoDB": (None, "a.t"),
@@ -129,10 +142,70 @@ def test_the_tables_of_statements_are_found(spark: Any) -> None:
 
 
 def test_what_an_engine_is_comes_from_the_best_source() -> None:
-    told = evidence([("a", "xid", 3), ("a", "commit", 1), ("b", "commit", 1), ("c", "rollback", 9), ("d", None, 1)])
-    assert {table: engine.transactional for table, engine in told.items()} == {"a": True, "b": False}
+    closed = [("a", "xid"), ("a", "commit"), ("b", "commit"), ("c", "rollback"), ("d", None)]
+    told = [Closed(table, by, (0, 4)) for table, by in closed]
+    found = {span.table: span.engine.transactional for span in engine_spans([], [], told)}
+    assert found == {"a": True, "b": False}
     assert of_name("MyISAM", "x").transactional is False
     assert of_name("INNODB", "x").transactional is True
     assert of_name("Nonesuch", "x").transactional is None
-    best = best_of({"b": of_name("InnoDB", "recorded"), "e": of_name("Nonesuch", "recorded")}, told)
-    assert (best["b"].known_by, best["a"].transactional, "e" in best) == ("recorded", True, False)
+    recorded = [EngineSpan("b", (0, 4), HIGH, of_name("InnoDB", "recorded"))]
+    recorded.append(EngineSpan("e", LOW, HIGH, of_name("Nonesuch", "recorded")))
+    best = {span.table: span for span in engine_spans(recorded, [], told)}
+    assert (best["b"].engine.known_by, best["b"].first, best["a"].engine.transactional, "e" in best) == (
+        *("recorded", LOW),
+        *(True, False),
+    )
+
+
+def test_a_table_that_had_engines_of_both_kinds_had_each_in_its_time() -> None:
+    first, second = of_name("MyISAM", "a statement"), of_name("InnoDB", "recorded")
+    defined = [EngineSpan("t", (0, 100), HIGH, first)]
+    recorded = [EngineSpan("t", (1, 50), (2, 0), second)]
+    closed = [Closed("t", "xid", (0, 40)), Closed("t", "commit", (0, 60))]
+    spans = [(span.first, span.behind, span.engine.transactional) for span in engine_spans(recorded, defined, closed)]
+    assert spans == [
+        (LOW, (0, 100), True),
+        ((0, 100), (1, 50), False),
+        ((1, 50), (2, 0), True),
+        ((2, 0), HIGH, False),
+    ]
+
+
+def test_what_a_relay_recorded_is_true_where_it_was(tmp_path: Path) -> None:
+    later = tmp_path / "g0002"
+    later.mkdir()
+    files = [AuditedFile(str(tmp_path / f"bin.{number:06}"), f"bin.{number:06}") for number in (3, 5)]
+    files.append(AuditedFile(str(later / "b.000001"), "g0002/b.000001"))
+    facts = [table_facts(Table("test", "t", engine)) for engine in ("MyISAM", "InnoDB")]
+    lines = [line("watched", "bin.000002", 4), table_line(facts[0], "bin.000003", 200)]
+    lines += [line("definition", "bin.000005", 700, names=["t"]), table_line(facts[1], "bin.000005", 800)]
+    (tmp_path / SCHEMA_NAME).write_text("".join(lines))
+    (later / SCHEMA_NAME).write_text(line("watched", "b.000001", 4) + table_line(facts[0], "b.000001", 4))
+    spans = [(span.first, span.behind, span.engine.name) for span in recorded_engines(LocalStore(), files)]
+    assert spans == [((0, 0), (1, 700), "MyISAM"), ((1, 700), (2, 0), "InnoDB"), ((2, 4), (3, 0), "MyISAM")]
+
+
+def test_groups_are_judged_by_the_engines_of_their_time(spark: Any, tmp_path: Path) -> None:
+    """The conversion at the end, as before an upgrade, does not hide what was mixed before it; nor --tables the statements."""
+    binlog = BinlogBuilder()
+    statement(binlog, "CREATE TABLE my (a INT) ENGINE=MyISAM", ALONE)
+    statement(binlog, "CREATE TABLE inno (a INT) ENGINE=InnoDB", ALONE)
+    mixed = binlog.size
+    statement(statement(binlog.begin(), "INSERT INTO inno VALUES (1)"), "DELETE my FROM my JOIN inno").xid()
+    rolled_back = binlog.size
+    statement(statement(binlog.begin(), "INSERT INTO my VALUES (1)"), "ROLLBACK", CLOSES)
+    converted = binlog.size
+    statement(binlog, "ALTER TABLE my ENGINE=InnoDB", ALONE)
+    statement(statement(binlog.begin(), "INSERT INTO inno VALUES (1)"), "INSERT INTO my VALUES (1)").xid()
+    path = write(tmp_path, "bin.000001", binlog.data)
+    done = run(spark, "mixing", path, tmp_path, tables=("my",))
+    assert done.places("mixed_group") == [f"bin.000001:{mixed}"]
+    assert done.names == {"mixed_group", "late_change", "closed_by_rollback"}
+    assert done.places("closed_by_rollback") == [f"bin.000001:{rolled_back}"]
+    engines = {(row["table"], row["transactional"], row["from"]) for row in done.parquet("engines")}
+    begin = binlog.events[1].start
+    assert engines >= {("test.my", False, f"bin.000001:{begin}"), ("test.my", True, f"bin.000001:{converted}")}
+    ready = run(spark, "readiness", path, tmp_path)
+    assert ready.places("mixed_engines") == [f"bin.000001:{mixed}"]
+    assert run(spark, "mixing", path, tmp_path, tables=("other",)).outcome.result.findings == []

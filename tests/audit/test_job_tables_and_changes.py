@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,11 +14,13 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from deploy.servers import Server
+from relay.audit.jobs.job import AuditOptions
+from relay.audit.jobs.run import load_job, run_job
 from tests.audit.job_runs import run
 from tests.audit.test_real_servers import mysqlbinlog
 from tests.audit.test_splits import write
 from tests.conftest import ServerFactory
-from tests.support.binlog_builder import BinlogBuilder
+from tests.support.binlog_builder import INSIDE, BinlogBuilder
 
 VERBS = {"INSERT INTO": "inserted", "UPDATE": "updated", "DELETE FROM": "deleted"}
 
@@ -97,6 +100,42 @@ def test_changes_of_a_time_are_those_of_that_time(spark: Any, tmp_path: Path, ch
     done = run(spark, "changes", changed[1], tmp_path, since=tomorrow)
     assert done.parquet("changes") == []
     assert done.outcome.result.verdict == "No row of these tables was changed at that time."
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "value", "finding"),
+    [
+        ("changes", b"\x01\xf5\x01\x04\x01", b"\x02\0\0\0\xff\xff", "value_malformed"),  # two bytes that are no JSON
+        ("changes", b"\x01\x99\x00\x01", b"\xff", "column_type_unknown"),
+        ("tables", b"\x01\x99\x00\x01", b"\xff", "column_type_unknown"),
+    ],
+)
+def test_rows_that_cannot_be_read_or_shown_as_they_are_are_a_finding(
+    spark: Any, tmp_path: Path, name: str, columns: bytes, value: bytes, finding: str
+) -> None:
+    binlog = BinlogBuilder().begin()
+    binlog.event(19, struct.pack("<IHH", 42, 0, 1) + b"\x04test\0\x01t\0" + columns, INSIDE)
+    at = binlog.size
+    binlog.event(30, struct.pack("<IHHH", 42, 0, 1, 2) + b"\x01\xff\0" + value, INSIDE).xid()
+    done = run(spark, name, write(tmp_path, "bin.000001", binlog.data), tmp_path, tables=("test.*",))
+    assert done.names - {"rows_unreadable"} == {finding}
+    assert done.places(finding) == [f"bin.000001:{at}"]
+    assert done.finding(finding).places[0].text == "test.t"
+    assert "Not everything could be read" in done.page.text
+    assert finding not in run(spark, name, tmp_path / "bin.000001", tmp_path, tables=("shop.*",)).names
+
+
+def test_a_file_that_is_purged_while_the_audit_runs_is_a_finding(spark: Any, tmp_path: Path) -> None:
+    for number in (1, 2):
+        write(tmp_path, f"bin.{number:06}", BinlogBuilder().transaction(20).data)
+
+    def purge(step: str) -> None:
+        (tmp_path / "bin.000001").unlink(missing_ok=True)
+
+    outcome = run_job(spark, load_job("changes"), AuditOptions(str(tmp_path)), tmp_path / "out", purge)
+    gone = next(finding for finding in outcome.result.findings if finding.name == "file_purged")
+    assert [str(place) for place in gone.places] == ["bin.000001"]
+    assert outcome.complete.startswith("Not everything could be read")
 
 
 def test_tables_of_which_nobody_told_the_key_are_only_noted(spark: Any, tmp_path: Path) -> None:

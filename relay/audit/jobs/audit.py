@@ -5,18 +5,17 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
 
 from relay.audit.files import AuditedFile, find_files
 from relay.audit.finding import TEXTS
 from relay.audit.jobs.files_read import FileHead, read_head
-from relay.audit.jobs.job import AuditFinding, AuditOptions, Place
+from relay.audit.jobs.job import AuditFinding, AuditOptions, Place, Severity, found_at
 from relay.audit.splits import written_between
 from relay.audit.store import store_of
 
-FILE_ORDER: Final = ("length(file)", "file")
-"""Files in the order of their numbers: mysql-bin.999999 before mysql-bin.1000000."""
+_MOST_SERIES: Final = 100
 
 _READING_TITLES: Final = {
     "checksum_mismatch": "Events whose checksum does not fit",
@@ -35,7 +34,13 @@ _READING_TITLES: Final = {
     "file_gone": "Files that are gone",
     "file_shrunk": "Files that became shorter",
     "file_unreadable": "Files that cannot be read",
+    "source_changed": "Files of another source",
+    "transaction_cut": "Transactions that the source's crash cut",
+    "format_description_missing": "Files that do not begin with a Format_description",
+    "format_description_unsupported": "Files of a layout that no server writes",
 }
+# All that stands there is read, and servers write such files when they crash, or get another id.
+_WARNINGS: Final = frozenset({"source_changed", "transaction_cut"})
 
 
 class Audit:
@@ -80,16 +85,46 @@ class Audit:
         store = store_of(self.options.archive)
         return [read_head(store, file) for file in self.files]
 
+    @cached_property
+    def file_order(self) -> list[Column]:
+        """What puts rows with a `file` into the order of the files: mysql-bin.999999 before mysql-bin.1000000, and files of
+        another name, or of a later source, where the archive has them.
+        """
+        order = [F.length("file").alias("length"), F.col("file")]
+        series = list(dict.fromkeys(file.series for file in self.files))
+        if len(series) < 2:
+            return order
+        if len(series) > _MOST_SERIES:  # files without numbers, which come by their names
+            return order[1:]
+        own = F.regexp_extract("file", r"^(.+)\.\d{6,}$", 1)
+        rank = F.lit(len(series))
+        for number, name in enumerate(series):
+            rank = F.when((own == name) | (F.col("file") == name), number).otherwise(rank)
+        return [rank.alias("series"), *order]
+
+    def first_of(self, *columns: str) -> Column:
+        """The `columns`, as a struct of them and `file`, of the row that comes first in the archive."""
+        return F.min(F.struct(*self.file_order, *columns))
+
+    def read_whole(self, level: str, *columns: str) -> DataFrame:
+        """A level of the files that were written between --since and --until, with all that is in them. For one query."""
+        if not self.options.timed:
+            return self._reader(level, columns).load(self.options.archive)
+        frame = self._reader(level, columns).option("pushdown", "true").load(self.options.archive)
+        return frame.where(F.col("file").isin([file.name for file in self.files]))
+
     def read(self, level: str, *columns: str) -> DataFrame:
-        """A level of the archive, with --since and --until, and without rows that only carry a finding of reading."""
-        reader = self.spark.read.format("binlog").option("level", level)
-        if columns:
-            reader = reader.option("columns", ",".join(columns))
+        """A level of the archive, with --since and --until. Rows that only carry a finding of reading are among it."""
+        reader = self._reader(level, columns)
         if self.options.since is not None:
             reader = reader.option("since", self.options.since.isoformat())
         if self.options.until is not None:
             reader = reader.option("until", self.options.until.isoformat())
         return reader.load(self.options.archive)
+
+    def _reader(self, level: str, columns: Sequence[str]) -> DataFrameReader:
+        reader = self.spark.read.format("binlog").option("level", level)
+        return reader.option("columns", ",".join(columns)) if columns else reader
 
     def wants_table(self, table: Column) -> Column:
         """Whether `table`, a text schema.table, is among --tables."""
@@ -113,15 +148,37 @@ class Audit:
         counted = {row["finding"]: row["count"] for row in frame.groupBy("finding").count().collect()}
         found = []
         for name in sorted(counted):
-            first = frame.where(F.col("finding") == name).orderBy(*map(F.expr, FILE_ORDER), "position")
+            first = frame.where(F.col("finding") == name).orderBy(*self.file_order, "position")
             places = [place_of(row, row["finding_text"] or "") for row in first.limit(self.options.limit).collect()]
             title = _READING_TITLES.get(name, name.replace("_", " ").capitalize())
-            found.append(AuditFinding(name, "error", title, TEXTS.get(name, ""), counted[name], places))
+            severity: Severity = "warning" if name in _WARNINGS else "error"
+            found.append(AuditFinding(name, severity, title, TEXTS.get(name, ""), counted[name], places))
         return found
+
+    def gone(self) -> list[AuditFinding]:
+        """Files that were there when the audit began, and are not any more."""
+        store = store_of(self.options.archive)
+        there: dict[str, set[str]] = {}
+        lost = []
+        for file in self.files:
+            directory, _, name = file.path.rpartition("/")
+            if directory not in there:
+                try:
+                    there[directory] = set(store.names(directory or ("/" if file.path.startswith("/") else ".")))
+                except OSError:
+                    there[directory] = set()
+            if name not in there[directory]:
+                lost.append(Place(file.name, None, "It was purged while the audit ran."))
+        text = "They were there when the audit began. What is told of them may be only a part, or nothing."
+        return list(
+            found_at(
+                "file_purged", "error", "Files that were purged while the audit ran", text, lost, self.options.limit
+            )
+        )
 
     def first_places(self, frame: DataFrame, text: Callable[[Row], str], position: str = "position") -> list[Place]:
         """The first rows of a frame with `file` and `position`, --limit at most, in the order of the archive."""
-        rows = frame.orderBy(*map(F.expr, FILE_ORDER), position).limit(self.options.limit).collect()
+        rows = frame.orderBy(*self.file_order, position).limit(self.options.limit).collect()
         return [place_of(row, text(row)) for row in rows]
 
     def frame_of(self, schema: str, rows: Sequence[Sequence[object]]) -> DataFrame:

@@ -6,7 +6,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import FILE_ORDER, Audit, place_of
+from relay.audit.jobs.audit import Audit, place_of
 from relay.audit.jobs.job import AuditFinding, AuditResult, Job, Place
 from relay.audit.report.content import Bars, Section, Shares, Table
 from relay.audit.report.text import number_of
@@ -31,7 +31,6 @@ def run(audit: Audit) -> AuditResult:
 
 
 def _result(audit: Audit, events: DataFrame, counted: DataFrame) -> AuditResult:
-    limit = audit.options.limit
     whole = F.sum("events").alias("events")
     stamped = F.sum(F.when(F.col("stamped"), F.col("events")).otherwise(0)).alias("stamped")
     differing = F.sum(F.when(F.expr(_DIFFERS), F.col("events")).otherwise(0)).alias("differing")
@@ -52,7 +51,7 @@ def _result(audit: Audit, events: DataFrame, counted: DataFrame) -> AuditResult:
         findings.append(_transitions(audit, events, by_file, all_violations))
     if 0 < all_stamped < all_events:
         audit.step("Reading stretches without stamps")
-        stretches = audit.keep(_stretches(events, by_file))
+        stretches = audit.keep(_stretches(audit, events, by_file))
         frames["unstamped_stretches"] = stretches
         findings.append(_unstamped(audit, stretches))
     elif all_events and not all_stamped:
@@ -66,7 +65,7 @@ def _result(audit: Audit, events: DataFrame, counted: DataFrame) -> AuditResult:
                 [Place(audit.files[0].name)],
             )
         )
-    sections += _sections(counted, by_file, all_files, limit)
+    sections += _sections(audit, counted, by_file, all_files)
     bad = all_differing + all_violations
     if not all_events:
         verdict = "No event was read."
@@ -82,7 +81,7 @@ def _result(audit: Audit, events: DataFrame, counted: DataFrame) -> AuditResult:
 
 def _differences(audit: Audit, events: DataFrame, by_file: DataFrame, count: int) -> AuditFinding:
     wrong = events.join(F.broadcast(by_file.where("differing > 0").select("file")), "file", "left_semi").where(_DIFFERS)
-    rows = wrong.orderBy(*map(F.expr, FILE_ORDER), "position").limit(audit.options.limit).collect()
+    rows = wrong.orderBy(*audit.file_order, "position").limit(audit.options.limit).collect()
     return AuditFinding(
         "stamp_differs",
         "error",
@@ -102,7 +101,7 @@ def _transitions(audit: Audit, events: DataFrame, by_file: DataFrame, count: int
     order = Window.partitionBy("file").orderBy("position")
     within = events.join(F.broadcast(by_file.where("violations > 0").select("file")), "file", "left_semi")
     before = within.where("boundary <> 'Ignore Boundary'").withColumn("before", F.lag("boundary").over(order))
-    rows = before.where(_VIOLATES).orderBy(*map(F.expr, FILE_ORDER), "position").limit(audit.options.limit).collect()
+    rows = before.where(_VIOLATES).orderBy(*audit.file_order, "position").limit(audit.options.limit).collect()
     return AuditFinding(
         "boundary_violation",
         "error",
@@ -119,7 +118,7 @@ def _transitions(audit: Audit, events: DataFrame, by_file: DataFrame, count: int
     )
 
 
-def _stretches(events: DataFrame, by_file: DataFrame) -> DataFrame:
+def _stretches(audit: Audit, events: DataFrame, by_file: DataFrame) -> DataFrame:
     """Runs of events without a stamp; of a file without any, the whole file at once."""
     order = Window.partitionBy("file").orderBy("position")
     mixed = by_file.where("stamped > 0 AND stamped < events").select("file")
@@ -136,7 +135,7 @@ def _stretches(events: DataFrame, by_file: DataFrame) -> DataFrame:
         .drop("stretch")
     )
     none = by_file.where("stamped = 0").selectExpr("file", "4L AS position", "CAST(NULL AS BIGINT) AS end", "events")
-    return parts.unionByName(none).orderBy(*map(F.expr, FILE_ORDER), "position")
+    return parts.unionByName(none).orderBy(*audit.file_order, "position")
 
 
 def _unstamped(audit: Audit, stretches: DataFrame) -> AuditFinding:
@@ -157,7 +156,7 @@ def _unstamped(audit: Audit, stretches: DataFrame) -> AuditFinding:
     )
 
 
-def _sections(counted: DataFrame, by_file: DataFrame, all_files: int, limit: int) -> list[Section]:
+def _sections(audit: Audit, counted: DataFrame, by_file: DataFrame, all_files: int) -> list[Section]:
     types = (
         counted.groupBy("type", "boundary")
         .agg(
@@ -165,7 +164,7 @@ def _sections(counted: DataFrame, by_file: DataFrame, all_files: int, limit: int
             F.sum(F.when(F.col("stamped"), F.col("events")).otherwise(0)).alias("stamped"),
             F.sum(F.when(F.expr(_DIFFERS), F.col("events")).otherwise(0)).alias("differing"),
             F.sum("violations").alias("violations"),
-            F.min(F.expr("struct(length(file) AS length, file, first_position)")).alias("first"),
+            audit.first_of("first_position").alias("first"),
         )
         .orderBy("type", F.desc("events"))
         .collect()
@@ -175,8 +174,8 @@ def _sections(counted: DataFrame, by_file: DataFrame, all_files: int, limit: int
     for row in types:
         per_type[row["type"]] += row["events"]
         per_boundary[row["boundary"]] += row["events"]
-    worst_first = (F.expr("differing + violations = 0"), F.expr("stamped = events"), *map(F.expr, FILE_ORDER))
-    files = by_file.orderBy(*worst_first).limit(limit).collect()
+    worst_first = (F.expr("differing + violations = 0"), F.expr("stamped = events"), *audit.file_order)
+    files = by_file.orderBy(*worst_first).limit(audit.options.limit).collect()
     return [
         Section(
             "Boundaries",

@@ -1,16 +1,19 @@
 """changes: every change of the rows of chosen tables, in order, with the statement behind it."""
 
+from collections import Counter
 from typing import Final
 
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import FILE_ORDER, Audit
+from relay.audit.jobs.audit import Audit
 from relay.audit.jobs.job import AuditFinding, AuditResult, Job
+from relay.audit.jobs.row_findings import HAS_FINDING, row_findings
 from relay.audit.report.content import Section, Table
 from relay.audit.report.text import number_of
 
 _COLUMNS: Final = (
     "file", "position", "transaction", "row", "time", "gtid", "operation", "schema", "table", "before", "after", "statement",
+    "finding",
 )  # fmt: skip
 _SHOWN_CHARACTERS: Final = 400
 # As protocol.statements.secrets has it, in Java's spelling.
@@ -20,24 +23,25 @@ _STRINGS: Final = r"""'(?:[^'\\]++|\\.|'')*+(?:'|\\?$)|"(?:[^"\\]++|\\.|"")*+(?:
 
 def run(audit: Audit) -> AuditResult:
     """All changes as Parquet, the first of them in the report."""
-    changes = (
-        audit.read("rows", *_COLUMNS)
-        .where("operation IS NOT NULL")
-        .where(audit.wants_table(F.concat_ws(".", "schema", "table")))
-        .withColumn(
-            "statement",
-            F.when(
-                F.col("statement").rlike(_ABOUT_SECRETS), F.regexp_replace("statement", f"(?s){_STRINGS}", "'***'")
-            ).otherwise(F.col("statement")),
-        )
+    table = F.concat_ws(".", "schema", "table")
+    rows = audit.read("rows", *_COLUMNS).where(F.col("table").isNull() | audit.wants_table(table))
+    changes = rows.where("operation IS NOT NULL").withColumn(
+        "statement",
+        F.when(
+            F.col("statement").rlike(_ABOUT_SECRETS), F.regexp_replace("statement", f"(?s){_STRINGS}", "'***'")
+        ).otherwise(F.col("statement")),
     )
     audit.step("Counting changes")
-    by_operation = changes.groupBy("operation").count().orderBy("operation").collect()
-    count = sum(row["count"] for row in by_operation)
+    counted = rows.groupBy("operation", F.expr(HAS_FINDING).alias("wrong")).count().collect()
+    by_operation: Counter[str] = Counter()
+    for row in counted:
+        if row["operation"] is not None:
+            by_operation[row["operation"]] += row["count"]
+    count = by_operation.total()
     audit.step("Reading the first changes")
-    order = [*map(F.expr, FILE_ORDER), F.col("transaction"), F.col("row")]
+    order = [*audit.file_order, F.col("transaction"), F.col("row")]
     first = changes.orderBy(*order).limit(audit.options.limit).collect()
-    rows = [
+    shown = [
         (
             f"{row['file']}:{row['position']}",
             row["time"],
@@ -50,17 +54,17 @@ def run(audit: Audit) -> AuditResult:
         )
         for row in first
     ]
-    told = ", ".join(f"{row['count']:,} {row['operation']}s" for row in by_operation)
+    told = ", ".join(f"{by_operation[name]:,} {name}s" for name in sorted(by_operation))
     verdict = f"{number_of(count, 'change')}: {told}." if count else "No row of these tables was changed at that time."
-    findings = []
-    if count > len(rows):
+    findings = row_findings(audit, table, values=True) if any(row["wrong"] for row in counted) else []
+    if count > len(shown):
         findings.append(
             AuditFinding(
                 "report_is_limited",
                 "note",
                 "Changes that are only in the Parquet file",
-                f"The report shows the first {len(rows):,} (--limit); changes.parquet has all.",
-                count - len(rows),
+                f"The report shows the first {len(shown):,} (--limit); changes.parquet has all.",
+                count - len(shown),
                 [],
             )
         )
@@ -81,8 +85,8 @@ def run(audit: Audit) -> AuditResult:
                     "statement": "code",
                     "gtid": "code",
                 },
-                rows,
-                left_out=count - len(rows),
+                shown,
+                left_out=count - len(shown),
             )
         ],
     )

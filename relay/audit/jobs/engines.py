@@ -1,13 +1,16 @@
-"""Which storage engine a table has: as the relay recorded it, as a statement in the archive says, or as groups were closed."""
+"""Which storage engine a table has, and where in the archive: as the relay recorded it, as statements say, as groups were closed."""
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import pairwise
 from typing import Final
 
-from relay.archive.schema_file import read_schema
+from protocol.errors import Malformed
+from protocol.position import binlog_number
 from relay.audit.files import AuditedFile
-from relay.audit.store import plain_path
+from relay.audit.recorded import recorded_schema
+from relay.audit.store import Store
 
 TRANSACTIONAL: Final = frozenset(
     {"innodb", "xtradb", "ndb", "ndbcluster", "tokudb", "rocksdb", "falcon", "bdb", "berkeleydb"}
@@ -31,6 +34,11 @@ NON_TRANSACTIONAL: Final = frozenset(
     }
 )
 
+Place = tuple[int, int]
+"""(number of the file among those that are audited, offset in it)."""
+LOW: Final[Place] = (-1, 0)
+HIGH: Final[Place] = (1 << 30, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
@@ -44,53 +52,110 @@ class Engine:
 UNKNOWN: Final = Engine(None)
 
 
+@dataclass(frozen=True, slots=True)
+class EngineSpan:
+    """The engine of `table`, a text schema.table, from `first` up to and not including `behind`."""
+
+    table: str
+    first: Place
+    behind: Place
+    engine: Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """How groups end in which `table` was changed alone: by xid, commit, rollback; `first`: where the first of them begins."""
+
+    table: str
+    by: str | None
+    first: Place
+
+
 def of_name(name: str, known_by: str) -> Engine:
     """The engine of this name."""
     lower = name.lower()
     return Engine(True if lower in TRANSACTIONAL else False if lower in NON_TRANSACTIONAL else None, name, known_by)
 
 
-def recorded_engines(files: list[AuditedFile]) -> dict[str, Engine]:
-    """schema.table -> engine, as the relay asked the source. A table that had engines of both kinds is not known."""
-    if not files or "://" in files[0].path:
-        return {}
-    directory = Path(plain_path(files[0].path)).parent
-    try:
-        schema = read_schema(directory)
-    except OSError:
-        return {}
-    found: dict[str, Engine] = {}
-    for table in schema.latest():
-        versions = [
-            of_name(version.engine, "recorded") for version in schema.known(table.schema, table.name) if version.engine
-        ]
-        kinds = {version.transactional for version in versions}
-        if len(kinds) == 1:
-            found[f"{table.schema}.{table.name}"] = versions[-1]
+def recorded_engines(store: Store, files: Sequence[AuditedFile]) -> list[EngineSpan]:
+    """What the relay asked the sources, for the stretches in which it was so. Raises: OSError."""
+    found = []
+    for directory in dict.fromkeys(file.path.rpartition("/")[0] for file in files):
+        schema = recorded_schema(store, directory or ".")
+        if not schema:
+            continue
+        held = sorted(_held(files, directory))
+        for first, behind, table in schema.spans():
+            if table.engine and held:
+                name = f"{table.schema}.{table.name}"
+                engine = of_name(table.engine, "recorded")
+                found.append(EngineSpan(name, _place(held, first), _place(held, behind), engine))
     return found
 
 
-def evidence(alone: Iterable[tuple[str, str | None, int]]) -> dict[str, Engine]:
-    """Engines by how groups end in which a table was changed alone. `alone`: (table, closed_by, how many).
+def _held(files: Sequence[AuditedFile], directory: str) -> Iterator[tuple[int, int]]:
+    """(the binlog's number, its number among the files) of those in a directory."""
+    for number, file in enumerate(files):
+        if file.path.rpartition("/")[0] == directory:
+            try:
+                yield binlog_number(file.path.rpartition("/")[2]), number
+            except Malformed:
+                continue
+
+
+def _place(held: list[tuple[int, int]], place: tuple[int, int]) -> Place:
+    """A position in a source's binlogs among the files; in one that is not there, the beginning of the next."""
+    at = bisect_left(held, (place[0], -1))
+    if at == len(held):
+        return held[-1][1] + 1, 0
+    return held[at][1], place[1] if held[at][0] == place[0] else 0
+
+
+def engine_spans(
+    recorded: Iterable[EngineSpan], defined: Iterable[EngineSpan], closed: Iterable[Closed]
+) -> list[EngineSpan]:
+    """What is known of each table, from the best source for each stretch: what was recorded, else the last statement before
+    it that names an engine, else how groups end that change the table alone. Stretches of which nobody knows are left out.
+
+    `defined`: from each such statement up to the next. A table that never had engines of both kinds has one for the whole archive.
+    """
+    by_table: dict[str, tuple[list[EngineSpan], list[EngineSpan], list[Closed]]] = {}
+    for number, spans in enumerate((recorded, defined)):
+        for span in spans:
+            if span.engine.transactional is not None:
+                by_table.setdefault(span.table, ([], [], []))[number].append(span)  # type: ignore[arg-type]
+    for one in closed:
+        by_table.setdefault(one.table, ([], [], []))[2].append(one)
+    return [span for table, told in sorted(by_table.items()) for span in _of_table(table, *told)]
+
+
+def _of_table(
+    table: str, recorded: list[EngineSpan], defined: list[EngineSpan], closed: list[Closed]
+) -> Iterator[EngineSpan]:
+    told = [*defined, *recorded]
+    if len({span.engine.transactional for span in told}) == 1:
+        yield EngineSpan(table, LOW, HIGH, told[-1].engine)
+        return
+    edges = sorted({LOW, HIGH, *(place for span in told for place in (span.first, span.behind) if LOW < place < HIGH)})
+    made: list[EngineSpan] = []
+    for first, behind in pairwise(edges):
+        # Later ones in the list are better: what was recorded, and what was asked last.
+        there = [span.engine for span in told if span.first <= first < span.behind]
+        engine = there[-1] if there else evidence(one.by for one in closed if one.first < behind)
+        if made and made[-1].behind == first and made[-1].engine == engine:
+            made[-1] = EngineSpan(table, made[-1].first, behind, engine)
+        elif engine.transactional is not None:
+            made.append(EngineSpan(table, first, behind, engine))
+    yield from made
+
+
+def evidence(closed_by: Iterable[str | None]) -> Engine:
+    """The kind of engine of a table, by how groups end in which it was changed alone.
 
     A server ends a group with Xid where an engine with transactions took part, with COMMIT where none did; with ROLLBACK
     it says nothing of one table.
     """
-    closed: dict[str, set[str]] = {}
-    for table, by, count in alone:
-        if by in ("xid", "commit") and count:
-            closed.setdefault(table, set()).add(by)
-    return {
-        table: Engine("xid" in by, "", "its groups end with Xid" if "xid" in by else "its groups end with COMMIT")
-        for table, by in closed.items()
-    }
-
-
-def best_of(*sources: Mapping[str, Engine]) -> dict[str, Engine]:
-    """For each table what the first source that knows the kind says."""
-    made: dict[str, Engine] = {}
-    for source in sources:
-        for table, engine in source.items():
-            if engine.transactional is not None and table not in made:
-                made[table] = engine
-    return made
+    by = set(closed_by)
+    if "xid" in by:
+        return Engine(True, "", "its groups end with Xid")
+    return Engine(False, "", "its groups end with COMMIT") if "commit" in by else UNKNOWN

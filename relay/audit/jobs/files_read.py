@@ -32,6 +32,16 @@ class FileHead:
         return self.file.name
 
     @property
+    def generation(self) -> str:
+        """The directory of a later source in an archive, like g0002; "" for the first one's files."""
+        return self.file.generation
+
+    @property
+    def base(self) -> str:
+        """The file's name as its source has it."""
+        return self.file.name.rpartition("/")[2]
+
+    @property
     def flavour(self) -> str | None:
         """mysql or mariadb."""
         if self.version is None:

@@ -1,6 +1,6 @@
 """What an audit job is, and what it gives back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
@@ -26,6 +26,11 @@ class AuditOptions:
     until: datetime | None = None
     tables: tuple[str, ...] = ()
     limit: int = 100
+
+    @property
+    def timed(self) -> bool:
+        """Whether only some time is asked for."""
+        return self.since is not None or self.until is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,14 @@ class AuditFinding:
     advice: str
     count: int
     places: Sequence[Place]
+
+
+def found_at(
+    name: str, severity: Severity, title: str, advice: str, places: list[Place], limit: int, count: int | None = None
+) -> Iterator[AuditFinding]:
+    """The finding, if it has places. `count`: of the cases, where the places are not all of them."""
+    if places:
+        yield AuditFinding(name, severity, title, advice, len(places) if count is None else count, places[:limit])
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ def check_output(out: Path, *, replace: bool) -> None:
             )
         if names and not replace:
             raise OutputRefused(f"{out} holds an audit already. --replace writes it anew, or name another directory.")
-    parent = out.absolute().parent
+    parent = out.resolve().parent
     if not parent.is_dir():
         raise OutputRefused(f"there is no directory {parent} for {out.name} to be made in.")
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -42,16 +42,19 @@ def check_output(out: Path, *, replace: bool) -> None:
 
 
 @contextmanager
-def written_whole(out: Path) -> Iterator[Path]:
-    """Gives a directory to write to; it becomes `out` when the block ends well, and is taken away when it does not."""
-    out = out.absolute()
+def written_whole(out: Path, *, replace: bool = True) -> Iterator[Path]:
+    """Gives a directory to write to; it becomes `out` when the block ends well, and is taken away when it does not.
+
+    `replace`: an audit that is at `out` by then is written over. Raises: OutputRefused, OSError.
+    """
+    out = out.resolve()  # what a link names is made, not the link
     _clear_away(out)
     partial = out.parent / f".{out.name}{_PARTIAL}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     partial.mkdir(mode=0o750)
     try:
         yield partial
         _sync_tree(partial)
-        _put(partial, out)
+        _put(partial, out, replace)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -69,12 +72,14 @@ def write_summary(directory: Path, summary: dict[str, object]) -> None:
     write_text(directory / SUMMARY, json.dumps(summary, indent=2) + "\n")
 
 
-def _put(partial: Path, out: Path) -> None:
+def _put(partial: Path, out: Path, replace: bool) -> None:
     if not out.exists() or not os.listdir(out):
         os.rename(partial, out)  # over an empty directory too
         return
     if SUMMARY not in os.listdir(out):
         raise OutputRefused(f"{out} was filled by somebody else while the audit ran; nothing in it was touched.")
+    if not replace:
+        raise OutputRefused(f"another audit was written to {out} while this one ran; nothing in it was touched.")
     old = partial.with_name(f"{partial.name}.old")
     os.rename(out, old)
     os.rename(partial, out)

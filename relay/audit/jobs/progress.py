@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 _LOOK_S: Final = 0.2
@@ -35,7 +36,10 @@ def spark_progress(context: SparkContext) -> Iterator[Callable[[str], None]]:
         def look() -> None:
             tracker = context.statusTracker()
             while not ended.wait(_LOOK_S):
-                stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+                try:
+                    stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+                except (Py4JError, OSError):
+                    return  # Spark is gone: who waits for its answer is told
                 known = [stage for stage in stages if stage is not None]
                 if known:
                     total = sum(stage.numTasks for stage in known)

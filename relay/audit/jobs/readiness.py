@@ -1,7 +1,6 @@
 """readiness: what in the archive would stop, or surprise, a newer replica."""
 
 import functools
-from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, Window
@@ -10,7 +9,7 @@ from pyspark.sql import functions as F
 from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.audit import Audit
 from relay.audit.jobs.job import AuditFinding, AuditResult, Job, Place, Severity
-from relay.audit.jobs.table_keys import mapped_tables, recorded_tables
+from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.readiness.check import MARIADB, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
 from relay.audit.report.content import Bars, Section, Table
@@ -26,18 +25,12 @@ _SEVERITIES: Final[dict[Effect, Severity]] = {
 def run(audit: Audit) -> AuditResult:
     """Judges statements, events and tables; the checks are those for newer servers of the source's own family."""
     family = family_of(audit)
-    forget: list[Callable[[], None]] = []
-    try:
-        found = _cases(audit, family, forget).persist()
-        forget.append(lambda: _unpersist(found))
-        audit.step("Judging statements")
-        totals = {row["check"]: row["total"] for row in _totals(found)}
-        audit.step("Finding the first of each")
-        places = _places(audit, found)
-        return _result(audit, family, found, totals, places)
-    finally:
-        for one in reversed(forget):
-            one()
+    found = audit.keep(_cases(audit, family))
+    audit.step("Judging statements")
+    totals = {row["check"]: row["total"] for row in _totals(found)}
+    audit.step("Finding the first of each")
+    places = _places(audit, found)
+    return _result(audit, family, found, totals, places)
 
 
 def family_of(audit: Audit) -> str:
@@ -46,23 +39,18 @@ def family_of(audit: Audit) -> str:
     return MARIADB if versions and "mariadb" in versions[-1].lower() else MYSQL
 
 
-def _unpersist(frame: DataFrame) -> None:
-    frame.unpersist()
-
-
-def _cases(audit: Audit, family: str, forget: list[Callable[[], None]]) -> DataFrame:
+def _cases(audit: Audit, family: str) -> DataFrame:
     audit.step("Reading tables")
-    mapped = mapped_tables(audit).persist()
-    forget.append(lambda: _unpersist(mapped))
-    of_events, done = cases.event_cases(audit, family)
-    forget.append(done)
-    frames = [cases.statement_cases(audit, family), of_events, cases.table_cases(mapped, family)]
+    mapped = audit.keep(mapped_tables(audit))
+    frames = [
+        cases.statement_cases(audit, family),
+        cases.event_cases(audit, family),
+        cases.table_cases(audit, mapped, family),
+    ]
     dated = mapped.where("has_dates").select("schema", "table").distinct().collect()
     if dated:
         frames.append(cases.zero_date_cases(audit, [(row["schema"], row["table"]) for row in dated]))
-    mixed = cases.mixed_cases(audit, recorded_tables(audit))
-    if mixed is not None:
-        frames.append(mixed)
+    frames.append(cases.mixed_cases(audit))
     return functools.reduce(DataFrame.unionByName, frames)
 
 
@@ -72,7 +60,7 @@ def _totals(found: DataFrame) -> list[Row]:
 
 def _places(audit: Audit, found: DataFrame) -> dict[str, list[Row]]:
     """The first --limit cases of each check."""
-    order = Window.partitionBy("check").orderBy(F.length("file"), "file", "position", "text")
+    order = Window.partitionBy("check").orderBy(*audit.file_order, "position", "text")
     first = found.withColumn("nth", F.row_number().over(order)).where(F.col("nth") <= audit.options.limit)
     places: dict[str, list[Row]] = {}
     for row in first.orderBy("check", "nth").collect():

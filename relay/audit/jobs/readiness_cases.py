@@ -5,14 +5,13 @@ check, count, text, file, position, time: `count` cases of a check that look ali
 """
 
 import functools
-from collections.abc import Callable
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from relay.audit.jobs.audit import Audit
-from relay.audit.jobs.table_keys import TRANSACTIONAL_ENGINES
+from relay.audit.jobs.group_engines import changed_groups
 from relay.audit.readiness import events, tables
 from relay.audit.readiness.checks import found_in, shown
 from relay.audit.readiness.logged_statement import LoggedStatement
@@ -42,7 +41,7 @@ def statement_cases(audit: Audit, family: str) -> DataFrame:
         .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
     )
     distinct = by_file.groupBy(*key).agg(
-        F.sum("count").alias("count"), F.expr("min(struct(length(file), file, position, time)) AS first")
+        F.sum("count").alias("count"), audit.first_of("position", "time").alias("first")
     )
     flat = distinct.selectExpr(*key, "count", "first.file AS file", "first.position AS position", "first.time AS time")
     judge = F.udf(functools.partial(_judge, family=family), "array<string>", useArrow=False)
@@ -60,14 +59,13 @@ def _judge(
     return [check.name for check in found_in(statement, family)]
 
 
-def event_cases(audit: Audit, family: str) -> tuple[DataFrame, Callable[[], None]]:
-    """Types of events, and files without GTIDs; what must be called when the frame is not needed any more."""
-    counted = (
+def event_cases(audit: Audit, family: str) -> DataFrame:
+    """Types of events, and files without GTIDs."""
+    counted = audit.keep(
         audit.read("events", "file", "position", "time", "type", "type_code")
         .where("type_code IS NOT NULL")
         .groupBy("file", "type", "type_code")
         .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
-        .persist()
     )
     frames = [
         counted.where(F.col("type_code").isin(sorted(types))).select(
@@ -78,11 +76,7 @@ def event_cases(audit: Audit, family: str) -> tuple[DataFrame, Callable[[], None
     ]
     if family in events.NO_GTIDS.families:
         frames.append(_without_gtids(counted))
-    return functools.reduce(DataFrame.unionByName, frames), lambda: _forget(counted)
-
-
-def _forget(frame: DataFrame) -> None:
-    frame.unpersist()
+    return functools.reduce(DataFrame.unionByName, frames)
 
 
 def _without_gtids(counted: DataFrame) -> DataFrame:
@@ -108,7 +102,7 @@ def _without_gtids(counted: DataFrame) -> DataFrame:
     )
 
 
-def table_cases(mapped: DataFrame, family: str) -> DataFrame:
+def table_cases(audit: Audit, mapped: DataFrame, family: str) -> DataFrame:
     """Tables whose rows are in the archive, by what their Table_maps and the recorded schema tell. A case is a table."""
     named = mapped.withColumn("text", F.concat_ws(".", "schema", "table"))
     by_types = named.select(F.explode("checks").alias("check"), "text", "file", "position", "time")
@@ -125,7 +119,7 @@ def table_cases(mapped: DataFrame, family: str) -> DataFrame:
     return (
         functools.reduce(DataFrame.unionByName, frames)
         .groupBy("check", "text")
-        .agg(F.expr("min(struct(length(file), file, position, time)) AS first"))
+        .agg(audit.first_of("position", "time").alias("first"))
         .selectExpr(
             "check", "1L AS count", "text", "first.file AS file", "first.position AS position", "first.time AS time"
         )
@@ -153,23 +147,13 @@ def zero_date_cases(audit: Audit, dated: list[tuple[str, str]]) -> DataFrame:
     )
 
 
-def mixed_cases(audit: Audit, recorded: list[tuple[str, str, str, bool]]) -> DataFrame | None:
-    """Transactions with rows of tables with and without transactions; None where no table without is known."""
-    others = [
-        f"{schema}.{table}" for schema, table, engine, _ in recorded if engine and engine not in TRANSACTIONAL_ENGINES
-    ]
-    sound = [f"{schema}.{table}" for schema, table, engine, _ in recorded if engine in TRANSACTIONAL_ENGINES]
-    if not others or not sound:
-        return None
-    transactions = audit.read("transactions", "file", "start", "first_time", "tables").where("size(tables) > 1")
-
-    def among(names: list[str]) -> Column:
-        return F.arrays_overlap(F.col("tables"), F.array(*map(F.lit, names)))
-
+def mixed_cases(audit: Audit) -> DataFrame:
+    """Transactions that change tables with and without transactions, as far as the engines are known."""
     return (
-        transactions.where(among(others) & among(sound))
+        changed_groups(audit)
+        .judged.where("transactional AND plain")
         .groupBy("file", "tables")
-        .agg(F.count("*").alias("count"), F.min("start").alias("position"), F.min("first_time").alias("time"))
+        .agg(F.count("*").alias("count"), F.min("start").alias("position"), F.min("time").alias("time"))
         .select(
             F.lit(tables.MIXED_ENGINES.name).alias("check"),
             "count",

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from relay.audit.jobs.audit import Audit
 from relay.audit.jobs.job import SEVERITIES, AuditFinding, AuditOptions, AuditResult, Job
 from relay.audit.jobs.output import REPORT, write_summary, write_text, written_whole
+from relay.audit.jobs.row_findings import ROW_FINDINGS
 from relay.audit.report.content import Page, Section, Table
 from relay.audit.report.page import html
 from relay.audit.report.text import moment, number_of, size, span
@@ -41,30 +42,40 @@ def load_job(name: str) -> Job:
 
 
 def run_job(
-    spark: SparkSession, job: Job, options: AuditOptions, out: Path, on_step: Callable[[str], None] = lambda step: None
+    spark: SparkSession,
+    job: Job,
+    options: AuditOptions,
+    out: Path,
+    on_step: Callable[[str], None] = lambda step: None,
+    *,
+    replace: bool = True,
 ) -> Outcome:
-    """Runs `job` and leaves `out`. Raises: NothingToRead, OutputRefused, ArchiveError, OSError."""
+    """Runs `job` and leaves `out`. `replace`: over an audit that is there. Raises: NothingToRead, OutputRefused, ArchiveError,
+    OSError.
+    """
     begun = time.monotonic()
     audit = Audit(spark, options, on_step)
     try:
-        return _run(audit, job, out, begun)
+        return _run(audit, job, out, begun, replace)
     finally:
         audit.release()
 
 
-def _run(audit: Audit, job: Job, out: Path, begun: float) -> Outcome:
+def _run(audit: Audit, job: Job, out: Path, begun: float, replace: bool) -> Outcome:
     facts = _facts(audit)
-    with written_whole(out) as directory:
+    with written_whole(out, replace=replace) as directory:
         result = job.run(audit)
         named = {finding.name for finding in result.findings}
         result.findings += [finding for finding in audit.unreadable if finding.name not in named]
-        result.findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), -finding.count))
         audit.step("Writing")
-        _write_findings(audit, result, directory)
         for name, frame in result.frames.items():
             frame.write.mode("error").parquet((directory / f"{name}.parquet").absolute().as_uri())
+        # Behind everything that reads: what was purged meanwhile may be missing anywhere.
+        result.findings += audit.gone()
+        result.findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), -finding.count))
+        _write_findings(audit, result, directory)
         facts += [*result.facts, ("took", span(time.monotonic() - begun))]
-        complete = _completeness(audit)
+        complete = _completeness(audit, result.findings)
         outcome = Outcome(job, result, facts, complete, out / REPORT)
         write_text(directory / REPORT, html(_page(outcome)))
         write_summary(directory, summary(outcome))
@@ -124,13 +135,14 @@ def _facts(audit: Audit) -> list[tuple[str, str]]:
     return facts
 
 
-def _completeness(audit: Audit) -> str:
+def _completeness(audit: Audit, findings: list[AuditFinding]) -> str:
     """Whether the numbers are of all that there is."""
     if not audit.files:
         return "No file was written at that time: nothing was read."
     growing = [file.name for file in audit.files if file.growing]
     tail = f" {growing[-1]} is being written: it was read up to its last whole transaction." if growing else ""
-    holes = [finding for finding in audit.unreadable if finding.name not in _NOTHING_IS_MISSING]
+    unread = {finding.name for finding in audit.unreadable} - _NOTHING_IS_MISSING | _ROWS_ARE_MISSING | {"file_purged"}
+    holes = [finding for finding in findings if finding.name in unread]
     if not holes:
         return f"All bytes of {'this file' if len(audit.files) == 1 else 'these files'} were read.{tail}"
     count = sum(finding.count for finding in holes)
@@ -141,7 +153,10 @@ def _completeness(audit: Audit) -> str:
 
 
 # The event was read all the same, and is counted.
-_NOTHING_IS_MISSING = frozenset({"boundary_violation", "position_chain_broken", "checksum_mismatch"})
+_NOTHING_IS_MISSING = frozenset(
+    {"boundary_violation", "position_chain_broken", "checksum_mismatch", "source_changed", "transaction_cut"}
+)
+_ROWS_ARE_MISSING = frozenset(ROW_FINDINGS)
 
 
 def _write_findings(audit: Audit, result: AuditResult, directory: Path) -> None:

@@ -21,7 +21,7 @@ _GAP: Final = r"(?>(?:\s+|(?=/\*))(?:/\*.*?\*/\s*){0,4})"
 _CHANGES: Final = (
     rf"(?is){_LEAD}(?:(?:INSERT|REPLACE){_GAP}(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE){_GAP}){{0,4}}+(?:INTO{_GAP})?+"
     rf"|UPDATE{_GAP}(?:(?:LOW_PRIORITY|IGNORE){_GAP}){{0,4}}+"
-    rf"|DELETE{_GAP}(?:(?:LOW_PRIORITY|QUICK|IGNORE){_GAP}){{0,4}}+FROM{_GAP}"
+    rf"|DELETE{_GAP}(?:(?:LOW_PRIORITY|QUICK|IGNORE){_GAP}){{0,4}}+(?:FROM{_GAP})?+"
     rf"|LOAD\s+(?:DATA|XML)\b.*?\bINTO\s+TABLE{_GAP})"
     rf"{_TABLE}"
 )

@@ -12,20 +12,18 @@ from relay.audit.readiness.tables import read_table_map
 from relay.audit.recorded import recorded_schema
 from relay.audit.store import store_of
 
-TRANSACTIONAL_ENGINES: Final = frozenset(("innodb", "ndbcluster", "ndb", "rocksdb", "tokudb"))
 _TOLD: Final = "has_primary_key boolean, has_dates boolean, checks array<string>"
 
 
-def recorded_tables(audit: Audit) -> list[tuple[str, str, str, bool]]:
-    """What the relay recorded: schema, table, engine in lower case, whether it has a primary key; of the newest generation last."""
+def _recorded_keys(audit: Audit) -> list[tuple[str, str, bool]]:
+    """What the relay recorded: schema, table, whether it has a primary key; of tables of several sources what the last one had."""
     store = store_of(audit.options.archive)
     directories = dict.fromkeys(file.path.rpartition("/")[0] for file in audit.files)
-    found: dict[tuple[str, str], tuple[str, str, str, bool]] = {}
+    found: dict[tuple[str, str], tuple[str, str, bool]] = {}
     for directory in directories:
         schema: RecordedSchema = recorded_schema(store, directory)
         for table in schema.latest():
-            told = (table.schema, table.name, table.engine.lower(), bool(table.primary_key))
-            found[table.schema, table.name] = told
+            found[table.schema, table.name] = (table.schema, table.name, bool(table.primary_key))
     return list(found.values())
 
 
@@ -38,15 +36,14 @@ def mapped_tables(audit: Audit) -> DataFrame:
     first = (
         maps.where("table_map IS NOT NULL")
         .groupBy("schema", "table", "table_map")
-        .agg(F.expr("min(struct(length(file), file, position, time)) AS first"))
+        .agg(audit.first_of("position", "time").alias("first"))
         .selectExpr(
             "schema", "table", "table_map", "first.file AS file", "first.position AS position", "first.time AS time"
         )
     )
     told = F.udf(_read, _TOLD, useArrow=False)(F.col("table_map"))
     mapped = first.withColumn("told", told).selectExpr("schema", "table", "told.*", "file", "position", "time")
-    rows = [(schema, table, has_key) for schema, table, _, has_key in recorded_tables(audit)]
-    recorded = audit.frame_of("schema string, table string, recorded boolean", rows)
+    recorded = audit.frame_of("schema string, table string, recorded boolean", _recorded_keys(audit))
     return (
         mapped.join(F.broadcast(recorded), ["schema", "table"], "left")
         .withColumn("has_primary_key", F.coalesce("has_primary_key", "recorded"))

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from relay.audit.jobs.audit import Audit, place_of
 from relay.audit.jobs.job import AuditFinding, AuditResult, Job
+from relay.audit.jobs.row_findings import HAS_FINDING, row_findings
 from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.readiness.tables import NO_PRIMARY_KEY, PRIMARY_KEY_UNKNOWN
 from relay.audit.report.charts import time_step
@@ -22,32 +23,39 @@ _SUMS: Final = tuple(f"SUM({name}) AS {name}" for name in (*_COUNTS, "bytes"))
 def run(audit: Audit) -> AuditResult:
     """Two passes: one over the events for their bytes, one over the rows."""
     audit.step("Counting rows")
-    hourly = _hourly(audit).persist()
-    try:
-        return _result(audit, hourly)
-    finally:
-        hourly.unpersist()
+    rows = audit.keep(_rows(audit))
+    result = _result(audit, audit.keep(_hourly(audit, rows)))
+    if rows.where("wrong > 0").limit(1).collect():
+        audit.step("Looking for rows that cannot be read")
+        result.findings += row_findings(audit, F.concat_ws(".", "schema", "table"), values=False)
+    return result
 
 
-def _hourly(audit: Audit) -> DataFrame:
+def _rows(audit: Audit) -> DataFrame:
+    """hour, schema, table, inserted, updated, deleted, wrong: rows with something wrong."""
+    return (
+        audit.read("rows", "time", "operation", "schema", "table", "finding")
+        .where(F.col("table").isNull() | audit.wants_table(F.concat_ws(".", "schema", "table")))
+        .groupBy(F.date_trunc("hour", "time").alias("hour"), "schema", "table")
+        .agg(
+            *(F.count_if(F.col("operation") == name).alias(column) for name, column in _OPERATIONS.items()),
+            F.count_if(F.expr(HAS_FINDING)).alias("wrong"),
+        )
+    )
+
+
+def _hourly(audit: Audit, rows: DataFrame) -> DataFrame:
     """hour, schema, table, inserted, updated, deleted, bytes."""
     key = ("hour", "schema", "table")
-    hour = F.date_trunc("hour", "time").alias("hour")
-    rows = (
-        audit.read("rows", "time", "operation", "schema", "table")
-        .where("operation IS NOT NULL")
-        .where(audit.wants_table(F.concat_ws(".", "schema", "table")))
-        .groupBy(hour, "schema", "table")
-        .agg(*(F.count_if(F.col("operation") == name).alias(column) for name, column in _OPERATIONS.items()))
-    )
+    changed = rows.where("table IS NOT NULL").where(" + ".join(_COUNTS) + " > 0").drop("wrong")
     sizes = (
         audit.read("events", "position", "end", "time", "schema", "table")
         .where("table IS NOT NULL")
         .where(audit.wants_table(F.concat_ws(".", "schema", "table")))
-        .groupBy(hour, "schema", "table")
+        .groupBy(F.date_trunc("hour", "time").alias("hour"), "schema", "table")
         .agg(F.expr("SUM(end - position) AS bytes"))
     )
-    joined = rows.join(sizes, list(key), "full_outer")
+    joined = changed.join(sizes, list(key), "full_outer")
     return joined.na.fill(0, [*_COUNTS, "bytes"])
 
 
@@ -127,7 +135,7 @@ def _key_findings(audit: Audit) -> list[AuditFinding]:
         .agg(
             F.bool_or(F.expr("has_primary_key = false")).alias("without"),
             F.bool_or(F.expr("has_primary_key IS NULL")).alias("unknown"),
-            F.expr("min(struct(length(file), file, position, time)) AS first"),
+            audit.first_of("position", "time").alias("first"),
         )
         .selectExpr(
             "schema || '.' || table AS name",

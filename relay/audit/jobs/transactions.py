@@ -7,7 +7,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import FILE_ORDER, Audit
+from relay.audit.jobs.audit import Audit
 from relay.audit.jobs.job import AuditFinding, AuditResult, Job
 from relay.audit.report.charts import time_step
 from relay.audit.report.content import Columns, Kind, OverTime, Section, Shares, Table
@@ -136,7 +136,7 @@ def _total(cells: DataFrame) -> dict[str, Any]:
 
 
 def _listed(frame: DataFrame, audit: Audit, *order: Any) -> DataFrame:
-    return frame.select(*_FRAME).orderBy(*order, *map(F.expr, FILE_ORDER), "start").limit(audit.options.limit)
+    return frame.select(*_FRAME).orderBy(*order, *audit.file_order, "start").limit(audit.options.limit)
 
 
 def _findings(

@@ -1,7 +1,11 @@
 """`binlog-relay audit`: what is refused at once, and how; nothing here starts Spark."""
 
+import contextlib
+import errno
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,11 +49,28 @@ def test_what_cannot_be_is_refused_before_spark_starts(
     assert "--tables cannot narrow it" in refusal("boundaries", binlog, out, tables=["a.b"])
     assert "there is nothing at /nowhere" in refusal("boundaries", "/nowhere", out)
     assert "write a time such as" in refusal("boundaries", binlog, out, since="yesterday")
+    assert "no binlog has such a time" in refusal("boundaries", binlog, out, since="99999999999999")
     assert "nothing lies between" in refusal("boundaries", binlog, out, since="2026-01-02", until="2026-01-02")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("")
     assert "holds other things" in refusal("boundaries", binlog, tmp_path / "other", replace=True)
     assert not out.exists()
+
+
+def test_a_disk_that_is_full_is_no_finding(binlog: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "check_installed", lambda: None)
+
+    @contextlib.contextmanager
+    def session(*arguments: object, **options: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(sparkContext=None)
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/out/report.html")
+
+    monkeypatch.setattr("relay.audit.jobs.spark.command_session", session)
+    monkeypatch.setattr("relay.audit.jobs.run.run_job", full)
+    told = refusal("boundaries", binlog, tmp_path / "out")
+    assert told.startswith("The audit was not written: [Errno 28] No space left on device: '/out/report.html'.")
 
 
 def test_an_archive_whose_catalog_is_damaged_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

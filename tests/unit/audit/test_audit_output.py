@@ -61,6 +61,29 @@ def test_what_killed_runs_left_is_taken_away_and_what_they_set_aside_comes_back(
     assert left_behind(tmp_path) == sorted([alive.name, elsewhere.name])
 
 
+def test_an_audit_that_another_run_finished_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with (
+        pytest.raises(OutputRefused, match="while this one ran"),
+        written_whole(out, replace=False),
+        written_whole(out, replace=False) as other,
+    ):
+        write_summary(other, {"run": "other"})
+    assert "other" in (out / SUMMARY).read_text()
+    assert left_behind(tmp_path) == []
+
+
+def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    out = tmp_path / "out"
+    out.symlink_to(tmp_path / "there")
+    check_output(out, replace=False)
+    with written_whole(out) as directory:
+        write_summary(directory, {})
+    assert os.listdir(tmp_path / "there") == [SUMMARY]
+    assert out.is_symlink()
+
+
 def test_what_is_not_an_audit_is_never_written_over(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
