@@ -1,21 +1,14 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from protocol.kernel.inference cimport Inference
+from protocol.kernel.column_reader cimport ColumnReader
+from protocol.kernel.event_facts cimport event_finding, is_transaction
 from protocol.kernel.native cimport copy_bytes, load16, load32
-from protocol.kernel.tables cimport TableMaps
 
-cdef class EventColumns:
-    cdef readonly int64_t capacity
-    cdef readonly int64_t rows
-    cdef readonly int64_t findings
+cdef class EventColumns(ColumnReader):
     cdef readonly int64_t taken
-    cdef readonly int64_t timestamp
     cdef int64_t text_room
     cdef readonly tuple wanted
-    cdef dict buffers
-    cdef Inference inference
-    cdef TableMaps tables
     # filters
     cdef int64_t time_from
     cdef int64_t time_to
@@ -30,7 +23,6 @@ cdef class EventColumns:
     cdef bint open
     cdef int64_t group_start
     cdef int64_t ordinal
-    cdef int64_t next_row
     # the batch
     cdef int64_t schema_used
     cdef int64_t table_used
@@ -41,10 +33,7 @@ cdef class EventColumns:
     cdef uint8_t[::1] type_out, boundary_out, stamped_out, inferred_out, crc_out, finding_out
     cdef uint8_t[::1] transaction_valid, ordinal_valid, schema_valid, table_valid, schema_data, table_data
 
-    @cython.locals(i=cython.int)
     cpdef begin_file(self, bytes post_lengths, bint in_use)
-    @cython.locals(view=cython.uchar[::1], rows=int64_t[::1], status=cython.int)
-    cpdef int take(self, buf, int64_t base, table, int64_t count) except -1
     @cython.locals(
         r=int64_t, info=int64_t, t=cython.int, position=int64_t, kind=cython.int, boundary=cython.int, finding=cython.int,
         slot=int64_t, at=int64_t, stop=int64_t, schema_at=int64_t, schema_length=int64_t, id_size=cython.int,
@@ -52,7 +41,6 @@ cdef class EventColumns:
     )
     cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
     cdef uint8_t* start_of(self, uint8_t[::1] view) noexcept nogil
-    cdef bint is_transaction(self, int kind) noexcept nogil
     @cython.locals(time=int64_t)
     cdef bint filtered_out(
         self, const uint8_t* p, const int64_t* table, int64_t r, int64_t slot, int64_t schema_at, int64_t schema_length,

@@ -7,17 +7,17 @@ a filter does not want, and fills only the columns that were asked for. No Pytho
 
 import cython
 
-from protocol.kernel.inference import Inference
-from protocol.kernel.tables import TableMaps
+from protocol.kernel.column_reader import DONE as DONE
+from protocol.kernel.column_reader import FULL as FULL
+from protocol.kernel.column_reader import ColumnReader
 
 if not cython.compiled:
+    from protocol.kernel.event_facts import event_finding, is_transaction
     from protocol.kernel.pure import copy_bytes, load16, load32
 
-# What `take` returns.
-DONE = 0
-FULL = 1
 C_DONE = cython.declare(cython.int, 0)
 C_FULL = cython.declare(cython.int, 1)
+C_GROW = cython.declare(cython.int, 5)
 
 # Findings of an event, in the column `finding`; 0: nothing is wrong with it.
 CHECKSUM_MISMATCH = 1
@@ -25,10 +25,6 @@ BOUNDARY_VIOLATION = 2
 POSITION_CHAIN_BROKEN = 3
 UNKNOWN_EVENT_TYPE = 4
 EVENT_MALFORMED = 5
-C_CHECKSUM_MISMATCH = cython.declare(cython.int, 1)
-C_BOUNDARY_VIOLATION = cython.declare(cython.int, 2)
-C_POSITION_CHAIN_BROKEN = cython.declare(cython.int, 3)
-C_UNKNOWN_EVENT_TYPE = cython.declare(cython.int, 4)
 C_EVENT_MALFORMED = cython.declare(cython.int, 5)
 
 # Column -> format of its values, "s": text with nulls, "n": i64 with nulls.
@@ -56,15 +52,10 @@ INSIDE = cython.declare(cython.int, 4)
 SELF_CONTAINED = cython.declare(cython.int, 2)
 END = cython.declare(cython.int, 5)
 K_UNKNOWN = cython.declare(cython.int, 0)
-K_SELF = cython.declare(cython.int, 2)
-K_ROTATE = cython.declare(cython.int, 3)
-K_INCIDENT = cython.declare(cython.int, 4)
 K_QUERY = cython.declare(cython.int, 7)
 K_QUERY_COMPRESSED = cython.declare(cython.int, 8)
 K_EXECUTE_LOAD_QUERY = cython.declare(cython.int, 9)
 K_ROWS = cython.declare(cython.int, 16)
-K_MEMBER = cython.declare(cython.int, 18)
-K_GTID_LIST = cython.declare(cython.int, 19)
 NO_ROOM = cython.declare(cython.int, -2)
 S_SCHEMA = cython.declare(cython.int, 3)
 S_SCHEMA_LENGTH = cython.declare(cython.int, 4)
@@ -72,6 +63,7 @@ S_TABLE = cython.declare(cython.int, 5)
 S_TABLE_LENGTH = cython.declare(cython.int, 6)
 S_WANTED = cython.declare(cython.int, 10)
 NAME_ROOM = cython.declare(cython.int, 256)  # a name is at most 255 bytes
+FAULTS = cython.declare(cython.longlong, 32 | 64 | 2048 | 4096)  # of `info`: see event_finding
 MICROSECONDS = cython.declare(cython.longlong, 1000000)
 
 
@@ -101,25 +93,19 @@ def chain_end(p, start, stop):
     return at
 
 
-class EventColumns:
+class EventColumns(ColumnReader):
     """Columns of the events that `take` is given, `capacity` rows at most in a batch. `wanted`: names of COLUMNS.
 
-    After `begin_batch`, `rows` counts what is in the batch; `column` and `text_column` give its buffers, which nothing
-    writes to any more once the next batch has begun. `findings` counts rows whose `finding` is not 0, over all batches.
+    `column` and `text_column` give the batch's buffers, which nothing writes to any more once the next batch has begun.
     """
 
     def __init__(self, wanted, capacity):
         unknown = [name for name in wanted if name not in COLUMNS]
         if unknown:
             raise ValueError(f"there is no column {', '.join(unknown)}")
-        if capacity < 1:
-            raise ValueError(f"a batch of {capacity} rows holds nothing")
-        self.capacity = capacity
+        ColumnReader.__init__(self, capacity)
         self.text_room = capacity * 16 + 4096
         self.wanted = tuple(wanted)
-        self.buffers = {}
-        self.inference = Inference()
-        self.tables = TableMaps()
         if not cython.compiled:
             self.type_wanted = bytearray(256)
         self.has_position = "position" in wanted
@@ -138,9 +124,7 @@ class EventColumns:
         self.has_schema = "schema" in wanted
         self.has_table = "table" in wanted
         self.has_finding = "finding" in wanted
-        self.findings = 0
         self.taken = 0
-        self.timestamp = 0
         self.keep_all()
         self.begin_file(b"", False)
         self.begin_batch()
@@ -185,32 +169,20 @@ class EventColumns:
 
     def begin_file(self, post_lengths, in_use):
         """Another file or another split of one. `post_lengths`: Ingest's; `in_use`: the file's first event has the flag."""
-        self.tables.reset()
-        for i in range(256):
-            self.inference.post_length[i] = post_lengths[i] if i < len(post_lengths) else 0
+        self.begin_stream(post_lengths)
         self.in_use = in_use
         self.open = False
         self.group_start = 0
         self.ordinal = 0
-        self.next_row = 0
 
     def begin_batch(self):
         """Fresh buffers for the wanted columns."""
-        self.rows = 0
+        self.new_buffers({name: COLUMNS[name] for name in self.wanted})
         self.schema_used = 0
         self.table_used = 0
-        n = self.capacity
-        self.buffers = {}
         for name in self.wanted:
-            kind = COLUMNS[name]
-            if kind == "s":
-                self.buffers[name] = bytearray(4 * (n + 1))
+            if COLUMNS[name] == "s":
                 self.buffers[name + ":data"] = bytearray(self.text_room)
-                self.buffers[name + ":valid"] = bytearray((n + 7) >> 3)
-            else:
-                self.buffers[name] = bytearray(n * {"q": 8, "n": 8, "i": 4, "B": 1}[kind])
-                if kind == "n":
-                    self.buffers[name + ":valid"] = bytearray((n + 7) >> 3)
         self.position_out = self.view("position", "q")
         self.end_out = self.view("end", "q")
         self.end_log_pos_out = self.view("end_log_pos", "q")
@@ -238,41 +210,6 @@ class EventColumns:
         # what is not wanted is never written to, but a view must have a byte
         return memoryview(self.buffers.get(name) or bytearray(8)).cast(kind)
 
-    def column(self, name):
-        """The buffer of a column of numbers; its first `rows` values count."""
-        return self.buffers[name]
-
-    def validity(self, name):
-        """Arrow's validity bitmap of a column with nulls."""
-        return self.buffers[name + ":valid"]
-
-    def text_column(self, name):
-        """Offsets (i32, rows + 1 of them) and bytes of a text column."""
-        return self.buffers[name], self.buffers[name + ":data"]
-
-    def take(self, buf, base, table, count):
-        """Takes `count` rows of Ingest's `table`, whose events stand in `buf`, buf[0] being at `base` of the file.
-
-        FULL: begin another batch and call again with the same; DONE: all rows were taken.
-        """
-        if count == 0:
-            return DONE
-        if cython.compiled:
-            view = buf
-            rows = table
-            while True:
-                with cython.nogil:
-                    status = self.walk(cython.address(view[0]), view.shape[0], base, cython.address(rows[0]), count)
-                if status != NO_ROOM:
-                    return status
-                self.tables.grow()
-        else:
-            while True:
-                status = self.walk(memoryview(buf).cast("B"), len(buf), base, memoryview(table), count)
-                if status != NO_ROOM:
-                    return status
-                self.tables.grow()
-
     def walk(self, p, have, base, table, count):
         while self.next_row < count:
             if self.rows >= self.capacity or (
@@ -287,16 +224,8 @@ class EventColumns:
             kind = self.inference.kind[t]
             boundary = info & 7
             finding = 0
-            if info & 32:
-                finding = C_CHECKSUM_MISMATCH
-            elif info & 64:
-                finding = C_BOUNDARY_VIOLATION
-            elif info & 2048:
-                finding = C_POSITION_CHAIN_BROKEN
-            elif info & 4096:
-                finding = C_EVENT_MALFORMED
-            elif kind == K_UNKNOWN and not table[r + 3] & 0x80:
-                finding = C_UNKNOWN_EVENT_TYPE
+            if info & FAULTS or kind == K_UNKNOWN:
+                finding = event_finding(info, kind, table[r + 3])
 
             if boundary == START:
                 self.tables.between_groups()
@@ -313,7 +242,7 @@ class EventColumns:
                     id_size = 4 if self.inference.post_length[19] == 6 else 6
                     slot = self.tables.take_map(p, at + 19, stop, id_size)
                     if slot == NO_ROOM:
-                        return NO_ROOM
+                        return C_GROW
                     if slot < 0 and finding == 0:
                         finding = C_EVENT_MALFORMED
                 elif kind == K_ROWS:
@@ -340,7 +269,7 @@ class EventColumns:
 
             # Where it stands
             was_open = self.open
-            if boundary == START or (boundary == SELF_CONTAINED and self.is_transaction(kind)):
+            if boundary == START or (boundary == SELF_CONTAINED and is_transaction(kind)):
                 self.group_start = position
                 self.ordinal += 1
                 was_open = True
@@ -425,10 +354,6 @@ class EventColumns:
             return cython.address(view[0])
         else:
             return view
-
-    def is_transaction(self, kind):
-        """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
-        return not (kind == K_SELF or kind == K_ROTATE or kind == K_GTID_LIST or kind == K_MEMBER or kind == K_INCIDENT)
 
     def filtered_out(self, p, table, r, slot, schema_at, schema_length, t, position, finding):
         """Whether a filter does not want the event."""

@@ -1,9 +1,10 @@
-from array import array
 from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
-DONE: Final[int]
-FULL: Final[int]
+from protocol.kernel.column_reader import DONE as DONE
+from protocol.kernel.column_reader import FULL as FULL
+from protocol.kernel.column_reader import ColumnReader
+
 CHECKSUM_MISMATCH: Final[int]
 BOUNDARY_VIOLATION: Final[int]
 POSITION_CHAIN_BROKEN: Final[int]
@@ -11,12 +12,8 @@ UNKNOWN_EVENT_TYPE: Final[int]
 EVENT_MALFORMED: Final[int]
 COLUMNS: Final[dict[str, str]]
 
-class EventColumns:
-    capacity: int
-    rows: int
-    findings: int
+class EventColumns(ColumnReader):
     taken: int
-    timestamp: int
     wanted: tuple[str, ...]
 
     def __init__(self, wanted: Iterable[str], capacity: int) -> None: ...
@@ -28,9 +25,5 @@ class EventColumns:
     def keep_findings(self) -> None: ...
     def begin_file(self, post_lengths: bytes, in_use: bool) -> None: ...
     def begin_batch(self) -> None: ...
-    def column(self, name: str) -> bytearray: ...
-    def validity(self, name: str) -> bytearray: ...
-    def text_column(self, name: str) -> tuple[bytearray, bytearray]: ...
-    def take(self, buf: bytearray, base: int, table: array[int], count: int) -> int: ...
 
 def whole_events(buf: bytearray | memoryview, start: int, stop: int) -> int: ...

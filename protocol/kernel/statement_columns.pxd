@@ -1,10 +1,10 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
+from protocol.kernel.column_reader cimport ColumnReader, PackedReader
 from protocol.kernel.digest cimport StatementDigest
-from protocol.kernel.inference cimport Inference
+from protocol.kernel.event_facts cimport is_transaction
 from protocol.kernel.native cimport copy_bytes, load16, load32
-from protocol.kernel.tables cimport TableMaps
 from protocol.kernel.transaction_columns cimport changes_rows
 
 cdef class TextColumn:
@@ -22,34 +22,20 @@ cdef class TextColumn:
     cdef void close(self, int64_t row, int64_t used) noexcept nogil
     cdef void skip(self, int64_t row) noexcept nogil
 
-cdef class StatementColumns:
-    cdef readonly int64_t capacity
-    cdef readonly int64_t rows
-    cdef readonly int64_t findings
-    cdef readonly int64_t timestamp
-    cdef readonly int64_t open_start
-    cdef readonly int64_t open_stop
-    cdef readonly bint full
+cdef class StatementColumns(PackedReader):
     cdef bint maps
-    cdef dict buffers
-    cdef Inference inference
-    cdef TableMaps tables
     cdef StatementDigest digest
     cdef TextColumn schema, table, status, text, digest_text, map
     cdef bint has_status, has_text, has_digest, has_map
     # filters
     cdef int64_t time_from, time_to
     # where the stream stands
-    cdef int64_t next_row
-    cdef int opening
     cdef bint open
     cdef bint was_open
     cdef int64_t group_start
     cdef int seeds
     cdef int64_t position, position_end, server_id
     cdef bint bad_checksum
-    cdef const uint8_t[::1] opened_text
-    cdef int64_t opened_size
     cdef bint lacks_tables
     cdef int64_t lacks_bytes
     # the statement
@@ -58,23 +44,15 @@ cdef class StatementColumns:
     cdef int64_t[::1] position_out, end_out, transaction_out, time_out, server_id_out, thread_out, error_out, mode_out
     cdef uint8_t[::1] transaction_valid, thread_valid, error_valid, mode_valid, type_out, seeds_out, finding_out
 
-    @cython.locals(i=cython.int)
     cpdef begin_file(self, bytes post_lengths)
-    @cython.locals(view=cython.uchar[::1], rows=int64_t[::1], status=cython.int)
-    cpdef int take(self, buf, int64_t base, table, int64_t count) except -1
     @cython.locals(more=int64_t)
     cpdef make_room(self)
-    cpdef opened(self, bytes data)
-    @cython.locals(view=cython.uchar[::1])
-    cpdef int64_t opened_events(self, buf, int64_t start, int64_t stop) except -1
-    @cython.locals(length=int64_t, t=cython.int, status=cython.int)
-    cdef int64_t walk_opened(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    cdef int take_opened(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.locals(
         r=int64_t, position=int64_t, t=cython.int, info=int64_t, boundary=cython.int, kind=cython.int, at=int64_t, stop=int64_t,
         status=cython.int
     )
     cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
-    cdef bint is_transaction(self, int kind) noexcept nogil
     @cython.locals(kind=cython.int, text=int64_t)
     cdef int accumulate(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp) noexcept nogil
     @cython.locals(time=int64_t)

@@ -7,19 +7,21 @@ with OPEN_..., the owner unpacks and gives it back, and `take` goes on.
 
 import cython
 
+from protocol.kernel.column_reader import DONE as DONE
+from protocol.kernel.column_reader import FULL as FULL
+from protocol.kernel.column_reader import OPEN_PAYLOAD as OPEN_PAYLOAD
+from protocol.kernel.column_reader import OPEN_QUERY as OPEN_QUERY
+from protocol.kernel.column_reader import (
+    ColumnReader,
+    PackedReader,
+)
 from protocol.kernel.digest import StatementDigest
-from protocol.kernel.inference import Inference
-from protocol.kernel.tables import TableMaps
 
 if not cython.compiled:
+    from protocol.kernel.event_facts import is_transaction
     from protocol.kernel.pure import copy_bytes, load16, load32
     from protocol.kernel.transaction_columns import changes_rows
 
-# What `take` returns.
-DONE = 0
-FULL = 1
-OPEN_QUERY = 3
-OPEN_PAYLOAD = 4
 C_DONE = cython.declare(cython.int, 0)
 C_FULL = cython.declare(cython.int, 1)
 C_OPEN_QUERY = cython.declare(cython.int, 3)
@@ -65,14 +67,9 @@ START = cython.declare(cython.int, 3)
 INSIDE = cython.declare(cython.int, 4)
 SELF_CONTAINED = cython.declare(cython.int, 2)
 END = cython.declare(cython.int, 5)
-K_SELF = cython.declare(cython.int, 2)
-K_ROTATE = cython.declare(cython.int, 3)
-K_INCIDENT = cython.declare(cython.int, 4)
 K_QUERY = cython.declare(cython.int, 7)
 K_QUERY_COMPRESSED = cython.declare(cython.int, 8)
 K_EXECUTE_LOAD_QUERY = cython.declare(cython.int, 9)
-K_MEMBER = cython.declare(cython.int, 18)
-K_GTID_LIST = cython.declare(cython.int, 19)
 NO_ROOM = cython.declare(cython.int, -2)
 SLOT_RAW = cython.declare(cython.int, 1)
 SLOT_SCHEMA = cython.declare(cython.int, 3)
@@ -135,25 +132,18 @@ class TextColumn:
         self.offsets[row + 1] = self.used
 
 
-class StatementColumns:
+class StatementColumns(PackedReader):
     """Columns of statements, or with `maps` of Table_maps, `capacity` rows at most in a batch. `wanted`: names of COLUMNS.
 
     A Table_map is a row where its bytes are not those seen last for its number: once, or a few times, for a table.
-    After OPEN_...: buf[open_start:open_stop] is to be unpacked, and given back with `opened`, `opened_events` or
-    `not_opened`. `findings` counts rows whose `finding` is not 0, over all batches.
     """
 
     def __init__(self, wanted, capacity, maps=False):
         unknown = [name for name in wanted if name not in COLUMNS]
         if unknown:
             raise ValueError(f"there is no column {', '.join(unknown)}")
-        if capacity < 1:
-            raise ValueError(f"a batch of {capacity} rows holds nothing")
-        self.capacity = capacity
+        PackedReader.__init__(self, capacity)
         self.maps = maps
-        self.buffers = {}
-        self.inference = Inference()
-        self.tables = TableMaps()
         self.digest = StatementDigest()
         self.schema = TextColumn(capacity)
         self.table = TextColumn(capacity)
@@ -165,16 +155,10 @@ class StatementColumns:
         self.has_text = "statement" in wanted
         self.has_digest = "digest_text" in wanted
         self.has_map = "table_map" in wanted
-        self.findings = 0
-        self.timestamp = 0
         self.time_from = -(1 << 62)
         self.time_to = 1 << 62
-        self.open_start = self.open_stop = 0
-        self.opened_text = memoryview(bytes(1))
-        self.opened_size = 0
         self.lacks_tables = False
         self.lacks_bytes = 0
-        self.full = False
         self.begin_file(b"")
         self.begin_batch()
 
@@ -185,10 +169,7 @@ class StatementColumns:
 
     def begin_file(self, post_lengths):
         """Another file or another split of one. `post_lengths`: Ingest's."""
-        self.tables.reset()
-        for i in range(256):
-            self.inference.post_length[i] = post_lengths[i] if i < len(post_lengths) else 0
-        self.next_row = 0
+        self.begin_stream(post_lengths)
         self.opening = 0
         self.open = False
         self.was_open = False
@@ -197,15 +178,7 @@ class StatementColumns:
 
     def begin_batch(self):
         """Fresh buffers."""
-        self.rows = 0
-        self.full = False
-        n = self.capacity
-        self.buffers = {}
-        for name, kind in COLUMNS.items():
-            if kind != "s":
-                self.buffers[name] = bytearray(n * (1 if kind == "B" else 8))
-            if kind == "n":
-                self.buffers[name + ":valid"] = bytearray((n + 7) >> 3)
+        self.new_buffers({name: kind for name, kind in COLUMNS.items() if kind != "s"})
         for column in (self.schema, self.table, self.status, self.text, self.digest_text, self.map):
             column.begin()
         self.position_out = memoryview(self.buffers["position"]).cast("q")
@@ -234,10 +207,6 @@ class StatementColumns:
             "table_map": self.map,
         }.get(name)
 
-    def column(self, name):
-        """The buffer of a column of numbers; its first `rows` values count."""
-        return self.buffers[name]
-
     def validity(self, name):
         """Arrow's validity bitmap of a column with nulls."""
         column = self.texts_of(name)
@@ -248,30 +217,10 @@ class StatementColumns:
         column = self.texts_of(name)
         return column.offsets_buffer, column.data_buffer
 
-    def take(self, buf, base, table, count):
-        """Takes `count` rows of Ingest's `table`, whose events stand whole in `buf`, buf[0] being at `base` of the file.
-
-        DONE: all rows were taken. Otherwise call again with the same, after FULL with another batch begun, after OPEN_...
-        with what was asked for given back.
-        """
-        if count == 0:
-            return DONE
-        while True:
-            if cython.compiled:
-                view = buf
-                rows = table
-                with cython.nogil:
-                    status = self.walk(cython.address(view[0]), view.shape[0], base, cython.address(rows[0]), count)
-            else:
-                status = self.walk(memoryview(buf).cast("B"), len(buf), base, memoryview(table), count)
-            if status != C_GROW:
-                return status
-            self.make_room()
-
     def make_room(self):
         """Of what the last walk did not find room for."""
         if self.lacks_tables:
-            self.tables.grow()
+            ColumnReader.make_room(self)
             self.lacks_tables = False
         if self.lacks_bytes:
             more = self.lacks_bytes
@@ -287,53 +236,12 @@ class StatementColumns:
                 self.map.grow(more)
             self.lacks_bytes = 0
 
-    def opened(self, data):
-        """What was asked for with OPEN_QUERY, unpacked."""
-        self.opened_text = memoryview(bytes(data) + b"\0")  # an empty buffer has no address
-        self.opened_size = len(data)
-        self.opening = -2
-
     def not_opened(self):
         """What was asked for cannot be unpacked."""
         self.opening = -3
 
-    def opened_events(self, buf, start, stop):
-        """Takes the whole events at buf[start:stop] of the payload that was asked for; returns where it stopped.
-
-        Before `stop`: with `full`, begin another batch and call again from there; else it is no event. After the last,
-        call `payload_done`.
-        """
-        if start < 0 or stop < start or stop > len(buf):
-            raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
-        while stop - start >= 19:
-            if cython.compiled:
-                view = buf
-                with cython.nogil:
-                    start = self.walk_opened(cython.address(view[0]), start, stop)
-            else:
-                start = self.walk_opened(memoryview(buf).cast("B"), start, stop)
-            if not self.lacks_tables and not self.lacks_bytes:
-                break
-            self.make_room()
-        return start
-
-    def payload_done(self):
-        """All events of the payload were given."""
-        self.opening = -1
-
-    def walk_opened(self, p, start, stop):
-        while stop - start >= 19:
-            length = load32(p, start + 9)
-            if length < 19 or length > stop - start:
-                break
-            t = p[start + 4]
-            status = self.accumulate(p, start, start + length, t, load32(p, start))
-            if status == C_FULL:
-                self.full = True
-            if status != C_DONE:
-                break
-            start += length
-        return start
+    def take_opened(self, p, at, stop, t):
+        return self.accumulate(p, at, stop, t, load32(p, at))
 
     def walk(self, p, have, base, table, count):
         while self.next_row < count:
@@ -349,7 +257,7 @@ class StatementColumns:
             if self.opening == 0:
                 # Where it stands
                 self.was_open = self.open
-                if boundary == START or (boundary == SELF_CONTAINED and self.is_transaction(kind)):
+                if boundary == START or (boundary == SELF_CONTAINED and is_transaction(kind)):
                     self.group_start = position
                     self.was_open = True
                     self.open = boundary == START
@@ -389,10 +297,6 @@ class StatementColumns:
             self.next_row += 1
         self.next_row = 0
         return C_DONE
-
-    def is_transaction(self, kind):
-        """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
-        return not (kind == K_SELF or kind == K_ROTATE or kind == K_GTID_LIST or kind == K_MEMBER or kind == K_INCIDENT)
 
     def accumulate(self, p, at, stop, t, timestamp):
         """The row of the event in p[at:stop], without checksum, if it has one. DONE, FULL, C_GROW, or OPEN_..."""
@@ -537,9 +441,9 @@ class StatementColumns:
                 mode = 0
             if self.opening == -2:
                 if cython.compiled:
-                    self.put_text(n, cython.address(self.opened_text[0]), 0, size, mode)
+                    self.put_text(n, cython.address(self.opened_data[0]), 0, size, mode)
                 else:
-                    self.put_text(n, self.opened_text, 0, size, mode)
+                    self.put_text(n, self.opened_data, 0, size, mode)
             else:
                 self.put_text(n, p, text, size, mode)
         self.seeds = 0

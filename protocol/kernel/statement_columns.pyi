@@ -1,35 +1,22 @@
-from array import array
 from collections.abc import Iterable
 from typing import Final
 
-DONE: Final[int]
-FULL: Final[int]
-OPEN_QUERY: Final[int]
-OPEN_PAYLOAD: Final[int]
+from protocol.kernel.column_reader import DONE as DONE
+from protocol.kernel.column_reader import FULL as FULL
+from protocol.kernel.column_reader import OPEN_PAYLOAD as OPEN_PAYLOAD
+from protocol.kernel.column_reader import OPEN_QUERY as OPEN_QUERY
+from protocol.kernel.column_reader import PackedReader
+
 LAST_INSERT_ID: Final[int]
 INSERT_ID: Final[int]
 RAND: Final[int]
 USER_VARIABLE: Final[int]
 COLUMNS: Final[dict[str, str]]
 
-class StatementColumns:
-    capacity: int
-    rows: int
-    findings: int
-    timestamp: int
-    open_start: int
-    open_stop: int
-    full: bool
-
+class StatementColumns(PackedReader):
     def __init__(self, wanted: Iterable[str], capacity: int, maps: bool = False) -> None: ...
     def keep_times(self, time_from: int, time_to: int) -> None: ...
     def begin_file(self, post_lengths: bytes) -> None: ...
     def begin_batch(self) -> None: ...
-    def column(self, name: str) -> bytearray: ...
     def validity(self, name: str) -> bytearray: ...
     def text_column(self, name: str) -> tuple[bytearray, bytearray]: ...
-    def take(self, buf: bytearray, base: int, table: array[int], count: int) -> int: ...
-    def opened(self, data: bytes) -> None: ...
-    def not_opened(self) -> None: ...
-    def opened_events(self, buf: bytearray, start: int, stop: int) -> int: ...
-    def payload_done(self) -> None: ...

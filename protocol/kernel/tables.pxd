@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from protocol.kernel.native cimport copy_bytes, load16, load24, load32, load64
+from protocol.kernel.row_event_types cimport has_extra_data, updates_rows
 
 @cython.locals(i=int64_t)
 cdef bint same_bytes(const uint8_t* p, int64_t at, const uint8_t* q, int64_t start, int64_t count) noexcept nogil
@@ -63,7 +64,7 @@ cdef class TableMaps:
     @cython.locals(rest=int64_t)
     cdef int64_t decimal_size(self, int64_t digits) noexcept nogil
     @cython.locals(
-        body=int64_t, second=cython.bint, table_id=int64_t, fixed=int64_t, high=int64_t, extra=int64_t, update=cython.bint
+        body=int64_t, second=cython.bint, table_id=int64_t, fixed=int64_t, high=int64_t, extra=int64_t
     )
     cdef int64_t begin_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t post) noexcept nogil
     @cython.locals(size=int64_t)

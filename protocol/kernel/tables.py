@@ -10,6 +10,7 @@ import cython
 
 if not cython.compiled:
     from protocol.kernel.pure import copy_bytes, load16, load24, load32, load64
+    from protocol.kernel.row_event_types import has_extra_data, updates_rows
 
 # A slot: table id (-1: free), offset and length of the map's bytes in the arena, offset and length of schema and table,
 # number of columns, offset of their widths (4 bytes a column), number of JSON columns, whether a filter wants it, mark.
@@ -386,7 +387,7 @@ class TableMaps:
         `row_slot` is its table's slot; -1: never named. `post`: the post-header's length in the format description.
         """
         body = at + 19
-        second = 30 <= t <= 32 or t == 39 or 169 <= t <= 171
+        second = has_extra_data(t)
         if post < 8 and post != 6:
             post = 10 if second else 8
         if body + post > stop or body + 8 > stop:
@@ -403,8 +404,7 @@ class TableMaps:
                 return -1
             fixed = 8 + extra
         self.row_slot = self.find(table_id)
-        update = t == 24 or t == 31 or t == 39 or t == 167 or t == 170
-        return self.rows_at(p, body + fixed, stop, update)
+        return self.rows_at(p, body + fixed, stop, updates_rows(t))
 
     def rows_at(self, p, at, end, update):
         """Reads a rows event's width and bitmaps from `at` on: where they stand is kept, where its rows begin returned.

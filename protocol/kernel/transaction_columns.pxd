@@ -1,44 +1,31 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from protocol.kernel.column_reader cimport ColumnReader, PackedReader
 from protocol.kernel.event_facts cimport event_finding, is_transaction
 from protocol.kernel.gtid_text cimport GtidText, signed
-from protocol.kernel.inference cimport Inference
-from protocol.kernel.native cimport copy_bytes, load16, load32, load64
-from protocol.kernel.tables cimport TableMaps
+from protocol.kernel.native cimport load16, load64
+from protocol.kernel.row_event_types cimport inserts_rows, updates_rows
 
 @cython.locals(i=int64_t, c=cython.int)
 cdef bint starts_with(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
 @cython.locals(c=cython.int)
 cdef bint changes_rows(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 
-cdef class TransactionColumns:
-    cdef readonly int64_t capacity
-    cdef readonly int64_t rows
-    cdef readonly int64_t findings
-    cdef readonly int64_t timestamp
-    cdef readonly int64_t open_start
-    cdef readonly int64_t open_stop
+cdef class TransactionColumns(PackedReader):
     cdef int64_t gtid_room
     cdef int64_t text_room
     cdef int64_t list_room
     cdef bint counts_rows
-    cdef dict buffers
-    cdef Inference inference
-    cdef TableMaps tables
     # filters
     cdef int64_t first_from, first_to, last_from, last_to
     cdef bint only_findings
     # where the stream stands
-    cdef int64_t next_row
     cdef bint entered
     cdef bint in_group
     cdef bint stray
     cdef bint pending
-    cdef int opening
     cdef int64_t open_position
-    cdef const uint8_t[::1] opened_rows
-    cdef int64_t opened_size
     cdef bint lacks_tables
     cdef bint lacks_list
     # the group
@@ -62,19 +49,13 @@ cdef class TransactionColumns:
     cdef int32_t[::1] gtid_out, tables_out, text_out
     cdef uint8_t[::1] gtid_data, gtid_valid, xid_valid, kind_out, text_data, rolled_back_out, closed_by_out, finding_out
 
-    @cython.locals(i=cython.int)
     cpdef begin_file(self, bytes post_lengths)
     cdef void clear_group(self, int64_t position) noexcept nogil
-    @cython.locals(view=cython.uchar[::1], rows=int64_t[::1], status=cython.int)
-    cpdef int take(self, buf, int64_t base, table, int64_t count) except -1
     @cython.locals(known=int64_t[::1])
     cpdef make_room(self)
-    @cython.locals(text=bytes)
+    @cython.locals(query=cython.bint)
     cpdef opened(self, bytes data)
-    @cython.locals(view=cython.uchar[::1])
-    cpdef int64_t opened_events(self, buf, int64_t start, int64_t stop) except -1
-    @cython.locals(length=int64_t, t=cython.int, status=cython.int)
-    cdef int64_t walk_opened(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    cdef int take_opened(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.locals(
         r=int64_t, position=int64_t, t=cython.int, info=int64_t, boundary=cython.int, kind=cython.int, opens=cython.bint,
         at=int64_t, stop=int64_t, status=cython.int, finding=cython.int, time=int64_t
@@ -82,7 +63,7 @@ cdef class TransactionColumns:
     cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
     cdef void found(self, int finding, int64_t position) noexcept nogil
     @cython.locals(kind=cython.int, body=int64_t, statement=cython.int, slot=int64_t)
-    cdef int accumulate(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp) noexcept nogil
+    cdef int accumulate(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.locals(post=int64_t)
     cdef int64_t text_at(self, const uint8_t* p, int64_t at) noexcept nogil
     cdef void take_statement(self, const uint8_t* p, int64_t at, int64_t stop) noexcept nogil

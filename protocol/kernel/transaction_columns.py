@@ -7,21 +7,23 @@ asked for: `take` stops with OPEN_..., the owner unpacks and gives it back, and 
 
 import cython
 
+from protocol.kernel.column_reader import DONE as DONE
+from protocol.kernel.column_reader import FULL as FULL
+from protocol.kernel.column_reader import OPEN_PAYLOAD as OPEN_PAYLOAD
+from protocol.kernel.column_reader import OPEN_QUERY as OPEN_QUERY
+from protocol.kernel.column_reader import OPEN_ROWS as OPEN_ROWS
+from protocol.kernel.column_reader import (
+    ColumnReader,
+    PackedReader,
+)
 from protocol.kernel.gtid_text import GtidText
-from protocol.kernel.inference import Inference
-from protocol.kernel.tables import TableMaps
 
 if not cython.compiled:
     from protocol.kernel.event_facts import event_finding, is_transaction
     from protocol.kernel.gtid_text import signed
-    from protocol.kernel.pure import load16, load32, load64
+    from protocol.kernel.pure import load16, load64
+    from protocol.kernel.row_event_types import inserts_rows, updates_rows
 
-# What `take` returns.
-DONE = 0
-FULL = 1
-OPEN_ROWS = 2
-OPEN_QUERY = 3
-OPEN_PAYLOAD = 4
 C_DONE = cython.declare(cython.int, 0)
 C_FULL = cython.declare(cython.int, 1)
 C_OPEN_ROWS = cython.declare(cython.int, 2)
@@ -164,37 +166,25 @@ def changes_rows(p, at, end):
     )
 
 
-class TransactionColumns:
+class TransactionColumns(PackedReader):
     """Columns of transactions, `capacity` rows at most in a batch, from the events that `take` is given.
 
     `count_rows`: walk rows events for rows_inserted, _updated and _deleted.
-    After OPEN_...: buf[open_start:open_stop] is to be unpacked (`open_payload`), and given back with `opened`,
-    `opened_events` or `not_opened`. `findings` counts rows whose `finding` is not 0, over all batches.
     """
 
     def __init__(self, capacity, count_rows=True):
-        if capacity < 1:
-            raise ValueError(f"a batch of {capacity} rows holds nothing")
-        self.capacity = capacity
+        PackedReader.__init__(self, capacity)
         self.gtid_room = capacity * 48 + 256
         self.text_room = capacity * 32 + 4096
         self.list_room = capacity * 2 + 64
         self.counts_rows = count_rows
-        self.buffers = {}
-        self.inference = Inference()
-        self.tables = TableMaps()
         self.gtid = GtidText()
-        self.findings = 0
         self.first_from = self.last_from = -(1 << 62)
         self.first_to = self.last_to = 1 << 62
         self.only_findings = False
         self.group = 0
-        self.timestamp = 0
         self.group_tables = memoryview(bytearray(8 * 4 * 16)).cast("q")
-        self.open_start = self.open_stop = 0
         self.open_position = 0
-        self.opened_rows = memoryview(bytes(1))
-        self.opened_size = 0
         self.lacks_tables = self.lacks_list = False
         self.begin_file(b"")
         self.begin_batch()
@@ -212,10 +202,7 @@ class TransactionColumns:
 
     def begin_file(self, post_lengths):
         """Another file or another split of one. `post_lengths`: Ingest's."""
-        self.tables.reset()
-        for i in range(256):
-            self.inference.post_length[i] = post_lengths[i] if i < len(post_lengths) else 0
-        self.next_row = 0
+        self.begin_stream(post_lengths)
         self.entered = False
         self.in_group = False
         self.stray = False
@@ -246,22 +233,11 @@ class TransactionColumns:
 
     def begin_batch(self):
         """Fresh buffers."""
-        self.rows = 0
+        self.new_buffers(COLUMNS)
         self.gtid_used = self.text_used = self.list_used = 0
-        n = self.capacity
-        self.buffers = {}
-        for name, kind in COLUMNS.items():
-            if kind == "s":
-                self.buffers[name] = bytearray(4 * (n + 1))
-                self.buffers[name + ":data"] = bytearray(self.gtid_room)
-            elif kind == "l":
-                self.buffers[name] = bytearray(4 * (n + 1))
-                self.buffers[name + ":text"] = bytearray(4 * (self.list_room + 1))
-                self.buffers[name + ":data"] = bytearray(self.text_room)
-            else:
-                self.buffers[name] = bytearray(n * (1 if kind == "B" else 8))
-            if kind in "sn":
-                self.buffers[name + ":valid"] = bytearray((n + 7) >> 3)
+        self.buffers["gtid:data"] = bytearray(self.gtid_room)
+        self.buffers["tables:text"] = bytearray(4 * (self.list_room + 1))
+        self.buffers["tables:data"] = bytearray(self.text_room)
         self.start_out = memoryview(self.buffers["start"]).cast("q")
         self.end_out = memoryview(self.buffers["end"]).cast("q")
         self.first_out = memoryview(self.buffers["first_time"]).cast("q")
@@ -288,41 +264,9 @@ class TransactionColumns:
         self.finding_out = memoryview(self.buffers["finding"])
         self.finding_position_out = memoryview(self.buffers["finding_position"]).cast("q")
 
-    def column(self, name):
-        """The buffer of a column of numbers; its first `rows` values count."""
-        return self.buffers[name]
-
-    def validity(self, name):
-        """Arrow's validity bitmap of a column with nulls."""
-        return self.buffers[name + ":valid"]
-
-    def text_column(self, name):
-        """Offsets (i32, rows + 1 of them) and bytes of a text column."""
-        return self.buffers[name], self.buffers[name + ":data"]
-
     def list_column(self, name):
         """Offsets of the lists (i32, rows + 1 of them), how many texts they hold, offsets and bytes of the texts."""
         return self.buffers[name], self.list_used, self.buffers[name + ":text"], self.buffers[name + ":data"]
-
-    def take(self, buf, base, table, count):
-        """Takes `count` rows of Ingest's `table`, whose events stand whole in `buf`, buf[0] being at `base` of the file.
-
-        DONE: all rows were taken. Otherwise call again with the same, after FULL with another batch begun, after OPEN_...
-        with what was asked for given back.
-        """
-        if count == 0:
-            return DONE
-        while True:
-            if cython.compiled:
-                view = buf
-                rows = table
-                with cython.nogil:
-                    status = self.walk(cython.address(view[0]), view.shape[0], base, cython.address(rows[0]), count)
-            else:
-                status = self.walk(memoryview(buf).cast("B"), len(buf), base, memoryview(table), count)
-            if status != C_GROW:
-                return status
-            self.make_room()
 
     def finish(self):
         """Nothing follows: an open transaction becomes a row with a finding. DONE, or FULL as `take`."""
@@ -340,7 +284,7 @@ class TransactionColumns:
     def make_room(self):
         """Of what the last walk did not find room for."""
         if self.lacks_tables:
-            self.tables.grow()
+            ColumnReader.make_room(self)
             self.lacks_tables = False
         if self.lacks_list:
             known = self.group_tables
@@ -354,59 +298,22 @@ class TransactionColumns:
 
     def opened(self, data):
         """What was asked for with OPEN_ROWS or OPEN_QUERY, unpacked."""
-        if self.opening == C_OPEN_QUERY:
+        query = self.opening == C_OPEN_QUERY
+        PackedReader.opened(self, data)
+        if query:
             if cython.compiled:
-                text = data + b"\0"
-                self.take_statement(text, 0, len(data))
+                self.take_statement(cython.address(self.opened_data[0]), 0, self.opened_size)
             else:
-                self.take_statement(data, 0, len(data))
+                self.take_statement(self.opened_data, 0, self.opened_size)
             self.opening = -1
-        else:
-            self.opened_rows = memoryview(bytes(data) + b"\0")  # an empty buffer has no address
-            self.opened_size = len(data)
-            self.opening = -2
 
     def not_opened(self):
         """What was asked for cannot be unpacked."""
         self.found(C_ROWS_UNREADABLE if self.opening == C_OPEN_ROWS else C_PAYLOAD_UNREADABLE, self.open_position)
         self.opening = -1
 
-    def opened_events(self, buf, start, stop):
-        """Takes the whole events at buf[start:stop] of the payload that was asked for; returns where it stopped.
-
-        After the last, call `payload_done`.
-        """
-        if start < 0 or stop < start or stop > len(buf):
-            raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
-        while stop - start >= 19:
-            if cython.compiled:
-                view = buf
-                with cython.nogil:
-                    start = self.walk_opened(cython.address(view[0]), start, stop)
-            else:
-                start = self.walk_opened(memoryview(buf).cast("B"), start, stop)
-            if not self.lacks_tables and not self.lacks_list:
-                break
-            self.make_room()
-        return start
-
-    def payload_done(self):
-        """All events of the payload were given."""
-        self.opening = -1
-
-    def walk_opened(self, p, start, stop):
-        while stop - start >= 19:
-            length = load32(p, start + 9)
-            if length < 19 or length > stop - start:
-                break
-            t = p[start + 4]
-            status = self.accumulate(p, start, start + length, t, load32(p, start))
-            if status == C_GROW:
-                break
-            if status != C_DONE:  # nothing in a payload is packed once more
-                self.found(C_EVENT_MALFORMED, self.open_position)
-            start += length
-        return start
+    def take_opened(self, p, at, stop, t):
+        return self.accumulate(p, at, stop, t)
 
     def walk(self, p, have, base, table, count):
         while True:
@@ -459,7 +366,7 @@ class TransactionColumns:
                 if self.opening == -2:
                     self.count_opened_rows(p, at, stop, t, position)
                 else:
-                    status = self.accumulate(p, at, stop, t, table[r + 4])
+                    status = self.accumulate(p, at, stop, t)
                     if status == C_GROW:
                         return C_GROW
                     if status != C_DONE:
@@ -501,7 +408,7 @@ class TransactionColumns:
             self.finding = finding
             self.finding_position = position
 
-    def accumulate(self, p, at, stop, t, timestamp):
+    def accumulate(self, p, at, stop, t):
         """Counts what the event in p[at:stop], without checksum, does. DONE, C_GROW: again with more room, or OPEN_..."""
         kind = self.inference.kind[t]
         body = at + 19
@@ -629,13 +536,13 @@ class TransactionColumns:
         if self.tables.row_slot < 0:
             self.found(C_ROWS_UNREADABLE, self.group_end)
             return
-        update = t == 24 or t == 31 or t == 39 or t == 167 or t == 170
+        update = updates_rows(t)
         count = self.tables.count_rows(q, p, at, stop, self.tables.row_slot, update, t == 39)
         if count < 0:
             self.found(C_ROWS_UNREADABLE, self.group_end)
         elif update:
             self.updated += count
-        elif t == 23 or t == 30 or t == 166 or t == 169:
+        elif inserts_rows(t):
             self.inserted += count
         else:
             self.deleted += count
@@ -646,9 +553,9 @@ class TransactionColumns:
             self.found(C_ROWS_UNREADABLE, position)
             return
         if cython.compiled:
-            self.add_rows(p, cython.address(self.opened_rows[0]), 0, self.opened_size, t)
+            self.add_rows(p, cython.address(self.opened_data[0]), 0, self.opened_size, t)
         else:
-            self.add_rows(p, self.opened_rows, 0, self.opened_size, t)
+            self.add_rows(p, self.opened_data, 0, self.opened_size, t)
 
     # ---- rows out -----------------------------------------------------------------------------------------------
 

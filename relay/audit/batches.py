@@ -15,19 +15,18 @@ from protocol.kernel.statement_columns import StatementColumns
 from protocol.kernel.transaction_columns import TransactionColumns
 from relay.audit import arrow_arrays as arrays
 from relay.audit.finding import NAMES, TEXTS, BinlogUnreadable, Finding, stop_at, stop_at_loss
-from relay.audit.opening import open_for
+from relay.audit.opening import take_run
 from relay.audit.row_batches import read_rows
 from relay.audit.schemas import ARROW_TYPES, arrow_schema
-from relay.audit.split_reader import Run, SplitReader
+from relay.audit.split_reader import SplitReader
 from relay.audit.splits import Split
-from relay.audit.statement_batches import ROWS as _STATEMENT_ROWS
-from relay.audit.statement_batches import take_run
 from relay.audit.store import Store
 from relay.audit.wanted import FAR, Wanted
 
 # As much as stays in a processor's cache: with four times as many Spark's own thread took 15 % longer.
 _EVENT_ROWS: Final = 8192
 _TRANSACTION_ROWS: Final = 8192
+_STATEMENT_ROWS: Final = 8192
 _SECOND: Final = 1_000_000
 _LARGEST_UNSEEN: Final = 0xFFFFFFFF * _SECOND
 
@@ -230,6 +229,18 @@ def _batch(
     return pa.RecordBatch.from_arrays([array(name) for name in options.columns], schema=schema)
 
 
+def _then_another(
+    columns: TransactionColumns | StatementColumns, full: Callable[[], Iterator[pa.RecordBatch]]
+) -> Callable[[int], Iterator[pa.RecordBatch]]:
+    """What is done when a batch is full: what `full` makes of it comes out, and another is begun."""
+
+    def stopped(_status: int) -> Iterator[pa.RecordBatch]:
+        yield from full()
+        columns.begin_batch()
+
+    return stopped
+
+
 # ---- transactions ----------------------------------------------------------------------------------------------------
 
 _ROW_COUNTS: Final = {"rows_inserted", "rows_updated", "rows_deleted", "finding", "finding_position", "finding_text"}
@@ -244,22 +255,11 @@ def _walk_transactions(
         if not begun:
             columns.begin_file(reader.post_lengths())
             begun = True
-        yield from _take_run(columns, run, full)
+        yield from take_run(columns, run, _then_another(columns, full))
     while columns.finish() == transaction_columns.FULL:
         yield from full()
         columns.begin_batch()
     yield from full()
-
-
-def _take_run(
-    columns: TransactionColumns, run: Run, full: Callable[[], Iterator[pa.RecordBatch]]
-) -> Iterator[pa.RecordBatch]:
-    while (status := columns.take(run.buffer, run.base, run.table, run.rows)) != transaction_columns.DONE:
-        if status == transaction_columns.FULL:
-            yield from full()
-            columns.begin_batch()
-        else:
-            open_for(columns, status, run.buffer)
 
 
 def _transactions(reader: SplitReader, split: Split, options: ReadOptions, wanted: Wanted) -> Iterator[pa.RecordBatch]:
@@ -348,7 +348,7 @@ def _statements(reader: SplitReader, split: Split, options: ReadOptions, wanted:
         if not begun:
             columns.begin_file(reader.post_lengths())
             begun = True
-        yield from take_run(columns, run, full)
+        yield from take_run(columns, run, _then_another(columns, full))
     yield from full()
 
 
@@ -432,7 +432,7 @@ def _findings(reader: SplitReader, split: Split, options: ReadOptions, wanted: W
         while events.take(run.buffer, run.base, run.table, run.rows) == event_columns.FULL:
             yield from of_events()
             events.begin_batch()
-        yield from _take_run(transactions, run, of_transactions)
+        yield from take_run(transactions, run, _then_another(transactions, of_transactions))
     while transactions.finish() == transaction_columns.FULL:
         yield from of_transactions()
         transactions.begin_batch()

@@ -1,15 +1,18 @@
 """Unpacks what the kernel asks for: MariaDB's compressed events (zlib), MySQL's compressed transactions (zstd)."""
 
-from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
 
 from protocol.binlog.compression import unpack_compressed
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.errors import ProtocolError
+from protocol.kernel.column_reader import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS, PackedReader
 from protocol.kernel.event_columns import whole_events
 from protocol.kernel.ingest import MAX_EVENT
 from protocol.kernel.pure import load32
-from protocol.kernel.transaction_columns import OPEN_PAYLOAD, TransactionColumns
+from relay.audit.split_reader import Run
 
 _PIECE_BYTES: Final = 1 << 20
 _HEADER_BYTES: Final = 19
@@ -17,46 +20,46 @@ _ZSTD: Final = 0
 _NONE: Final = 255
 
 
-class Asking(Protocol):
-    """A kernel that stands before something packed."""
-
-    open_start: int
-    open_stop: int
-
-    def opened(self, data: bytes) -> None:
-        """Takes it unpacked."""
-
-    def not_opened(self) -> None:
-        """It cannot be had."""
+Batches = Iterator[pa.RecordBatch]
 
 
-def open_for(columns: TransactionColumns, status: int, buffer: bytearray) -> None:
-    """Gives `columns` what it asked for with `status`, unpacked, or says that it cannot be had."""
-    if status != OPEN_PAYLOAD:
-        open_rows_event(columns, buffer)
-        return
-    for events in payload_events(bytes(memoryview(buffer)[columns.open_start : columns.open_stop])):
-        if events is None or columns.opened_events(events, 0, len(events)) != len(events):
+def take_run(columns: PackedReader, run: Run, stopped: Callable[[int], Batches]) -> Batches:
+    """Takes all of a run; what is packed is unpacked and given to `columns`, or it is said that it cannot be had.
+
+    `stopped`: does what a status asks for that `columns` stops with, but for that; gives the batches that come of it.
+    """
+    while (status := columns.take(run.buffer, run.base, run.table, run.rows)) != DONE:
+        if status in (OPEN_ROWS, OPEN_QUERY):
+            _open_event(columns, _packed(columns, run))
+        elif status == OPEN_PAYLOAD:
+            yield from _take_payload(columns, _packed(columns, run), stopped)
+        else:
+            yield from stopped(status)
+
+
+def _packed(columns: PackedReader, run: Run) -> bytes:
+    return bytes(memoryview(run.buffer)[columns.open_start : columns.open_stop])
+
+
+def _open_event(columns: PackedReader, packed: bytes) -> None:
+    """What MariaDB packed into an event: a statement, or rows."""
+    try:
+        columns.opened(unpack_compressed(packed))
+    except ProtocolError:
+        columns.not_opened()
+
+
+def _take_payload(columns: PackedReader, packed: bytes, stopped: Callable[[int], Batches]) -> Batches:
+    """The events of a compressed transaction, which is unpacked piece by piece."""
+    for events in payload_events(packed):
+        at = 0
+        while events is not None and (status := columns.opened_events(events, at, len(events))) != DONE:
+            at = columns.opened_at
+            yield from stopped(status)
+        if events is None or columns.opened_at != len(events):
             columns.not_opened()
             return
     columns.payload_done()
-
-
-def open_rows_event(columns: Asking, buffer: bytearray) -> None:
-    """Gives `columns` what is packed in a compressed event of MariaDB's, or says that it cannot be had."""
-    data = unpack_event(bytes(memoryview(buffer)[columns.open_start : columns.open_stop]))
-    if data is None:
-        columns.not_opened()
-    else:
-        columns.opened(data)
-
-
-def unpack_event(packed: bytes) -> bytes | None:
-    """What MariaDB packed into an event: a statement, or rows; None where it cannot be had."""
-    try:
-        return unpack_compressed(packed)
-    except ProtocolError:
-        return None
 
 
 def payload_events(packed: bytes) -> Iterator[bytearray | None]:

@@ -10,10 +10,10 @@ from protocol.kernel import row_columns
 from protocol.kernel.row_columns import RowColumns
 from relay.audit import arrow_arrays as arrays
 from relay.audit.finding import TEXTS, BinlogUnreadable
-from relay.audit.opening import open_rows_event, payload_events
+from relay.audit.opening import take_run
 from relay.audit.recorded import Describer, recorded_schema
 from relay.audit.schemas import arrow_schema
-from relay.audit.split_reader import Run, SplitReader
+from relay.audit.split_reader import SplitReader
 from relay.audit.splits import Split
 from relay.audit.store import Store
 from relay.audit.wanted import Wanted
@@ -38,12 +38,19 @@ def read_rows(
     made = _row_columns(columns, wanted, asks=bool(known))
     batches = _Batches(made, columns, split, failfast)
     answers = _Answers(made, Describer(known, _base(split.path)))
+
+    def stopped(status: int) -> Iterator[pa.RecordBatch]:
+        if status == row_columns.OPEN_TABLE:
+            answers.answer()
+        else:
+            yield from batches.full()
+
     begun = False
     for run in reader.runs():
         if not begun:
             made.begin_file(reader.post_lengths())
             begun = True
-        yield from _take_run(made, run, answers, batches)
+        yield from take_run(made, run, stopped)
     while made.finish() == row_columns.FULL:
         yield from batches.full()
     yield from batches.full()
@@ -63,41 +70,6 @@ def _row_columns(columns: tuple[str, ...], wanted: Wanted, *, asks: bool) -> Row
     if "operation" in wanted.names:
         made.keep_operations(wanted.names["operation"] & set(row_columns.OPERATIONS[1:]))
     return made
-
-
-def _take_run(made: RowColumns, run: Run, answers: "_Answers", batches: "_Batches") -> Iterator[pa.RecordBatch]:
-    while (status := made.take(run.buffer, run.base, run.table, run.rows)) != row_columns.DONE:
-        if status == row_columns.FULL:
-            yield from batches.full()
-        elif status == row_columns.OPEN_TABLE:
-            answers.answer()
-        elif status == row_columns.OPEN_PAYLOAD:
-            yield from _take_payload(
-                made, bytes(memoryview(run.buffer)[made.open_start : made.open_stop]), answers, batches
-            )
-        else:
-            open_rows_event(made, run.buffer)
-
-
-def _take_payload(
-    made: RowColumns, packed: bytes, answers: "_Answers", batches: "_Batches"
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a compressed transaction, which is unpacked piece by piece."""
-    for events in payload_events(packed):
-        if events is None:
-            made.not_opened()
-            return
-        at = 0
-        while (status := made.opened_events(events, at, len(events))) != row_columns.DONE:
-            at = made.opened_at
-            if status == row_columns.FULL:
-                yield from batches.full()
-            else:
-                answers.answer()
-        if made.opened_at != len(events):
-            made.not_opened()
-            return
-    made.payload_done()
 
 
 class _Answers:

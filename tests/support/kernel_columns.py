@@ -174,8 +174,11 @@ def transaction_rows(
                 columns.begin_batch()
             elif status == module.OPEN_PAYLOAD and unpack_payload is not None:
                 events = bytearray(unpack_payload(packed))
-                assert columns.opened_events(events, 0, len(events)) == len(events)
-                columns.payload_done()
+                assert columns.opened_events(events, 0, len(events)) == module.DONE
+                if columns.opened_at == len(events):
+                    columns.payload_done()
+                else:
+                    columns.not_opened()
             elif status == module.OPEN_PAYLOAD:
                 columns.not_opened()
             else:
@@ -228,13 +231,12 @@ def statement_rows(
                 columns.begin_batch()
             elif status == module.OPEN_PAYLOAD and unpack_payload is not None:
                 events = bytearray(unpack_payload(packed))
-                at = 0
-                while at < len(events):
-                    at = columns.opened_events(events, at, len(events))
-                    assert at == len(events) or columns.full
-                    if columns.full:
-                        close()
-                        columns.begin_batch()
+                start = 0
+                while columns.opened_events(events, start, len(events)) == module.FULL:
+                    close()
+                    columns.begin_batch()
+                    start = columns.opened_at
+                assert columns.opened_at == len(events)
                 columns.payload_done()
             elif status == module.OPEN_PAYLOAD:
                 columns.not_opened()

@@ -334,10 +334,15 @@ def test_table_maps_that_open_a_group_are_its_first_event_once_however_many_ther
 def test_what_is_packed_or_lies_inside_a_payload_is_a_finding_of_its_transaction(build: KernelBuild) -> None:
     lying = bytearray(query_body("INSERT INTO t VALUES (1)"))
     lying[8] = 200
-    for inner in (raw_event(165, query_body(b"\x81\1"), checksum=False), raw_event(2, bytes(lying), checksum=False)):
+    module = build.transaction_columns
+    inner = {
+        raw_event(165, query_body(b"\x81\1"), checksum=False): module.PAYLOAD_UNREADABLE,
+        raw_event(2, bytes(lying), checksum=False): module.EVENT_MALFORMED,
+    }
+    for events, finding in inner.items():
         stream = EventStream(version="9.7.4").add(33, bytes(44)).add(40, b"\0")
-        rows = transaction_rows(build, MAGIC + stream.data, unpack_payload=lambda _, inner=inner: inner).rows
-        assert [row["finding"] for row in rows] == [build.transaction_columns.EVENT_MALFORMED]
+        rows = transaction_rows(build, MAGIC + stream.data, unpack_payload=lambda _, events=events: events).rows
+        assert [row["finding"] for row in rows] == [finding]
 
 
 def test_events_do_not_keep_table_maps_longer_than_transactions_need_them() -> None:

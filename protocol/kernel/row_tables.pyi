@@ -1,0 +1,7 @@
+from typing import Any
+
+class RowTables:
+    asked: tuple[bytes, bytes, bytes] | None
+    malformed: bool
+
+    def __init__(self, tables: Any, plans: Any, asks: bool) -> None: ...
