@@ -11,4 +11,4 @@ cdef class EventTable:
         self, int64_t position, int64_t length, int event_type, uint32_t flags, uint32_t timestamp, uint32_t server_id,
         uint32_t end_log_pos, int64_t info
     ) noexcept nogil
-    cdef void note(self, int64_t bits) noexcept nogil
+    cdef bint note(self, int64_t bits) noexcept nogil

@@ -34,6 +34,8 @@ class EventTable:
         self.rows += 1
 
     def note(self, bits):
-        """More that is to be said of the newest event, where it is still in the table."""
-        if self.rows > 0:
-            self.view[self.rows * 8 - 1] = self.view[self.rows * 8 - 1] | bits
+        """More that is to be said of the newest event; False: it is not in the table any more."""
+        if self.rows == 0:
+            return False
+        self.view[self.rows * 8 - 1] = self.view[self.rows * 8 - 1] | bits
+        return True

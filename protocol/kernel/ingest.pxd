@@ -52,6 +52,10 @@ cdef class Ingest:
     cdef int64_t got
     cdef readonly int status
     cdef readonly int bad_type
+    # the newest of the events that take_control saw
+    cdef bint keep
+    cdef bint artificial
+    cdef int64_t covered
     # counts
     cdef readonly int64_t events
     cdef readonly int64_t groups
@@ -60,6 +64,7 @@ cdef class Ingest:
     cdef readonly int64_t heartbeats
     cdef readonly int64_t position_jumps
     cdef readonly int64_t disagreements
+    cdef readonly int64_t late_damage
     cdef readonly uint32_t timestamp
     cdef readonly uint32_t first_timestamp
     # index entries
@@ -85,14 +90,22 @@ cdef class Ingest:
     cpdef int feed(self, buf, int64_t start, int64_t stop) except -1
     @cython.locals(
         r=int64_t, o=int64_t, pos=int64_t, ev=int64_t, end=int64_t, length=int64_t, size=int64_t, covered=int64_t,
-        n=int64_t, log_pos=uint32_t, expected=uint32_t, flags=uint32_t, t=cython.int, kind=cython.int,
+        log_pos=uint32_t, expected=uint32_t, flags=uint32_t, t=cython.int, kind=cython.int,
         boundary=cython.int, arrived=cython.int, inferred=cython.int, status=cython.int, was_in=cython.bint,
         was_bad=cython.bint, violation=cython.bint, whole=cython.bint, crc_bad=cython.bint, crc_len=cython.int,
         stored=uint32_t, effect=uint32_t, at_boundary=cython.bint, packets=cython.bint, prefix=cython.int,
-        keep=cython.bint, timestamp=uint32_t, info=int64_t, now_in=cython.bint, artificial=cython.bint,
-        chunk=int64_t, ack=cython.bint, jumped=cython.bint, malformed=cython.bint
+        keep=cython.bint, timestamp=uint32_t, info=int64_t, now_in=cython.bint, ack=cython.bint, jumped=cython.bint, malformed=cython.bint
     )
     cdef int walk(self, uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    cdef int refuse(self, int status, int t, int64_t expected, int64_t got) noexcept nogil
+    cdef int other_packet(self, const uint8_t* p, int64_t r, int64_t stop, int64_t size) noexcept nogil
+    @cython.locals(flags=uint32_t, log_pos=uint32_t, status=cython.int)
+    cdef int take_control(self, uint8_t* p, int64_t ev, int64_t length, int t) noexcept nogil
+    cdef int pass_over(
+        self, const uint8_t* p, int64_t ev, int t, int64_t covered, uint32_t log_pos, int64_t position
+    ) noexcept nogil
+    cdef void note_rotate(self, const uint8_t* p, int64_t ev, int64_t covered) noexcept nogil
+    cdef void begin_stream(self, int64_t position, int64_t length, uint32_t effect) noexcept nogil
     @cython.locals(r=int64_t, o=int64_t, n=int64_t, stored=uint32_t, size=int64_t)
     cdef int stream(self, uint8_t* p, int64_t r, int64_t o, int64_t stop) noexcept nogil
     cdef void note_ack(self, int64_t position) noexcept nogil

@@ -71,6 +71,7 @@ START = cython.declare(cython.int, 3)
 INSIDE = cython.declare(cython.int, 4)
 END = cython.declare(cython.int, 5)
 K_UNKNOWN = cython.declare(cython.int, 0)
+K_ROTATE = cython.declare(cython.int, 3)  # the kinds up to here, of Inference: events that may say how others are read
 K_QUERY = cython.declare(cython.int, 7)
 K_QUERY_COMPRESSED = cython.declare(cython.int, 8)
 K_EXECUTE_LOAD_QUERY = cython.declare(cython.int, 9)
@@ -123,6 +124,8 @@ class Ingest:
     prefix: bytes before the event in a packet, status byte included: 1, or 3 with semi-sync (0xEF and flags; flag 1 asks
         for an acknowledgement, and the source numbers its packets from 1 again behind such an event). `acks` counts the
         events that asked for one, `ack_position` is where the newest of them ends in its file.
+    late_damage: with `tolerant`, where the event stands whose row an earlier `feed` gave and whose checksum, at the end of
+        its many bytes, is wrong; -1: none in the last `feed`.
     definitions: Query events so far that may change what tables there are, or their columns (`take_definitions`).
     `old_format`, when set: files that begin with Start_v3 (binlog version 3, of 4.0 and 4.1) are read too.
     """
@@ -163,6 +166,9 @@ class Ingest:
         self.events = self.groups = self.violations = self.unknown = self.heartbeats = 0
         self.position_jumps = self.disagreements = 0
         self.definitions = 0
+        self.late_damage = -1
+        self.keep = self.artificial = False
+        self.covered = 0
         self.timestamp = self.first_timestamp = 0
         self.has_table = False
         self.tolerant = False
@@ -233,6 +239,7 @@ class Ingest:
         if start < 0 or stop < start or stop > len(buf):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
         self.table.rows = 0
+        self.late_damage = -1
         self.produced = self.consumed = start
         if start == stop:
             return NEED_MORE
@@ -272,34 +279,14 @@ class Ingest:
                 if size and stop - r < 5:
                     break
                 if p[r + 3] != self.sequence:
-                    self.expected = self.sequence
-                    self.got = p[r + 3]
-                    status = C_BAD_SEQUENCE
+                    status = self.refuse(C_BAD_SEQUENCE, 0, self.sequence, p[r + 3])
                     break
                 if size == 0 or p[r + 4] != 0:
-                    self.expected = prefix + 19
-                    if size > 65536:
-                        self.got = size
-                        self.bad_type = p[r + 4]
-                        status = C_BAD_PACKET
-                        break
-                    if stop - r < 4 + size:
-                        break
-                    self.packet_start = r + 4
-                    self.packet_stop = r + 4 + size
-                    self.bad_type = p[r + 4] if size else 0
-                    if size and p[r + 4] == 0xFF:
-                        status = C_PACKET_ERR
-                    elif size and size < 9 and p[r + 4] == 0xFE:
-                        status = C_PACKET_EOF
-                    else:
-                        self.got = size
-                        status = C_BAD_PACKET
+                    status = self.other_packet(p, r, stop, size)
                     break
                 ev = r + 4 + prefix
                 if size < prefix + 19:
-                    self.got = size - prefix
-                    status = C_BAD_LENGTH
+                    status = self.refuse(C_BAD_LENGTH, 0, 19, size - prefix)
                     break
             else:
                 ev = r
@@ -308,26 +295,18 @@ class Ingest:
             ack = False
             if prefix == 3:
                 if p[r + 5] != 0xEF:
-                    self.expected = 0xEF
-                    self.got = p[r + 5]
-                    self.bad_type = p[ev + 4]
-                    status = C_NO_SEMI_SYNC
+                    status = self.refuse(C_NO_SEMI_SYNC, p[ev + 4], 0xEF, p[r + 5])
                     break
                 ack = (p[r + 6] & 1) != 0
             length = load32(p, ev + 9)
             t = p[ev + 4]
             crc_len = 4 if self.checksum > 0 else 0
             if length < 19 + crc_len or length > 1073741824:
-                self.got = length
-                self.bad_type = t
-                status = C_BAD_LENGTH
+                status = self.refuse(C_BAD_LENGTH, t, 19 + crc_len, length)
                 break
             if packets:
                 if (size < 0xFFFFFF and length + prefix != size) or (size == 0xFFFFFF and length + prefix < size):
-                    self.got = length
-                    self.expected = size - prefix
-                    self.bad_type = t
-                    status = C_BAD_LENGTH
+                    status = self.refuse(C_BAD_LENGTH, t, size - prefix, length)
                     break
             end = ev + length
             whole = end <= stop and (not packets or size < 0xFFFFFF)
@@ -340,82 +319,18 @@ class Ingest:
             timestamp = load32(p, ev)
             log_pos = load32(p, ev + 13)
             keep = True
-            artificial = False
             covered = length - crc_len
-            if t == 4:
-                artificial = (flags & 0x20) != 0 or (timestamp == 0 and log_pos == 0)
-                if artificial and packets:
-                    if self.checksum < 0:
-                        covered = length - (4 if self.announced_checksum else 0)
-                    keep = False
-                elif self.checksum < 0 or self.expect_format:
-                    status = C_NO_FORMAT
-                    self.bad_type = t
-                    break
-                if length > 262144 or covered < 27:
-                    self.got = length
-                    self.expected = 27
-                    self.bad_type = t
-                    status = C_BAD_LENGTH
-                    break
-                if p[ev + 26] >= 128:
-                    self.got = length
-                    self.bad_type = t
-                    status = C_BAD_EVENT
-                    break
-            elif t == 15:
-                if length > 262144:
-                    self.got = length
-                    self.bad_type = t
-                    status = C_BAD_LENGTH
-                    break
-                if not self.expect_format and packets and not self.tolerant:
-                    self.bad_type = t
-                    status = C_BAD_EVENT
-                    break
-                p[ev + 17] = p[ev + 17] & 0xFE
-                flags = flags & 0xFFFE
-                status = self.take_format(p, ev, length)
+            if kind <= K_ROTATE or self.checksum < 0 or self.expect_format:
+                status = self.take_control(p, ev, length, t)
                 if status != C_NEED_MORE:
+                    self.bad_type = t
                     break
-                if self.skip_format and packets:
-                    keep = False
-                self.expect_format = False
+                keep = self.keep
+                covered = self.covered
+                flags = load16(p, ev + 17)
                 crc_len = 4 if self.checksum > 0 else 0
-                covered = length - 4 if self.format.has_checksum_field else length
-            elif t == 27 or t == 41:
-                if packets:
-                    keep = False
-                if self.checksum < 0:
-                    self.bad_type = t
-                    status = C_NO_FORMAT
-                    break
-            elif t == 1 and self.expect_format and self.old_format and not packets:
-                if length > 262144:
-                    self.got = length
-                    self.bad_type = t
-                    status = C_BAD_LENGTH
-                    break
-                status = self.take_format(p, ev, length)
-                if status != C_NEED_MORE:
-                    break
-                crc_len = 0
-                covered = length
-                self.expect_format = False
-            elif self.checksum < 0 or self.expect_format:
-                self.bad_type = t
-                status = C_NO_FORMAT
-                break
-            elif t == 164 and packets and self.skip_format and log_pos == 0:
-                keep = False  # MariaDB repeats it behind the format description of a start in mid-file
-            elif t == 164 and not packets and not (flags & 0x80):
-                self.bad_type = t
-                status = C_ENCRYPTED
-                break
             if covered < 19 or (not keep and length > 262144):
-                self.got = length
-                self.bad_type = t
-                status = C_BAD_LENGTH
+                status = self.refuse(C_BAD_LENGTH, t, 19, length)
                 break
 
             # CRC32
@@ -429,26 +344,13 @@ class Ingest:
                     else:
                         crc_bad = True
                         if not self.tolerant:
-                            self.expected = stored
-                            self.got = crc32_of(p, ev, ev + covered, 0)
-                            self.bad_type = t
-                            status = C_BAD_CRC
+                            status = self.refuse(C_BAD_CRC, t, stored, crc32_of(p, ev, ev + covered, 0))
                             break
 
             if not keep:
-                if t == 4:
-                    self.rotate_position = load64(p, ev + 19)
-                    self.rotate_at = ev + 27
-                    self.rotate_end = ev + covered
-                    status = C_ROTATE
-                elif t == 27 or t == 41:
-                    self.heartbeats += 1
-                    if log_pos != 0 and log_pos != (pos & U32_MAX) and pos < U32_MAX:
-                        self.expected = pos & U32_MAX
-                        self.got = log_pos
-                        self.bad_type = t
-                        status = C_BAD_POSITION
-                        break
+                status = self.pass_over(p, ev, t, covered, log_pos, pos)
+                if status == C_BAD_POSITION:
+                    break
                 self.sequence = (self.sequence + 1) & 255
                 if ack:
                     self.note_ack(pos)
@@ -467,10 +369,7 @@ class Ingest:
                     self.position_jumps += 1
                     jumped = True
                     if not self.tolerant:
-                        self.expected = expected
-                        self.got = log_pos
-                        self.bad_type = t
-                        status = C_BAD_POSITION
+                        status = self.refuse(C_BAD_POSITION, t, expected, log_pos)
                         break
             if self.has_table and self.table.rows >= self.table.size:
                 status = C_TABLE_FULL
@@ -486,10 +385,8 @@ class Ingest:
             inferred = self.inference.infer(p, ev, (length if whole else stop - ev) - (crc_len if whole else 0))
             malformed = inferred < 0
             if malformed:
-                self.bad_type = t
-                self.got = length
                 if not self.tolerant:
-                    status = C_BAD_EVENT
+                    status = self.refuse(C_BAD_EVENT, t, 0, length)
                     break
                 inferred = 1
             boundary = inferred
@@ -592,22 +489,16 @@ class Ingest:
                     if self.entry_inside:
                         self.entry_due = True
                         self.entry_inside = False
-                if t == 4 and not artificial:
-                    self.rotate_position = load64(p, o - length + 19)
-                    self.rotate_at = o - length + 27
-                    self.rotate_end = o - length + covered
+                if t == 4 and not self.artificial:
+                    self.note_rotate(p, o - length, covered)
                     status = C_STORED_ROTATE
                     break
                 continue
 
             # A big event: its head goes on, the rest is streamed.
-            self.event_start = pos
-            self.in_event = True
-            self.event_crc = 0
-            self.event_effect = effect
-            self.event_left = length
             if at_boundary and self.inference.in_group():
                 self.boundary = pos
+            self.begin_stream(pos, length, effect)
             if packets:
                 self.sequence = (self.sequence + 1) & 255
                 self.chunk_left = size - prefix
@@ -618,6 +509,106 @@ class Ingest:
         self.produced = o
         self.position = pos
         return status
+
+    def refuse(self, status, t, expected, got):
+        """Notes what is wrong, with an event of type `t`, for `error_text`; returns the status."""
+        self.bad_type = t
+        self.expected = expected
+        self.got = got
+        return status
+
+    def other_packet(self, p, r, stop, size):
+        """A packet at `r` that has no event: an error of the source's, its end of stream, or what cannot be."""
+        self.expected = (self.prefix if self.packets else 0) + 19
+        self.got = size
+        if size > 65536:
+            self.bad_type = p[r + 4]
+            return C_BAD_PACKET
+        if stop - r < 4 + size:
+            return C_NEED_MORE
+        self.packet_start = r + 4
+        self.packet_stop = r + 4 + size
+        self.bad_type = p[r + 4] if size else 0
+        if size and p[r + 4] == 0xFF:
+            return C_PACKET_ERR
+        if size and size < 9 and p[r + 4] == 0xFE:
+            return C_PACKET_EOF
+        return C_BAD_PACKET
+
+    def take_control(self, p, ev, length, t):
+        """An event that says how others are to be read, or that stands in no file, or one that comes before any of these.
+
+        Sets `keep` (it stands in the file), `covered` (its bytes without a checksum) and, of a Rotate, `artificial`.
+        """
+        flags = load16(p, ev + 17)
+        log_pos = load32(p, ev + 13)
+        self.keep = True
+        self.artificial = False
+        self.covered = length - (4 if self.checksum > 0 else 0)
+        if t == 4:
+            self.artificial = (flags & 0x20) != 0 or (load32(p, ev) == 0 and log_pos == 0)
+            if self.artificial and self.packets:
+                if self.checksum < 0:
+                    self.covered = length - (4 if self.announced_checksum else 0)
+                self.keep = False
+            elif self.checksum < 0 or self.expect_format:
+                return C_NO_FORMAT
+            if length > 262144 or self.covered < 27:
+                self.got = length
+                self.expected = 27
+                return C_BAD_LENGTH
+            if p[ev + 26] >= 128:
+                self.got = length
+                return C_BAD_EVENT
+        elif t == 15 or (t == 1 and self.expect_format and self.old_format and not self.packets):
+            if length > 262144:
+                self.got = length
+                return C_BAD_LENGTH
+            if t == 15:
+                if not self.expect_format and self.packets and not self.tolerant:
+                    return C_BAD_EVENT
+                p[ev + 17] = p[ev + 17] & 0xFE  # the file is in use
+            status = self.take_format(p, ev, length)
+            if status != C_NEED_MORE:
+                return status
+            self.keep = not (self.skip_format and self.packets)
+            self.expect_format = False
+            self.covered = length - 4 if self.format.has_checksum_field else length
+        elif t == 27 or t == 41:
+            self.keep = not self.packets
+            if self.checksum < 0:
+                return C_NO_FORMAT
+        elif self.checksum < 0 or self.expect_format:
+            return C_NO_FORMAT
+        elif t == 164 and self.packets and self.skip_format and log_pos == 0:
+            self.keep = False  # MariaDB repeats it behind the format description of a start in mid-file
+        elif t == 164 and not self.packets and not flags & 0x80:
+            return C_ENCRYPTED
+        return C_NEED_MORE
+
+    def pass_over(self, p, ev, t, covered, log_pos, position):
+        """An event that stands in no file: what it says is all that is left of it. ROTATE; BAD_POSITION."""
+        if t == 4:
+            self.note_rotate(p, ev, covered)
+            return C_ROTATE
+        if t == 27 or t == 41:
+            self.heartbeats += 1
+            if log_pos != 0 and log_pos != (position & U32_MAX) and position < U32_MAX:
+                return self.refuse(C_BAD_POSITION, t, position & U32_MAX, log_pos)
+        return C_NEED_MORE
+
+    def note_rotate(self, p, ev, covered):
+        self.rotate_position = load64(p, ev + 19)
+        self.rotate_at = ev + 27
+        self.rotate_end = ev + covered
+
+    def begin_stream(self, position, length, effect):
+        """A big event begins, whose head was judged: `stream` moves it on."""
+        self.event_start = position
+        self.in_event = True
+        self.event_crc = 0
+        self.event_effect = effect
+        self.event_left = length
 
     def stream(self, p, r, o, stop):
         """Moves on what is there of a big event; its last four bytes, the CRC32, only when they are all there."""
@@ -703,8 +694,8 @@ class Ingest:
                             self.in_event = False
                             self.event_left = 0
                             return C_BAD_CRC
-                        if self.has_table:
-                            self.table.note(32)
+                        if not self.has_table or not self.table.note(32):
+                            self.late_damage = self.event_start
                     store32(p, r, stored ^ self.event_effect)
             elif n <= 0:
                 break

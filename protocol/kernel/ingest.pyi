@@ -57,6 +57,7 @@ class Ingest:
     ack_position: int
     position_jumps: int
     disagreements: int
+    late_damage: int
     timestamp: int
     first_timestamp: int
     server_id: int

@@ -80,6 +80,8 @@ class BinlogScan:
         self._start = start
         self._end = end
         self.broken: Broken | None = None
+        self.late_damage: list[int] = []
+        """Where events stand whose checksum is wrong, and whose row, longer ago than a chunk, does not say so."""
         self.stop = 0
         self._last_offset = self._last_length = 0
         self.ingest: Any = Ingest(packets=False, stamp=False)
@@ -117,7 +119,8 @@ class BinlogScan:
     def chunks(self, on_progress: Callable[[int], None] | None = None) -> Iterator[Chunk]:
         """Every event of the file, in order. `on_progress` gets the bytes read since its last call.
 
-        A wrong CRC or end_log_pos is noted in the row; anything that hides where the next event starts sets `broken`.
+        A wrong CRC or end_log_pos is noted in the row, a CRC that is read after it in `late_damage`; anything that hides where
+        the next event starts sets `broken`.
         """
         ingest = self.ingest
         table = array("q", bytes(8 * _ROW * _TABLE_ROWS))
@@ -150,6 +153,8 @@ class BinlogScan:
                 ingest.take_violations()
                 progressed = ingest.consumed > used
                 used = ingest.consumed
+                if ingest.late_damage >= 0:
+                    self.late_damage.append(ingest.late_damage)
                 rows = ingest.table_rows
                 if rows:
                     self._remember(table, rows)

@@ -107,7 +107,9 @@ class EventListing:
         if not self._as_json:
             self._out.write(f"# file {scan.path}\n")
         state = _ParserState()
+        told = 0
         for chunk in scan.chunks(on_progress):
+            told = self._late_damage(scan, told)
             lines = self._lines(chunk, wanted, state)
             if lines:
                 lines.append("")
@@ -115,6 +117,7 @@ class EventListing:
             if wanted.stop is not None and scan.ingest.position >= wanted.stop:
                 break
         else:
+            self._late_damage(scan, told)
             self._end(scan)
         if self._detail is not None:
             self.findings += self._detail.unreadable
@@ -284,6 +287,18 @@ class EventListing:
         if self._as_json:
             return f'{{"file":{self._file},"unknown_type":{kind},"ignorable":{json.dumps(ignorable)},"position":{columns[0][row]}}}'
         return f"# NOTE: {text} First at {columns[0][row]}"
+
+    def _late_damage(self, scan: BinlogScan, told: int) -> int:
+        """Tells of wrong checksums that came to light when the event's line was out, but for the first `told`."""
+        for offset in scan.late_damage[told:]:
+            self.findings += 1
+            text = "the event's checksum, which stands at its end, is wrong."
+            if self._as_json:
+                line = f'{{"file":{self._file},"error":"checksum_mismatch","position":{offset},"text":{_quoted(text)}}}'
+            else:
+                line = f"# ERROR: checksum_mismatch at {offset}: {text}"
+            self._out.write(line + "\n")
+        return len(scan.late_damage)
 
     def _end(self, scan: BinlogScan) -> None:
         if scan.broken is not None:

@@ -135,6 +135,9 @@ def valid_positions(
             open_behind = bool(info & INFO_IN_GROUP)
             if info & INFO_CRC_BAD and on_wrong_checksum is not None:
                 on_wrong_checksum(offset)
+    if on_wrong_checksum is not None:
+        for offset in scan.late_damage:
+            on_wrong_checksum(offset)
     if not open_behind and scan.stop > len(MAGIC) and not scan.ingest.in_event:
         yield scan.stop
 
@@ -150,7 +153,7 @@ def summarise_positions(
     def note_wrong(offset: int) -> None:
         nonlocal wrong_checksums, first_wrong
         wrong_checksums += 1
-        first_wrong = offset if first_wrong is None else first_wrong
+        first_wrong = offset if first_wrong is None else min(first_wrong, offset)
 
     with BinlogScan(path) as scan:
         for position in valid_positions(scan, on_progress, note_wrong):

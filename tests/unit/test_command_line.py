@@ -359,6 +359,24 @@ def test_where_a_file_breaks_off_nothing_can_start(command, tmp_path: Path) -> N
     assert "the end of the file" not in result.out
 
 
+def test_a_wrong_checksum_of_an_event_that_is_read_in_pieces_is_a_finding(command, tmp_path: Path) -> None:
+    big = statement(b"INSERT INTO t VALUES ('" + b"x" * 600_000 + b"')")
+    data = bytearray(binlog(statement(b"BEGIN"), big, big, big, XID))
+    place = starts(bytes(data))[3]  # a chunk of a megabyte ends in it
+    data[place + 599_000] ^= 1
+    path = written(tmp_path, bytes(data))
+    shown = command("events", str(path))
+    assert (shown.code, shown.out.count("checksum_mismatch"), f"checksum_mismatch at {place}" in shown.out) == (
+        1,
+        1,
+        True,
+    )
+    lines = [json.loads(line) for line in command("events", "--json", str(path)).out.splitlines()]
+    assert [line["position"] for line in lines if line.get("error") == "checksum_mismatch"] == [place]
+    summary = command("positions", str(path))
+    assert f"1 event has a wrong checksum, the first at {place}" in summary.out
+
+
 def test_a_summary_tells_of_wrong_checksums(command, tmp_path: Path) -> None:
     data = bytearray(binlog(*GROUP, *GROUP))
     place = starts(bytes(data))[2]
