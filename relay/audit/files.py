@@ -131,9 +131,12 @@ def _archived(store: Store, path: str, within: str) -> list[AuditedFile]:
         for file in files
     ]
     # A relay that has just begun a file tells the catalog a moment later.
-    newest = _order(found[-1].name) if found else ("", -1, "")
-    new = [name for name in names if _NAME.fullmatch(name) and (not found or _order(name) > newest)]
-    found += [AuditedFile(store.join(path, name), name, growing=True) for name in sorted(new, key=_order)]
+    # By number alone: numbers go up in an archive, while the source may give its binlogs another name.
+    newest = max((_order(file.name)[1] for file in found), default=-1)
+    new = [name for name in names if _NAME.fullmatch(name) and _order(name)[1] > newest]
+    found += [
+        AuditedFile(store.join(path, name), name, growing=True) for name in sorted(new, key=lambda one: _order(one)[1])
+    ]
     if not within:
         return found
     return [replace(file, name=f"{within}/{file.name}") for file in found]

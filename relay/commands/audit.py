@@ -75,7 +75,7 @@ def audit(
     except OSError as error:
         if os.environ.get("BINLOG_RELAY_DEBUG") == "1":
             raise
-        message = f"The audit was not written: {error}. Nothing is left at {out}; correct this, and run it again."
+        message = f"The audit was not written: {error}. Correct this, and run it again."
         raise CommandFailed(message, WRONG_USE) from None
     _report(outcome, as_json)
     return outcome.found

@@ -1,5 +1,6 @@
 """The audit `continuity`: complete from A to B, or what is missing; each of its findings."""
 
+import re
 import struct
 import time
 from datetime import UTC, datetime
@@ -16,9 +17,11 @@ from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.archive.archive import Archive
+from relay.archive.catalog import LedgerRow
 from relay.archive.generations import Generations
 from relay.audit.jobs import gtid_ranges
 from relay.audit.jobs.gtid_continuity import FileRange, compare, merged, without
+from relay.audit.jobs.ledger import GAPS, ledger_findings
 from tests.audit.job_runs import run
 from tests.audit.test_splits import add_transaction, write
 from tests.support.archive_filling import fill
@@ -185,17 +188,48 @@ def len_events(data: bytes) -> int:
     return count
 
 
-async def test_what_the_ledger_tells_is_told(spark: Any, tmp_path: Path) -> None:
+async def test_what_the_ledger_tells_is_told_and_compared_with_the_files(spark: Any, tmp_path: Path) -> None:
+    data = bytes(BinlogBuilder().transaction().stop().data)
+    await fill(tmp_path / "archive", ("bin.000001", data), ("bin.000003", data))
     archive = await Archive.open(tmp_path / "archive")
-    await archive.begin_file("bin.000001")
-    archive.append_ledger("gap", "bin.000001", 4, "bin.000000 was purged on the source")
     archive.append_ledger("renamed", "bin.000001", 4, "only a note")
     await archive.close()
-    write(tmp_path / "archive", "bin.000001", bytes(BinlogBuilder().transaction().data))
+    write(tmp_path / "archive", "bin.000005", data)
     done = run(spark, "continuity", tmp_path / "archive", tmp_path)
-    assert done.names == {"ledger_gap"}
-    assert done.finding("ledger_gap").places[0].text == "bin.000000 was purged on the source"
+    assert done.names == {"file_missing", "ledger_gap"}
+    assert done.places("ledger_gap") == ["bin.000003:4"]
     assert "only a note" in done.page.text
+    known, unknown = (place.text for place in done.finding("file_missing").places)
+    assert re.fullmatch(r"bin\.000002 before it; noted in the ledger \d{4}-\d\d-\d\d", known)
+    assert unknown == "bin.000004 before it; the ledger has no note of it"
+
+
+def test_every_kind_of_gap_in_a_ledger_is_a_finding_and_is_one_that_the_relay_writes() -> None:
+    ledger = [LedgerRow(1.0, kind, "bin.000002", 4, "why") for kind in (*GAPS, "renamed", "purged", "write_failed")]
+    assert [finding.name for finding in ledger_findings(ledger, 5)] == [f"ledger_{kind}" for kind in GAPS]
+    relay = RECORDED.parents[2] / "relay"
+    written = "".join(path.read_text() for path in relay.rglob("*.py") if "audit" not in path.parts)
+    assert [kind for kind in GAPS if f'"{kind}"' not in written] == []
+
+
+async def test_what_is_only_good_to_know_is_a_note(spark: Any, tmp_path: Path) -> None:
+    """Another name, another version, transactions without GTID, times a minute back: in the archive's order, not the names'."""
+    first = with_gtids("", [1, 2]).transaction().stop()
+    second = with_gtids(f"{SOURCE}:1-2", [3], timestamp=BEGUN + 100, version="5.6.51-log")
+    second.timestamp += 500
+    second.transaction().rotate("bin.000003")
+    third = with_gtids(f"{SOURCE}:1-3", [4], timestamp=BEGUN + 450, version="5.6.51-log")
+    names = ("mysql-bin.000001", "bin.000002", "bin.000003")
+    await fill(tmp_path / "archive", *zip(names, (bytes(one.data) for one in (first, second, third)), strict=True))
+    done = run(spark, "continuity", tmp_path / "archive", tmp_path)
+    notes = {finding.name: [str(place) for place in finding.places] for finding in done.outcome.result.findings}
+    assert done.names == set()
+    assert notes == {
+        "files_renamed": ["bin.000002"],
+        "version_changed": ["bin.000002:4"],
+        "gtid_partly": [],
+        "time_behind": [f"bin.000003:{third.events[2].start}"],
+    }
 
 
 def test_sequences_that_are_too_scattered_are_said_not_to_be_compared(

@@ -10,11 +10,19 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from protocol.binlog.event_type import EventType
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.gtid_set import GtidSet
+from relay.archive.files import SCHEMA_NAME
+from relay.archive.schema_record import Key, Table, line, table_facts, table_line
+from relay.audit.jobs import JOBS
 from relay.audit.readiness.events import CHECKS
 from relay.audit.readiness.tables import read_table_map
 from tests.audit.job_runs import run
+from tests.audit.test_job_boundaries import stamped
 from tests.audit.test_splits import write
+from tests.support.archive_filling import fill
 from tests.support.binlog_builder import ALONE, INSIDE, BinlogBuilder
+from tests.support.event_stream import query_body
 
 
 def table_map(
@@ -34,14 +42,25 @@ def table_map(
     )
 
 
-def test_an_archive_without_anything_to_find_gives_nothing(spark: Any, tmp_path: Path) -> None:
-    binlog = BinlogBuilder()
-    binlog.event(EventType.GTID, bytes(25), "opens").query("CREATE TABLE k (a INT PRIMARY KEY)", "closes")
-    binlog.event(EventType.GTID, bytes(25), "opens").query("BEGIN", INSIDE)
-    binlog.event(EventType.TABLE_MAP, table_map(b"\x03", b"", b"\x04\x02\x01a\x08\x01\x00"), INSIDE).xid()
-    done = run(spark, "readiness", write(tmp_path, "bin.000001", binlog.data), tmp_path)
+def clean_binlog() -> BinlogBuilder:
+    """A table with a primary key, two transactions with GTIDs, and their end."""
+    binlog = BinlogBuilder().event(EventType.PREVIOUS_GTIDS, encode_gtid_set(GtidSet.from_text("")), ALONE)
+    gtid = b"\x01" + bytes(range(16)) + struct.pack("<Q", 1) + bytes(17)
+    binlog.event(EventType.GTID, gtid, "opens").query("CREATE TABLE t (a INT PRIMARY KEY)", "closes")
+    binlog.event(EventType.GTID, gtid[:17] + b"\x02" + gtid[18:], "opens").query("BEGIN", INSIDE)
+    binlog.event(EventType.TABLE_MAP, table_map(b"\x03", b"", b"\x04\x02\x01a\x08\x01\x00"), INSIDE)
+    binlog.event(EventType.WRITE_ROWS, struct.pack("<IHHH", 42, 0, 1, 2) + b"\x01\xff" + bytes(5), INSIDE)
+    return binlog.xid().stop()
+
+
+@pytest.mark.parametrize("job", JOBS)
+async def test_no_audit_finds_anything_in_a_clean_archive(spark: Any, tmp_path: Path, job: str) -> None:
+    await fill(tmp_path / "archive", ("bin.000001", stamped(clean_binlog().data)))
+    done = run(spark, job, tmp_path / "archive", tmp_path)
     assert done.outcome.result.findings == []
-    assert "Nothing here is known to stop a newer MySQL replica" in done.outcome.result.verdict
+    assert not done.outcome.found
+    if job == "readiness":
+        assert "Nothing here is known to stop a newer MySQL replica" in done.outcome.result.verdict
 
 
 def test_statements_events_and_tables_are_counted_with_their_first_places(spark: Any, tmp_path: Path) -> None:
@@ -74,6 +93,53 @@ def test_statements_events_and_tables_are_counted_with_their_first_places(spark:
     assert "hunter2" not in (done.out / "report.html").read_text() + (done.out / "audit.json").read_text()
     assert {row["check"] for row in done.parquet("cases")} == set(counts)
     assert "hunter2" not in str(done.parquet("cases"))
+
+
+def test_each_check_of_events_and_tables_finds_what_it_is_about(spark: Any, tmp_path: Path) -> None:
+    """Old event types and columns, rows of system tables, a mode that is gone, and keys that only the relay recorded."""
+    binlog = BinlogBuilder().event(
+        EventType.QUERY, query_body("FLUSH TABLES", status=b"\x01" + struct.pack("<Q", 1 << 28)), ALONE
+    )
+    for code in (6, 8, 10, 12):
+        binlog.event(code, bytes(40), ALONE)
+    binlog.event(EventType.ANONYMOUS_GTID, bytes(25), "opens").query("BEGIN", INSIDE)
+    for table in (b"keyed", b"bare", b"untold"):
+        binlog.event(EventType.TABLE_MAP, table_map(b"\x03", b"", table=table), INSIDE)
+    binlog.event(EventType.TABLE_MAP, table_map(b"\x03", b"", schema=b"mysql", table=b"proc"), INSIDE)
+    binlog.event(EventType.TABLE_MAP, table_map(b"\x0c\x00\xfd", b"\x0a\x02\x14\x00", table=b"keyed"), INSIDE).xid()
+    binlog.begin().event(EventType.TABLE_MAP, table_map(b"\x03", b"", table=b"keyed"), INSIDE)
+    binlog.event(20, struct.pack("<IHH", 42, 0, 1) + b"\x01\xff\0\x01\0\0\0", INSIDE).xid()
+    keys = (("PRIMARY", Key(("a",), True)),)
+    tables = (Table("test", "keyed", "InnoDB", (), keys), Table("test", "bare", "MyISAM"))
+    lines = [line("watched", "bin.000001", 4), *(table_line(table_facts(table), "bin.000001", 4) for table in tables)]
+    (tmp_path / SCHEMA_NAME).write_text("".join(lines))
+    done = run(spark, "readiness", write(tmp_path, "bin.000001", binlog.data), tmp_path)
+    counts = {finding.name: finding.count for finding in done.outcome.result.findings}
+    assert counts == {
+        "rows_v0": 1,
+        "rows_unreadable": 1,  # which is said of them too: nothing here reads their rows
+        "load_events": 4,
+        "anonymous_transactions": 1,
+        "sql_mode_gone": 1,
+        "old_temporal_types": 1,
+        "old_decimal": 1,
+        "old_varchar": 1,
+        "system_table_rows": 1,
+        "mixed_engines": 1,
+        "no_primary_key": 1,
+        "primary_key_unknown": 1,
+    }
+    assert [place.text for place in done.finding("no_primary_key").places] == ["test.bare"]
+    assert [place.text for place in done.finding("primary_key_unknown").places] == ["test.untold"]
+    assert [place.text for place in done.finding("system_table_rows").places] == ["mysql.proc"]
+
+
+def test_a_newer_mariadb_is_judged_by_its_own_checks(spark: Any, tmp_path: Path) -> None:
+    binlog = BinlogBuilder("mariadb").begin()
+    binlog.event(EventType.TABLE_MAP, table_map(b"\x8c", b"\x02\x00", b"\x04\x02\x01a\x08\x01\x00"), INSIDE).xid()
+    done = run(spark, "readiness", write(tmp_path, "bin.000001", binlog.data), tmp_path)
+    assert {finding.name for finding in done.outcome.result.findings} == {"mariadb_events", "compressed_columns"}
+    assert "newer MariaDB replica" in done.outcome.result.verdict
 
 
 def test_primary_keys_are_known_with_full_metadata_only() -> None:

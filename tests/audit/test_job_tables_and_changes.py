@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 from deploy.servers import Server
 from relay.audit.jobs.job import AuditOptions
+from relay.audit.jobs.row_findings import ROW_FINDINGS
 from relay.audit.jobs.run import load_job, run_job
 from tests.audit.job_runs import run
 from tests.audit.test_real_servers import mysqlbinlog
@@ -102,27 +103,41 @@ def test_changes_of_a_time_are_those_of_that_time(spark: Any, tmp_path: Path, ch
     assert done.outcome.result.verdict == "No row of these tables was changed at that time."
 
 
-@pytest.mark.parametrize(
-    ("name", "columns", "value", "finding"),
-    [
-        ("changes", b"\x01\xf5\x01\x04\x01", b"\x02\0\0\0\xff\xff", "value_malformed"),  # two bytes that are no JSON
-        ("changes", b"\x01\x99\x00\x01", b"\xff", "column_type_unknown"),
-        ("tables", b"\x01\x99\x00\x01", b"\xff", "column_type_unknown"),
-    ],
-)
-def test_rows_that_cannot_be_read_or_shown_as_they_are_are_a_finding(
-    spark: Any, tmp_path: Path, name: str, columns: bytes, value: bytes, finding: str
-) -> None:
+@pytest.mark.parametrize("name", ["changes", "tables"])
+def test_rows_that_cannot_be_read_or_shown_as_they_are_are_findings(spark: Any, tmp_path: Path, name: str) -> None:
     binlog = BinlogBuilder().begin()
-    binlog.event(19, struct.pack("<IHH", 42, 0, 1) + b"\x04test\0\x01t\0" + columns, INSIDE)
-    at = binlog.size
-    binlog.event(30, struct.pack("<IHHH", 42, 0, 1, 2) + b"\x01\xff\0" + value, INSIDE).xid()
+    tables = {
+        b"json": (b"\x01\xf5\x01\x04\x01", b"\x02\0\0\0\xff\xff"),  # two bytes that are no JSON
+        b"strange": (b"\x01\x99\x00\x01", b"\xff"),  # a type that nobody knows
+        b"cut": (b"\x01\xfc\x01\x02\x01", b"\xff\x00x"),  # a BLOB of 255 bytes, of which there is one
+        b"": (b"", b"\x00"),  # no Table_map
+    }
+    places = []
+    for number, (table, (columns, value)) in enumerate(tables.items()):
+        if table:
+            head = struct.pack("<IHH", 42 + number, 0, 1) + b"\x04test\0" + bytes([len(table)]) + table + b"\0"
+            binlog.event(19, head + columns, INSIDE)
+        places.append(f"bin.000001:{binlog.size}")
+        binlog.event(30, struct.pack("<IHHH", 42 + number, 0, 1, 2) + b"\x01\xff\0" + value, INSIDE)
+    binlog.xid()
     done = run(spark, name, write(tmp_path, "bin.000001", binlog.data), tmp_path, tables=("test.*",))
-    assert done.names - {"rows_unreadable"} == {finding}
-    assert done.places(finding) == [f"bin.000001:{at}"]
-    assert done.finding(finding).places[0].text == "test.t"
+    found = {
+        finding.name: (str(finding.places[0]), finding.places[0].text)
+        for finding in done.outcome.result.findings
+        if finding.name in ROW_FINDINGS
+    }
+    assert found == {
+        **({"value_malformed": (places[0], "test.json")} if name == "changes" else {}),
+        "column_type_unknown": (places[1], "test.strange"),
+        "row_malformed": (places[2], "test.cut"),
+        "table_map_missing": (places[3], ""),
+    }
+    assert "rows_unreadable" in done.names
     assert "Not everything could be read" in done.page.text
-    assert finding not in run(spark, name, tmp_path / "bin.000001", tmp_path, tables=("shop.*",)).names
+    if name == "changes":
+        others = run(spark, name, tmp_path / "bin.000001", tmp_path, tables=("shop.*",))
+        assert others.names & set(ROW_FINDINGS) == {"table_map_missing"}
+        assert [row["finding"] for row in done.parquet("changes")] == ["value_malformed"]
 
 
 def test_a_file_that_is_purged_while_the_audit_runs_is_a_finding(spark: Any, tmp_path: Path) -> None:
@@ -133,8 +148,8 @@ def test_a_file_that_is_purged_while_the_audit_runs_is_a_finding(spark: Any, tmp
         (tmp_path / "bin.000001").unlink(missing_ok=True)
 
     outcome = run_job(spark, load_job("changes"), AuditOptions(str(tmp_path)), tmp_path / "out", purge)
-    gone = next(finding for finding in outcome.result.findings if finding.name == "file_purged")
-    assert [str(place) for place in gone.places] == ["bin.000001"]
+    gone = {finding.name: [str(place) for place in finding.places] for finding in outcome.result.findings}
+    assert gone == {"file_purged": ["bin.000001"]}
     assert outcome.complete.startswith("Not everything could be read")
 
 

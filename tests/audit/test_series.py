@@ -51,6 +51,13 @@ def test_files_of_other_series_are_no_change_of_the_source(tmp_path: Path) -> No
     assert found_in(tmp_path) == []
 
 
+async def test_a_source_that_gives_its_binlogs_another_name_has_each_file_once(tmp_path: Path) -> None:
+    """As mysql-bin became binlog with MySQL 8.0; the new name may come before the old one, or behind it."""
+    names = ["mysql-bin.000001", "binlog.000002", "binlog.000003", "z.000004"]
+    await fill(tmp_path, *((name, bytes(binlog_by(1).data)) for name in names))
+    assert [file.name for file in find_files(STORE, str(tmp_path))] == names
+
+
 def test_a_stream_meets_the_other_source_where_its_file_begins(tmp_path: Path) -> None:
     for number, server_id in enumerate((1, 7, 7), 1):
         write(tmp_path, f"bin.{number:06}", binlog_by(server_id).data)

@@ -1,5 +1,6 @@
-"""The example of deploy/spark, submitted: to this process's machine, and to executors that have nothing but a shared path."""
+"""The example of deploy/spark, and an audit, submitted to executors that have nothing but a shared path."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from tests.audit.test_splits import write
 ROOT = Path(__file__).resolve().parents[2]
 SUBMIT = ROOT / "deploy" / "spark" / "submit"
 EXAMPLE = ROOT / "deploy" / "spark" / "changes_per_hour.py"
+AUDIT = ROOT / "relay" / "audit" / "submit.py"
 
 
 @pytest.fixture
@@ -53,15 +55,41 @@ def submit(home: Path, master: str, *arguments: str, cwd: Path) -> subprocess.Co
     )
 
 
-def test_the_example_runs_where_executors_see_the_archive_and_nothing_else(home: Path, tmp_path: Path) -> None:
-    archive, out = tmp_path / "archive", tmp_path / "out"
+# Both scripts as spark-submit runs them, one after the other in one Spark, which takes long to start.
+_BOTH = """
+import runpy, sys
+from pyspark.sql import SparkSession
+
+stop, SparkSession.stop = SparkSession.stop, lambda session: None
+sys.argv = [{example!r}, {archive!r}, {out!r}]
+runpy.run_path({example!r}, run_name="__main__")
+SparkSession.stop = stop
+sys.argv = [{audit!r}, "tables", {archive!r}, "--out", {report!r}]
+runpy.run_path({audit!r}, run_name="__main__")
+"""
+
+
+def test_the_example_and_an_audit_run_where_executors_see_the_archive_and_nothing_else(
+    home: Path, tmp_path: Path
+) -> None:
+    archive, out, report = tmp_path / "archive", tmp_path / "out", tmp_path / "report"
     archive.mkdir()
     write(archive, "bin.000001", shop_binlog(50).data)
     write(archive, "bin.000002", shop_binlog(10, table=b"others").data)
     recorded(archive, "id", "name")
+    both = tmp_path / "both.py"
+    both.write_text(
+        _BOTH.format(
+            example=str(EXAMPLE), archive=f"file://{archive}", out=str(out), audit=str(AUDIT), report=str(report)
+        )
+    )
     # a cluster of one worker with processes of its own: they run elsewhere, and get the code from spark-submit
-    done = submit(home, "local-cluster[1,1,512]", str(EXAMPLE), f"file://{archive}", str(out), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-4000:]
+    done = submit(home, "local-cluster[1,1,512]", str(both), cwd=tmp_path)
+    assert done.returncode == 1, done.stderr[-4000:]  # the audit found something
+    assert "warning: Tables without a primary key: 1\n  bin.000001:" in done.stdout
+    assert f"Report: {report / 'report.html'}" in done.stdout
+    found = {finding["name"] for finding in json.loads((report / "audit.json").read_text())["findings"]}
+    assert found == {"no_primary_key", "primary_key_unknown"}
     changes = pq.read_table(out / "changes").to_pylist()
     assert sorted((row["table"], row["insert"], row["update"], row["delete"]) for row in changes) == [
         ("orders", 100, 1, 1),

@@ -17,7 +17,7 @@ from relay.audit.store import store_of
 
 _MOST_SERIES: Final = 100
 
-_READING_TITLES: Final = {
+READING_TITLES: Final = {
     "checksum_mismatch": "Events whose checksum does not fit",
     "boundary_violation": "Events that cannot stand where they stand",
     "position_chain_broken": "Events whose end_log_pos is not their end",
@@ -150,7 +150,7 @@ class Audit:
         for name in sorted(counted):
             first = frame.where(F.col("finding") == name).orderBy(*self.file_order, "position")
             places = [place_of(row, row["finding_text"] or "") for row in first.limit(self.options.limit).collect()]
-            title = _READING_TITLES.get(name, name.replace("_", " ").capitalize())
+            title = READING_TITLES.get(name, name.replace("_", " ").capitalize())
             severity: Severity = "warning" if name in _WARNINGS else "error"
             found.append(AuditFinding(name, severity, title, TEXTS.get(name, ""), counted[name], places))
         return found

@@ -37,8 +37,12 @@ def check_output(out: Path, *, replace: bool) -> None:
     parent = out.resolve().parent
     if not parent.is_dir():
         raise OutputRefused(f"there is no directory {parent} for {out.name} to be made in.")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise OutputRefused(f"nothing can be made in {parent}: this user may not write there.")
+    probe = parent / f".{out.name}{_PARTIAL}{socket.gethostname()}-{os.getpid()}-probe"
+    try:
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        raise OutputRefused(f"nothing can be made in {parent}: {error.strerror}.") from None
 
 
 @contextmanager

@@ -7,12 +7,16 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from relay.audit.jobs.audit import Audit
-from relay.audit.jobs.job import AuditFinding
+from relay.audit.jobs.job import AuditFinding, Place
 from relay.audit.report.text import moment, span
 
 _BACK_NOTED_S: Final = 60
 _BACK_FOUND_S: Final = 3600
 _PIECE_BYTES: Final = 256 << 10
+_ADVICE: Final = (
+    "The source's clock was set back, or a statement ran that long: events carry the time at which their statement began. A "
+    "search by time may start too late here."
+)
 
 
 def times_back(audit: Audit, transactions: DataFrame) -> Iterator[AuditFinding]:
@@ -41,22 +45,17 @@ def times_back(audit: Audit, transactions: DataFrame) -> Iterator[AuditFinding]:
         .where("level > level_before")
     )
     counts = back.agg(F.count("*"), F.count_if(F.expr(f"seconds >= {_BACK_FOUND_S}"))).collect()[0]
-    for name, severity, count, condition in (
-        ("time_backwards", "warning", counts[1], f"seconds >= {_BACK_FOUND_S}"),
-        ("time_behind", "note", counts[0] - counts[1], f"seconds < {_BACK_FOUND_S}"),
-    ):
-        if not count:
-            continue
-        places = audit.first_places(
-            back.where(condition),
-            lambda row: f"{span(row['seconds'])} earlier than {moment(row['before'])}, which came before",
-        )
-        yield AuditFinding(
-            name,
-            "warning" if severity == "warning" else "note",
-            f"Times that go back, {'an hour or more' if severity == 'warning' else 'a minute or more'}",
-            "The source's clock was set back, or a statement ran that long: events carry the time at which their statement "
-            "began. A search by time may start too late here.",
-            count,
-            places,
-        )
+    if counts[1]:
+        places = _first(audit, back.where(f"seconds >= {_BACK_FOUND_S}"))
+        title = "Times that go back, an hour or more"
+        yield AuditFinding("time_backwards", "warning", title, _ADVICE, counts[1], places)
+    if counts[0] > counts[1]:
+        places = _first(audit, back.where(f"seconds < {_BACK_FOUND_S}"))
+        title = "Times that go back, a minute or more"
+        yield AuditFinding("time_behind", "note", title, _ADVICE, counts[0] - counts[1], places)
+
+
+def _first(audit: Audit, back: DataFrame) -> list[Place]:
+    return audit.first_places(
+        back, lambda row: f"{span(row['seconds'])} earlier than {moment(row['before'])}, which came before"
+    )

@@ -106,7 +106,19 @@ def test_an_audit_is_written_over_only_when_asked_for(tmp_path: Path) -> None:
     check_output(out, replace=True)
 
 
-@pytest.mark.parametrize(("name", "why"), [("file", "is no directory"), ("nowhere/out", "there is no directory")])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("file", "is no directory"),
+        ("nowhere/out", "there is no directory"),
+        ("x" * 240, "nothing can be made in .*: File name too long"),
+        pytest.param(
+            "/proc/out",
+            "nothing can be made in /proc",
+            marks=pytest.mark.skipif(not os.path.isdir("/proc"), reason="there is no /proc here"),
+        ),
+    ],
+)
 def test_an_output_that_cannot_be_is_refused_before_any_work(tmp_path: Path, name: str, why: str) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputRefused, match=why):
