@@ -8,6 +8,7 @@ from typing import Final
 from protocol.binlog.fields import Fields
 from protocol.wire import lenenc_bytes, lenenc_int
 
+_NATIVE: Final = re.compile(r"(?:time|datetime|timestamp)\([1-6]\)|[^\s(]*")
 _TEXT: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPE: Final = re.compile(r"''|\\.", re.DOTALL)
 _ESCAPED: Final = {r"\0": "\0", r"\n": "\n", r"\r": "\r", r"\Z": "\x1a"}
@@ -26,7 +27,9 @@ class ColumnDescription:
 
 @dataclass(frozen=True, slots=True)
 class DescribedColumn:
-    """What the kernel makes of it. `native`: the first word of the type; `texts`: of an ENUM or SET, UTF-8."""
+    """What the kernel makes of it. `native`: the first word of the type, of a time with the digits of its fraction, `time(3)`;
+    `texts`: of an ENUM or SET, UTF-8.
+    """
 
     name: bytes
     native: str
@@ -38,13 +41,13 @@ class DescribedColumn:
 def encode_columns(columns: Sequence[ColumnDescription]) -> bytes:
     """Packs descriptions, all columns of a table in its order.
 
-    Layout: count packed, then for each: strings (length packed, bytes) name, first word of the type, character set or
-    nothing | unsigned u8 | count of texts packed, strings. All in UTF-8.
+    Layout: count packed, then for each: strings (length packed, bytes) name, `native`, character set or nothing |
+    unsigned u8 | count of texts packed, strings. All in UTF-8.
     """
     out = [lenenc_int(len(columns))]
     for column in columns:
         kind = column.column_type.strip()
-        native = re.split(r"[\s(]", kind, maxsplit=1)[0].lower()
+        native = _NATIVE.findall(kind.lower())[0]
         texts = [_unquoted(text) for text in _TEXT.findall(kind)] if native in ("enum", "set") else []
         out += [lenenc_bytes(_bytes(text)) for text in (column.name, native, column.charset or "")]
         out.append(bytes([" unsigned" in kind.lower() and native not in ("enum", "set")]))

@@ -114,6 +114,8 @@ class ColumnPlans:
                 if described.charset is None and kind in (TEXT, COMPRESSED)
                 else self.charsets.mode_of(described.charset)
             )
+        if kind in (OLD_TIME, OLD_DATETIME, OLD_TIMESTAMP) and described is not None and described.native.endswith(")"):
+            kind = UNKNOWN  # MariaDB 5.3's: as the old type, but longer by what no binlog tells
         argument, scale = column.arguments
         if kind == FLOAT and size == 8:
             kind = DOUBLE

@@ -280,6 +280,20 @@ def test_a_value_longer_than_its_native_type_is_shown_as_its_bytes(build: Kernel
     assert names == [None, "value_malformed", None]
 
 
+@BUILDS
+@pytest.mark.parametrize(
+    ("code", "kind"), [(11, "time(3)"), (12, "datetime(6) /* mariadb-5.3 */"), (7, "timestamp(2)")]
+)
+def test_a_time_with_a_fraction_in_the_type_without_one_is_not_read(build: KernelBuild, code: int, kind: str) -> None:
+    # MariaDB's of mysql56_temporal_format=OFF: no binlog tells how long it is
+    def describe(schema: bytes, table: bytes, types: bytes) -> bytes:
+        return encode_columns([ColumnDescription("c", kind if table == b"t" else "int")])
+
+    rows = changed_rows(build, made(bytes([code]), b"", b"\0" + bytes(8)), describe=describe).rows
+    names = [build.row_columns.FINDINGS.get(row["finding"]) for row in rows]
+    assert names == ["column_type_unknown", None]
+
+
 def test_what_goes_wrong_inside_the_compiled_walk_is_raised_and_not_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
