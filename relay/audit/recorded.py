@@ -6,10 +6,9 @@ from protocol.binlog.column_description import ColumnDescription, encode_columns
 from protocol.errors import Malformed
 from relay.archive.files import SCHEMA_NAME
 from relay.archive.schema_record import RecordedSchema, Table
-from relay.audit.store import Store
+from relay.audit.store import Store, read_bytes
 
 _KEPT: Final = 4
-_READ_BYTES: Final = 1 << 20
 # Spark's workers live for many tasks; each archive's file is parsed once in a worker, and again when it has grown.
 _parsed: dict[str, tuple[int, RecordedSchema]] = {}
 
@@ -27,19 +26,13 @@ def recorded_schema(store: Store, directory: str) -> RecordedSchema:
         known = _parsed.get(path)
         if known is not None and known[0] == reader.size:
             return known[1]
-        data = bytearray(reader.size)
-        view, have = memoryview(data), 0
-        while have < len(data):
-            got = reader.read_into(view[have : have + _READ_BYTES], have)
-            if not got:
-                break
-            have += got
-        schema = RecordedSchema.parse(bytes(view[:have]))
+        size = reader.size
+        schema = RecordedSchema.parse(read_bytes(reader, 0, size))
     finally:
         reader.close()
     while len(_parsed) >= _KEPT:
         del _parsed[next(iter(_parsed))]
-    _parsed[path] = (len(data), schema)
+    _parsed[path] = (size, schema)
     return schema
 
 

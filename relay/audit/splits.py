@@ -14,7 +14,7 @@ from relay.archive.files import IDX_SUFFIX
 from relay.audit.files import AuditedFile
 from relay.audit.finding import Finding
 from relay.audit.overlap import Overlap, Span
-from relay.audit.store import Reader, Store
+from relay.audit.store import Reader, Store, read_bytes
 
 FIRST_EVENT: Final = 4
 MAGIC: Final = b"\xfebin"
@@ -138,7 +138,7 @@ def plan_file(
         return nothing("file_gone" if gone else "file_unreadable", f"The file cannot be opened: {error}.")
     try:
         size = reader.size if file.end is None else file.end
-        magic = _read(reader, 0, len(MAGIC))
+        magic = read_bytes(reader, 0, len(MAGIC))
         if magic == _ENCRYPTED_MAGIC:
             return nothing(
                 "file_encrypted",
@@ -201,17 +201,6 @@ def _within(spans: Iterable[Span], start: int, stop: int) -> tuple[Span, ...]:
     return tuple((first, behind) for first, behind in cut if first < behind)
 
 
-def _read(reader: Reader, offset: int, count: int) -> bytes:
-    buffer = bytearray(count)
-    have = 0
-    while have < count:
-        got = reader.read_into(memoryview(buffer)[have:], offset + have)
-        if not got:
-            break
-        have += got
-    return bytes(buffer[:have])
-
-
 def written_between(store: Store, files: list[AuditedFile], since_s: float, until_s: float) -> list[AuditedFile]:
     """The files that may hold something of [since, until), by the times in their first events.
 
@@ -237,7 +226,7 @@ def _first_times(store: Store, file: AuditedFile) -> tuple[int | None, int | Non
     except OSError:
         return None, None
     try:
-        head = _read(reader, 0, _LOOKED_AT_BYTES)
+        head = read_bytes(reader, 0, _LOOKED_AT_BYTES)
     except OSError:
         return None, None
     finally:
@@ -257,13 +246,13 @@ def _first_times(store: Store, file: AuditedFile) -> tuple[int | None, int | Non
 
 def _format_event(reader: Reader, size: int) -> bytes:
     """The format description that heads the file; nothing where there is none that could be told to a later split."""
-    head = _read(reader, FIRST_EVENT, _HEADER_BYTES)
+    head = read_bytes(reader, FIRST_EVENT, _HEADER_BYTES)
     if len(head) < _HEADER_BYTES or head[4] != _FORMAT_DESCRIPTION:
         return b""
     length = int.from_bytes(head[9:13], "little")
     if not _HEADER_BYTES <= length <= min(_LONGEST_FORMAT, size):
         return b""
-    event = _read(reader, FIRST_EVENT, length)
+    event = read_bytes(reader, FIRST_EVENT, length)
     known = Ingest().read_format(bytearray(event), 0, len(event))
     return event if known else b""
 
@@ -278,7 +267,7 @@ class _Records:
             if store.is_file(path + IDX_SUFFIX):
                 self._reader = store.open(path + IDX_SUFFIX)
                 # what bisection touches is small, and the whole is 400 kB for a gigabyte of binlog
-                self._data = _read(self._reader, 0, self._reader.size)
+                self._data = read_bytes(self._reader, 0, self._reader.size)
         except OSError:
             self._data = b""
         finally:
@@ -387,7 +376,7 @@ def end_of(store: Store, file: AuditedFile, start: int = FIRST_EVENT) -> int:
     """
     reader = store.open(file.path)
     try:
-        if _read(reader, 0, len(MAGIC)) != MAGIC:
+        if read_bytes(reader, 0, len(MAGIC)) != MAGIC:
             return FIRST_EVENT
         size = reader.size if file.end is None else file.end
         if not file.growing:

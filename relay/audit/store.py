@@ -19,6 +19,18 @@ class Reader(Protocol):
         """Closes the file."""
 
 
+def read_bytes(reader: Reader, offset: int, count: int) -> bytes:
+    """The `count` bytes at `offset`; fewer where the file ends before. Raises: OSError."""
+    buffer = bytearray(count)
+    have = 0
+    while have < count:
+        got = reader.read_into(memoryview(buffer)[have:], offset + have)
+        if not got:
+            break
+        have += got
+    return bytes(buffer[:have])
+
+
 class Store(Protocol):
     """A file system. Paths are texts, because they travel to other machines."""
 

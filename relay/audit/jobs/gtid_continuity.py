@@ -17,7 +17,7 @@ from protocol.gtid.mariadb import GtidList, decode_gtid_list
 from relay.audit.jobs.files_read import FileHead
 from relay.audit.jobs.job import Place
 from relay.audit.splits import FIRST_EVENT, MAGIC
-from relay.audit.store import Reader, Store
+from relay.audit.store import Reader, Store, read_bytes
 
 _HEADER_BYTES: Final = 19
 _LONGEST_HEAD: Final = 64 << 20
@@ -72,32 +72,21 @@ def head_state(store: Store, head: FileHead) -> GtidSet | GtidList | None:
 
 
 def _state(reader: Reader, checksum: bool) -> GtidSet | GtidList | None:
-    if _read(reader, 0, FIRST_EVENT) != MAGIC:
+    if read_bytes(reader, 0, FIRST_EVENT) != MAGIC:
         return None
     at = FIRST_EVENT
     for _ in range(_HEADS_LOOKED_AT):
-        header = _read(reader, at, _HEADER_BYTES)
+        header = read_bytes(reader, at, _HEADER_BYTES)
         if len(header) < _HEADER_BYTES:
             return None
         kind, length = header[4], int.from_bytes(header[9:13], "little")
         if not _HEADER_BYTES <= length <= _LONGEST_HEAD:
             return None
         if kind in (EventType.PREVIOUS_GTIDS, EventType.GTID_LIST):
-            body = _read(reader, at + _HEADER_BYTES, length - _HEADER_BYTES - (4 if checksum else 0))
+            body = read_bytes(reader, at + _HEADER_BYTES, length - _HEADER_BYTES - (4 if checksum else 0))
             return decode_gtid_set(body) if kind == EventType.PREVIOUS_GTIDS else decode_gtid_list(body)
         at += length
     return None
-
-
-def _read(reader: Reader, offset: int, count: int) -> bytes:
-    buffer = bytearray(count)
-    have = 0
-    while have < count:
-        got = reader.read_into(memoryview(buffer)[have:], offset + have)
-        if not got:
-            break
-        have += got
-    return bytes(buffer[:have])
 
 
 def compare(
