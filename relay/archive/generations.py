@@ -53,6 +53,8 @@ class Generation:
         self._has_before = False
         """Whether all of that has come here too, so that nothing has to be put together any more."""
         self._executed_at_end: GtidValue | None = None
+        self._held: tuple[int, GtidSet] | None = None
+        """Once it has ended: how many files it had then, and what they held."""
 
     @property
     def ended(self) -> bool:
@@ -72,6 +74,18 @@ class Generation:
             self._executed_at_end = executed
         return executed
 
+    @property
+    def held(self) -> GtidSet:
+        """Of MySQL's, what is in the files that are there."""
+        count = len(self.archive.files)
+        if self._held is not None and self._held[0] == count:
+            return self._held[1]
+        own, gone = self.archive.gtids.executed, self.archive.gtids.purged
+        held = own - gone if isinstance(own, GtidSet) and isinstance(gone, GtidSet) else GtidSet()
+        if self.ended:
+            self._held = count, held
+        return held
+
 
 class Generations:
     """All generations of one archive, open for writing by this process. All on the event loop.
@@ -89,6 +103,8 @@ class Generations:
         self._newest_number = FIRST
         self._prepared: Generation | None = None
         self._watchers: list[Callable[[], None]] = []
+        self._held_of_ended: tuple[tuple[tuple[int, int], ...], GtidSet] = ((), GtidSet())
+        """Of each that has ended its number and how many files it had, and what is in all of those files."""
         self._purged_bytes = 0
         """Of generations that are gone."""
         self._ending: set[asyncio.Task[None]] = set()
@@ -215,11 +231,18 @@ class Generations:
         executed = self.executed
         if not isinstance(executed, GtidSet) or (len(self._all) == 1 and self.current.before is None):
             return oldest.archive.gtids.purged
+        # Asked for with each answer: what those that have ended hold is put together once.
+        ended = tuple((one.number, len(one.archive.files)) for one in self._all if one.ended)
+        if self._held_of_ended[0] != ended:
+            held = GtidSet()
+            for generation in self._all:
+                if generation.ended:
+                    held |= generation.held
+            self._held_of_ended = ended, held
+        executed -= self._held_of_ended[1]
         for generation in self._all:
-            gtids = generation.archive.gtids
-            own, gone = gtids.executed, gtids.purged
-            if isinstance(own, GtidSet) and isinstance(gone, GtidSet):
-                executed -= own - gone
+            if not generation.ended:
+                executed -= generation.held
         return executed
 
     @property

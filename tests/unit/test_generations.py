@@ -232,8 +232,13 @@ async def test_a_generation_that_was_purged_as_a_whole_is_no_more_among_them(tmp
 async def test_what_the_middle_of_three_had_is_known_when_it_was_purged(tmp_path: Path) -> None:
     generations = await two_generations(tmp_path)
     await change_source(generations, identity(A, 1), mysql_series(3, f"{A}:7-9,{B}:1-3", start=f"{A}:1-6"))
+    gone = [str(generations.purged)]
     for generation in generations.all[:2]:
-        await generation.archive.purge(names(generation.archive), "for a test")
+        for name in names(generation.archive):
+            await generation.archive.purge([name], "for a test")
+            gone.append(str(generations.purged))
+    # A has 1 to 3 and 4 to 6, B 5 to 9 and its own two, the third one 7 to 9 and all of B.
+    assert gone == ["", f"{A}:1-3", f"{A}:1-4", f"{A}:1-6", f"{A}:1-6"]
     await generations.forget_emptied()
     await generations.close()
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["g0002", "g0003"]
