@@ -20,6 +20,7 @@ from relay.archive.failure_episode import FailureEpisode
 from relay.archive.generations import Generations
 from relay.certificates import described
 from relay.config import Config, ConfigError, ServerSource, load_config
+from relay.descriptors import allow_descriptors
 from relay.downstream.presentation import Presentation
 from relay.downstream.server import DownstreamServer
 from relay.shown_gtids import ShownGtids, source_holdings
@@ -108,6 +109,7 @@ class Relay:
                 return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._generations = generations
+        allow_descriptors(config.listen.max_connections, len(generations.all))
         uuid = own_uuid(config.archive_directory)
         server = DownstreamServer(
             generations,

@@ -14,7 +14,8 @@ import structlog
 
 from protocol.position import Position, binlog_number
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity
-from relay.archive.catalog import CatalogThread, LedgerRow
+from relay.archive.catalog import LedgerRow
+from relay.archive.catalog_thread import CatalogThread
 from relay.archive.digest import DigestThread
 from relay.archive.directory_lock import take_lock
 from relay.archive.errors import (

@@ -3,26 +3,20 @@
 Files are the truth: rows can be made again by `relay.archive.recovery`. The ledger cannot, so nothing deletes from it.
 """
 
-import errno
 import sqlite3
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Final, TypeVar
+from typing import Final
 
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from relay.archive.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.beginning import Beginning
-from relay.archive.errors import ArchiveError, ArchiveWriteError
+from relay.archive.errors import ArchiveError
 from relay.archive.files import FileLayer
 from relay.archive.gtid_facts import GtidChain, GtidEntry, GtidFacts, decode_state, encode_state
-
-T = TypeVar("T")
 
 _SCHEMA_VERSION: Final = 3
 _BEGINNING_SCHEMA: Final = """
@@ -94,9 +88,6 @@ _ADD_LEDGER_ONCE: Final = (
     "INSERT INTO ledger (time, kind, file, offset, text) SELECT ?, ?, ?, ?, ? "
     "WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE time = ? AND kind = ? AND file = ?)"
 )
-
-_SQLITE_NEEDS_BYTES: Final = 65536
-"""Less room than this on a disk explains an I/O error: its shared memory grows by 32 KiB."""
 
 
 class CatalogUnreadable(ArchiveError):
@@ -429,89 +420,6 @@ def _row(file: ArchivedFile) -> tuple[object, ...]:
         int(file.damaged),
         file.digest,
     )
-
-
-class CatalogThread:
-    """Runs catalog changes one after another in a thread of their own.
-
-    A change that fails stays first in line and `on_failure` is called (in this thread) with an ArchiveWriteError; no later
-    one overtakes it. `retry` tries again. The line is bounded by its producers: one checkpoint a second, a few rows per file.
-    """
-
-    def __init__(self, path: Path, layer: FileLayer, on_failure: Callable[[ArchiveWriteError], None]) -> None:
-        self._path = path
-        self._layer = layer
-        self._on_failure = on_failure
-        self._queue: SimpleQueue[Callable[[Catalog], object] | None] = SimpleQueue()
-        self._waiting: deque[Callable[[Catalog], object]] = deque()
-        self._thread = threading.Thread(target=self._main, name="archive-catalog", daemon=True)
-
-    def start(self) -> None:
-        """Starts the thread; call once."""
-        self._thread.start()
-
-    def submit(self, change: Callable[[Catalog], object]) -> None:
-        """Queues a change. Any thread."""
-        self._queue.put(change)
-
-    def retry(self) -> None:
-        """Tries the changes that failed once more."""
-        self._queue.put(lambda catalog: None)
-
-    def add_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
-        """Queues a ledger row with the time of now. Any thread."""
-        row = LedgerRow(time.time(), kind, file, offset, text)
-        self.submit(lambda catalog: catalog.add_ledger(row))
-
-    def stop(self) -> list[str]:
-        """Finishes what is queued, closes the database, returns when done. Gives the changes that could not be made."""
-        self._queue.put(None)
-        self._thread.join()
-        return [repr(change) for change in self._waiting]
-
-    def _main(self) -> None:
-        catalog: Catalog | None = None
-        while True:
-            change = self._queue.get()
-            if change is not None:
-                self._waiting.append(change)
-            try:
-                if catalog is None:
-                    catalog = Catalog.open(self._path, self._layer)
-                while self._waiting:
-                    self._waiting[0](catalog)
-                    self._waiting.popleft()
-            except (sqlite3.Error, OSError, CatalogUnreadable) as error:
-                self._on_failure(self._failure(error))
-            if change is None:
-                if catalog is not None:
-                    catalog.close()
-                return
-
-    def _failure(self, error: Exception) -> ArchiveWriteError:
-        try:
-            room_bytes = self._layer.free_bytes(self._path.parent)
-        except OSError:
-            room_bytes = _SQLITE_NEEDS_BYTES
-        number = _system_number(error, room_bytes)
-        what = f"{error} (no space is left)" if number == errno.ENOSPC else str(error)
-        return ArchiveWriteError(
-            f"the catalog could not be written: {what}",
-            file=self._path.name,
-            offset=None,
-            errno=number,
-            advice="Free space on the archive's disk, or restore the catalog with `archive rebuild`.",
-        )
-
-
-def _system_number(error: Exception, room_bytes: int) -> int:
-    """The errno, also of what SQLite says by codes of its own about a full disk; 0 where there is none."""
-    if isinstance(error, sqlite3.Error):
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is SQLite's primary code
-        # Where even its memory index finds no room SQLite speaks of an I/O error (SQLITE_IOERR_SHMSIZE) and no more.
-        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room_bytes < _SQLITE_NEEDS_BYTES):
-            return errno.ENOSPC
-    return getattr(error, "errno", 0) or 0
 
 
 def set_catalog_aside(path: Path) -> Path:

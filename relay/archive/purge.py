@@ -18,7 +18,8 @@ from typing import Final
 import structlog
 
 from relay.archive.archived_file import ArchivedFile
-from relay.archive.catalog import Catalog, CatalogThread, LedgerRow
+from relay.archive.catalog import Catalog, LedgerRow
+from relay.archive.catalog_thread import CatalogThread
 from relay.archive.errors import ArchiveWriteError
 from relay.archive.files import GTX_SUFFIX, IDX_SUFFIX, PURGE_NAME, FileLayer, replace_file
 from relay.archive.ledger_kinds import PURGED

@@ -21,7 +21,8 @@ from typing import Final, NamedTuple, Protocol
 from protocol.errors import Malformed
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
 from relay.archive.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, records_before
-from relay.archive.catalog import CatalogThread, file_row
+from relay.archive.catalog import file_row
+from relay.archive.catalog_thread import CatalogThread
 from relay.archive.errors import ArchiveWriteError
 from relay.archive.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, FileLayer, replace_file, write_all
 from relay.archive.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews

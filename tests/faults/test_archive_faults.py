@@ -24,7 +24,8 @@ from relay.archive.archive import (
     list_archive,
     read_ledger,
 )
-from relay.archive.catalog import Catalog, CatalogThread, LedgerRow
+from relay.archive.catalog import Catalog, LedgerRow
+from relay.archive.catalog_thread import CatalogThread
 from relay.archive.errors import ArchiveCorrupt, ArchiveWriteError
 from relay.archive.files import FileLayer
 from relay.archive.verify import verify_archive
