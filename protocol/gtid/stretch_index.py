@@ -4,12 +4,15 @@ Rows of five i64, little endian, written one stretch after another:
 
     [0, -2, length, 0, 0] and 64 bytes of key, filled up to two rows    the next source of this file, from 0
     [start, source, first, last, serial]                                a run of the stretch
-    [start, -1, anonymous, timestamp, stop]                             the stretch ends
+    [start, -1, anonymous, stop, timestamp u32 | check u32]             the stretch ends
 
-About 80 bytes for each 64 KiB of a file whose transactions have one source. What was torn at the end is not seen.
+check: the CRC32 of all bytes before it, from the first row on, plus _CHECK_ADDED: with a CRC32 behind them, plain, all bytes
+have the same one, and a stretch could be missing. So the last check tells of every row. What was torn at the end is not seen.
+About 80 bytes for each 64 KiB of a file whose transactions have one source.
 """
 
 import struct
+import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
@@ -20,22 +23,38 @@ from protocol.gtid.file_gtids import Run, Stretch
 from protocol.gtid.gtid_set import GtidSet
 
 _ROW: Final = struct.Struct("<qqQQq")
+_END_ROW: Final = struct.Struct("<qqqqI")
+"""Without its check."""
 ROW_BYTES: Final = _ROW.size
+_CHECK_BYTES: Final = 4
+_CHECK_ADDED: Final = 0xA282EAD8
 _KEY_ROWS: Final = 2
 _KEY: Final = -2
 _END: Final = -1
 _PASSED: Final = -3
 _MAX_KEY_BYTES: Final = 48
 _MASK: Final = 2**64 - 1
+_U32: Final = 2**32 - 1
 
 
-def last_start(row: bytes) -> int | None:
-    """The start of the last stretch, by the last row of an index that was not torn; None: it is no stretch's end.
+def _check(crc: int) -> bytes:
+    return (crc + _CHECK_ADDED & _U32).to_bytes(_CHECK_BYTES, "little")
 
-    Never a part of a key: those have no -1 there, a uuid of ones only with zeros behind it.
+
+def _is_checked(data: bytes) -> bool:
+    """Whether these bytes, which end with a stretch, are as they were written."""
+    return data[-_CHECK_BYTES:] == _check(zlib.crc32(memoryview(data)[:-_CHECK_BYTES]))
+
+
+def last_start(data: bytes) -> int | None:
+    """The start of the last stretch, by all bytes of an index; None: it was torn or is damaged, or has none.
+
+    Far cheaper than a `StretchIndex`.
     """
-    start, mark, _anonymous, _timestamp, stop = _ROW.unpack(row)
-    return start if mark == _END and 0 < start < stop else None
+    if not data or len(data) % ROW_BYTES or not _is_checked(data):
+        return None
+    start, mark, _anonymous, _stop, _timestamp = _END_ROW.unpack_from(data, len(data) - ROW_BYTES)
+    return int(start) if mark == _END else None
 
 
 class StretchWriter:
@@ -46,9 +65,13 @@ class StretchWriter:
 
     def __init__(self, written: bytes = b"") -> None:
         self._sources: dict[bytes, int] = {}
+        self._crc = 0
+        """Of all bytes so far."""
         if written:
-            for key in StretchIndex(written).keys:
+            index = StretchIndex(written)
+            for key in index.keys:
                 self._sources[key] = len(self._sources)
+            self._crc = zlib.crc32(memoryview(written)[: index.whole_size])
 
     def encode(self, stretch: Stretch) -> bytes:
         """The rows of one stretch."""
@@ -59,18 +82,25 @@ class StretchWriter:
                 source = self._sources[run.key] = len(self._sources)
                 parts.append(_ROW.pack(0, _KEY, len(run.key), 0, 0) + run.key.ljust(_KEY_ROWS * _ROW.size, b"\0"))
             parts.append(_ROW.pack(stretch.start, source, run.first, run.last, run.serial))
-        parts.append(_ROW.pack(stretch.start, _END, stretch.anonymous, stretch.timestamp, stretch.stop))
-        return b"".join(parts)
+        parts.append(_END_ROW.pack(stretch.start, _END, stretch.anonymous, stretch.stop, stretch.timestamp))
+        rows = b"".join(parts)
+        crc = zlib.crc32(rows, self._crc)
+        check = _check(crc)
+        self._crc = zlib.crc32(check, crc)
+        return rows + check
 
 
 class StretchIndex:
     """The stretches of one file, from their bytes. A look-up goes over them all: some milliseconds for a file of a GiB.
 
-    `whole_size`: bytes up to the end of the last whole stretch.
-    Raises: Malformed for bytes that no `StretchWriter` made.
+    `whole_size`: bytes up to the end of the last whole stretch. torn: the bytes may be those of a power cut; what stands
+    before the first that is wrong is taken.
+    Raises: Malformed for bytes that no `StretchWriter` made, unless they are torn.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, torn: bool = False) -> None:
+        if torn:
+            data = data[: _sound_size(data)]
         self._rows = array("q")
         self._rows.frombytes(data[: len(data) // _ROW.size * _ROW.size])
         if array("q", [1]).tobytes()[0] == 0:  # pragma: no cover - a machine that nobody has
@@ -80,6 +110,8 @@ class StretchIndex:
         self._ends: list[int] = []
         """Where in the rows each stretch's end stands."""
         self._scan(data)
+        if self.whole_size and not _is_checked(data[: self.whole_size]):
+            raise Malformed("a stretch index whose check is wrong: bytes of it were changed")
 
     def _scan(self, data: bytes) -> None:
         kinds = self._rows[1::5]
@@ -114,7 +146,7 @@ class StretchIndex:
     @property
     def stop(self) -> int:
         """Offset behind the last stretch. Raises: IndexError without one."""
-        return self._rows[self._ends[-1] * 5 + 4]
+        return self._rows[self._ends[-1] * 5 + 3]
 
     @property
     def last_start(self) -> int:
@@ -139,8 +171,8 @@ class StretchIndex:
             _start, _source, low, high, serial = rows[at * 5 : at * 5 + 5]
             runs.append(Run(self.keys[source], low & _MASK, high & _MASK, serial))
             at += 1
-        start, _mark, anonymous, timestamp, stop = rows[end * 5 : end * 5 + 5]
-        return Stretch(start, stop, timestamp, anonymous, tuple(runs))
+        start, _mark, anonymous, stop, timestamp = rows[end * 5 : end * 5 + 5]
+        return Stretch(start, stop, timestamp & _U32, anonymous, tuple(runs))
 
     def find(self, key: bytes, number: int) -> Stretch | None:
         """The stretch in which this transaction starts, or None."""
@@ -204,7 +236,22 @@ class StretchIndex:
         """The last stretch up to which no first event is newer than `timestamp` (s); None: the first one's is."""
         place = -1
         for end in self._ends:
-            if self._rows[end * 5 + 3] > timestamp:
+            if self._rows[end * 5 + 4] & _U32 > timestamp:
                 break
             place = end
         return None if place < 0 else self._stretch_around(place)
+
+
+def _sound_size(data: bytes) -> int:
+    """Up to where the stretches are as they were written."""
+    view = memoryview(data)
+    sound = crc = 0
+    for end in range(ROW_BYTES, len(data) + 1, ROW_BYTES):
+        # A run or a part of a key is rarely taken for an end: what follows then decides.
+        if int.from_bytes(view[end - ROW_BYTES + 8 : end - ROW_BYTES + 16], "little", signed=True) != _END:
+            continue
+        whole = zlib.crc32(view[sound : end - _CHECK_BYTES], crc)
+        if view[end - _CHECK_BYTES : end] == _check(whole):
+            crc = zlib.crc32(view[end - _CHECK_BYTES : end], whole)
+            sound = end
+    return sound

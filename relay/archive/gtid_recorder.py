@@ -5,12 +5,13 @@ gone on with only those stretches are believed that end where the file is known 
 """
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector, Stretch
-from protocol.gtid.stretch_index import ROW_BYTES, StretchIndex, StretchWriter, last_start
+from protocol.gtid.stretch_index import StretchIndex, StretchWriter, last_start
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile
 from relay.archive.files import GTX_SUFFIX, Buffer, FileLayer, replace_file, write_all
 from relay.archive.gtid_facts import GtidFacts, GtidNews, GtidValue
@@ -190,14 +191,14 @@ def recover_gtids(
     return GtidFacts(collector.before, collector.inside(), collector.anonymous)
 
 
-def read_index(layer: FileLayer, path: Path) -> StretchIndex | None:
-    """NAME.gtx of the file at `path`, or None where there is none. Raises: Malformed; OSError."""
+def read_index(layer: FileLayer, path: Path, *, torn: bool = False) -> StretchIndex | None:
+    """NAME.gtx of the file at `path`, or None where there is none. torn: as for `StretchIndex`. Raises: Malformed; OSError."""
     try:
         fd = layer.open_read(gtx_path(path))
     except FileNotFoundError:
         return None
     try:
-        return StretchIndex(layer.pread(fd, layer.size(fd), 0))
+        return StretchIndex(layer.pread(fd, layer.size(fd), 0), torn=torn)
     finally:
         layer.close(fd)
 
@@ -212,29 +213,12 @@ def read_last_start(layer: FileLayer, path: Path) -> int | None:
     except FileNotFoundError:
         return None
     try:
-        size = layer.size(fd)
-        return last_start(layer.pread(fd, ROW_BYTES, size - ROW_BYTES)) if size and size % ROW_BYTES == 0 else None
+        return last_start(layer.pread(fd, layer.size(fd), 0))
     finally:
         layer.close(fd)
 
 
 def _known_stretches(layer: FileLayer, path: Path, trusted: int) -> list[Stretch]:
-    try:
-        index = read_index(layer, path)
-        if index is None:
-            return []
-        known: list[Stretch] = []
-        stop = FIRST_EVENT
-        for stretch in index:
-            # What a power cut left unwritten reads as zeros: no transaction has the number 0.
-            if not stop <= stretch.start < stretch.stop or any(
-                not run.first <= run.last or not run.last for run in stretch.runs
-            ):
-                return []
-            if stretch.stop > trusted:
-                break
-            known.append(stretch)
-            stop = stretch.stop
-        return known
-    except Malformed:
-        return []
+    """Those that end up to `trusted`, as far as NAME.gtx is sound."""
+    index = read_index(layer, path, torn=True)
+    return list(takewhile(lambda stretch: stretch.stop <= trusted, index or ()))

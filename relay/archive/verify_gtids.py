@@ -6,7 +6,6 @@ are read in the stretches that it has.
 """
 
 import contextlib
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,7 @@ from typing import Final
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector, Stretch
 from protocol.gtid.gtid_set import GtidSet
-from protocol.gtid.stretch_index import StretchIndex, StretchWriter
+from protocol.gtid.stretch_index import StretchIndex
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile
 from relay.archive.files import CATALOG_NAME, FileLayer
 from relay.archive.finding import Finding
@@ -68,7 +67,7 @@ class GtidCheck:
         stored = self._stored.get(file.number) if file.sealed else None
         reading = GtidReading(file, stored, GtidChain(self._chain.number, self._chain.state))
         with contextlib.suppress(FileNotFoundError, Malformed):  # `quick` told of it
-            reading.follow(gtx_path(path).name, *_read(self._layer, path))
+            reading.follow(gtx_path(path).name, _read(self._layer, path)[0])
         return reading
 
     def passed(self, file: ArchivedFile) -> None:
@@ -101,14 +100,12 @@ class GtidReading:
         self._index_finding: Finding | None = None
         self._unreadable: Malformed | None = None
 
-    def follow(self, name: str, index: StretchIndex, data: bytes) -> None:
+    def follow(self, name: str, index: StretchIndex) -> None:
         """Compares the file's NAME.gtx, called `name`, too. Before the first `take`."""
         self._follows = True
         self._gtx_name = name
         self._stretches = iter(index)
         self._awaited = next(self._stretches, None)
-        if not _is_as_written(index, data):
-            self._index_finding = Finding(name, None, f"is not as it is written: bytes were changed. {_MAKE_ANEW}")
 
     def take(self, data: memoryview) -> None:
         """The next bytes."""
@@ -208,14 +205,6 @@ def _read(layer: FileLayer, path: Path) -> tuple[StretchIndex, bytes]:
         return StretchIndex(data), data
     finally:
         layer.close(fd)
-
-
-def _is_as_written(index: StretchIndex, data: bytes) -> bool:
-    writer = StretchWriter()
-    try:
-        return b"".join(map(writer.encode, index)) == data[: index.whole_size]
-    except struct.error:  # a number that no field of it can hold
-        return False
 
 
 def _without_serials(stretch: Stretch) -> tuple[object, ...]:

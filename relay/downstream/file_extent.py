@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, overload
 
+import structlog
+
 from protocol.artificial import HEADER_BYTES
 from protocol.binlog.event_type import EventType
 from protocol.errors import Malformed
@@ -15,6 +17,8 @@ from protocol.gtid.stretch_index import StretchIndex
 from relay.archive.archived_file import FIRST_EVENT
 from relay.archive.files import FileLayer
 from relay.archive.gtid_recorder import read_index, read_last_start
+
+log = structlog.get_logger()
 
 _LONGEST_FORMAT_DESCRIPTION: Final = 65536
 # What stands at a file's head before its first transaction.
@@ -55,8 +59,14 @@ class FileExtent:
         """Where its transactions are; None: that is not known, the file's own bytes tell it. Raises: OSError."""
         try:
             return read_index(FileLayer(), self.path)
-        except Malformed:
-            # Made again when the archive is opened next.
+        except Malformed as error:
+            log.warning(
+                "gtid_index_damaged",
+                file=f"{self.path}.gtx",
+                why=str(error),
+                note="replicas that ask by GTID wait until the file itself was searched",
+                advice="Stop the relay and run `archive rebuild`.",
+            )
             return None
 
     def last_start(self) -> int | None:

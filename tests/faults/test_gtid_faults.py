@@ -66,7 +66,8 @@ async def test_an_index_torn_at_any_byte_changes_nothing(tmp_path: Path, damage:
     before = await opened(directory)
     assert before.executed == GtidSet.from_text(f"{U}:1-73")
     wrong = []
-    for size in range(0, len(whole), 1 if damage == "cut" else 11):
+    # 7 bytes on each time is another place of a row each time; what each byte does is tested with the index itself.
+    for size in range(0, len(whole), 7 if damage == "cut" else 11):
         filling = {"cut": b"", "zeros": bytes(len(whole) - size), "garbage": random.Random(size).randbytes(120)}
         index.write_bytes(whole[:size] + filling[damage])
         if shown(await opened(directory)) != shown(before) or index.read_bytes() != whole:

@@ -1,5 +1,7 @@
 """Stretches as bytes: written, read, torn, looked up."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from protocol.errors import Malformed
 from protocol.gtid.file_gtids import Run, Stretch
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MAX_GNO, parse_uuid
-from protocol.gtid.stretch_index import ROW_BYTES, StretchIndex, StretchWriter, last_start
+from protocol.gtid.stretch_index import StretchIndex, StretchWriter, last_start
 
 U = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 KEY = parse_uuid(U).bytes
@@ -103,11 +105,31 @@ def test_the_first_stretch_in_which_a_mariadb_replica_is_sent_something_or_await
     assert StretchIndex(written(GROUPS)).first_reaching(waiting) == (GROUPS[place].start, passed)
 
 
-def test_the_last_row_tells_where_the_last_stretch_starts() -> None:
+def test_all_bytes_tell_where_the_last_stretch_starts() -> None:
     data = written(STRETCHES)
-    assert last_start(data[-ROW_BYTES:]) == StretchIndex(data).last_start == STRETCHES[-1].start
-    torn = [data[at : at + ROW_BYTES] for at in range(0, len(written(STRETCHES[:1])) - ROW_BYTES, ROW_BYTES)]
-    assert [last_start(row) for row in torn] == [None] * len(torn)
+    assert last_start(data) == StretchIndex(data).last_start == STRETCHES[-1].start
+    ends = {len(written(STRETCHES[:count])): stretch.start for count, stretch in enumerate(STRETCHES, start=1)}
+    assert {size: last_start(data[:size]) for size in range(len(data) + 1) if last_start(data[:size])} == ends
+
+
+def test_a_byte_that_was_changed_is_seen_wherever_it_is() -> None:
+    data = written(STRETCHES)
+    for place in range(len(data)):
+        bad = bytearray(data)
+        bad[place] ^= 1 << place % 8
+        whole = max(count for count in range(4) if len(written(STRETCHES[:count])) <= place)
+        assert list(StretchIndex(bytes(bad), torn=True)) == STRETCHES[:whole]
+        assert last_start(bytes(bad)) is None
+        # What changed may be a stretch's end: then the rest looks as if it was torn.
+        with contextlib.suppress(Malformed):
+            assert list(StretchIndex(bytes(bad))) == STRETCHES[: len(StretchIndex(bytes(bad)))]
+
+
+def test_a_stretch_that_is_missing_or_stands_elsewhere_is_seen() -> None:
+    parts = [written(STRETCHES[:count])[len(written(STRETCHES[: count - 1])) :] for count in range(1, 4)]
+    for order in ((0, 2), (1, 2), (0, 1, 1, 2)):
+        with pytest.raises(Malformed):
+            StretchIndex(b"".join(parts[number] for number in order))
 
 
 @pytest.mark.parametrize(("time", "place"), [(99, None), (100, 0), (109, 0), (110, 1), (2**32, 2)])
