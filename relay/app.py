@@ -172,7 +172,8 @@ class Relay:
                 "serving_what_is_archived",
                 what=error.what,
                 note="the relay no longer follows its source; replicas go on with what the archive holds",
-                advice="Correct the cause, then START REPLICA at the relay, or restart it.",
+                advice="Correct the cause, then START REPLICA at the relay, or restart it."
+                + (" Failover acts on a source that cannot be reached only." if len(self._config.sources) > 1 else ""),
             )
 
     async def _shut_down(

@@ -2,6 +2,9 @@
 
 Whether one would do is found out as at an attachment (`another_source`), without attaching to it. Nobody can tell from here
 whether the old source still takes writes from others: to keep it from that is for whoever promotes the new one.
+
+A source that answers and refuses for good is never left by itself, although it was taken a moment ago: it and the archive
+differ, and which of them is right is for a person to say. Who of the others would do is said then too.
 """
 
 import asyncio
@@ -51,22 +54,25 @@ class Failover:
         """For ever. `followed()`: the source that is followed now."""
         asked_at = float("-inf")
         said: dict[str, str] = {}
+        before: tuple[float | None, UpstreamError | None] = (None, None)
         while True:
             await asyncio.sleep(_LOOK_S)
-            since = self._link.unreachable_since
-            if since is None:
-                asked_at, said = float("-inf"), {}
-                continue
+            since, refused = trouble = self._link.unreachable_since, self._link.given_up
+            if trouble != before:
+                asked_at, said, before = float("-inf"), {}, trouble
             now = time.monotonic()
-            if now - since < self._after_s or now - asked_at < _AGAIN_S:
+            is_due = refused is not None or (since is not None and now - since >= self._after_s)
+            if not is_due or now - asked_at < _AGAIN_S:
                 continue
             asked_at = now
             verdicts, first = await self._ask_others(followed())
-            if self._mode == "automatic" and first is not None and self._link.unreachable_since == since:
+            if (self._link.unreachable_since, self._link.given_up) != trouble:
+                continue
+            if since is not None and self._mode == "automatic" and first is not None:
                 await self._take(first, f"{address(followed())} was unreachable for {now - since:.0f} s")
             elif verdicts != said:
                 said = verdicts
-                self._say(followed(), now - since, verdicts, first)
+                self._say(followed(), since and now - since, refused, verdicts, first)
 
     async def _ask_others(self, followed: ServerSource) -> tuple[dict[str, str], ServerSource | None]:
         """What each of the others is good for, and the first that would do."""
@@ -88,15 +94,26 @@ class Failover:
         return verdicts, first
 
     def _say(
-        self, followed: ServerSource, silent_s: float, verdicts: dict[str, str], first: ServerSource | None
+        self,
+        followed: ServerSource,
+        silent_s: float | None,
+        refused: UpstreamError | None,
+        verdicts: dict[str, str],
+        first: ServerSource | None,
     ) -> None:
-        advice = None
-        if first is not None and self._mode == "manual":
-            advice = (
-                f"To go over to it: STOP REPLICA; CHANGE REPLICATION SOURCE TO SOURCE_HOST='{first.host}', "
+        advice = ""
+        facts: dict[str, object] = {}
+        stop = "STOP REPLICA; "
+        if refused is not None:
+            facts = {"refused_by": address(followed), "why": refused.name}
+            advice = "A source that refuses is not left by itself: look at why it does. "
+            stop = ""
+        elif silent_s is not None:
+            facts = {"unreachable": address(followed), "for_s": round(silent_s)}
+        if first is not None and (refused is not None or self._mode == "manual"):
+            advice += (
+                f"To go over to {address(first)}: {stop}CHANGE REPLICATION SOURCE TO SOURCE_HOST='{first.host}', "
                 f"SOURCE_PORT={first.port}; START REPLICA at the relay. Make sure before that nobody writes to "
                 f"{address(followed)} any more."
             )
-        log.warning(
-            "source_candidates", unreachable=address(followed), for_s=round(silent_s), verdicts=verdicts, advice=advice
-        )
+        log.warning("source_candidates", **facts, verdicts=verdicts, advice=advice.strip() or None)

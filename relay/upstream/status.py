@@ -41,6 +41,8 @@ class SourceLink:
         """Attempts since the last stream."""
         self.last_error: UpstreamError | None = None
         self.last_error_at: float | None = None
+        self.given_up: UpstreamError | None = None
+        """What ended it for good: nothing is tried again before somebody starts it. None: it goes on, or was stopped."""
         self.unreachable_since: float | None = None
         """When the source could be reached no more, by the monotonic clock; None: it can, or nobody tries."""
         self.tls_version: str | None = None
@@ -74,6 +76,7 @@ class SourceLink:
 
     def connecting(self) -> None:
         """An attempt begins."""
+        self.given_up = None
         self.phase = Phase.CONNECTING if self.last_error is None else Phase.RECONNECTING
 
     def attached(self) -> None:
@@ -91,6 +94,7 @@ class SourceLink:
         """The attempt or the stream ended."""
         self.phase = Phase.STOPPED if final else Phase.PAUSING
         self.last_error, self.last_error_at = error, time.time()
+        self.given_up = error if final else None
         self.retries += not final
         if final or error.trouble is not Trouble.NETWORK:
             self.unreachable_since = None
@@ -218,7 +222,7 @@ def read_status(
         synced_file=synced.file if synced is not None else None,
         synced_offset=synced.offset if synced is not None else None,
         last_error_number=error.number if error is not None else 0,
-        last_error_text=f"{error.what}. {error.advice}".strip(". ") if error is not None else "",
+        last_error_text=_error_text(error, given_up=error is link.given_up) if error is not None else "",
         last_error_at=link.last_error_at,
         ssl_mode=server.ssl_mode if server is not None else "disabled",
         ssl_ca=str(server.ssl_ca or "") if server is not None else "",
@@ -243,6 +247,11 @@ def read_status(
         acknowledged_offset=acknowledged[1] if acknowledged is not None else None,
         acknowledged_count=link.acknowledged_count,
     )
+
+
+def _error_text(error: UpstreamError, *, given_up: bool) -> str:
+    text = f"{error.what}. {error.advice}".strip(". ")
+    return f"{text}. Nothing is tried again before START REPLICA" if given_up else text
 
 
 def _path(settings: ServerSource | DirectorySource) -> Path:

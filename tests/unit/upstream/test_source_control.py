@@ -148,6 +148,7 @@ async def test_an_error_that_no_retry_cures_is_left_by_start_once_it_is_cured(
         await made.until(lambda: made.ended)
         error = made.ended[0]
         assert isinstance(error, UpstreamError) and error.name == "source_lost_its_tail"
+        assert made.control.status().last_error_text.endswith("Nothing is tried again before START REPLICA")
         status = made.control.status()
         assert (status.io_running, status.last_error_number, status.stopped_by_operator) == ("No", 1236, False)
         assert "came back shorter" in status.last_error_text and status.last_error_at is not None
