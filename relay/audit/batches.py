@@ -16,7 +16,9 @@ from protocol.kernel.transaction_columns import TransactionColumns
 from relay.audit import arrow_arrays as arrays
 from relay.audit.finding import NAMES, TEXTS, BinlogUnreadable, Finding, stop_at, stop_at_loss
 from relay.audit.opening import take_run
+from relay.audit.other_findings import OtherFindings
 from relay.audit.row_batches import read_rows
+from relay.audit.row_filter import RowFilter
 from relay.audit.schemas import ARROW_TYPES, arrow_schema
 from relay.audit.split_reader import SplitReader
 from relay.audit.splits import Split
@@ -74,11 +76,23 @@ def read_split(
             "findings": _findings,
         }
         batches = levels[options.level](reader, split, options, wanted)
-    yield from _with_cut_named(batches, split) if split.cut else batches
+    if _leaves_events_out(options, wanted):
+        others = OtherFindings(reader, split, options.level, options.columns, failfast=options.failfast)
+        batches = others.beside(batches)
+    batches = _with_cut_named(batches, split) if split.cut else batches
+    yield from RowFilter(options.level, options.columns, wanted).of(batches)
     if reader.broken is not None:
         if keeps:
             stop_at_loss(reader.broken)
         yield from _finding_batch(reader.broken, options)
+
+
+def _leaves_events_out(options: ReadOptions, wanted: Wanted) -> bool:
+    """Whether there are events whose findings the level's own rows do not have."""
+    if options.level == "events":
+        # Spark checks its own filters again, since and until it does not know
+        return "time" in wanted.ranges or (options.failfast and bool(wanted.ranges or wanted.names))
+    return options.level in ("statements", "table_maps")
 
 
 def _with_cut_named(batches: Iterator[pa.RecordBatch], split: Split) -> Iterator[pa.RecordBatch]:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.catalog import Catalog
-from relay.archive.files import CATALOG_NAME
+from relay.archive.errors import ArchiveError
+from relay.archive.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX
 from relay.archive.generation_directories import FIRST, begun_generations, generation_path
 from relay.audit.store import LocalStore, Store, plain_path
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
+_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, ".index")
 _GENERATION: Final = re.compile(r"g\d{4,9}")
 
 
@@ -62,14 +64,11 @@ def find_files(store: Store, path: str) -> list[AuditedFile]:
 
 
 def _files_at(store: Store, path: str) -> list[AuditedFile]:
-    if any(mark in path for mark in "*?["):
-        found = [AuditedFile(one, _base(one)) for one in store.matching(path)]
-        if not found:
-            raise NothingToRead(f"no file matches {path}.")
-        return sorted(found, key=lambda file: _order(file.name))
     if store.is_file(path):
-        return [AuditedFile(path, _base(path))]
+        return _as_archived(store, [AuditedFile(path, _base(path))])
     if not store.is_directory(path):
+        if any(mark in path for mark in "*?["):
+            return _matching(store, path)
         raise NothingToRead(f"there is nothing at {path}. Name an archive, a directory of binlogs, or a binlog.")
     names = store.names(path)
     if CATALOG_NAME in names and isinstance(store, LocalStore):
@@ -87,6 +86,29 @@ def _files_at(store: Store, path: str) -> list[AuditedFile]:
             raise NothingToRead(f"{path} holds the archives of several sources: {', '.join(inner)}. Name one of them.")
         raise NothingToRead(f"{path} holds no binlog: none of its {len(names)} names ends in a number of six digits.")
     return [AuditedFile(store.join(path, name), name) for name in sorted(binlogs, key=_order)] + later
+
+
+def _matching(store: Store, pattern: str) -> list[AuditedFile]:
+    """The files that a pattern names, without what stands beside binlogs."""
+    found = [AuditedFile(one, _base(one)) for one in store.matching(pattern) if not one.endswith(_BESIDE)]
+    if not found:
+        raise NothingToRead(f"no file matches {pattern}.")
+    return _as_archived(store, sorted(found, key=lambda file: _order(file.name)))
+
+
+def _as_archived(store: Store, files: list[AuditedFile]) -> list[AuditedFile]:
+    """The files; those of an archive as its catalog knows them: up to where, and whether a relay is writing them."""
+    if not isinstance(store, LocalStore):
+        return files
+    known: dict[str, dict[str, AuditedFile]] = {}
+    for directory in {_directory(file.path) for file in files}:
+        if store.is_file(store.join(directory, CATALOG_NAME)):
+            try:
+                known[directory] = {file.name: file for file in _archived(store, directory, "")}
+            except ArchiveError:
+                continue
+    told = [known.get(_directory(file.path), {}).get(file.name, file) for file in files]
+    return [replace(archived, path=file.path) for archived, file in zip(told, files, strict=True)]
 
 
 def _of_generation(store: Store, path: str, name: str) -> list[AuditedFile]:
@@ -140,6 +162,10 @@ def _archived(store: Store, path: str, within: str) -> list[AuditedFile]:
     if not within:
         return found
     return [replace(file, name=f"{within}/{file.name}") for file in found]
+
+
+def _directory(path: str) -> str:
+    return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
 
 
 def _base(path: str) -> str:

@@ -91,10 +91,15 @@ def _number(value: Any) -> int | None:
 
 
 def _push_text(one: Filter, column: str, value: Any, wanted: Wanted) -> None:
-    if isinstance(one, EqualTo | EqualNullSafe) and isinstance(value, str):
-        wanted.keep_names(column, frozenset((value,)))
-    elif isinstance(one, In) and all(isinstance(member, str) for member in value if member is not None):
-        wanted.keep_names(column, frozenset(member for member in value if member is not None))
+    if isinstance(one, EqualTo | EqualNullSafe):
+        values = (value,)
+    elif isinstance(one, In):
+        values = tuple(member for member in value if member is not None)
+    else:
+        values = (None,)
+    # What is no UTF-8 in a binlog is shown in other words, which stand for no bytes.
+    if all(isinstance(text, str) and "\\x" not in text and "\ufffd" not in text for text in values):
+        wanted.keep_names(column, frozenset(values))
     elif column == "file" and isinstance(value, str):
         test = _TEXT_TESTS.get(type(one))
         if test is not None:

@@ -1,7 +1,7 @@
 """Reads a split, a megabyte at a time, and has the kernel check and infer it: runs of whole events with their table."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -51,6 +51,8 @@ class SplitReader:
         self.timestamp = 0
         self._table = array("q", bytes(8 * 8 * _TABLE_ROWS))
         self._begun = False
+        self.on_run: Callable[[Run], None] | None = None
+        """Called with each run before it is given out."""
 
     def post_lengths(self) -> bytes:
         """The format description's post-header lengths; complete from the first run on."""
@@ -117,7 +119,10 @@ class SplitReader:
                 used = ingest.consumed
                 if ingest.table_rows:
                     self.timestamp = ingest.timestamp
-                    yield Run(buffer, base, table, ingest.table_rows)
+                    run = Run(buffer, base, table, ingest.table_rows)
+                    if self.on_run is not None:
+                        self.on_run(run)
+                    yield run
                 if status >= _FIRST_ERROR or not progressed:
                     self._broken(status, bytes(buffer[used : used + _HEADER_BYTES]))
                     return

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, LessThanOrE
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import _parse_datatype_string
 
+from relay.audit.batches import ReadOptions, read_split
 from relay.audit.datasource import BinlogDataSource, PushingReader
 from relay.audit.files import find_files
 from relay.audit.pushdown import push
@@ -24,7 +26,7 @@ from relay.audit.schemas import LEVELS, arrow_schema, known_columns
 from relay.audit.splits import written_between
 from relay.audit.store import LocalStore
 from relay.audit.wanted import Range, Wanted
-from tests.audit.test_splits import big_binlog, write
+from tests.audit.test_splits import big_binlog, splits_of, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -115,6 +117,7 @@ def test_columns_are_chosen_by_an_option_or_a_schema(spark: Any) -> None:
         ({"mode": "sometimes"}, None, "there is no mode 'sometimes'; there are permissive and failfast"),
         ({"splitBytes": "many"}, None, "splitBytes is 'many'"),
         ({"pushdown": "perhaps"}, None, "pushdown is 'perhaps'"),
+        ({"since": "2026-02-01", "until": "2026-01-01"}, None, "is not before until"),
         ({"since": "yesterday"}, None, "since is 'yesterday'; it takes a time like"),
         ({"spliBytes": "65536"}, None, "there is no option splibytes"),
         ({}, "position int", "column position of level events is bigint, not int"),
@@ -191,12 +194,42 @@ def test_what_can_be_used_of_a_filter_is_used() -> None:
             StringStartsWith(("file",), "mysql"),
             Not(EqualTo(("schema",), "x")),
             EqualTo(("nothing",), 1),
+            EqualTo(("schema",), "t\\xffst"),  # as names are shown that are no UTF-8
         ]
     )
     assert wanted.names == {"type": frozenset({"Query"}), "table": frozenset({"a", "b"})}
     assert wanted.ranges == {"position": Range(11, 20), "type_code": Range(2, 16)}
     assert wanted.wants_file("mysql-bin.000001")
     assert not wanted.wants_file("mariadb-bin.000001")
+
+
+@pytest.mark.parametrize(
+    ("level", "filters", "test"),
+    [
+        ("transactions", [EqualTo(("kind",), "row")], lambda row: row["kind"] == "row"),
+        ("transactions", [GreaterThan(("rows_inserted",), 1)], lambda row: row["rows_inserted"] > 1),
+        ("transactions", [EqualTo(("gtid",), "0-1-4")], lambda row: row["gtid"] == "0-1-4"),
+        ("transactions", [LessThanOrEqual(("xid",), 1 << 63)], lambda row: row["xid"] is not None),
+        (
+            "rows",
+            [EqualTo(("row",), 0), In(("operation",), ("update", "delete"))],
+            lambda row: row["row"] == 0 and row["operation"] in ("update", "delete"),
+        ),
+        ("events", [EqualTo(("crc",), "none"), EqualTo(("type",), "Xid")], lambda row: False),
+        ("statements", [GreaterThan(("position",), 1000)], lambda row: row["position"] > 1000),
+    ],
+)
+def test_rows_that_a_filter_leaves_out_are_not_handed_to_spark(
+    level: str, filters: list[Filter], test: Callable[[dict[str, Any]], bool]
+) -> None:
+    def found(wanted: Wanted) -> list[dict[str, Any]]:
+        options = ReadOptions(level, tuple(LEVELS[level]), False)
+        (split,) = splits_of(RECORDED / "mariadb.binlog", 1 << 30)
+        return [row for batch in read_split(LocalStore(), split, options, wanted) for row in batch.to_pylist()]
+
+    every, some = found(Wanted()), found(wanted_by(filters, level))
+    assert some == [row for row in every if test(row)]
+    assert len(some) < len(every)
 
 
 def test_files_and_splits_outside_of_a_filter_are_not_planned(tmp_path: Path) -> None:

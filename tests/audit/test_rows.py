@@ -53,8 +53,15 @@ def add_statement(binlog: BinlogBuilder, text: str) -> None:
     binlog.event(29, bytes([min(len(text), 255)]) + text.encode(), INSIDE, flags=0x80)
 
 
-def add_map(binlog: BinlogBuilder, table: bytes, schema: bytes = b"shop", table_id: int = 42) -> None:
-    """LONG and VARCHAR(20), both nullable, without optional metadata."""
+def add_map(
+    binlog: BinlogBuilder,
+    table: bytes,
+    schema: bytes = b"shop",
+    table_id: int = 42,
+    types: bytes = b"\x03\x0f",
+    metadata: bytes = b"\x14\x00",
+) -> None:
+    """Two columns, LONG and VARCHAR(20), both nullable, without optional metadata."""
     body = (
         struct.pack("<IHH", table_id, 0, 1)
         + bytes([len(schema)])
@@ -64,7 +71,7 @@ def add_map(binlog: BinlogBuilder, table: bytes, schema: bytes = b"shop", table_
         + table
         + b"\0"
     )
-    binlog.event(19, body + b"\x02\x03\x0f\x02\x14\x00\x03", INSIDE)
+    binlog.event(19, body + b"\x02" + types + bytes([len(metadata)]) + metadata + b"\x03", INSIDE)
 
 
 def add_rows(binlog: BinlogBuilder, kind: int, images: bytes, table_id: int = 42) -> None:
@@ -270,6 +277,24 @@ def test_rows_without_a_table_map_are_a_finding_and_the_others_are_there(tmp_pat
     assert sum(row["operation"] is not None for row in found) >= 4
     with pytest.raises(BinlogUnreadable, match=r"in bin\.000001 at"):
         rows(splits_of(path), "rows", failfast=True)
+
+
+def test_a_column_type_that_nobody_knows_is_a_finding_and_the_other_tables_rows_are_there(tmp_path: Path) -> None:
+    binlog = shop_binlog(1).begin()
+    add_map(binlog, b"future", table_id=43, types=b"\x03\xc8", metadata=b"")
+    at = binlog.size
+    add_rows(binlog, 30, image(1, "what is it"), table_id=43)
+    add_map(binlog, b"orders")
+    add_rows(binlog, 30, image(2, "known"))
+    path = write(tmp_path, "bin.000001", binlog.xid().data)
+    found = rows(splits_of(path), "rows", "table", "operation", "finding", "finding_position")
+    assert [tuple(row.values())[1:] for row in found if row["finding"]] == [(None, "column_type_unknown", at)]
+    assert [row["table"] for row in found] == ["orders"] * 4 + ["future", "orders"]
+    (unknown,) = rows(splits_of(path), "findings")
+    assert (unknown["finding"], unknown["file"]) == ("rows_unreadable", "bin.000001")
+    for level, name in (("rows", "column_type_unknown"), ("transactions", "rows_unreadable")):
+        with pytest.raises(BinlogUnreadable, match=rf"{name} in bin\.000001 at"):
+            rows(splits_of(path), level, failfast=True)
 
 
 def test_a_bad_checksum_is_a_finding_of_the_rows_too(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.support.binlog_builder import BinlogBuilder
 from tests.support.generation_filling import two_generations
 
 STORE = LocalStore()
-READING = ["events", "transactions", "rows", "findings"]
+READING = list(LEVELS)
 
 
 def binlog_by(server_id: int, transactions: int = 2) -> BinlogBuilder:
@@ -140,7 +140,7 @@ def test_an_archive_is_read_whole_while_it_loses_files(tmp_path: Path) -> None:
         assert {row["finding"] for row in found if row["file"] != "bin.000001"} == {None} or level == "findings"
 
 
-@pytest.mark.parametrize("level", ["events", "findings"])
+@pytest.mark.parametrize("level", LEVELS)
 def test_an_event_of_a_type_that_nobody_knows_is_a_finding(tmp_path: Path, level: str) -> None:
     binlog = binlog_by(1)
     at = binlog.size
