@@ -1,5 +1,6 @@
 """What a relay recorded of its source's tables, for readers of its archive: names for columns that the binlog leaves unnamed."""
 
+import hashlib
 from typing import Final
 
 from protocol.binlog.column_description import ColumnDescription, encode_columns
@@ -9,8 +10,8 @@ from relay.archive.schema_record import RecordedSchema, Table
 from relay.audit.store import Store, read_bytes
 
 _KEPT: Final = 4
-# Spark's workers live for many tasks; each archive's file is parsed once in a worker, and again when it has grown.
-_parsed: dict[str, tuple[int, RecordedSchema]] = {}
+# Spark's workers live for many tasks; each archive's file is parsed once in a worker, and again when it was written to.
+_parsed: dict[str, tuple[bytes, RecordedSchema]] = {}
 
 
 def recorded_schema(store: Store, directory: str) -> RecordedSchema:
@@ -23,16 +24,17 @@ def recorded_schema(store: Store, directory: str) -> RecordedSchema:
         return RecordedSchema()
     reader = store.open(path)
     try:
-        known = _parsed.get(path)
-        if known is not None and known[0] == reader.size:
-            return known[1]
-        size = reader.size
-        schema = RecordedSchema.parse(read_bytes(reader, 0, size))
+        data = read_bytes(reader, 0, reader.size)
     finally:
         reader.close()
+    digest = hashlib.blake2b(data, digest_size=16).digest()
+    known = _parsed.get(path)
+    if known is not None and known[0] == digest:
+        return known[1]
+    schema = RecordedSchema.parse(data)
     while len(_parsed) >= _KEPT:
         del _parsed[next(iter(_parsed))]
-    _parsed[path] = (size, schema)
+    _parsed[path] = (digest, schema)
     return schema
 
 

@@ -183,6 +183,13 @@ def test_columns_are_named_as_the_relay_recorded_them(tmp_path: Path) -> None:
     assert json.loads(after(path)[0]) == {"id": 0, 'was "so"': "row 0"}
 
 
+def test_names_that_were_written_anew_are_seen_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "bin.000001", shop_binlog(1).data)
+    for name in ("one", "two"):  # as many bytes
+        recorded(tmp_path, name, "other")
+        assert json.loads(after(path)[0]) == {name: 0, "other": "row 0"}
+
+
 def test_what_a_server_adds_without_showing_it_stays_without_a_name(tmp_path: Path) -> None:
     path = write(tmp_path, "bin.000001", shop_binlog(1).data)
     recorded(tmp_path, "id")
@@ -261,6 +268,9 @@ def test_filters_of_a_query_give_what_they_give_without_being_pushed(spark: Any,
     number = F.from_json("after", "map<string,string>")["@1"]
     found = frame.where(number.isin("3", "4")).select(number).collect()
     assert [tuple(row) for row in found] == [("3",), ("4",)]
+    images = frame.where("operation = 'update'").selectExpr("parse_json(before) b", "parse_json(after) a")
+    values = images.selectExpr("variant_get(b, '$[\"@1\"]', 'int')", "variant_get(a, '$[\"@2\"]', 'string')")
+    assert [tuple(row) for row in values.collect()] == [(0, "changed")]
 
 
 # ---- what is wrong -----------------------------------------------------------------------------------------------------
