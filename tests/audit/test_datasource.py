@@ -100,6 +100,13 @@ async def test_an_archive_can_be_read_while_it_is_there(spark: Any, tmp_path: Pa
     assert read(spark, tmp_path, "findings").count() == 0
 
 
+def test_workers_read_through_fsspec(spark: Any, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec", reason="fsspec is not installed")
+    write(tmp_path, "bin.000001", big_binlog(20).data)
+    found = read(spark, f"local://{tmp_path}", "transactions").collect()
+    assert [row["file"] for row in found] == ["bin.000001"] * 20
+
+
 # ---- columns ---------------------------------------------------------------------------------------------------------
 
 
