@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 from relay.audit.finding import BinlogUnreadable
 from tests.audit.test_splits import rows, splits_of, write
-from tests.support.binlog_builder import ALONE, BinlogBuilder
+from tests.support.binlog_builder import CLOSES, OPENS, BinlogBuilder
 
 RECORDED = Path(__file__).resolve().parents[1] / "corpus" / "recorded"
 EVERY = sorted(RECORDED.glob("*.binlog"))
@@ -37,15 +37,16 @@ def test_statements_and_tables_are_those_that_the_server_lists(path: Path) -> No
 
 
 def test_a_damaged_payload_is_a_row_or_an_error(tmp_path: Path) -> None:
-    binlog = BinlogBuilder().query("SELECT 1").event(40, b"\x02\x01\x07\x01\x01\x00\x00xxx", ALONE)
+    binlog = BinlogBuilder().query("SELECT 1").event(34, bytes(42), OPENS)
+    binlog.event(40, b"\x02\x01\x07\x01\x01\x00\x00xxx", CLOSES)
     path = write(tmp_path, "bin.000001", binlog.data)
     found: list[dict[str, Any]] = rows(splits_of(path), "statements", "position", "finding", "finding_text")
     assert [(row["position"], row["finding"]) for row in found] == [
         (binlog.events[1].start, None),
-        (binlog.events[2].start, "payload_unreadable"),
+        (binlog.events[3].start, "payload_unreadable"),
     ]
     assert "cannot be unpacked" in found[1]["finding_text"]
-    with pytest.raises(BinlogUnreadable, match=f"payload_unreadable in bin.000001 at {binlog.events[2].start}"):
+    with pytest.raises(BinlogUnreadable, match=f"payload_unreadable in bin.000001 at {binlog.events[3].start}"):
         rows(splits_of(path), "statements", failfast=True)
 
 
