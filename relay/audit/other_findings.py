@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from protocol.binlog.event_type import event_type_name
 from protocol.kernel import event_columns
 from protocol.kernel.event_columns import EventColumns
 from relay.audit import arrow_arrays as arrays
@@ -15,13 +14,15 @@ from relay.audit.split_reader import Run, SplitReader
 from relay.audit.splits import Split
 
 _ROWS: Final = 1024
-_TYPES: Final = pa.array([event_type_name(code) for code in range(256)], pa.string())
 _NAMES: Final = pa.array(NAMES, pa.string())
 _TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
 
 
 class OtherFindings:
-    """Looks at every run of a split beside the level's own columns, and keeps the findings of events."""
+    """Looks at every run of a split beside the level's own columns, and keeps the findings of events.
+
+    They become rows that are only a finding: file, position, end and time, as for a file that cannot be read.
+    """
 
     def __init__(
         self, reader: SplitReader, split: Split, level: str, columns: tuple[str, ...], *, failfast: bool
@@ -32,7 +33,7 @@ class OtherFindings:
         self._failfast = failfast
         self._shown: set[int] = set()
         self._found: list[pa.RecordBatch] = []
-        self._events = EventColumns(["position", "end", "time", "server_id", "type", "finding"], _ROWS)
+        self._events = EventColumns(["position", "end", "time", "finding"], _ROWS)
         self._events.keep_findings()
         self._begun = False
         reader.on_run = self._take
@@ -67,11 +68,8 @@ class OtherFindings:
         events, rows = self._events, self._events.rows
         if not rows:
             return
-        values: dict[str, Any] = {
-            name: arrays.numbers(events.column(name), "q", rows) for name in ("position", "end", "server_id")
-        }
+        values: dict[str, Any] = {name: arrays.numbers(events.column(name), "q", rows) for name in ("position", "end")}
         values["time"] = arrays.times(events.column("time"), rows)
-        values["type"] = arrays.words(events.column("type"), rows, _TYPES)
         values["finding"] = arrays.words(events.column("finding"), rows, _NAMES)
         values["finding_text"] = arrays.words(events.column("finding"), rows, _TEXTS)
         self._found.append(pa.RecordBatch.from_pydict(values))
