@@ -26,6 +26,8 @@ MODULES = (
     "tables",
     "event_facts",
     "column_reader",
+    "statement_words",
+    "text_column",
     "event_columns",
     "transaction_columns",
     "digest",

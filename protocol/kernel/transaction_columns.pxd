@@ -6,11 +6,7 @@ from protocol.kernel.event_facts cimport event_finding, is_transaction
 from protocol.kernel.gtid_text cimport GtidText, signed
 from protocol.kernel.native cimport load16, load64
 from protocol.kernel.row_event_types cimport inserts_rows, updates_rows
-
-@cython.locals(i=int64_t, c=cython.int)
-cdef bint starts_with(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
-@cython.locals(c=cython.int)
-cdef bint changes_rows(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+from protocol.kernel.statement_words cimport changes_rows
 
 cdef class TransactionColumns(PackedReader):
     cdef int64_t gtid_room
