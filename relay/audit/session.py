@@ -30,6 +30,8 @@ def local_session(cores: int | str = "*", *, memory: str = "2g", **settings: str
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
+        # Cheaper than loopback TCP by a tenth of all processor time, and nobody else can connect. Spark 4.1.
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
