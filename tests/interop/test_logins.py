@@ -432,7 +432,7 @@ def test_an_address_that_guesses_is_held_up_and_blocked_while_a_replica_stays(
 
     answers = [guess(f"guess {number}") for number in range(5)]
     assert [number for number, _ in answers] == [1045, 1045, 1045, 1045, 1129]
-    assert answers[3][1] > 0.35 > answers[0][1]
+    assert answers[3][1] > 0.35  # the guard holds the fourth up for 0.4 s
     assert chain.relay.logged("address_blocked")[0]["block_s"] == 2.0
     write(chain, 1)
     replica.wait_caught_up(*chain.source.master_status())
