@@ -65,15 +65,16 @@ class ForgetfulDisk(FileLayer):
         now = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
             for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # another thread gives a file its name meanwhile
-                    now[entry.stat().st_ino] = Path(entry.path)
+                # Another thread may give a file its name meanwhile: opened, it is the same file under any.
+                with contextlib.suppress(FileNotFoundError, IsADirectoryError), open(entry.path, "rb") as file:
+                    now[os.fstat(file.fileno()).st_ino] = file.read()
         durable = self.names_synced.get(directory, {})
         for name, inode in durable.items():
             if inode in self.directory_inodes:
                 self.lose_power(directory / name, survivor / name, seed)
                 continue
             kept = self.synced.get(inode, b"")
-            current = now[inode].read_bytes() if inode in now else kept
+            current = now.get(inode, kept)
             if current[: len(kept)] == kept and len(current) > len(kept):
                 fate = chance.choice(["lost", "part", "zeros", "holes"])
                 tail = current[len(kept) :]
