@@ -301,10 +301,10 @@ def test_rows_of_a_table_that_nothing_named_are_a_finding(build: KernelBuild) ->
     )
 
 
-def test_a_transaction_of_a_thousand_tables_names_each_once(build: KernelBuild) -> None:
+def test_a_transaction_of_hundreds_of_tables_names_each_once(build: KernelBuild) -> None:
     stream = EventStream()
     stream.query("BEGIN")
-    names = [f"table_{number:04}" for number in range(1000)]
+    names = [f"table_{number:04}" for number in range(300)]  # more than a batch has room for at first
     for table_id, name in [*enumerate(names, 100), *enumerate(names, 5000)]:
         text = name.encode()
         body = struct.pack("<IHH", table_id, 0, 1) + b"\x04test\0" + bytes([len(text)]) + text + b"\0\x01\x03\0\x01"
@@ -315,7 +315,7 @@ def test_a_transaction_of_a_thousand_tables_names_each_once(build: KernelBuild) 
     for capacity in (1, 100):
         (row,) = transaction_rows(build, data, capacity=capacity).rows
         assert row["tables"] == [f"test.{name}" for name in names]
-        assert (row["row_events"], row["rows_inserted"], row["finding"]) == (2000, 4000, 0)
+        assert (row["row_events"], row["rows_inserted"], row["finding"]) == (600, 1200, 0)
 
 
 def test_table_maps_that_open_a_group_are_its_first_event_once_however_many_there_are(build: KernelBuild) -> None:
