@@ -10,6 +10,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 import relay.audit.jobs.transactions as transactions_job
+from relay.audit.report.content import OverTime
 from tests.audit.job_runs import run
 from tests.audit.test_splits import add_transaction, rows, splits_of, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
@@ -26,6 +27,8 @@ def test_sums_and_lists_are_those_of_the_transactions(spark: Any, tmp_path: Path
     for name in ("events", "bytes", "statements", "rows_inserted", "rows_updated", "rows_deleted"):
         assert sum(row[name] for row in rates) == sum(row[name] for row in found)
     assert sum(row["transactions"] for row in rates) == len(found) == 14
+    chart = next(section for section in done.outcome.result.sections if section.title == "Rates").charts[0]
+    assert sum(value for series in chart.series.values() for _, value in series) == 14  # type: ignore[union-attr]
     largest = sorted(found, key=lambda row: (-row["bytes"], row["start"]))[:3]
     assert [row["start"] for row in done.parquet("largest")] == [row["start"] for row in largest]
     kinds = {(row[0], row[1]): row[2] for row in done.table("By kind, and by what closes them")}
@@ -35,6 +38,21 @@ def test_sums_and_lists_are_those_of_the_transactions(spark: Any, tmp_path: Path
     assert done.names == {"rolled_back"}
     assert done.finding("rolled_back").count == len(rolled_back) == 1
     assert done.places("rolled_back") == [f"{path.name}:{rolled_back[0]}"]
+
+
+def test_times_far_apart_and_transactions_without_tables(spark: Any, tmp_path: Path) -> None:
+    """A chart has few steps whatever times are in a file, and all of them; --tables says what it leaves out."""
+    binlog = BinlogBuilder(timestamp=BEGUN)
+    for number in range(3):
+        binlog.timestamp = BEGUN + number * 40 * 365 * 86400
+        binlog.transaction(20)
+    binlog.query("DELETE FROM t")
+    done = run(spark, "transactions", write(tmp_path, "bin.000001", binlog.data), tmp_path, tables=("t",))
+    chart = next(section for section in done.outcome.result.sections if section.title == "Rates").charts[0]
+    assert isinstance(chart, OverTime)
+    assert sum(value for series in chart.series.values() for _, value in series) == 3
+    assert 80 * 365 * 86400 / chart.step_s <= 121
+    assert (done.finding("tables_unknown").count, done.names) == (1, set())
 
 
 def test_long_and_large_transactions_are_notes(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +72,8 @@ def test_long_and_large_transactions_are_notes(spark: Any, tmp_path: Path, monke
     assert done.places("long_transaction") == [f"bin.000001:{long}"]
     assert [row["start"] for row in done.parquet("longest")] == [long]
     none = run(spark, "transactions", tmp_path / "bin.000001", tmp_path, tables=("shop.*", "orders"))
-    assert none.outcome.result.verdict == "No transaction was read."
+    assert none.outcome.result.verdict == "No transaction of these tables was read."
+    assert none.outcome.result.findings == []
     until = run(
         spark, "transactions", tmp_path / "bin.000001", tmp_path, since=datetime.fromtimestamp(BEGUN + 4000, UTC)
     )

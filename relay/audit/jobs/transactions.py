@@ -1,5 +1,6 @@
 """transactions: sizes, durations, rates over time, the largest and the longest, what was rolled back, shares of each kind."""
 
+import math
 from collections import Counter
 from datetime import datetime
 from typing import Any, Final
@@ -15,7 +16,6 @@ from relay.audit.report.text import moment, number_of, size, span
 
 _LARGE_BYTES: Final = 100 << 20
 _LONG_S: Final = 3600
-_MOST_CELLS: Final = 200_000
 
 # A stretch that is only a finding of reading is no transaction.
 _WHOLE: Final = "events IS NOT NULL AND NOT (kind = 'none' AND finding IS NOT NULL)"
@@ -59,23 +59,25 @@ _FRAME: Final = (
 
 def run(audit: Audit) -> AuditResult:
     """One pass for all sums; one more for each list."""
-    frame = (
+    every = (
         audit.read(
             "transactions",
             *("file", "start", "bytes", "first_time", "last_time", "gtid", "kind", "events", "statements"),
             *("rows_inserted", "rows_updated", "rows_deleted", "tables", "rolled_back", "closed_by", "finding"),
         )
         .where(_WHOLE)
-        .where(audit.wants_any_table(F.col("tables")))
         .withColumn("duration", F.expr(_DURATION))
         .withColumn("rows", F.expr("rows_inserted + rows_updated + rows_deleted"))
     )
+    frame = every.where(audit.wants_any_table(F.col("tables")))
     audit.step("Counting transactions")
     step = _step(audit)
     cells = audit.keep(_cells(frame, step))
     total = _total(cells)
+    unnamed = _without_tables(every) if audit.options.tables else []
     if not total["transactions"]:
-        return AuditResult("No transaction was read.", frames={"rates": cells.drop("large", "long")})
+        verdict = "No transaction of these tables was read." if audit.options.tables else "No transaction was read."
+        return AuditResult(verdict, unnamed, frames={"rates": cells.drop("large", "long")})
     audit.step("Looking for the largest")
     largest = audit.keep(_listed(frame, audit, F.desc("bytes")))
     audit.step("Looking for the longest")
@@ -86,7 +88,7 @@ def run(audit: Audit) -> AuditResult:
         audit.step("Looking for what was rolled back")
         rolled_back = audit.keep(_listed(frame.where("rolled_back"), audit))
         frames["rolled_back"] = rolled_back
-    findings = _findings(audit, total, largest, longest, rolled_back)
+    findings = [*_findings(audit, total, largest, longest, rolled_back), *unnamed]
     sections = [
         _rates(cells, step, total),
         _sizes(cells, total, largest, audit.options.limit),
@@ -183,31 +185,43 @@ def _findings(
     return found
 
 
+def _without_tables(every: DataFrame) -> list[AuditFinding]:
+    """What --tables leaves out because nobody can say whether it is about them."""
+    count = every.where("size(tables) = 0").count()
+    text = (
+        "Only row events name their tables. Transactions of statements, and definitions, are left out with --tables, whatever they "
+        "change; the audit mixing looks into statements."
+    )
+    return [AuditFinding("tables_unknown", "note", "Transactions that name no table", text, count, [])] if count else []
+
+
 def _told(row: Row) -> str:
     tables = ", ".join(row["tables"][:5])
     return f"{size(row['bytes'])}, {span(row['duration'])}, {row['kind']}" + (f", {tables}" if tables else "")
 
 
 def _rates(cells: DataFrame, step: int, total: dict[str, Any]) -> Section:
+    # The steps of the chart: few, whatever times the events say.
+    wide = math.ceil(time_step(total["first"], total["last"]) / step) * step
+    slot = F.expr(f"timestamp_seconds(floor(CAST(time AS DOUBLE) / {wide}) * {wide})").alias("slot")
     rows = (
-        cells.groupBy("time", "kind")
+        cells.groupBy(slot, "kind")
         .agg(F.sum("transactions").alias("transactions"), F.sum("bytes").alias("bytes"))
-        .orderBy("time")
-        .limit(_MOST_CELLS)
+        .orderBy("slot")
         .collect()
+    )
+    busiest = (
+        cells.groupBy("time").agg(F.sum("transactions").alias("n")).orderBy(F.desc("n"), "time").limit(1).collect()[0]
     )
     kinds = [kind for kind, _ in Counter({row["kind"]: 0 for row in rows}).items()]
     by_kind: dict[str, list[tuple[datetime, float]]] = {kind: [] for kind in sorted(kinds)}
     bytes_: list[tuple[datetime, float]] = []
-    peak: Counter[datetime] = Counter()
     for row in rows:
-        by_kind[row["kind"]].append((row["time"], row["transactions"]))
-        bytes_.append((row["time"], row["bytes"]))
-        peak[row["time"]] += row["transactions"]
-    busiest = peak.most_common(1)[0]
+        by_kind[row["kind"]].append((row["slot"], row["transactions"]))
+        bytes_.append((row["slot"], row["bytes"]))
     text = (
-        f"By the time of each transaction's last event, in steps of {span(step)}. The busiest began at {moment(busiest[0])}: "
-        f"{number_of(busiest[1], 'transaction')}, {busiest[1] / step:,.1f} a second."
+        f"By the time of each transaction's last event, in steps of {span(step)}. The busiest began at {moment(busiest['time'])}: "
+        f"{number_of(busiest['n'], 'transaction')}, {busiest['n'] / step:,.1f} a second."
     )
     seconds = max((total["last"] - total["first"]).total_seconds(), 1)
     table = Table(
@@ -220,8 +234,8 @@ def _rates(cells: DataFrame, step: int, total: dict[str, Any]) -> Section:
         ],
     )
     charts = [
-        OverTime("Transactions over time", by_kind, step),
-        OverTime("Bytes over time", {"bytes": bytes_}, step, "bytes"),
+        OverTime("Transactions over time", by_kind, wide),
+        OverTime("Bytes over time", {"bytes": bytes_}, wide, "bytes"),
     ]
     return Section("Rates", text, charts, [table])
 
