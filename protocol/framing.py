@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.errors import Malformed
+from protocol.pieces import Pieces
 
 HEADER_BYTES: Final = 4
 MAX_CHUNK_BYTES: Final = 0xFFFFFF
-_GIVEN_AWAY_BYTES: Final = (1 << 20) + HEADER_BYTES + 1
+_LARGE_BYTES: Final = (1 << 20) + 1
+_PIECE_BYTES: Final = 1 << 16
 
 
 class PacketTooLarge(Malformed):
@@ -24,11 +26,26 @@ class OutOfOrder(Malformed):
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A joined payload, a view only of more than a megabyte; `sequence` is the number of its last packet: the answer
+    """A joined payload, in pieces if it has more than a megabyte; `sequence` is the number of its last packet: the answer
     continues after it."""
 
     sequence: int
-    payload: bytes | memoryview
+    payload: bytes | Pieces
+
+
+@dataclass(slots=True)
+class _Large:
+    """A large payload that comes. `left`: bytes of the packet that came last; `is_last`: there is no packet behind it."""
+
+    pieces: list[bytes]
+    total: int
+    left: int
+    is_last: bool
+    sequence: int
+
+    @property
+    def received(self) -> int:
+        return self.total - self.left
 
 
 class PacketBuffer:
@@ -42,16 +59,17 @@ class PacketBuffer:
         self.limit_bytes = limit_bytes
         self.wide_limits: dict[int, int] = {}
         self._data = bytearray()
+        self._large: _Large | None = None
 
     def __len__(self) -> int:
-        return len(self._data)
+        return len(self._data) + (self._large.received if self._large is not None else 0)
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
         """Adds received bytes."""
         self._data += data
 
     def take(self) -> bytes:
-        """All input that is left, which is then forgotten here."""
+        """All input that is left, which is then forgotten here. Not while a large payload comes."""
         data = bytes(self._data)
         self._data.clear()
         return data
@@ -59,49 +77,71 @@ class PacketBuffer:
     def clear(self) -> None:
         """Forgets all input."""
         self._data.clear()
+        self._large = None
 
     def next_packet(self, sequence: int) -> Packet | None:
         """The next payload, or None until the rest of it arrives. `sequence`: the number its first packet must have.
 
-        A large payload with nothing behind it is given away as it was received: no copy of 16 MB holds up an event loop.
-        Raises: PacketTooLarge, OutOfOrder. Nothing is consumed then.
+        A large payload is kept in the pieces in which it came: one that grows would be copied again and again.
+        Raises: PacketTooLarge, OutOfOrder; a connection does not survive these.
         """
+        if self._large is not None:
+            return self._next_large(self._large)
         data = self._data
-        pieces: list[slice] = []
-        offset = total = 0
-        while len(data) - offset >= HEADER_BYTES:
-            size = int.from_bytes(data[offset : offset + 3], "little")
-            got = data[offset + 3]
-            if got != sequence:
-                raise OutOfOrder(f"packet number {got}, expected {sequence}")
-            start = offset + HEADER_BYTES
-            total += size
-            if total > self.limit_bytes:
-                # Of a payload in several packets the first byte is the first one's.
-                first = data[HEADER_BYTES : HEADER_BYTES + 1]
-                if not first and self.wide_limits:
-                    return None
-                limit_bytes = self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
-                if total > limit_bytes:
-                    raise PacketTooLarge(f"packet of {total} bytes, at most {limit_bytes} are taken here")
-            if len(data) - start < size:
-                return None
-            offset = start + size
-            pieces.append(slice(start, offset))
-            if size < MAX_CHUNK_BYTES:
-                return Packet(sequence, self._taken(pieces, offset))
-            sequence = (sequence + 1) & 0xFF
-        return None
-
-    def _taken(self, pieces: list[slice], stop: int) -> bytes | memoryview:
-        data = self._data
-        if len(pieces) == 1 and stop == len(data) >= _GIVEN_AWAY_BYTES:
-            self._data = bytearray()
-            return memoryview(data).toreadonly()[pieces[0]]
+        if len(data) < HEADER_BYTES:
+            return None
+        size = int.from_bytes(data[:3], "little")
+        _check_order(data[3], sequence)
+        if size > self.limit_bytes and self.wide_limits and len(data) == HEADER_BYTES:
+            return None
+        self._check_size(size, data[HEADER_BYTES : HEADER_BYTES + 1])
+        if size >= _LARGE_BYTES:
+            del data[:HEADER_BYTES]
+            self._large = _Large([], size, size, size < MAX_CHUNK_BYTES, sequence)
+            return self._next_large(self._large)
+        stop = HEADER_BYTES + size
+        if len(data) < stop:
+            return None
         with memoryview(data) as view:
-            payload = b"".join([view[piece] for piece in pieces])
+            payload = bytes(view[HEADER_BYTES:stop])
         del data[:stop]
-        return payload
+        return Packet(sequence, payload)
+
+    def _next_large(self, large: _Large) -> Packet | None:
+        data = self._data
+        while True:
+            while large.left:
+                size = min(large.left, _PIECE_BYTES)
+                if len(data) < size:
+                    return None
+                with memoryview(data) as view:
+                    large.pieces.append(bytes(view[:size]))
+                del data[:size]
+                large.left -= size
+            if large.is_last:
+                self._large = None
+                return Packet(large.sequence, Pieces(large.pieces))
+            if len(data) < HEADER_BYTES:
+                return None
+            size = int.from_bytes(data[:3], "little")
+            large.sequence = (large.sequence + 1) & 0xFF
+            _check_order(data[3], large.sequence)
+            # The first byte is that of the payload's first packet.
+            self._check_size(large.total + size, large.pieces[0][:1])
+            del data[:HEADER_BYTES]
+            large.total += size
+            large.left, large.is_last = size, size < MAX_CHUNK_BYTES
+
+    def _check_size(self, total: int, first: bytes | bytearray) -> None:
+        """Raises: PacketTooLarge for a payload of so many bytes that begins with `first`."""
+        limit_bytes = self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
+        if total > limit_bytes:
+            raise PacketTooLarge(f"packet of {total} bytes, at most {limit_bytes} are taken here")
+
+
+def _check_order(got: int, expected: int) -> None:
+    if got != expected:
+        raise OutOfOrder(f"packet number {got}, expected {expected}")
 
 
 def frame_payload(payload: bytes, sequence: int) -> bytes:

@@ -7,16 +7,19 @@ Sources are sorted by uuid, then tag. Source: MySQL 9.7 `Gtid_set::encode`; chec
 """
 
 import struct
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from protocol.errors import Malformed, Truncated
-from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.gtid_set import EncodedIntervals, GtidSet
 from protocol.gtid.mysql_gtid import MAX_TAG_CHARACTERS, Tsid, parse_tag
 from protocol.kernel import intervals
+from protocol.pieces import Pieces
 
 _U64: Final = struct.Struct("<Q")
 _TAGGED_HEAD: Final = 1 | 1 << 56
 _COUNT_MASK: Final = 0xFFFF_FFFF_FFFF
+_MAX_HEAD_BYTES: Final = 16 + 1 + MAX_TAG_CHARACTERS + 8
 
 
 def encode_gtid_set(gtid_set: GtidSet, *, tagged: bool = False) -> bytes:
@@ -38,59 +41,74 @@ def encode_gtid_set(gtid_set: GtidSet, *, tagged: bool = False) -> bytes:
     return b"".join(parts)
 
 
-def decode_gtid_set(data: bytes | memoryview) -> GtidSet:
+def decode_gtid_set(data: bytes | memoryview | Pieces) -> GtidSet:
     """Decode a set in either format; all of `data` is the set.
 
     Takes memory and time in proportion to `data`, whatever its counts say; in a thread, other threads get their turn after
-    each source.
+    each source. What comes in pieces stays in them: the set keeps `data`.
     Raises: Truncated; Malformed for another format, numbers out of range, intervals that are empty, out of order or
     not apart, a tag that is none, a source that comes twice, and bytes that are left over.
     """
-    if len(data) < 8:
-        raise Truncated(f"GTID set of {len(data)} bytes, its count takes 8")
-    (count,) = _U64.unpack_from(data)
+    if not isinstance(data, Pieces):
+        whole = bytes(data)
+        by_key = {key: whole[start:stop] for key, start, stop in _sources(whole.__getitem__, len(whole))}
+        return GtidSet.from_intervals(by_key)
+    places = {key: (start, stop) for key, start, stop in _sources(lambda at: data.part(at.start, at.stop), len(data))}
+    return GtidSet.of_encoded(EncodedIntervals(data, {key: at for key, at in places.items() if at[0] < at[1]}))
+
+
+def _sources(read: Callable[[slice], bytes], size: int) -> Iterator[tuple[bytes, int, int]]:
+    """Each source's key, and from where to where its intervals stand, which are checked. `read`: a slice within `size`.
+
+    Raises: as `decode_gtid_set`.
+    """
+    if size < 8:
+        raise Truncated(f"GTID set of {size} bytes, its count takes 8")
+    (count,) = _U64.unpack(read(slice(0, 8)))
     tagged = count >> 56 == 1
     if count >> 56 > 1:
         raise Malformed(f"GTID set of format {count >> 56}; 0 and 1 exist")
     if tagged:
         count = count >> 8 & _COUNT_MASK
-    size = len(data)
     at = 8
-    by_key: dict[bytes, bytes] = {}
+    keys: set[bytes] = set()
     # Each turn takes 24 bytes at least, so a count that lies ends in Truncated.
     while count:
         count -= 1
-        key = bytes(data[at : at + 16])
-        at += 16
-        if tagged and at < size:
-            length = data[at] >> 1
-            if data[at] & 1 or length > MAX_TAG_CHARACTERS:
-                raise Malformed(f"tag length byte 0x{data[at]:02x} at {at}; a tag has at most {MAX_TAG_CHARACTERS}")
-            key += bytes(data[at + 1 : at + 1 + length])
-            at += 1 + length
-        if at + 8 > size:
+        head = read(slice(at, min(at + _MAX_HEAD_BYTES, size)))
+        key, used = head[:16], 16
+        if tagged and used < len(head):
+            length = head[used] >> 1
+            if head[used] & 1 or length > MAX_TAG_CHARACTERS:
+                raise Malformed(
+                    f"tag length byte 0x{head[used]:02x} at {at + used}; a tag has at most {MAX_TAG_CHARACTERS}"
+                )
+            key += head[used + 1 : used + 1 + length]
+            used += 1 + length
+        if used + 8 > len(head):
             raise Truncated(f"GTID set of {size} bytes ends within a source's head, {count} more to come")
-        (interval_count,) = _U64.unpack_from(data, at)
-        at += 8
+        (interval_count,) = _U64.unpack_from(head, used)
+        at += used + 8
         if interval_count > (size - at) // 16:
             raise Truncated(f"{interval_count} GTID intervals announced at {at}, {size - at} bytes left")
-        if key in by_key:
+        if key in keys:
             raise Malformed(f"GTID set has source {Tsid.from_key(key)} twice")
+        keys.add(key)
         if len(key) > 16:
             _check_tag(key)
-        numbers = bytes(data[at : at + interval_count * 16])
+        stop = at + interval_count * 16
+        numbers = read(slice(at, stop))
         fault = intervals.check(numbers, 0, interval_count)
         if fault >= 0:
-            start, stop = struct.unpack_from("<QQ", numbers, fault * 16)
+            first, last = struct.unpack_from("<QQ", numbers, fault * 16)
             raise Malformed(
-                f"GTID interval {fault} of {Tsid.from_key(key)}, from {start} to before {stop}, "
+                f"GTID interval {fault} of {Tsid.from_key(key)}, from {first} to before {last}, "
                 "is empty, out of range, or not behind the one before it with a gap"
             )
-        by_key[key] = numbers
-        at += len(numbers)
+        yield key, at, stop
+        at = stop
     if at != size:
         raise Malformed(f"{size - at} bytes behind a GTID set of {at}")
-    return GtidSet.from_intervals(by_key)
 
 
 def _check_tag(key: bytes) -> None:

@@ -119,11 +119,9 @@ def mysql_start(
     before = GtidSetBuilder()
     for earlier in range(max(0, number - _FILES_BEFORE), number):
         before.add_set(search.inside(earlier))
+    held, strange = held.split(holdings.executed.intervals_by_key())
     here = (held & search.union_from(number)) - before.snapshot()
     later = held - holdings.executed
-    sources = holdings.executed.intervals_by_key()
-    strange = later.of_sources(key for key in later.intervals_by_key() if key not in sources)
-    later -= strange
     return MysqlStart(number, here | later, here.count, bool(later), strange)
 
 

@@ -19,8 +19,8 @@ _REPLICA_WORDS_SINCE: Final = (8, 0, 26)
 
 def ahead_of(held: GtidSet, executed: GtidSet, source_uuid: UUID) -> GtidSet:
     """What the replica has of the source's own transactions that the source has not. Those of other servers may be."""
-    own = {key: numbers for key, numbers in held.intervals_by_key().items() if key[:16] == source_uuid.bytes}
-    return GtidSet.from_intervals(own) - executed
+    own = source_uuid.bytes
+    return held.of_sources([key for key in held.intervals_by_key() if key[:16] == own]) - executed
 
 
 def mode_refused(gtid_mode: str) -> PositionRefused:

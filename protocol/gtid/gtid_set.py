@@ -5,12 +5,13 @@ So decoding is a check and a copy, sets share what they have in common, and a co
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final
 
 from protocol.errors import Malformed
 from protocol.gtid.mysql_gtid import MAX_GNO, MysqlGtid, Tsid, parse_gno, parse_tag, parse_uuid, shown
 from protocol.kernel import intervals
+from protocol.pieces import Pieces
 
 # Runs that did not continue the one before them are merged when there are so many, or an eighth of what is there:
 # so numbers in any order cost a constant number of copies each.
@@ -30,13 +31,20 @@ class GtidSet:
         builder = GtidSetBuilder()
         for gtid in members:
             builder.add(gtid.tsid.key, gtid.gno)
-        self._by_key: dict[bytes, bytes] = builder.intervals_by_key()
+        self._by_key: Mapping[bytes, bytes] = builder.intervals_by_key()
 
     @classmethod
     def from_intervals(cls, by_key: Mapping[bytes, bytes]) -> "GtidSet":
         """From canonical intervals (see `protocol.kernel.intervals`) by `Tsid.key`. Nothing is checked here."""
         made = cls.__new__(cls)
         made._by_key = {key: numbers for key, numbers in by_key.items() if numbers}
+        return made
+
+    @classmethod
+    def of_encoded(cls, encoded: "EncodedIntervals") -> "GtidSet":
+        """From intervals that stay where they are. Nothing is checked here."""
+        made = cls.__new__(cls)
+        made._by_key = encoded
         return made
 
     @classmethod
@@ -154,25 +162,22 @@ class GtidSet:
     def __sub__(self, other: "GtidSet") -> "GtidSet":
         if not other._by_key:
             return self
-        taken = other._by_key
+        own, taken = self._by_key, other._by_key
         return GtidSet.from_intervals(
-            {
-                key: numbers if key not in taken else intervals.difference(numbers, taken[key])
-                for key, numbers in self._by_key.items()
-            }
+            {key: own[key] if key not in taken else intervals.difference(own[key], taken[key]) for key in own}
         )
 
     def __and__(self, other: "GtidSet") -> "GtidSet":
-        kept = other._by_key
-        return GtidSet.from_intervals(
-            {key: intervals.intersection(numbers, kept[key]) for key, numbers in self._by_key.items() if key in kept}
-        )
+        few, many = self._by_key, other._by_key
+        if len(few) > len(many):
+            few, many = many, few
+        return GtidSet.from_intervals({key: intervals.intersection(few[key], many[key]) for key in few if key in many})
 
     def __le__(self, other: "GtidSet") -> bool:
-        whole = other._by_key
-        if len(self._by_key) > len(whole):
+        own, whole = self._by_key, other._by_key
+        if len(own) > len(whole):
             return False
-        return all(key in whole and intervals.is_subset(numbers, whole[key]) for key, numbers in self._by_key.items())
+        return all(key in whole and intervals.is_subset(own[key], whole[key]) for key in own)
 
     def __ge__(self, other: "GtidSet") -> bool:
         return other <= self
@@ -185,17 +190,56 @@ class GtidSet:
 
     def meets(self, other: "GtidSet") -> bool:
         """Whether a transaction is in both."""
-        kept = other._by_key
-        return any(key in kept and intervals.intersection(numbers, kept[key]) for key, numbers in self._by_key.items())
+        own, kept = self._by_key, other._by_key
+        return any(key in kept and intervals.intersection(own[key], kept[key]) for key in own)
 
     def of_sources(self, keys: Iterable[bytes]) -> "GtidSet":
-        """The transactions of the sources with these `Tsid.key`s."""
-        wanted = set(keys)
-        return GtidSet.from_intervals({key: numbers for key, numbers in self._by_key.items() if key in wanted})
+        """The transactions of the sources with these `Tsid.key`s. Takes the time of looking each of them up."""
+        by_key = self._by_key
+        if isinstance(by_key, EncodedIntervals):
+            return GtidSet.of_encoded(by_key.of_sources(keys))
+        return GtidSet.from_intervals({key: by_key[key] for key in keys if key in by_key})
+
+    def split(self, keys: Container[bytes]) -> tuple["GtidSet", "GtidSet"]:
+        """The transactions of sources whose `Tsid.key` is in `keys`, and those of all others."""
+        found: tuple[list[bytes], list[bytes]] = ([], [])
+        for key in self._by_key:
+            found[key not in keys].append(key)
+        return self.of_sources(found[0]), self.of_sources(found[1])
 
     def without_tags(self) -> "GtidSet":
         """The transactions that have no tag: all that servers before 8.3 know of."""
         return GtidSet.from_intervals({key: numbers for key, numbers in self._by_key.items() if len(key) == 16})
+
+
+class EncodedIntervals(Mapping[bytes, bytes]):
+    """Canonical, non-empty intervals by `Tsid.key`, as `GtidSet.intervals_by_key` has them, which stand in a set's bytes.
+
+    A copy of all of a dump request of 16 MB costs more than its answer: each source's is made when it is asked for.
+    """
+
+    __slots__ = ("_data", "_places")
+
+    def __init__(self, data: Pieces, places: Mapping[bytes, tuple[int, int]]) -> None:
+        self._data = data
+        self._places = places
+
+    def __getitem__(self, key: bytes) -> bytes:
+        return self._data.part(*self._places[key])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def of_sources(self, keys: Iterable[bytes]) -> "EncodedIntervals":
+        """Those with these keys, of the same bytes."""
+        places = self._places
+        return EncodedIntervals(self._data, {key: places[key] for key in keys if key in places})
 
 
 class GtidSetBuilder:
@@ -207,12 +251,8 @@ class GtidSetBuilder:
     def __init__(self, start: GtidSet | None = None) -> None:
         self._merged: dict[bytes, bytes] = dict(start.intervals_by_key()) if start is not None else {}
         self._runs: dict[bytes, _Run] = {}
-        self.source_count = len(self._merged)
-        """How many sources have a transaction in it."""
-
-    def has_source(self, key: bytes) -> bool:
-        """Whether the source with this `Tsid.key` has a transaction in it."""
-        return key in self._merged or key in self._runs
+        self.sources = list(self._merged)
+        """The `Tsid.key`s that have a transaction in it, in the order in which they came."""
 
     def add(self, key: bytes, gno: int) -> None:
         """Adds one transaction, of the source with this `Tsid.key`. Raises: Malformed for a number out of range."""
@@ -230,7 +270,7 @@ class GtidSetBuilder:
         if run is None:
             if key not in self._merged:
                 Tsid.from_key(key)
-                self.source_count += 1
+                self.sources.append(key)
             self._runs[key] = _Run(start, stop)
         elif run.start <= start <= run.stop:
             run.stop = max(run.stop, stop)
@@ -244,8 +284,8 @@ class GtidSetBuilder:
     def add_set(self, other: GtidSet) -> None:
         """Adds all of another set."""
         for key, numbers in other.intervals_by_key().items():
-            if not self.has_source(key):
-                self.source_count += 1
+            if key not in self._merged and key not in self._runs:
+                self.sources.append(key)
             self._merged[key] = intervals.union(self._merged.get(key, b""), numbers)
 
     def snapshot(self) -> GtidSet:

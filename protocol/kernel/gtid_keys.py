@@ -16,6 +16,8 @@ HEAD = 256  # bytes of a GTID event that hold all that is read of it
 KEY_ROW = 64
 C_MAX_GNO = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFE)
 C_HASH = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+# Of this process alone: nobody can choose keys that fall into one bucket.
+C_SEED = cython.declare(cython.ulonglong, hash("GTID keys") & 0xFFFFFFFFFFFFFFFF)
 C_U64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
@@ -220,7 +222,7 @@ class KeyTable:
 
 
 def bucket_of(k):
-    value = C_HASH
+    value = C_SEED
     i = 0
     while i < 48:
         value = ((value ^ load64(k, i)) * C_HASH) & C_U64

@@ -23,7 +23,9 @@ cdef class GtidSkip:
     cdef KeyTable table
     cdef KeyTable domains
     cdef KeyTable limits
-    cdef const uint8_t[::1] numbers_view
+    cdef list kept
+    cdef object spans
+    cdef int64_t room
     cdef int64_t[::1] spans_view
     cdef uint64_t[::1] lasts_view
     cdef uint64_t[::1] stops_view
@@ -37,14 +39,16 @@ cdef class GtidSkip:
     cdef bint group_ends
     cdef int decided
 
+    @cython.locals(numbers=bytes, slot=int64_t)
     cpdef hold(self, intervals)
+    cdef grow(self)
     cpdef begin(self)
     @cython.locals(view="const unsigned char[::1]", end=int64_t)
     cpdef int64_t next_range(self, src, int64_t start, int64_t stop) except -1
     @cython.locals(r=int64_t, n=int64_t, length=int64_t, t=cython.int, tbm=cython.int, passing=cython.bint)
     cdef int64_t walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     @cython.locals(
-        slot=int64_t, numbers="const uint8_t*", number=uint64_t, first=int64_t, stop=int64_t, at=int64_t, i=cython.int,
+        slot=int64_t, numbers="const uint8_t*", number=uint64_t, stop=int64_t, at=int64_t, i=cython.int,
         low=int64_t, high=int64_t, middle=int64_t
     )
     cdef bint has_number(self) noexcept nogil

@@ -48,8 +48,13 @@ class GtidSkip:
 
     def __init__(self, intervals=None, positions=(), strict=False, until=None, before=False):
         self.head = GtidHead()
-        self.domains = KeyTable()
+        self.table = KeyTable()
+        self.kept = []
+        self.room = 0
+        self.spans = None
+        self.grow()
         self.hold(intervals or {})
+        self.domains = KeyTable()
         lasts = array("Q")
         for domain, server, sequence in positions:
             self.domains.add_bytes(domain.to_bytes(4, "little"))
@@ -79,20 +84,32 @@ class GtidSkip:
         self.begin()
 
     def hold(self, intervals):
-        """MySQL: what is passed over from the next GTID event on, instead of what was given before."""
-        self.table = KeyTable()
-        spans = array("q")
-        # Grown by one source after the other: a copy of 16 MB at once would keep all other threads from running.
-        numbers = bytearray()
-        at = 0
+        """MySQL: what is passed over from the next GTID event on, of these sources; what is held of others stays.
+
+        The bytes are kept, not copied: a set of 16 MB costs what its sources do.
+        """
         for key in intervals:
-            self.table.add_bytes(key)
-            spans.extend((at, at + len(intervals[key]), at))
-            numbers += intervals[key]
-            at += len(intervals[key])
-        spans.append(0)
-        self.spans_view = spans
-        self.numbers_view = numbers or bytearray(16)
+            numbers = intervals[key]
+            slot = self.table.add_bytes(key)
+            if slot == len(self.kept):
+                self.kept.append(numbers)
+            else:
+                self.kept[slot] = numbers
+            if slot == self.room:
+                self.grow()
+            if cython.compiled:
+                self.spans_view[slot * 3] = cython.cast(cython.size_t, cython.cast(cython.p_uchar, numbers))
+            self.spans_view[slot * 3 + 1] = len(numbers)
+            self.spans_view[slot * 3 + 2] = 0
+
+    def grow(self):
+        """Room for twice as many sources: where the numbers of each stand, how many bytes, where was looked last."""
+        self.room = 2 * self.room + 16
+        spans = array("q", bytes(24 * self.room))
+        if self.spans is not None:
+            spans[: len(self.spans)] = self.spans
+        self.spans = spans
+        self.spans_view = spans if cython.compiled else memoryview(spans)
 
     def begin(self):
         """The next bytes stand outside of any transaction: another file, or another place in it."""
@@ -221,16 +238,15 @@ class GtidSkip:
         if slot < 0:
             return False
         if cython.compiled:
-            numbers = cython.address(self.numbers_view[0])
+            numbers = cython.cast("const uint8_t*", cython.cast(cython.size_t, self.spans_view[slot * 3]))
         else:
-            numbers = self.numbers_view
+            numbers = self.kept[slot]
         number = self.head.number
-        first = self.spans_view[slot * 3]
         stop = self.spans_view[slot * 3 + 1]
         at = self.spans_view[slot * 3 + 2]
         # Mostly it is in the interval where the last one was looked for, or in the next.
-        if at > first and load64(numbers, at - 8) > number:
-            at = first
+        if at > 0 and load64(numbers, at - 8) > number:
+            at = 0
         i = 0
         while i < 4 and at < stop and load64(numbers, at + 8) <= number:
             at += 16

@@ -198,23 +198,25 @@ class GtidState:
         """All that was published, and what was executed before the oldest file (`@@gtid_executed`, `@@gtid_binlog_state`)."""
         if self.flavour == "mariadb":
             return self._state()
-        return self._executed.snapshot() | self.source_purged
+        return self._executed.snapshot() | self._gone_before()
 
     @property
     def purged(self) -> GtidValue:
         """What was executed and is in no file here: of MySQL a set, of MariaDB the state before the oldest file."""
         if self.flavour == "mariadb":
             return self._befores[0] if self._befores else self._behind
-        return self._not_here | (self.source_purged - self._executed.snapshot())
+        return self._not_here | self._gone_before()
+
+    def _gone_before(self) -> GtidSet:
+        """Of MySQL's @@gtid_purged what no head of a file here names. It only gets less: mostly it is nothing soon."""
+        if self.source_purged:
+            self.source_purged -= self._executed.snapshot()
+        return self.source_purged
 
     @property
-    def source_count(self) -> int:
-        """Of MySQL's, how many sources there are transactions of: if it grows, there is a new one."""
-        return self._executed.source_count
-
-    def has_source(self, key: bytes) -> bool:
-        """Of MySQL's, whether anything that was published is of the source with this `Tsid.key`."""
-        return self._executed.has_source(key)
+    def sources(self) -> Sequence[bytes]:
+        """Of MySQL's, the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
+        return self._executed.sources
 
     def has_anonymous(self, name: str) -> bool:
         """Whether a transaction without a GTID is published of this file, or one that could not be read."""

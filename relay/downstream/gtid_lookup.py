@@ -29,7 +29,8 @@ T = TypeVar("T")
 class ArchivedGtids:
     """All files of a generation at one moment, oldest first, and what they hold; both None without a file.
 
-    executed: all that was published by then, in this generation and those before it.
+    executed: all that was published by then, in this generation and those before it. source_count: how many sources of
+    MySQL's the generation had transactions of.
     """
 
     archive: Archive
@@ -37,6 +38,7 @@ class ArchivedGtids:
     mysql: MysqlHoldings | None
     mariadb: MariadbHoldings | None
     executed: GtidValue | None
+    source_count: int
 
 
 async def nobody_to_ask() -> SourceHoldings | None:
@@ -141,4 +143,4 @@ def _looked_at(archive: Archive, executed: GtidValue | None) -> ArchivedGtids:
     elif files:
         purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
         mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files)
-    return ArchivedGtids(archive, files, mysql, mariadb, executed)
+    return ArchivedGtids(archive, files, mysql, mariadb, executed, len(archive.gtids.sources))

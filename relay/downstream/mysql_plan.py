@@ -83,7 +83,13 @@ class MysqlRequest:
             raise anonymous_refused(extent.name, extent.first_anonymous()) from None
         extent = archived.files[start.number]
         head = extent.head()
-        guide = MysqlGuide(self._gtids, archived.archive, start.strange, takes_v2=self._takes_v2)
+        guide = MysqlGuide(
+            self._gtids,
+            archived.archive,
+            start.strange,
+            sources_seen=archived.source_count,
+            takes_v2=self._takes_v2,
+        )
         walk: MysqlWalk | None = None
         jump = None
         if start.held_here or start.later:

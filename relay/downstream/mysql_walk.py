@@ -49,7 +49,7 @@ class MysqlWalk(GtidWalk):
         """From the next transaction on these are passed over, too; nobody knows how many of them come."""
         self._held |= held
         self._later = True
-        self.skip.hold(self._held.intervals_by_key())
+        self.skip.hold(held.intervals_by_key())
 
     def refuse(self, *, anonymous: bool, gtids: bool) -> None:
         """Whether the stream ends before a transaction without a GTID, and before one that has one."""

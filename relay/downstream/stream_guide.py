@@ -37,13 +37,19 @@ class MysqlGuide:
     """
 
     def __init__(
-        self, gtids: GtidLookup, archive: Archive, strange: GtidSet = _NOTHING, *, takes_v2: bool = False
+        self,
+        gtids: GtidLookup,
+        archive: Archive,
+        strange: GtidSet = _NOTHING,
+        *,
+        sources_seen: int = 0,
+        takes_v2: bool = False,
     ) -> None:
         self._gtids = gtids
         self._archive = archive
         self._strange = strange
         self._takes_v2 = takes_v2
-        self._sources = -1
+        self._sources_seen = sources_seen
         self._came = GtidSet()
         self._anonymous = False
         self._told = False
@@ -56,9 +62,9 @@ class MysqlGuide:
     def must_walk(self, file: str) -> bool:
         """See `StreamGuide`."""
         state = self._archive.gtids
-        if self._strange and state.source_count != self._sources:
-            self._sources = state.source_count
-            self._came |= self._strange.of_sources(filter(state.has_source, self._strange.intervals_by_key()))
+        if len(state.sources) != self._sources_seen:
+            self._came |= self._strange.of_sources(state.sources[self._sources_seen :])
+            self._sources_seen = len(state.sources)
         self._anonymous = state.has_anonymous(file)
         return self._anonymous or self._off or self._told or bool(self._came)
 
@@ -69,7 +75,6 @@ class MysqlGuide:
         assert isinstance(walk, MysqlWalk)
         if self._came:
             walk.also(self._came)
-            self._strange -= self._came
             self._came = GtidSet()
         walk.refuse(anonymous=self._anonymous, gtids=off)
         self._told = self._anonymous or off

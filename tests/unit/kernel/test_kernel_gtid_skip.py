@@ -286,6 +286,17 @@ def test_many_holes_are_found_in_any_order(build: KernelBuild) -> None:
         assert (sent_by(skip, data) == b"") == (number % 3 != 0 and number < 3000), number
 
 
+def test_more_may_be_held_later_of_other_sources_and_of_the_same(build: KernelBuild) -> None:
+    skip = build.gtid_skip.GtidSkip(held("U:1-2"))
+    many = {number.to_bytes(16, "big"): held("U:1")[U[0]] for number in range(1, 100)}
+    skip.hold(many)
+    skip.hold({(7).to_bytes(16, "big"): held("U:5")[U[0]]})
+    passed = [(U[0], 2), ((99).to_bytes(16, "big"), 1), ((7).to_bytes(16, "big"), 5)]
+    for key, number in [*passed, (U[0], 3), ((7).to_bytes(16, "big"), 1), ((100).to_bytes(16, "big"), 1)]:
+        data = gtid_event(key, number) + body([2])
+        assert (sent_by(skip, data) == b"") == ((key, number) in passed), (key, number)
+
+
 def test_what_was_begun_is_forgotten_at_another_place(build: KernelBuild) -> None:
     skip = build.gtid_skip.GtidSkip(held("U:1"))
     assert sent_by(skip, gtid_event(U[0], 1)) == b""
