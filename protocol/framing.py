@@ -66,7 +66,12 @@ class PacketBuffer:
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
         """Adds received bytes."""
-        self._data += data
+        large = self._large
+        if large is not None and not self._data and _PIECE_BYTES // 2 <= len(data) <= large.left:
+            large.pieces.append(bytes(data))
+            large.left -= len(data)
+        else:
+            self._data += data
 
     def take(self) -> bytes:
         """All input that is left, which is then forgotten here. Not while a large payload comes."""

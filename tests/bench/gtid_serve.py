@@ -50,9 +50,12 @@ def run(directory: Path, *, size: int = 256 << 20, turns: int = 9) -> Report:
         seconds: dict[str, list[float]] = {way: [] for way in ways}
         cpu: dict[str, list[float]] = {way: [] for way in ways}
         served.blocks()
+        order = list(ways)
         for turn in range(turns + 1):
-            for way, make in ways.items():
-                stream = make(False)
+            # What a way leaves behind (memory, caches) is for another one to find each time.
+            order = order[1:] + order[:1]
+            for way in order:
+                stream = ways[way](False)
                 before = cpu_s(served.pid)
                 result = drained([stream], wanted[way])
                 if turn:

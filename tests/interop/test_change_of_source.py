@@ -15,7 +15,8 @@ from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
-from tests.support.relay_process import RelayProcess, wait_for_line
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess, wait_for_line
+from tests.support.source_changes import applied, executed, follow_by_gtid
 
 pytestmark = pytest.mark.interop
 OPTIONS = {
@@ -274,13 +275,20 @@ def test_a_promoted_replica_goes_on_in_a_generation_of_its_own(
     servers: ServerFactory, relay_of: MakeRelay, name: str
 ) -> None:
     first, second = pair(servers, name)
+    replica = servers(name).start(server_id=3, options=OPTIONS[name])
     with relay_of(first) as relay:
         followed(relay, first)
+        follow_by_gtid(replica, relay.port, REPLICA_USER, REPLICA_PASSWORD)
+        wait_until(lambda: applied(replica) == applied(second), "the replica has all of the first source")
         first.stop()
         before = contents(relay)
         second.stop_replica()
         insert(second, 5, 6)
         change(relay, second)
+        # The replica passes to the second source just now.
+        wait_until(lambda: any((relay.archive / "g0002").glob("*.0*")), "the second generation begins")
+        relay.kill()
+        relay.start(options=["--source", f"127.0.0.1:{second.port}"])
         followed(relay, second, 2)
         assert contents(relay) == before
         for path in (relay.archive, relay.archive / "g0002"):
@@ -295,7 +303,16 @@ def test_a_promoted_replica_goes_on_in_a_generation_of_its_own(
         insert(second, 7)
         followed(relay, second, 2)
         assert not (relay.archive / "g0003").exists()
+        wait_until(lambda: has_all_of(replica, second), "the replica has all of the second source", 30)
+        assert replica.checksum_tables(["d"]) == second.checksum_tables(["d"])
         assert relay.stop() == 0
+
+
+def has_all_of(replica: Server, source: Server) -> bool:
+    """Raises: AssertionError where it has stopped: what comes twice has a key that is there already."""
+    status = replica.replica_status()
+    assert not status["sql_errno"] and status["io_errno"] not in (1236, 13114), status
+    return applied(replica) == executed(source)
 
 
 def test_a_relay_that_is_killed_around_the_change_finishes_it_when_it_is_told_again(

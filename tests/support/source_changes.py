@@ -1,6 +1,6 @@
 """A relay whose source changes under load between two servers of a replication pair, and replicas that must not notice.
 
-always      a replica by GTID that is attached all the time
+always      a replica by GTID that is attached all the time, on one connection, which acknowledges, and which has TLS
 away        one that is disconnected at each change, and back after it
 late        one that is empty when all changes are over: it needs the first generation first
 watcher     a connection that asked for everything once, and notes each transaction that it is sent
@@ -27,6 +27,7 @@ from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidPosition
 from protocol.gtid.mysql_gtid import Tsid
+from tests.support.certificates import Authority
 from tests.support.chain import free_port, wait_until
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
@@ -37,6 +38,15 @@ OPTIONS: Final = {
     "mysql97": ["--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
     "mariadb": ["--log-slave-updates", "--binlog-format=ROW"],
 }
+# The MySQL 5.6 of these tests has no plugin for it, and its TLS is older than what the relay takes.
+_SEMI_SYNC: Final = {
+    "mysql97": [
+        "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so'",
+        "SET GLOBAL rpl_semi_sync_replica_enabled = 1",
+    ],
+    "mariadb": ["SET GLOBAL rpl_semi_sync_slave_enabled = 1"],
+}
+_TLS: Final = _SEMI_SYNC
 _DATABASE: Final = "steady"
 _WAIT_S: Final = 90.0
 _COM_BINLOG_DUMP_GTID: Final = 0x1E
@@ -118,16 +128,20 @@ def applied(replica: Server) -> str:
     return str(replica.sql(f"SELECT @@GLOBAL.{name}")[0][0])
 
 
-def follow_by_gtid(replica: Server, port: int, user: str, password: str, *, was_source: bool = False) -> None:
+def follow_by_gtid(
+    replica: Server, port: int, user: str, password: str, *, was_source: bool = False, tls: bool = False
+) -> None:
     """Follows whoever listens there."""
     if replica.flavour != "mariadb":
-        replica.attach("127.0.0.1", port, user, password, auto_position=1, heartbeat_period=1)
+        options = {"ssl": 1} if tls else {}
+        replica.attach("127.0.0.1", port, user, password, auto_position=1, heartbeat_period=1, **options)
         return
     use = "current_pos" if was_source else "slave_pos"
     replica.stop_replica()
     replica.sql(
         f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', "
-        f"MASTER_PASSWORD='{password}', MASTER_USE_GTID={use}, MASTER_HEARTBEAT_PERIOD=1, MASTER_CONNECT_RETRY=1"
+        f"MASTER_PASSWORD='{password}', MASTER_USE_GTID={use}, MASTER_HEARTBEAT_PERIOD=1, MASTER_CONNECT_RETRY=1, "
+        f"MASTER_SSL={int(tls)}, MASTER_SSL_VERIFY_SERVER_CERT=0"
     )
     replica.start_replica()
 
@@ -148,7 +162,10 @@ class Changes:
         for _ in range(2):
             # So that the names of both say nothing of what is in them.
             self.other.sql("FLUSH BINARY LOGS")
-        self.relay = RelayProcess(directory, self.source, port=free_port(), sections={"[account]": {"admin": True}})
+        files = Authority.make(directory / "certificates").server()
+        listen = {"demand_acks": True, "tls_cert": str(files.certificate), "tls_key": str(files.key)}
+        sections = {"[account]": {"admin": True}, "listen": listen}
+        self.relay = RelayProcess(directory, self.source, port=free_port(), sections=sections)
 
     def run(self, changes: int) -> Outcome:
         """Raises: AssertionError."""
@@ -157,8 +174,9 @@ class Changes:
             writer = stack.enter_context(SteadyWriter(self.source, database=_DATABASE, pause_s=0.002))
             self._wait_files()
             always, away, positioned = (self._replica() for _ in range(3))
-            for replica in (always, away):
-                self._follow_relay(replica)
+            always.execute_many(_SEMI_SYNC.get(self._name, ()))
+            self._follow_relay(always, tls=self._name in _TLS)
+            self._follow_relay(away)
             first = self.source.binlogs()[0].name
             positioned.attach("127.0.0.1", self.relay.port, REPLICA_USER, REPLICA_PASSWORD, first, 4)
             watcher = stack.enter_context(Watcher(self.relay.port, self.source.flavour))
@@ -179,6 +197,7 @@ class Changes:
             for replica in (always, away, late, positioned):
                 self._check(replica)
             self._check_watcher(watcher)
+            self._check_connection(always)
         return self.outcome
 
     def _load(self) -> None:
@@ -194,8 +213,8 @@ class Changes:
         user, password = source.replication_user, source.replication_password
         follow_by_gtid(replica, source.port, user, password, was_source=was_source)
 
-    def _follow_relay(self, replica: Server) -> None:
-        follow_by_gtid(replica, self.relay.port, REPLICA_USER, REPLICA_PASSWORD)
+    def _follow_relay(self, replica: Server, *, tls: bool = False) -> None:
+        follow_by_gtid(replica, self.relay.port, REPLICA_USER, REPLICA_PASSWORD, tls=tls)
 
     def _wait_files(self) -> None:
         wait_until(lambda: any(self.relay.archive.glob("*.0*")), "the relay has a file", _WAIT_S)
@@ -252,6 +271,24 @@ class Changes:
         assert replica.checksum_tables([_DATABASE]) == self.source.checksum_tables([_DATABASE]), f"{replica!r} differs"
         if replica.flavour != "mariadb":
             assert GtidSet.from_text(executed(replica)) == GtidSet.from_text(wanted)
+
+    def _check_connection(self, replica: Server) -> None:
+        """It passed from source to source on its first connection, and acknowledged the transactions of each."""
+        relay = self.relay
+        (server_id,) = replica.sql("SELECT @@GLOBAL.server_id")[0]
+        (dump,) = [line for line in relay.logged("dump_started") if line["server_id"] == server_id]
+        assert (dump["by_gtid"], dump["semi_sync"]) == (True, self._name in _SEMI_SYNC), dump
+        logins = [line for line in relay.logged("replica_logged_in") if line["connection_id"] == dump["connection_id"]]
+        assert [bool(line["tls"]) for line in logins] == [self._name in _TLS]
+        replica.stop_replica()
+
+        def ended() -> list[dict[str, Any]]:
+            return [line for line in relay.logged("dump_ended") if line["connection_id"] == dump["connection_id"]]
+
+        wait_until(lambda: len(ended()) == 1, "the relay has seen the replica leave", _WAIT_S)
+        (end,) = ended()
+        if dump["semi_sync"]:
+            assert end["unanswered"] == 0 and end["acknowledged"].startswith(f"{end['file']}:"), end
 
     def _check_watcher(self, watcher: Watcher) -> None:
         wanted = executed(self.source)

@@ -111,12 +111,15 @@ def test_a_second_part_with_a_wrong_number_is_refused() -> None:
 
 @pytest.mark.parametrize("size", [1 << 20, (1 << 20) + 1, 0xFFFFFE, 0xFFFFFF, 0xFFFFFF + 5])
 @pytest.mark.parametrize("behind", [b"", b"\1\0\0\0x"])
-def test_a_large_payload_is_whole_whatever_stands_behind_it(size: int, behind: bytes) -> None:
+@pytest.mark.parametrize("read", [1 << 24, 65536, 33_000])
+def test_a_large_payload_is_whole_whatever_stands_behind_it(size: int, behind: bytes, read: int) -> None:
     buffer = PacketBuffer(1 << 25)
     payload = bytes(range(251)) * (size // 251) + bytes(size % 251)
     framed = frame_payload(payload, 0)
-    buffer.append(framed[:-7])
-    assert buffer.next_packet(0) is None
+    for at in range(0, len(framed) - 7, read):
+        buffer.append(framed[at : min(at + read, len(framed) - 7)])
+        assert buffer.next_packet(0) is None
+        assert len(buffer) <= len(framed)
     buffer.append(framed[-7:] + behind)
     packet = buffer.next_packet(0)
     assert packet is not None and bytes(packet.payload) == payload
