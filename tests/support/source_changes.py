@@ -133,7 +133,7 @@ def follow_by_gtid(
 ) -> None:
     """Follows whoever listens there."""
     if replica.flavour != "mariadb":
-        options = {"ssl": 1} if tls else {}
+        options: dict[str, Any] = {"ssl": 1} if tls else {}
         replica.attach("127.0.0.1", port, user, password, auto_position=1, heartbeat_period=1, **options)
         return
     use = "current_pos" if was_source else "slave_pos"
@@ -164,7 +164,7 @@ class Changes:
             self.other.sql("FLUSH BINARY LOGS")
         files = Authority.make(directory / "certificates").server()
         listen = {"demand_acks": True, "tls_cert": str(files.certificate), "tls_key": str(files.key)}
-        sections = {"[account]": {"admin": True}, "listen": listen}
+        sections: dict[str, dict[str, Any]] = {"[account]": {"admin": True}, "listen": listen}
         self.relay = RelayProcess(directory, self.source, port=free_port(), sections=sections)
 
     def run(self, changes: int) -> Outcome:
