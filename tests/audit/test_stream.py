@@ -155,14 +155,14 @@ def test_a_query_started_again_from_its_checkpoint_sees_every_transaction_once(s
     source, work = tmp_path / "source", tmp_path / "work"
     source.mkdir()
     first, second = big_binlog(120), big_binlog(80)
-    # ends inside a transaction, then is whole; then the next file, in two parts
-    for name, data in (
-        ("bin.000001", first.data[: first.size // 2]),
-        ("bin.000001", first.data),
-        ("bin.000002", second.data[:9000]),
-        ("bin.000002", second.data),
+    # ends inside a transaction, then is whole and the next one has begun; then that is whole
+    for files in (
+        {"bin.000001": first.data[: first.size // 2]},
+        {"bin.000001": first.data, "bin.000002": second.data[:9000]},
+        {"bin.000002": second.data},
     ):
-        write(source, name, data)
+        for name, data in files.items():
+            write(source, name, data)
         run(spark, source, work, **({"maxBytesPerTrigger": 200_000} if limits_reads() else {}))
     found = [tuple(row) for row in spark.read.parquet(str(work / "out")).collect()]
     groups = [("bin.000001", first), ("bin.000002", second)]
