@@ -1,7 +1,7 @@
 """Turns what was typed for a filter into numbers."""
 
 import difflib
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final
 
 from protocol.binlog.boundary import BoundaryType
@@ -16,6 +16,9 @@ _BOUNDARIES: Final = {
     "inside": BoundaryType.INSIDE,
     "end": BoundaryType.END,
 }
+
+
+_DATE_DIGITS: Final = 8
 
 
 def event_type_code(text: str) -> int:
@@ -40,8 +43,11 @@ def boundary_code(text: str) -> int:
 
 
 def timestamp(option: str, text: str) -> int:
-    """Seconds since the epoch from ISO 8601 (UTC unless it names an offset) or a plain number. Raises: CommandFailed."""
-    if text.isdecimal():
+    """Seconds since the epoch from ISO 8601 (UTC unless it names an offset) or a plain number. Raises: CommandFailed.
+
+    Eight digits are a date where they can be one: as seconds they would be of 1971 at the latest, before any binlog.
+    """
+    if text.isdecimal() and (len(text) != _DATE_DIGITS or not _is_date(text)):
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -51,3 +57,11 @@ def timestamp(option: str, text: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp())
+
+
+def _is_date(digits: str) -> bool:
+    try:
+        date.fromisoformat(digits)
+    except ValueError:
+        return False
+    return True

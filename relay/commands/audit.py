@@ -60,6 +60,8 @@ def audit(
     try:
         check_output(out, replace=replace)
         check_archive(archive)
+        if sys.stderr.isatty():
+            sys.stderr.write("Starting Spark; that takes some seconds.\n")
         with (
             command_session(cores, submitted=_SUBMITTED in os.environ) as spark,
             spark_progress(spark.sparkContext) as on_step,
