@@ -47,7 +47,7 @@ async def purge_to(generations: Generations, name: str, readers: Readers, reason
             ConsoleError.ER_UNKNOWN_TARGET_BINLOG,
             f"Target log not found in binlog index: binlog-relay holds {has}",
         )
-    return await _carry_out(generations, place, readers, reason)
+    return await _carry_out(generations, held[:place], readers, reason)
 
 
 async def purge_before(generations: Generations, unix_s: float, readers: Readers, reason: str) -> Done:
@@ -56,7 +56,7 @@ async def purge_before(generations: Generations, unix_s: float, readers: Readers
     count = 0
     while count < len(held) and 0 < held[count].file.last_timestamp < unix_s:
         count += 1
-    return await _carry_out(generations, count, readers, reason)
+    return await _carry_out(generations, held[:count], readers, reason)
 
 
 def held_files(generations: Generations) -> list[HeldFile]:
@@ -84,6 +84,10 @@ def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection]
     return Purge(tuple(wanted), ())
 
 
+def _place(held: HeldFile) -> tuple[int, int]:
+    return held.generation.number, held.file.number
+
+
 def _needs(connection: Connection, generation: Generation, file: ArchivedFile, held: Sequence[HeldFile]) -> bool:
     """Whether the connection reads this file, or is about to. Files are tried from the oldest on."""
     needed = connection.needed_file
@@ -103,11 +107,15 @@ def _named(readers: Sequence[Connection]) -> str:
     return ", ".join(shown + more)
 
 
-async def _carry_out(generations: Generations, count: int, readers: Readers, reason: str) -> Done:
+async def _carry_out(generations: Generations, wanted: Sequence[HeldFile], readers: Readers, reason: str) -> Done:
+    """Up to the last of `wanted`, by its name: another statement may remove some of them at the same time."""
+    last = max(map(_place, wanted), default=None)
     gone = 0
     try:
         while True:
-            purge = plan(held_files(generations), count - gone, readers(), gone)
+            held = held_files(generations)
+            count = sum(last is not None and _place(one) <= last for one in held)
+            purge = plan(held, count, readers(), gone)
             if not purge.files:
                 return Done(purge.notices)
             generation = purge.files[0].generation

@@ -5,6 +5,7 @@ binlog: until that is in place its directory is only prepared, and after a crash
 """
 
 import contextlib
+import errno
 import re
 import sqlite3
 from pathlib import Path
@@ -25,6 +26,9 @@ ENDED: Final = "generation_ended"
 _HAD_FILES: Final = frozenset({ENDED, PURGED, FILE_MISSING})
 """What a ledger has only where there was a binlog. Any other row may be of an attempt that came to none: a full disk."""
 
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""What SQLite says of a file that is no catalog: tables that are not there, bytes that cannot be."""
+
 
 def generation_path(directory: Path, number: int) -> Path:
     """The directory of generation `number` of the archive in `directory`."""
@@ -42,7 +46,10 @@ def generation_numbers(directory: Path, layer: FileLayer) -> list[int]:
 
 
 def is_prepared_only(path: Path, layer: FileLayer) -> bool:
-    """Whether a generation never began in this directory: no binlog is or was in it. Blocking. Raises: OSError."""
+    """Whether a generation never began in this directory: no binlog is or was in it. Blocking.
+
+    Raises: OSError, also where that cannot be told just now.
+    """
     names = layer.names(path)
     if any(is_binlog_name(name) or name == PURGE_NAME for name in names):
         return False
@@ -54,10 +61,14 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
             return not catalog.files() and not catalog.count_ledger().keys() & _HAD_FILES
         finally:
             catalog.close()
-    except (CatalogUnreadable, sqlite3.DatabaseError):
+    except (CatalogUnreadable, sqlite3.DatabaseError) as error:
         # A crash while it was made leaves it without its tables. A damaged one of a generation without binlogs tells
-        # nothing either.
-        return True
+        # nothing either. But one that is busy, or that could not be opened, may have the ledger of files that were purged.
+        reason = error.__cause__ or error
+        code = getattr(reason, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the low byte is the primary code
+        if code in _DAMAGED or not layer.exists(path / CATALOG_NAME):
+            return True
+        raise OSError(errno.EIO, f"the catalog cannot be read: {reason}", str(path / CATALOG_NAME)) from error
 
 
 def begun_generations(directory: Path, layer: FileLayer | None = None) -> list[tuple[int, Path]]:

@@ -156,6 +156,7 @@ class AdmittedDump:
         Raises: PositionRefused.
         """
         start = self._start
+        passage = self._passage()  # it may refuse, which can only be told before `accept`
         mark = self._begin_mark()
         try:
             return Dump(
@@ -175,7 +176,7 @@ class AdmittedDump:
                 walk=start.gtid.walk if start.gtid is not None else None,
                 jump=start.gtid.jump if start.gtid is not None else None,
                 find_jump=self._host.gtid_lookup.find_jump,
-                passage=self._passage(),
+                passage=passage,
             )
         except BaseException:
             if mark is not None:

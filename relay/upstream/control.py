@@ -199,6 +199,7 @@ class SourceControl:
             self._check_position(change)
             self._settings = _changed(self._configured(settings, change), change)
             self._changed_by_operator = True
+            self._link.given_up = None  # that was about the settings before
             # As for a server: a statement that names host or port is about a source that may be another one.
             self._identity_change.accepted |= change.host is not None or change.port is not None
             log.warning(
@@ -279,11 +280,13 @@ class SourceControl:
         self._on_ended(ended)
 
     async def _end(self) -> None:
-        following, self._following = self._following, None
-        while following is not None and not following.done():
+        # It stays the one that is followed until it has ended: whoever waits for that may be cancelled, and somebody else
+        # must wait for it then.
+        while (following := self._following) is not None and not following.done():
             # Once is not enough: asyncio.wait_for of Python 3.11 swallows a cancellation that meets a result.
             following.cancel()
             await asyncio.wait({following}, timeout=_CANCEL_AGAIN_S)
+        self._following = None
 
     def _configured(self, settings: ServerSource, change: SourceChange) -> ServerSource:
         """The source of relay.toml at another address that the change names; the settings in force where there is none."""

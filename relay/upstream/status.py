@@ -42,7 +42,8 @@ class SourceLink:
         self.last_error: UpstreamError | None = None
         self.last_error_at: float | None = None
         self.given_up: UpstreamError | None = None
-        """What ended it for good: nothing is tried again before somebody starts it. None: it goes on, or was stopped."""
+        """What ended it for good: nothing is tried again before somebody starts it. None: it goes on, was stopped, or has other
+        settings now."""
         self.unreachable_since: float | None = None
         """When the source could be reached no more, by the monotonic clock; None: it can, or nobody tries."""
         self.tls_version: str | None = None

@@ -20,7 +20,7 @@ from relay.archive.archive import Archive, ArchiveState, read_ledger
 from relay.archive.catalog import Catalog
 from relay.archive.errors import ArchiveWriteError
 from relay.archive.files import Buffer, FileLayer
-from relay.archive.generation_directories import begun_generations
+from relay.archive.generation_directories import begun_generations, remove_prepared
 from relay.archive.generations import Generations
 from relay.archive.verify import verify_generations
 from tests.support.binlog_builder import runs_of
@@ -317,3 +317,32 @@ async def test_whoever_looks_while_a_prepared_generation_is_taken_back_sees_the_
     await (await first_of(tmp_path)).close()
     (tmp_path / "g0002").mkdir()
     assert begun_generations(tmp_path, Vanishing()) == [(1, tmp_path)]
+
+
+async def test_the_ledger_of_a_purged_source_stays_when_its_catalog_cannot_be_read_just_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a catalog without its tables is one of a change that came to nothing."""
+    path = tmp_path / "g0002"
+    generations = await Generations.open(tmp_path)
+    generations.archive.set_identity(identity(A, 1))
+    await append_files(generations, mysql_series(1, f"{A}:1-6"))
+    made = await change_source(generations, identity(B, 2), mysql_series(2, f"{A}:6-7", start=f"{A}:1-5"))
+    await change_source(generations, identity(A, 1), mysql_series(4, f"{A}:7-8", start=f"{A}:1-6"))
+    await made.archive.purge([made.archive.files[0].name], "a test")
+    await generations.forget_emptied()
+    await generations.close()
+    connect = sqlite3.connect
+
+    def too_many(database: str, *arguments: Any, **how: Any) -> sqlite3.Connection:
+        if "g0002" in str(database):
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+            raise error
+        return connect(database, *arguments, **how)
+
+    monkeypatch.setattr(sqlite3, "connect", too_many)
+    with pytest.raises(OSError, match="unable to open"):
+        remove_prepared(tmp_path, 2, FileLayer())
+    monkeypatch.undo()
+    assert [row.kind for row in read_ledger(path)] == ["generation_begun", "generation_ended", "purged"]

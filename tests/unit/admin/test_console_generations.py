@@ -14,7 +14,7 @@ from relay.admin.status_variables import StatusFacts, status_values
 from relay.archive.archive import read_ledger
 from relay.archive.generations import Generations
 from tests.support.console_fakes import FOLLOWING, MYSQL_97, FakeConnection, FakeConnections, FakeSource, a_replica
-from tests.support.generation_filling import two_generations
+from tests.support.generation_filling import A, B, append_files, mysql_series, two_generations
 
 FIRST = ["mysql-bin.000001", "mysql-bin.000002"]
 SECOND = ["mysql-bin.000002", "mysql-bin.000003"]
@@ -101,6 +101,23 @@ async def test_a_replica_that_comes_while_the_old_sources_files_go_keeps_what_it
     assert held(generations) == [(2, name) for name in SECOND]
     (notice,) = answer.notices
     assert "purged only 2 out of 3 files" in notice.message
+
+
+async def test_two_purges_at_once_remove_what_was_asked_for_and_no_more(
+    console: Console, generations: Generations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one of them removes the old source's files the other may remove those of the new one that both ask for."""
+    await append_files(generations, mysql_series(4, f"{B}:3", f"{B}:4", start=f"{A}:1-9,{B}:1-2"))
+    first = generations.all[0].archive
+    purge = first.purge
+
+    async def slowly(names: Sequence[str], reason: str) -> None:
+        await purge(names, reason)
+        assert await purged(console, PurgeTo("mysql-bin.000003")) == []
+
+    monkeypatch.setattr(first, "purge", slowly)
+    assert await purged(console, PurgeTo("mysql-bin.000004")) == []
+    assert held(generations) == [(2, "mysql-bin.000004"), (2, "mysql-bin.000005")]
 
 
 async def test_a_purge_before_now_leaves_the_active_file(console: Console, generations: Generations) -> None:

@@ -19,6 +19,7 @@ from protocol.position import Position
 from protocol.statements import SourceFacts
 from protocol.statements.gtid_variables import GtidVariables
 from relay.archive.generations import Generation, Generations
+from relay.downstream import session as session_module
 from relay.downstream.file_reads import FileReads
 from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.mysql_plan import MysqlRequest
@@ -406,3 +407,23 @@ async def test_acknowledgements_of_both_sources_are_taken_in_their_order(
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.02)
     assert (str(acknowledgements.acked), acknowledgements.open) == (f"{FIRST}:{asked[-1][1]}", 0)
+
+
+async def test_a_replica_whose_source_was_purged_as_a_whole_while_its_request_was_looked_at_is_told(
+    serve: Callable[[Generations], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = await serve(await two_generations(tmp_path))
+    generations = served.generations
+    admitted = session_module.admit
+
+    async def slowly(*asked: Any) -> Any:
+        found = await admitted(*asked)
+        await purge_oldest(generations.all[0], 2)
+        await generations.forget_emptied()
+        return found
+
+    monkeypatch.setattr(session_module, "admit", slowly)
+    client = await served.by_set("")
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await call(client.events_to_eof)
+    assert caught.value.args[0] == 1105 and f"{FIRST} was removed" in caught.value.args[1]

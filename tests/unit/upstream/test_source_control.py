@@ -8,14 +8,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import structlog.testing
 from pydantic import SecretStr
 
 from relay.archive.archive import Archive, read_ledger
 from relay.archive.generations import Generations
 from relay.config import DirectorySource, ServerSource, SslMode
-from relay.upstream import reconnect
+from relay.upstream import failover, reconnect
 from relay.upstream.control import SourceChange, SourceControl, SourceRefused
-from relay.upstream.errors import UpstreamError
+from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.server_source import ServerUpstream
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.fake_source import PASSWORD, USER, FakeSource, with_crc
@@ -418,3 +419,62 @@ async def test_a_change_of_the_password_alone_accepts_no_other_server(tmp_path: 
         await made.control.start()
         await made.until(lambda: made.ended)
         assert isinstance(made.ended[0], UpstreamError) and made.ended[0].name == "source_identity_changed"
+
+
+class SlowToEnd:
+    """An upstream that has much to write down when it is cancelled."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.ended = False
+
+    async def run(self) -> UpstreamError:
+        try:
+            self.began.set()
+            await asyncio.Event().wait()
+        finally:
+            words = asyncio.ensure_future(asyncio.sleep(0.1))
+            while not words.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.shield(words)
+            self.ended = True
+        raise AssertionError
+
+
+async def test_a_relay_that_ends_while_it_goes_over_to_another_source_waits_for_the_first_ones_end(
+    tmp_path: Path, source: FakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with controlled(tmp_path, settings_for(source)) as made:
+        upstream = SlowToEnd()
+        monkeypatch.setattr(made.control, "_upstream", lambda: upstream)
+        made.control.begin()
+        await upstream.began.wait()
+        made.control._link.unreachable_since = time.monotonic()
+        taking = asyncio.create_task(made.control._take_over(settings_for(source), "it was unreachable"))
+        await asyncio.sleep(0.02)
+        # As the look for other sources is when the relay ends.
+        taking.cancel()
+        await asyncio.wait({taking})
+        following = made.control._following
+        await made.control.close()
+        assert upstream.ended and following is not None and following.done()
+
+
+async def test_a_source_that_is_named_after_another_refused_is_not_said_to_refuse(
+    tmp_path: Path, source: FakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failover, "_LOOK_S", 0.005)
+    monkeypatch.setattr(failover, "_AGAIN_S", 0.01)
+    first = settings_for(source)
+    second = first.model_copy(update={"host": "db2"})
+    archive = await Archive.open(tmp_path / "archive")
+    control = SourceControl(Generations.of(archive), first, UUID, lambda error: None, candidates=(first, second))
+    with structlog.testing.capture_logs() as logs:
+        looking = asyncio.create_task(control._failover.run(control._followed))
+        control._link.lost(UpstreamError(Trouble.IDENTITY, "it lacks transactions"), final=True)
+        await control.change(SourceChange(host="db2"))
+        await asyncio.sleep(0.1)
+        looking.cancel()
+        await asyncio.wait({looking})
+    assert [line for line in logs if line["event"] == "source_candidates"] == []
+    await archive.close()
