@@ -1,7 +1,7 @@
 """A split as Arrow batches: events, transactions, or only what is wrong."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -67,18 +67,11 @@ def read_split(
     reader = SplitReader(store, split)
     if options.level == "rows":
         batches = read_rows(store, reader, split, options.columns, options.failfast, wanted)
-    else:
-        levels = {
-            "events": _events,
-            "transactions": _transactions,
-            "statements": _statements,
-            "table_maps": _statements,
-            "findings": _findings,
-        }
-        batches = levels[options.level](reader, split, options, wanted)
-    if _leaves_events_out(options, wanted):
+    elif _leaves_events_out(options, wanted):
         others = OtherFindings(reader, split, options.level, options.columns, failfast=options.failfast)
-        batches = others.beside(batches)
+        batches = others.beside(_LEVELS[options.level](reader, split, replace(options, columns=others.columns), wanted))
+    else:
+        batches = _LEVELS[options.level](reader, split, options, wanted)
     batches = _with_cut_named(batches, split) if split.cut else batches
     yield from RowFilter(options.level, options.columns, wanted).of(batches)
     if reader.broken is not None:
@@ -452,3 +445,12 @@ def _findings(reader: SplitReader, split: Split, options: ReadOptions, wanted: W
         transactions.begin_batch()
     yield from of_events()
     yield from of_transactions()
+
+
+_LEVELS: Final[Mapping[str, Callable[[SplitReader, Split, ReadOptions, Wanted], Iterator[pa.RecordBatch]]]] = {
+    "events": _events,
+    "transactions": _transactions,
+    "statements": _statements,
+    "table_maps": _statements,
+    "findings": _findings,
+}

@@ -44,6 +44,11 @@ class AuditedFile:
         return self.name.rpartition("/")[0]
 
     @property
+    def number(self) -> int:
+        """The number at the name's end; -1: it has none."""
+        return _order(self.name)[1]
+
+    @property
     def series(self) -> str:
         """What the names of one source's files have in common; the whole name where it has no number."""
         match = _NAME.fullmatch(self.name)

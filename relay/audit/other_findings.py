@@ -22,6 +22,7 @@ class OtherFindings:
     """Looks at every run of a split beside the level's own columns, and keeps the findings of events.
 
     They become rows that are only a finding: file, position, end and time, as for a file that cannot be read.
+    `columns`: what the level must make so that nothing is told twice; those that are asked for come out.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class OtherFindings:
         self._reader = reader
         self._split = split
         self._schema = arrow_schema(level, columns)
+        self.columns = tuple(dict.fromkeys((*columns, "position", "finding")))
         self._failfast = failfast
         self._shown: set[int] = set()
         self._found: list[pa.RecordBatch] = []
@@ -40,11 +42,11 @@ class OtherFindings:
 
     def beside(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The level's batches, then rows for what none of theirs tells. Raises: BinlogUnreadable with `failfast`."""
-        position, finding = (self._schema.get_field_index(name) for name in ("position", "finding"))
         for batch in batches:
-            if position >= 0 and finding >= 0 and batch.column(finding).null_count < batch.num_rows:
-                self._shown.update(batch.column(position).filter(batch.column(finding).is_valid()).to_pylist())
-            yield batch
+            finding = batch.column("finding")
+            if finding.null_count < batch.num_rows:
+                self._shown.update(batch.column("position").filter(finding.is_valid()).to_pylist())
+            yield batch.select(self._schema.names)
         self._keep()
         for batch in self._found:
             rest = batch.filter(pa.array([at not in self._shown for at in batch.column("position").to_pylist()]))

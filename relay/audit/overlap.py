@@ -6,7 +6,7 @@ generation before, too (relay/archive/generations.py). They are known by their G
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -14,7 +14,7 @@ from protocol.binlog.format_description import decode_format_description
 from protocol.errors import ProtocolError
 from protocol.gtid.file_gtids import STRETCH_BYTES, FileGtidCollector, Run, Stretch
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
-from protocol.gtid.mariadb import GtidList
+from protocol.gtid.mariadb import DomainGtid, GtidList
 from relay.archive.archived_file import FIRST_EVENT
 from relay.archive.beginning import joined
 from relay.archive.catalog import Catalog
@@ -31,6 +31,11 @@ _LONGEST_HEAD: Final = 64 << 20
 Span = tuple[int, int]
 """Offsets [start, stop) in a file, both of them between two transactions."""
 
+_Unheld = tuple[GtidValue | None, GtidValue | None]
+"""Transactions that are in the second state and not in the first; None in the first: all in the second."""
+_Part = tuple[GtidValue | None, list[_Unheld]]
+"""What was executed by the end of one source's files, and what of it they do not hold, in order."""
+
 
 class Overlap:
     """Of all `files` of one reading, in their order.
@@ -44,6 +49,7 @@ class Overlap:
         self._held = held
         self._generations = [list(group) for _name, group in groupby(files, lambda file: file.generation)]
         self._known: dict[str, _Numbers | None] = {}
+        self._ends: dict[str, GtidValue | None] = {}
 
     def spans(self, file: AuditedFile, format_event: bytes, reader: Reader, start: int, stop: int) -> tuple[Span, ...]:
         """Where repeated transactions stand in [start, stop) of `file`, both between two transactions. Raises: OSError."""
@@ -64,17 +70,39 @@ class Overlap:
 
     def _repeated(self, file: AuditedFile) -> "_Numbers | None":
         before = [group for group in self._generations if group[0].generation < file.generation]
-        if self._held and not before:
-            return None
+        if not self._held:
+            return _numbers([(self._executed_before(file, before), [])])
+        parts: list[_Part] = []
+        for number, group in enumerate(before, 1):
+            following = before[number][0] if number < len(before) else file
+            executed = self._executed_before(following, before[:number])
+            unheld = self._unheld(group, executed)
+            # Where a file does not tell what was before it nobody knows what the files hold.
+            if unheld is not None:
+                parts.append((executed, unheld))
+        return _numbers(parts)
+
+    def _executed_before(self, file: AuditedFile, before: Sequence[Sequence[AuditedFile]]) -> GtidValue | None:
+        """What was executed before the file's generation began, as its catalog says, else as the files `before` do."""
         executed = self._written_down(file)
         if executed is None:
             for group in before:
                 executed = joined(executed, self._executed_by(group[-1]))
-        if not self._held:
-            return _numbers(executed, None)
-        unheld = self._before(before[0][0])
-        # Where the oldest file does not tell what was before it nobody knows what is in the files.
-        return None if unheld is None else _numbers(executed, unheld)
+        return executed
+
+    def _unheld(self, group: Sequence[AuditedFile], executed: GtidValue | None) -> "list[_Unheld] | None":
+        """What the files of one source do not hold, though it was executed by their end; None: it cannot be read.
+
+        Before the first of them, and where a file is missing or its end is damaged.
+        """
+        found: list[_Unheld] = [(None, self._before(group[0]))]
+        for file, following in pairwise(group):
+            if file.damaged or following.number != file.number + 1:
+                found.append((self._executed_by(file), self._before(following)))
+        if group[-1].damaged:
+            found.append((self._executed_by(group[-1]), executed))
+        known = all(high is not None and (low is not None or not number) for number, (low, high) in enumerate(found))
+        return found if known else None
 
     def _written_down(self, file: AuditedFile) -> GtidValue | None:
         """What was executed before the file's generation began, as its catalog says."""
@@ -98,8 +126,10 @@ class Overlap:
         return self._read(file, inside=False)
 
     def _executed_by(self, file: AuditedFile) -> GtidValue | None:
-        """What was executed by the end of the file; None: it cannot be read."""
-        return self._read(file, inside=True)
+        """What was executed by the end of the file; None: it cannot be read. Reads all of it, once."""
+        if file.path not in self._ends:
+            self._ends[file.path] = self._read(file, inside=True)
+        return self._ends[file.path]
 
     def _read(self, file: AuditedFile, *, inside: bool) -> GtidValue | None:
         try:
@@ -146,20 +176,25 @@ class _Numbers(Protocol):
         """Whether part of the run is among them."""
 
 
-def _numbers(executed: GtidValue | None, unheld: GtidValue | None) -> _Numbers | None:
-    """What is in `executed`, and not in `unheld`; None: it is not known."""
-    if isinstance(executed, GtidSet):
-        return _MysqlNumbers(executed - unheld if isinstance(unheld, GtidSet) else executed)
-    if isinstance(executed, GtidList):
-        return _MariadbNumbers(executed, unheld if isinstance(unheld, GtidList) else GtidList())
-    return None
+def _numbers(parts: "Sequence[_Part]") -> _Numbers | None:
+    """What is in some part; None: it is not known."""
+    flavour = next((type(executed) for executed, _unheld in reversed(parts) if executed is not None), None)
+    if flavour is GtidSet:
+        return _MysqlNumbers(parts)
+    return None if flavour is None else _MariadbNumbers(parts)
 
 
 class _MysqlNumbers:
     flavour = "mysql"
 
-    def __init__(self, gtids: GtidSet) -> None:
-        self._gtids = gtids
+    def __init__(self, parts: "Sequence[_Part]") -> None:
+        self._gtids = GtidSet()
+        for executed, unheld in parts:
+            if isinstance(executed, GtidSet):
+                for low, high in unheld:
+                    if isinstance(high, GtidSet):
+                        executed -= high - low if isinstance(low, GtidSet) else high
+                self._gtids |= executed
 
     def __bool__(self) -> bool:
         return bool(self._gtids)
@@ -177,33 +212,47 @@ class _MysqlNumbers:
 
 
 class _MariadbNumbers:
-    """Of each server in each domain the numbers behind its last one in `unheld`, up to its last one in `executed`."""
+    """Of each server in each domain the numbers up to its last one in `executed`, without those that are not held."""
 
     flavour = "mariadb"
 
-    def __init__(self, executed: GtidList, unheld: GtidList) -> None:
-        self._executed = executed
-        self._ranges: dict[bytes, tuple[int, int]] = {}
-        for gtid in executed:
-            held = unheld.server(gtid.domain_id, gtid.server_id)
-            low = held.sequence_number + 1 if held is not None else 0
-            key = gtid.domain_id.to_bytes(4, "little") + gtid.server_id.to_bytes(4, "little")
-            if low <= gtid.sequence_number:
-                self._ranges[key] = (low, gtid.sequence_number)
+    def __init__(self, parts: "Sequence[_Part]") -> None:
+        self._executed: list[GtidList] = []
+        self._ranges: dict[bytes, list[tuple[int, int]]] = {}
+        for executed, unheld in parts:
+            if isinstance(executed, GtidList):
+                self._executed.append(executed)
+                for gtid in executed:
+                    key = gtid.domain_id.to_bytes(4, "little") + gtid.server_id.to_bytes(4, "little")
+                    self._ranges.setdefault(key, []).extend(_held(gtid, unheld))
 
     def __bool__(self) -> bool:
-        return bool(self._ranges)
+        return any(self._ranges.values())
 
     def are_before(self, head: GtidValue) -> bool:
-        return isinstance(head, GtidList) and all(head.contains(gtid) for gtid in self._executed)
+        return isinstance(head, GtidList) and all(head.contains(gtid) for part in self._executed for gtid in part)
 
     def all_of(self, run: Run) -> bool:
-        low, high = self._ranges.get(run.key, (1, 0))
-        return low <= run.first and run.last <= high
+        return any(low <= run.first and run.last <= high for low, high in self._ranges.get(run.key, ()))
 
     def some_of(self, run: Run) -> bool:
-        low, high = self._ranges.get(run.key, (1, 0))
-        return low <= run.last and run.first <= high and low <= high
+        return any(low <= run.last and run.first <= high for low, high in self._ranges.get(run.key, ()))
+
+
+def _held(last: DomainGtid, unheld: "Sequence[_Unheld]") -> Iterator[tuple[int, int]]:
+    """The numbers of one server in one domain up to `last`, without the unheld ones, which come in their order."""
+
+    def number_in(state: GtidValue | None) -> int:
+        found = state.server(last.domain_id, last.server_id) if isinstance(state, GtidList) else None
+        return -1 if found is None else found.sequence_number
+
+    at = 0
+    for low, high in unheld:
+        if at <= number_in(low):
+            yield at, number_in(low)
+        at = max(at, number_in(high) + 1)
+    if at <= last.sequence_number:
+        yield at, last.sequence_number
 
 
 # ---- where they are ------------------------------------------------------------------------------------------------------

@@ -19,9 +19,11 @@ from protocol.gtid.mariadb import GtidList
 from relay.archive.archive import Archive
 from relay.archive.catalog import LedgerRow
 from relay.archive.generations import Generations
+from relay.audit.files import find_files
 from relay.audit.jobs import gtid_ranges
 from relay.audit.jobs.gtid_continuity import FileRange, compare, merged, without
-from relay.audit.jobs.ledger import GAPS, ledger_findings
+from relay.audit.jobs.ledger import GAPS, ledger_findings, read_ledgers
+from relay.audit.store import LocalStore
 from tests.audit.job_runs import run
 from tests.audit.test_splits import add_transaction, write
 from tests.support.archive_filling import fill
@@ -141,6 +143,8 @@ async def test_an_archive_that_went_on_with_another_source_is_complete(spark: An
     generations = await two_sources(archive)
     generations.current.archive.append_ledger("gap", "b.000007", 4, "nobody knows")
     await generations.close()
+    alone = find_files(LocalStore(), str(archive / "g0002"))
+    assert {row.file for row in read_ledgers(str(archive / "g0002"), alone, of_these=False)} == {"b.000007"}
     done = run(spark, "continuity", archive, tmp_path)
     assert done.names == {"ledger_gap"}
     assert done.places("ledger_gap") == ["g0002/b.000007:4"]

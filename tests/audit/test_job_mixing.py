@@ -62,6 +62,8 @@ def test_each_kind_of_mixing_is_found_where_it_is(spark: Any, tmp_path: Path) ->
     rolled_back = binlog.size
     statement(statement(binlog.begin(), "INSERT INTO t_inno VALUES (1)"), "ROLLBACK", CLOSES)
     statement(statement(binlog.begin(), "INSERT INTO nobody_knows VALUES (1)"), "ROLLBACK", CLOSES)
+    binlog.begin().event(19, bytes(6) + b"\x01\0\x04test\0\x04none\0\x01\xfc\x01\x02\x01", INSIDE)
+    statement(binlog, "ROLLBACK", CLOSES)
     write(tmp_path, "bin.000001", binlog.data)
     done = run(spark, "mixing", tmp_path / "bin.000001", tmp_path)
     assert done.names == {"mixed_group", "late_change", "statement_with_error", "closed_by_rollback"}
@@ -71,8 +73,9 @@ def test_each_kind_of_mixing_is_found_where_it_is(spark: Any, tmp_path: Path) ->
     assert done.places("statement_with_error") == [f"bin.000001:{failed}"]
     assert done.finding("statement_with_error").places[0].text == "error 1062: INSERT INTO `t my` VALUES (?)"
     assert done.places("closed_by_rollback")[0] == f"bin.000001:{rolled_back}"
-    assert done.finding("closed_by_rollback").count == 2
-    assert [place.text for place in done.finding("engine_unknown").places] == ["test.nobody_knows: 1 change"]
+    assert done.finding("closed_by_rollback").count == 3
+    unknown = [place.text for place in done.finding("engine_unknown").places]
+    assert unknown == ["test.nobody_knows: 1 group", "test.none: 1 group"]
     engines = {row["table"]: (row["transactional"], row["known_by"]) for row in done.parquet("engines")}
     assert engines == {
         "test.t_inno": (True, "a statement in the archive"),

@@ -1,6 +1,8 @@
 """An archive that was over several sources: what a later one's files repeat is read once, and as often as it stands there if asked."""
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,41 @@ async def test_what_only_the_later_files_hold_is_read_there(tmp_path: Path) -> N
     # the archive began with 3; the new source's file begins with 1
     await changed(tmp_path, mysql_series(3, f"{A}:3-4", start=f"{A}:1-2"), [mixed_file(f"{A}:1-5", before="")])
     assert gtids(tmp_path) == ["A:3", "A:4", "A:1", "A:2", "A:5"]
+
+
+@pytest.mark.parametrize("catalogs", [True, False])
+@pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
+async def test_what_the_first_source_left_out_is_read_in_the_later_ones_file(
+    tmp_path: Path, flavour: str, catalogs: bool
+) -> None:
+    # 3 and 4 stood in a file that the relay never got
+    if flavour == "mysql":
+        first, _lost, third = mysql_series(1, f"{A}:1-2", f"{A}:3-4", f"{A}:5-6")
+        after = [mixed_file(f"{A}:1-7", before="")]
+    else:
+        first, _lost, third = mariadb_series(1, "0-1-1,0-1-2", "0-1-3,0-1-4", "0-1-5,0-1-6")
+        after = mariadb_series(7, ",".join(f"0-1-{number}" for number in range(1, 8)))
+    await changed(tmp_path, [first, third], after, flavour)
+    if not catalogs:
+        without_catalogs(tmp_path)
+    assert [gtid[-1] for gtid in gtids(tmp_path)] == ["1", "2", "5", "6", "3", "4", "7"]
+
+
+@pytest.mark.parametrize("damaged", [2, 3])
+async def test_what_is_damaged_in_the_first_sources_files_is_read_in_the_later_ones(
+    tmp_path: Path, damaged: int
+) -> None:
+    await changed(tmp_path, mysql_series(1, f"{A}:1", f"{A}:2-3", f"{A}:4-5"), [mixed_file(f"{A}:1-6", before="")])
+    name = f"mysql-bin.{damaged:06d}"
+    end = next(row["end"] for row in read(tmp_path) if row["file"] == name)
+    with contextlib.closing(sqlite3.connect(tmp_path / "catalog.sqlite")) as catalog:
+        catalog.execute("UPDATE files SET damaged = 1, end = ? WHERE name = ?", (end, name))
+        catalog.commit()
+    kept = [1, 2, 4, 5] if damaged == 2 else [1, 2, 3, 4]
+    found = [row for row in read(tmp_path) if row["gtid"]]
+    later = sorted({*range(1, 7)} - {*kept})
+    assert [int(row["gtid"][-1]) for row in found] == [*kept, *later]
+    assert [row["finding"] for row in read(tmp_path) if not row["gtid"]] == ["file_damaged"]
 
 
 async def test_what_was_purged_with_the_first_source_is_read_in_the_later_ones_file(tmp_path: Path) -> None:

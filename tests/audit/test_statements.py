@@ -11,6 +11,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from relay.audit.finding import BinlogUnreadable
+from relay.audit.schemas import LEVELS
 from tests.audit.test_splits import rows, splits_of, write
 from tests.support.binlog_builder import CLOSES, OPENS, BinlogBuilder
 
@@ -55,3 +56,15 @@ def test_a_file_that_ends_in_an_event_is_told(tmp_path: Path) -> None:
     path = write(tmp_path, "bin.000001", binlog.data[:-5])
     found = rows(splits_of(path), "statements")
     assert [(row["digest_text"], row["finding"]) for row in found] == [("SELECT ?", None), (None, "event_truncated")]
+
+
+def test_what_is_wrong_is_told_once_whatever_columns_are_asked_for(tmp_path: Path) -> None:
+    binlog = BinlogBuilder().query("SELECT 1").query("SELECT 2").transaction()
+    data = bytearray(binlog.data)
+    for event in (binlog.events[1], binlog.events[-1]):  # one that is a statement, and one that is none
+        data[event.start + 20] ^= 1
+    path = write(tmp_path, "bin.000001", data)
+    whole = rows(splits_of(path), "statements")
+    assert [row["finding"] for row in whole].count("checksum_mismatch") == 2
+    for column in LEVELS["statements"]:
+        assert rows(splits_of(path), "statements", column) == [{column: row[column]} for row in whole]

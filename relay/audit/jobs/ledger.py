@@ -1,6 +1,5 @@
 """What an archive's ledger tells of gaps and cuts: findings of `continuity`, and a listing of all rows."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -30,7 +29,6 @@ GAPS: Final = {
     "boundary_violation": "Events that could not stand where they came",
     "source_changed": "Changes of the source",
 }
-_GENERATION: Final = re.compile(r"g\d{4,9}")
 
 
 def read_ledgers(archive: str, files: list[AuditedFile], *, of_these: bool) -> list[LedgerRow]:
@@ -43,10 +41,9 @@ def read_ledgers(archive: str, files: list[AuditedFile], *, of_these: bool) -> l
     directories: dict[Path, str] = {}
     for file in files:
         directory = Path(plain_path(file.path)).parent
-        later = bool(_GENERATION.fullmatch(directory.name))
-        if later:
+        if file.generation:
             directories.setdefault(directory.parent, "")
-        directories.setdefault(directory, f"{directory.name}/" if later else "")
+        directories.setdefault(directory, f"{file.generation}/" if file.generation else "")
     rows = [
         replace(row, file=f"{prefix}{row.file}" if row.file else "")
         for directory, prefix in directories.items()

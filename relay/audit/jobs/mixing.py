@@ -153,12 +153,15 @@ def _rolled_back(audit: Audit, groups: ChangedGroups) -> list[AuditFinding]:
 
 def _unknown_engines(audit: Audit, changes: DataFrame) -> list[AuditFinding]:
     unknown = audit.keep(
-        changes.where("transactional IS NULL").where(audit.wants_table(F.col("table"))).groupBy("table").count()
+        changes.where("transactional IS NULL")
+        .where(audit.wants_table(F.col("table")))
+        .groupBy("table")
+        .agg(F.count_distinct("file", F.coalesce("start", "position")).alias("groups"))
     )
     count = unknown.count()
     if not count:
         return []
-    first = unknown.orderBy(F.desc("count"), "table").limit(audit.options.limit).collect()
+    first = unknown.orderBy(F.desc("groups"), "table").limit(audit.options.limit).collect()
     return [
         AuditFinding(
             "engine_unknown",
@@ -167,7 +170,7 @@ def _unknown_engines(audit: Audit, changes: DataFrame) -> list[AuditFinding]:
             "Neither the recorded schema nor a CREATE TABLE in the archive names the engine, and no group tells it by its end: "
             "groups with these tables are not judged. A relay that is connected to the source records engines.",
             count,
-            [Place("", None, f"{row['table']}: {number_of(row['count'], 'change')}") for row in first],
+            [Place("", None, f"{row['table']}: {number_of(row['groups'], 'group')}") for row in first],
         )
     ]
 
