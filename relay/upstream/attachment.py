@@ -27,6 +27,7 @@ from relay.upstream.source_gtids import SourceGtids, read_source_gtids
 from relay.upstream.starting_place import agree_on_start, beyond_the_command
 from relay.upstream.status import SourceLink
 from relay.upstream.tail_check import compare_tail
+from relay.upstream.unlogged import switched_off
 
 log = structlog.get_logger()
 
@@ -49,6 +50,8 @@ class Attached:
     """Whether it is another server than the archive's, accepted by an operator."""
     begins: bool
     """Whether a new generation of the archive begins with `file`."""
+    leaves_out: str | None = None
+    """The variable by which the source writes nothing of what it applies as a replica; None: it writes that too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +139,18 @@ class Attacher:
         agreed = await self._agree_on_start(connection, place, ask=ask or another, another=another)
         await connection.set_up_dump(self._own, self._server_uuid, settings.heartbeat_period_s)
         semi_sync = await self._ask_semi_sync(connection)
+        leaves_out = await switched_off(connection)
         return Attached(
-            connection, found, agreed.gtids, agreed.place, agreed.file, ask, semi_sync, another, agreed.begins
+            connection,
+            found,
+            agreed.gtids,
+            agreed.place,
+            agreed.file,
+            ask,
+            semi_sync,
+            another,
+            agreed.begins,
+            leaves_out,
         )
 
     async def _agree_on_start(

@@ -25,6 +25,7 @@ from relay.upstream.schema_watch import HeldFile, SchemaRecording, SchemaWatch
 from relay.upstream.source_gtids import SourceGtids, keep_source_gtids, kept_part
 from relay.upstream.status import SourceLink
 from relay.upstream.stream import DumpStream
+from relay.upstream.unlogged import note_never_logged, warn_of_a_replica
 
 log = structlog.get_logger()
 
@@ -68,12 +69,16 @@ class ServerUpstream:
         self._pool = BufferPool()
         self._recording = SchemaRecording(self._attacher.open, settings.user)
         self._schema: SchemaWatch | None = None
+        self._asking: asyncio.Task[None] | None = None
+        """Whether the source is a replica itself; asked once."""
 
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
         try:
             return await keep_following(lambda: self._generations.archive, self._follow, self._link)
         finally:
+            if self._asking is not None:
+                self._asking.cancel()
             await self._schema_written()
 
     async def _follow(self) -> None:
@@ -104,12 +109,21 @@ class ServerUpstream:
         try:
             if attached.begins:
                 generation = await self._generations.prepare(attached.identity, self._attacher.where, attached.file)
+            else:
+                where, executed = self._attacher.where, self._generations.executed
+                note_never_logged(generation.archive, executed, attached.gtids, where, attached.leaves_out)
+            self._ask_whether_a_replica(attached.leaves_out)
             await self._take_gtids(generation, attached.gtids)
             await self._keep_choice(generation)
         except BaseException:
             attached.connection.close()
             raise
         return generation
+
+    def _ask_whether_a_replica(self, leaves_out: str | None) -> None:
+        if leaves_out is not None and self._asking is None:
+            asking = warn_of_a_replica(self._attacher.open, self._attacher.where, leaves_out)
+            self._asking = asyncio.get_running_loop().create_task(asking)
 
     async def _take_gtids(self, generation: Generation, gtids: SourceGtids) -> None:
         """The source may be gone on with: from now on its GTID variables are what replicas are told, and remembered."""

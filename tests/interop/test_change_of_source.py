@@ -1,5 +1,6 @@
 """A relay goes over to another source by GTID, with pairs of real servers: accepted ones, refused ones, and crashes."""
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -7,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog.testing
+from pydantic import SecretStr
 
 from deploy.servers import Server
 from relay.archive.archive import read_ledger
 from relay.archive.verify import verify_archive, verify_generations
+from relay.config import ServerSource
+from relay.upstream.opening import open_source
+from relay.upstream.unlogged import warn_of_a_replica
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.chain import wait_until
@@ -280,9 +286,12 @@ def test_a_promoted_replica_goes_on_in_a_generation_of_its_own(
         followed(relay, first)
         follow_by_gtid(replica, relay.port, REPLICA_USER, REPLICA_PASSWORD)
         wait_until(lambda: applied(replica) == applied(second), "the replica has all of the first source")
+        # What tells a source that must write what it applies: `second` does.
+        assert applies(second)
         first.stop()
         before = contents(relay)
         second.stop_replica()
+        assert not applies(second)
         insert(second, 5, 6)
         change(relay, second)
         # The replica passes to the second source just now.
@@ -306,6 +315,20 @@ def test_a_promoted_replica_goes_on_in_a_generation_of_its_own(
         wait_until(lambda: has_all_of(replica, second), "the replica has all of the second source", 30)
         assert replica.checksum_tables(["d"]) == second.checksum_tables(["d"])
         assert relay.stop() == 0
+
+
+def applies(server: Server) -> bool:
+    """Whether it is seen to be a replica that runs, by the relay's account."""
+    settings = ServerSource(
+        host="127.0.0.1",
+        port=server.port,
+        user=server.replication_user,
+        password=SecretStr(server.replication_password),
+        server_id=4242,
+    )
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(warn_of_a_replica(lambda: open_source(settings), server.name, "log_slave_updates"))
+    return [line["event"] for line in logs] == ["source_leaves_out_what_it_applies"]
 
 
 def has_all_of(replica: Server, source: Server) -> bool:

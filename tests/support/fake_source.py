@@ -44,8 +44,8 @@ class FakeSource:
 
     `files`: whole binlogs by name, in order. `serve(dump)` is called for each dump request, by default it sends all that
     `files` hold and then heartbeats. `greeting`: raw bytes instead of the greeting; `query_error`: (number, text) in
-    answer to every statement. `variables`: what it has besides those that every source has. `dumps`: what was asked for,
-    (file, offset). Attributes may be changed at any time.
+    answer to every statement. `variables`: what it has besides those that every source has. `answers`: rows, by
+    statement. `dumps`: what was asked for, (file, offset). Attributes may be changed at any time.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -62,6 +62,7 @@ class FakeSource:
     replication_user: str = USER
     replication_password: str = PASSWORD
     variables: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.serve: Callable[[Dump], Any] = serve_all
@@ -199,6 +200,9 @@ class _Conversation:
         elif statement == "SHOW MASTER STATUS":
             newest = list(source.files)[-1]
             self._rows(("File", "Position"), [(newest, str(len(source.files[newest])))])
+        elif statement in source.answers:
+            rows = source.answers[statement]
+            self._rows([f"c{number}" for number in range(len(rows[0]))], rows)
         elif found := _VARIABLE.fullmatch(statement):
             self._variable(found[1], found[2])
         else:
