@@ -11,6 +11,7 @@ import pytest
 from deploy.servers import Server
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
+from tests.support.chain import purge_before_newest
 from tests.support.free_port import free_port
 from tests.support.relay_inside import damage
 from tests.support.relay_process import RelayProcess
@@ -115,7 +116,7 @@ def test_a_file_that_was_purged_before_the_relay_had_it(source: Server, tmp_path
         for name in ("a", "b", "c"):
             source.sql("FLUSH LOGS")
             some_work(source, name)
-        source.sql(f"PURGE BINARY LOGS TO '{source.binlogs()[-1].name}'")
+        purge_before_newest(source)
         relay.start()
         line = wait_line(relay, "source_given_up")
         assert "no longer has mysql-bin.000001" in line["what"]

@@ -19,7 +19,7 @@ from relay.upstream.opening import open_source
 from relay.upstream.unlogged import warn_of_a_replica
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
-from tests.support.chain import wait_until
+from tests.support.chain import purge_before_newest, wait_for_checkpoint, wait_until
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess, wait_for_line
 from tests.support.source_changes import applied, executed, follow_by_gtid
@@ -73,6 +73,7 @@ def insert(server: Server, *keys: int) -> None:
 def followed(relay: RelayProcess, source: Server, generation: int = 1) -> None:
     """Returns when the generation has all that the source has."""
     directory = relay.archive if generation == 1 else relay.archive / f"g{generation:04d}"
+    wait_for_checkpoint(source)  # afterwards only statements write there
     end = source.master_status()
     path = directory / end.file
     wait_until(
@@ -160,14 +161,7 @@ def test_a_source_that_has_purged_what_the_archive_lacks_is_refused(
         insert(first, 10)
         second.wait_for_source(first)
         second.sql("FLUSH BINARY LOGS")
-        newest = second.master_status().file
-
-        def purged() -> bool:
-            second.sql(f"PURGE BINARY LOGS TO '{newest}'")
-            return second.binlogs()[0].name == newest
-
-        # MariaDB keeps a file until its storage engines have synced what is in it.
-        wait_until(purged, "the first files are purged", 30)
+        purge_before_newest(second)
         text = refused(relay, second, "gtid_refused" if name == "mariadb" else "source_purged_transactions")
         assert "purged" in text
         if name != "mariadb":

@@ -12,7 +12,7 @@ from deploy.servers import Server
 from protocol.binlog.event_type import EventType
 from protocol.gtid.mariadb import DomainGtid, GtidPosition, decode_gtid_list
 from tests.interop.conftest import ChainFactory
-from tests.support.chain import Chain, wait_until
+from tests.support.chain import Chain, purge_before_newest, wait_until
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER
 from tests.support.replica_client import ReplicaClient
@@ -457,14 +457,7 @@ def test_a_position_before_the_oldest_file_is_refused_in_the_sources_words(chain
     early = str(position(source, "gtid_binlog_pos"))
     write(source, 24)
     source.sql("FLUSH LOGS")
-    newest = source.master_status().file
-
-    def purged() -> bool:
-        source.sql(f"PURGE BINARY LOGS TO '{newest}'")
-        return source.binlogs()[0].name == newest
-
-    # MariaDB keeps a file until its storage engines have synced what is in it.
-    wait_until(purged, "the first files are purged")
+    purge_before_newest(source)
     late = str(position(source, "gtid_binlog_pos"))
     relay.stop()
     for path in relay.archive.iterdir():

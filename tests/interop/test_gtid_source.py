@@ -14,7 +14,7 @@ import pytest
 
 from deploy.servers import BinlogPosition, Server
 from tests.conftest import ServerFactory
-from tests.support.chain import wait_until
+from tests.support.chain import purge_before_newest, wait_until
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess, wait_for_line
 
@@ -101,14 +101,7 @@ def test_a_start_at_purged_transactions_is_refused_by_name(
     for key in range(3):
         insert(source, key)
         source.sql("FLUSH BINARY LOGS")
-    newest = source.master_status().file
-
-    def purged() -> bool:
-        source.sql(f"PURGE BINARY LOGS TO '{newest}'")
-        return source.binlogs()[0].name == newest
-
-    # MariaDB keeps a file until its storage engines have synced what is in it.
-    wait_until(purged, "the first files are purged")
+    purge_before_newest(source)
     relay = relay_of(source, start={"gtid": early}).start(wait=False)
     line = given_up(relay, "gtid_refused")
     assert "purged" in line["what"]

@@ -15,6 +15,7 @@ from deploy.servers import Server
 from tests.conftest import ServerFactory
 from tests.support import ack_run
 from tests.support.binlog_comparison import differences
+from tests.support.chain import purge_before_newest
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess, wait_for_line
 from tests.support.semi_sync import facts, switch, wait_clients, waiting_source
@@ -177,7 +178,7 @@ def test_a_position_that_the_source_refuses_is_explained_as_without_semi_sync(
         switch(source, False)
         for _ in range(3):
             source.sql("FLUSH LOGS")
-        source.sql(f"PURGE BINARY LOGS TO '{source.binlogs()[-1].name}'")
+        purge_before_newest(source)
         relay.start()
         assert "no longer has mysql-bin.000001" in wait_for_line(relay, "source_given_up", "position_purged")["what"]
 

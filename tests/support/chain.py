@@ -154,9 +154,15 @@ def start_again(replica: Server) -> bool:
     MariaDB 10.11 then stops with 1595 ("did not receive an expected Rows-log end-of-statement"), behind a MariaDB
     source without a relay too. It asks for the same position when it is started, and goes on there.
     """
-    if replica.name == "mariadb" and replica.replica_status()["io_errno"] == 1595:
-        replica.start_replica()
-        wait_until(lambda: replica.replica_status()["io_errno"] != 1595, "the receiving thread starts again")
+    if replica.name == "mariadb":
+
+        def goes_on() -> bool:
+            if replica.replica_status()["io_errno"] != 1595:
+                return True
+            replica.start_replica()  # and may be cut off at such a place again
+            return False
+
+        wait_until(goes_on, "the receiving thread starts again")
     return True
 
 
@@ -184,6 +190,17 @@ def wait_for_checkpoint(source: Server) -> None:
         return any((event[2], event[5]) == ("Binlog_checkpoint", newest) for event in events)
 
     wait_until(is_written, "the newest file has its checkpoint")
+
+
+def purge_before_newest(source: Server) -> None:
+    """Removes all binlogs but the newest. MariaDB keeps a file until its storage engines have synced what is in it."""
+    newest = source.master_status().file
+
+    def is_purged() -> bool:
+        source.sql(f"PURGE BINARY LOGS TO '{newest}'")
+        return source.binlogs()[0].name == newest
+
+    wait_until(is_purged, "the older files are purged", 30)
 
 
 # What a server writes at the ends of a file by itself, in no transaction.
