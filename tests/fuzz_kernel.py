@@ -26,7 +26,7 @@ from typing import Any, Final
 from tests.support.event_stream import EventStream, artificial_rotate, heartbeat, packetise, query_body, walk
 from tests.support.fuzzing import broken_cases, fuzz_command
 from tests.support.kernel_builds import KernelBuild, builds
-from tests.support.kernel_columns import changed_rows, event_rows, transaction_rows
+from tests.support.kernel_columns import changed_rows, event_rows, statement_rows, transaction_rows
 
 CORPUS: Final = Path(__file__).resolve().parent / "corpus"
 TYPES: Final = [*range(44), *range(159, 174), 255]
@@ -254,7 +254,11 @@ def check_columns(data: bytes, case: Case) -> None:
         events = event_rows(build, file, capacity=capacity, cuts=cuts, make_buffer=make_buffer)
         transactions = transaction_rows(build, file, capacity=capacity, cuts=cuts, make_buffer=make_buffer)
         changed = changed_rows(build, file, capacity=capacity, cuts=cuts, make_buffer=make_buffer)
-        results.append((events.rows, transactions.rows, changed.rows))
+        statements, maps = (
+            statement_rows(build, file, maps=maps, capacity=capacity, cuts=cuts, make_buffer=make_buffer)
+            for maps in (False, True)
+        )
+        results.append((events.rows, transactions.rows, changed.rows, statements.rows, maps.rows))
     if results.count(results[0]) != len(results):
         raise Broken("columns differ")
     for row in results[0][2]:

@@ -403,7 +403,9 @@ class StatementColumns(PackedReader):
         return C_DONE
 
     def sql_mode(self, p):
-        """The statement's sql_mode, which servers write among the first of the status variables; -1 without."""
+        """The statement's sql_mode, which servers write among the first of the status variables; -1 without, or with one that
+        no server has (its highest bit set).
+        """
         at = self.status_at
         end = at + self.status_length
         if at + 5 <= end and p[at] == 0:
@@ -411,7 +413,7 @@ class StatementColumns(PackedReader):
         if at + 9 <= end and p[at] == 1:
             low = load32(p, at + 1)
             high = load32(p, at + 5)
-            return high << 32 | low
+            return -1 if high >> 31 else high << 32 | low
         return -1
 
     def put_text(self, n, p, at, size, mode):

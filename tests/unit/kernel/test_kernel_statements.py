@@ -116,6 +116,14 @@ def test_what_cannot_be_read_is_a_row_with_a_finding(build: KernelBuild) -> None
     assert found.findings == 1
 
 
+def test_a_sql_mode_that_no_server_has_is_none(build: KernelBuild) -> None:
+    stream = EventStream()
+    for mode in (0x7FFFFFFFFFFFFFFF, 0x8000000000000000):
+        stream.add(2, query_body("SELECT 1", status=b"\1" + mode.to_bytes(8, "little")))
+    found = statement_rows(build, b"\xfebin" + stream.data)
+    assert [row["sql_mode"] for row in found.rows] == [0x7FFFFFFFFFFFFFFF, None]
+
+
 def test_a_statement_whose_lengths_lie_is_a_row_also_where_the_names_fill_their_column(build: KernelBuild) -> None:
     stream = EventStream()
     for _ in range(20):  # of 5120 bytes for 64 rows, 20 are left
