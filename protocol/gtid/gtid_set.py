@@ -129,6 +129,11 @@ class GtidSet:
             return False
         return intervals.is_subset(first.to_bytes(8, "little") + (last + 1).to_bytes(8, "little"), numbers)
 
+    def meets_run(self, key: bytes, first: int, last: int) -> bool:
+        """Whether a number from `first` to `last` of the source with this `Tsid.key` is in it."""
+        numbers = self._by_key.get(key)
+        return numbers is not None and 0 < first <= last <= MAX_GNO and intervals.meets_run(numbers, first, last)
+
     def __contains__(self, gtid: MysqlGtid) -> bool:
         return self.has(gtid.tsid.key, gtid.gno)
 

@@ -33,6 +33,8 @@ _KEY: Final = -2
 _END: Final = -1
 _PASSED: Final = -3
 _MAX_KEY_BYTES: Final = 48
+# Where the transactions of many sources stand in each other's way, to look at each run takes longer than to walk over the file.
+_MANY_RUNS: Final = 16
 _MASK: Final = 2**64 - 1
 _U32: Final = 2**32 - 1
 
@@ -191,6 +193,35 @@ class StretchIndex:
             if (source >= 0 and not has_run(keys[source], first, last)) or (source == _END and first):
                 return self._stretch_around(at)
         return None
+
+    def pieces_without(self, held: GtidSet, end: int, at_least: int) -> list[tuple[int, int]]:
+        """Pieces [start, stop) of MySQL's file, up to offset `end`, in which each transaction has a GTID that is not in `held`.
+
+        at_least: bytes of a piece; shorter ones are left out. A stretch with many runs is not looked at, and is in none.
+        """
+        rows, keys, meets = self._rows, self.keys, held.meets_run
+        pieces: list[tuple[int, int]] = []
+        first = start = stop = 0
+        for row in self._ends:
+            at, anonymous, behind = rows[row * 5], rows[row * 5 + 2], rows[row * 5 + 3]
+            if behind > end:
+                break
+            lacks_all = not anonymous and row - first <= _MANY_RUNS
+            while lacks_all and first < row:
+                source, low, high = rows[first * 5 + 1 : first * 5 + 4]
+                lacks_all = source < 0 or not meets(keys[source], low, high)
+                first += 1
+            first = row + 1
+            if lacks_all and at == stop:
+                stop = behind
+                continue
+            if stop - start >= at_least:
+                pieces.append((start, stop))
+            # One that is not wanted is an empty piece, which nothing joins.
+            start, stop = (at, behind) if lacks_all else (-1, -1)
+        if stop - start >= at_least:
+            pieces.append((start, stop))
+        return pieces
 
     def first_reaching(self, awaited: Mapping[bytes, tuple[bytes, int]]) -> tuple[int, list[tuple[bytes, int]]]:
         """Of MariaDB's: start of the first stretch with a group that is sent, or that is awaited; else of the last one.

@@ -12,8 +12,9 @@ cpdef int64_t count(bytes a) except -1
 cdef int64_t total(const uint8_t* p, int64_t n) noexcept nogil
 
 cpdef bint contains(bytes a, uint64_t number) except -1
+cpdef bint meets_run(bytes a, uint64_t first, uint64_t last) except -1
 @cython.locals(low=int64_t, high=int64_t, middle=int64_t)
-cdef bint holds(const uint8_t* p, int64_t n, uint64_t number) noexcept nogil
+cdef bint holds_any(const uint8_t* p, int64_t n, uint64_t first, uint64_t last) noexcept nogil
 
 @cython.locals(out=bytearray, n=int64_t)
 cpdef bytes union(bytes a, bytes b)

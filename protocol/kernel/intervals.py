@@ -59,21 +59,26 @@ def total(p, n):
 
 def contains(a, number):
     """Whether `number` (1 to 2**63 - 2) is in the set."""
+    return meets_run(a, number, number)
+
+
+def meets_run(a, first, last):
+    """Whether any number from `first` to `last` (1 to 2**63 - 2) is in the set."""
     if cython.compiled:
-        return holds(cython.cast(cython.p_uchar, a), len(a), number)
-    return holds(a, len(a), number)
+        return holds_any(cython.cast(cython.p_uchar, a), len(a), first, last)
+    return holds_any(a, len(a), first, last)
 
 
-def holds(p, n, number):
+def holds_any(p, n, first, last):
     low = 0
     high = n >> 4
     while low < high:
         middle = (low + high) >> 1
-        if load64(p, (middle << 4) + 8) <= number:
+        if load64(p, (middle << 4) + 8) <= first:
             low = middle + 1
         else:
             high = middle
-    return low < n >> 4 and load64(p, low << 4) <= number
+    return low < n >> 4 and load64(p, low << 4) <= last
 
 
 def union(a, b):

@@ -274,11 +274,13 @@ class Dump:
         while not self._closed and not self._owner.write_paused:
             if self._walk is not None and self._walk_ends(self._walk):
                 return
+            if self._jump is not None and self._offset >= self._jump.place:
+                self._take_jump(self._jump)
             size = min(self._file.end - self._offset, STEP_BYTES)
-            if self._guide is not None:
-                size = self._as_guided(self._guide, size)
             if self._jump is not None:
-                size = self._up_to_jump(self._jump, size)
+                size = min(size, self._jump.place - self._offset)
+            elif self._guide is not None:
+                size = self._as_guided(self._guide, size)
             if size <= 0:
                 if self._next_file():
                     left -= _FILE_COST_BYTES
@@ -353,8 +355,6 @@ class Dump:
 
     def _as_guided(self, guide: StreamGuide, size: int) -> int:
         """How much may be sent next without, or before, another look at it."""
-        if self._jump is not None and self._offset <= self._jump.place:
-            return size
         self._must_walk = guide.must_walk(self._file.name)
         if not self._must_walk:
             self._looked_to = self._file.end
@@ -368,15 +368,11 @@ class Dump:
         self._walk = walk
         return size
 
-    def _up_to_jump(self, jump: Jump, size: int) -> int:
-        """How much is sent next: what comes before the jump, or, at its place, what comes behind it."""
-        if self._offset < jump.place:
-            return min(size, jump.place - self._offset)
+    def _take_jump(self, jump: Jump) -> None:
         self._jump = None
         self._offset = jump.target
         if self._walk is not None:
             self._walk.jumped(jump)
-        return min(self._file.end - jump.target, STEP_BYTES)
 
     def _send_walked(self, walk: GtidWalk, source: bytearray, size: int) -> bool:
         """As `_send_run`, without what the walk passes over."""
@@ -416,7 +412,7 @@ class Dump:
         """Goes on by one range; returns the bytes written, -1: more input or more room is needed. `base`: offset of source[0]."""
         framer, at = self._framer, self._offset - base
         if walk.send_until <= self._offset:
-            end = walk.next_range(source, at, size, base)
+            end = self._look(walk, source, at, size, base)
             if end == at:
                 return -1
             if not walk.sending:
@@ -442,10 +438,20 @@ class Dump:
             self._ask(base, framer.asked_events - asked)
         if framer.consumed > at or made:
             return made
-        if stop < size and base + stop == walk.send_until and walk.next_range(source, stop, size, base) > stop:
+        if stop < size and base + stop == walk.send_until and self._look(walk, source, stop, size, base) > stop:
             # The range ended inside an event, with the bytes that there were, and the framer wants more of the event at once.
             return self._frame_walked(walk, source, base, size, output)
         return -1
+
+    def _look(self, walk: GtidWalk, source: bytearray, at: int, size: int, base: int) -> int:
+        """`next_range` of the walk, and a check where it begins behind what it has not seen."""
+        place = base + at
+        if place == walk.unseen_until and (self._offset < place or not self._framer.between_events):
+            raise ValueError(
+                f"an event goes on at {place}, where NAME.gtx has a transaction begin; stop the relay and run "
+                "'binlog-relay archive rebuild'"
+            )
+        return walk.next_range(source, at, size, base)
 
     def _owed(self, walk: GtidWalk) -> list[bytes]:
         return walk.owed(self.position, self._server_id, with_checksum=bool(self._file.checksum))

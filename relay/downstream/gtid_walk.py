@@ -33,13 +33,15 @@ class Jump:
 class GtidWalk:
     """Goes over a file's bytes ahead of the framer. Offsets are the file's.
 
-    send_until: bytes before it were looked at and are to be sent.
+    send_until: bytes before it are to be sent. unseen_until: end of the last piece that was not looked at, which NAME.gtx told;
+    a transaction begins there, or the file ends.
     """
 
     def __init__(self, skip: GtidSkip) -> None:
         self.skip = skip
         self.file = ""
         self.send_until = 0
+        self.unseen_until = 0
         self.refused: PositionRefused | None = None
         """Why the stream ends at the place that was reached."""
         self.finished = False
@@ -50,6 +52,7 @@ class GtidWalk:
         self.file = name
         self.skip.begin()
         self.send_until = FIRST_OFFSET
+        self.unseen_until = 0
 
     def begin_behind(self, offset: int) -> None:
         """The next bytes are an event at `offset`, outside of any transaction."""
@@ -61,7 +64,8 @@ class GtidWalk:
         self.begin_behind(jump.target)
 
     def find_jump(self, extent: FileExtent) -> Jump | None:
-        """What need not be read of a file that begins now; None: nothing, or it is not known.
+        """What need not be read of a file that begins now; None: nothing, or it is not known. Also notes what of it need not be
+        looked at.
 
         Blocking, for a thread; meanwhile the walk stands still. Raises: OSError; Malformed for a file without a head.
         """

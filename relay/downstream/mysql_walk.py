@@ -1,11 +1,13 @@
 """Passes over the transactions that a MySQL replica has, and ends the stream where a source would.
 
+Pieces of a file in which NAME.gtx has nothing of what it has are sent without being looked at.
 Before what follows the replica gets a heartbeat with the place behind what was passed over; so does a source, and positions
 of what follows stay right by it.
 """
 
 import contextlib
 from collections.abc import Mapping
+from typing import Final
 
 from protocol.artificial import MAX_WIRE_POSITION, heartbeat_event, heartbeat_v2_event
 from protocol.gtid.codec import decode_gtid_set
@@ -17,7 +19,9 @@ from protocol.position import Position
 from relay.downstream.file_extent import FileExtent
 from relay.downstream.gtid_walk import GtidWalk, Jump
 
-_NOTHING = GtidSet()
+_NOTHING: Final = GtidSet()
+# A shorter piece is walked over in the time that it takes to go into it and out again.
+_WORTH_A_PIECE_BYTES: Final = 128 << 10
 
 
 class MysqlWalk(GtidWalk):
@@ -44,21 +48,30 @@ class MysqlWalk(GtidWalk):
         self._passed = False
         self._counted_from: int | None = None
         """From so many on, what is passed over in this file was counted already."""
+        self._unseen: list[tuple[int, int]] = []
+        """Pieces [start, stop) of the file `_unseen_of` that are sent without a look, the next one last. Both are starts of
+        transactions, or the end of what was published."""
+        self._unseen_of = ""
 
     def also(self, held: GtidSet) -> None:
         """From the next transaction on these are passed over, too; nobody knows how many of them come."""
         self._held |= held
         self._later = True
+        self._unseen = []
         self.skip.hold(held.intervals_by_key())
 
     def refuse(self, *, anonymous: bool, gtids: bool) -> None:
         """Whether the stream ends before a transaction without a GTID, and before one that has one."""
         self.skip.refuse_anonymous = anonymous
         self.skip.refuse_gtids = gtids
+        if anonymous or gtids:
+            self._unseen = []
 
     def begin_file(self, name: str, *, checksum: bool) -> None:
         """See `GtidWalk`."""
         super().begin_file(name, checksum=checksum)
+        if name != self._unseen_of:
+            self._unseen = []
         if self._counted_from is not None:
             self._held_here += self.skip.skipped - self._counted_from
             self._counted_from = None
@@ -79,6 +92,7 @@ class MysqlWalk(GtidWalk):
         if extent.inside is not None:
             inside = decode_gtid_set(extent.inside)
             if not inside.meets(self._held):
+                self._note_unseen(extent, [(place, extent.last_start() or 0)])
                 return None
             start = extent.last_start() if inside <= self._held else None
             if start is not None and start > place:
@@ -86,12 +100,27 @@ class MysqlWalk(GtidWalk):
         stretches = extent.stretches()
         if stretches is None or not len(stretches):
             return None
+        self._note_unseen(extent, stretches.pieces_without(self._held, extent.end, _WORTH_A_PIECE_BYTES))
         lacking = stretches.first_lacking(self._held)
         target = lacking.start if lacking is not None else stretches.last_start
         return Jump(place, target, stretches.transactions_before(target)) if place < target <= extent.end else None
 
+    def _note_unseen(self, extent: FileExtent, pieces: list[tuple[int, int]]) -> None:
+        self._unseen_of = extent.name
+        self._unseen = [(start, stop) for start, stop in reversed(pieces) if start < stop]
+
     def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:
         """See `GtidWalk`."""
+        at = base + start
+        while self._unseen and self._unseen[-1][0] < at:
+            self._unseen.pop()
+        if self._unseen and start < stop:
+            first, end = self._unseen[-1]
+            if first == at:
+                self.begin_behind(end)
+                self.unseen_until = end
+                return min(stop, end - base)
+            stop = min(stop, first - base)
         end = super().next_range(source, start, stop, base)
         if end > start:
             self._passed |= not self.skip.sending

@@ -2,19 +2,26 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pymysql
 import pytest
+import structlog
 
 from protocol.auth.account import Account
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
+from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.stretch_index import StretchIndex, StretchWriter
 from protocol.kernel.ingest import Ingest
 from protocol.statements.gtid_variables import GtidVariables
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
+from relay.archive.gtid_recorder import gtx_path
 from relay.downstream import dump as dump_module
+from relay.downstream import mysql_walk
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
@@ -28,6 +35,7 @@ LAYOUTS = ("tbm", "strip", "edges")
 COM_BINLOG_DUMP_GTID = 0x1E
 NON_BLOCK = 1
 LONGEST_EVENT = 380
+HEARTBEAT = 27
 Stream = Callable[[str, GtidSet | None], Awaitable[list[bytes]]]
 
 
@@ -42,8 +50,9 @@ def stamped(data: bytearray) -> bytes:
 
 
 @pytest.fixture
-async def stream(tmp_path: Path) -> AsyncIterator[Stream]:
-    """All events of the archive, by GTID, or by position if no set is given; heartbeats left out."""
+async def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stream]:
+    """All events of the archive, by GTID, or by position if no set is given. NAME.gtx tells of every two or three transactions."""
+    monkeypatch.setitem(FileGtidCollector.__init__.__kwdefaults__, "gap_bytes", 900)
     binlog = mysql_binlog(GtidSet())
     for number, gtid in enumerate(GtidSet.from_text(f"{U}:1-30").members()):
         add_mysql(binlog, gtid, number * 11)
@@ -67,7 +76,7 @@ async def stream(tmp_path: Path) -> AsyncIterator[Stream]:
                 else:
                     request = encode_binlog_dump_gtid(encode_gtid_set(held), flags=NON_BLOCK, server_id=77)
                     client.command(COM_BINLOG_DUMP_GTID, request)
-                return [event.data for event in client.events_to_eof() if event.kind != 27]
+                return [event.data for event in client.events_to_eof()]
             finally:
                 client.cut()
 
@@ -83,6 +92,7 @@ async def test_a_walk_that_passes_over_nothing_changes_nothing_wherever_reads_en
     stream: Stream, layout: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_position = await stream(layout, None)
+    assert all(event[4] != HEARTBEAT for event in by_position)
     for step in range(LONGEST_EVENT, LONGEST_EVENT + 40, 3):
         monkeypatch.setattr(dump_module, "STEP_BYTES", step)
         assert await stream(layout, GtidSet.from_text(OF_THE_REPLICA)) == by_position, step
@@ -94,10 +104,26 @@ async def test_what_is_left_of_a_stream_with_holes_is_the_same_wherever_reads_en
 ) -> None:
     held = GtidSet.from_text(f"{U}:3:5-6:9-20:22:30,{OF_THE_REPLICA}")
     wanted = await stream(layout, held)
+    assert sum(event[4] == HEARTBEAT for event in wanted) == 5
     assert 20 < len(wanted) < len(await stream(layout, None))
     for step in range(LONGEST_EVENT, LONGEST_EVENT + 40, 3):
         monkeypatch.setattr(dump_module, "STEP_BYTES", step)
+        # By turns each event is looked at, and only pieces with something that the replica has.
+        monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1 if step % 2 else 1 << 20)
         assert await stream(layout, held) == wanted, step
+
+
+async def test_an_index_that_is_not_the_files_ends_the_stream(
+    stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1)
+    first, second, *others = StretchIndex(gtx_path(tmp_path / FILE).read_bytes())
+    wrong = [first, replace(second, stop=second.stop - 20), *others]
+    gtx_path(tmp_path / FILE).write_bytes(b"".join(map(StretchWriter().encode, wrong)))
+    with structlog.testing.capture_logs() as logs, pytest.raises(pymysql.MySQLError):
+        await stream("tbm", GtidSet.from_text(f"{U}:20"))
+    (reason,) = [line["reason"] for line in logs if line["event"] == "dump_stopped"]
+    assert f"an event goes on at {second.stop - 20}, where NAME.gtx has a transaction begin" in reason
 
 
 async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_when_it_comes(tmp_path: Path) -> None:

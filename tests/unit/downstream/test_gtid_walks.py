@@ -2,15 +2,23 @@
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from protocol.artificial import gtid_list_event, heartbeat_event, heartbeat_v2_event
 from protocol.errors import PositionRefused
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
+from protocol.gtid.stretch_index import StretchWriter
 from protocol.position import Position
+from relay.archive.gtid_recorder import gtx_path
+from relay.downstream import mysql_walk
+from relay.downstream.file_extent import FileExtent
 from relay.downstream.gtid_walk import GtidWalk, Jump
 from relay.downstream.mariadb_walk import Awaited, MariadbWalk, Until
 from relay.downstream.mysql_walk import MysqlWalk
@@ -56,7 +64,8 @@ def walked(walk: GtidWalk, binlog: BinlogBuilder, step: int = 1 << 20) -> tuple[
     end = min(at + step, len(data))
     while at < len(data) and not walk.is_done:
         source = bytearray(data[at:end])
-        used = walk.next_range(source, 0, len(source), at)
+        told = walk.send_until - at
+        used = min(told, len(source)) if told > 0 else walk.next_range(source, 0, len(source), at)
         if used == 0:
             if end == len(data) or walk.refused or walk.finished:
                 break
@@ -173,6 +182,70 @@ def test_what_a_replica_has_of_a_source_that_comes_later_is_passed_over_from_the
     sent, _ = walked(walk, binlog, step)
     assert sent == of(binlog, 1, 3, 4)
     assert not walk.is_done, "nobody knows how many of them come"
+
+
+def noted(path: Path, binlog: BinlogBuilder) -> FileExtent:
+    """The file and its NAME.gtx, in which each transaction is a stretch."""
+    path.write_bytes(binlog.data)
+    collector = FileGtidCollector("mysql", checksum=True, gap_bytes=0)
+    collector.take(bytes(binlog.data[4:]))
+    collector.finish()
+    gtx_path(path).write_bytes(b"".join(map(StretchWriter().encode, collector.take_stretches())))
+    return FileExtent(path.name, path, binlog.size, checksum=True)
+
+
+@pytest.fixture
+def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1)
+
+
+@pytest.mark.usefixtures("short_pieces")
+@pytest.mark.parametrize("step", [1 << 20, 37, 400])
+@pytest.mark.parametrize("held", [f"{U}:3:6", f"{U}:1:4-5:8", f"{U}:2:4:6:8", f"{V}:1"])
+def test_what_is_sent_and_told_is_the_same_where_only_pieces_with_what_a_replica_has_are_looked_at(
+    tmp_path: Path, held: str, step: int
+) -> None:
+    binlog = mysql_file(f"{U}:1 {U}:2 {U}:3 {U}:4 {V}:1 {U}:5 {U}:6 {U}:7 {U}:8")
+    wanted = walked(MysqlWalk(gtids(held), 99), binlog, step)
+    walk = MysqlWalk(gtids(held), 99)
+    walk.find_jump(noted(tmp_path / FILE, binlog))
+    assert walked(walk, binlog, step) == wanted
+    assert walk.unseen_until
+
+
+@pytest.mark.usefixtures("short_pieces")
+def test_of_a_file_with_nothing_that_a_replica_has_the_last_stretch_is_looked_at(tmp_path: Path) -> None:
+    binlog = mysql_file(f"{U}:1 {U}:2 {U}:3")
+    extent = replace(noted(tmp_path / FILE, binlog), inside=encode_gtid_set(gtids(f"{U}:1-3")))
+    walk = MysqlWalk(gtids(f"{U}:9"), 1)
+    assert walk.find_jump(extent) is None
+    assert walked(walk, binlog)[0] == of(binlog, 0, 1, 2)
+    assert walk.unseen_until == groups(binlog)[2][0]
+
+
+@pytest.mark.usefixtures("short_pieces")
+@pytest.mark.parametrize("change", ["also", "refuse"])
+def test_pieces_that_were_noted_do_not_hide_what_is_to_be_looked_for_now(tmp_path: Path, change: str) -> None:
+    binlog = mysql_file(f"{U}:1 {U}:2 {V}:1 {U}:3")
+    walk = MysqlWalk(gtids(f"{U}:2"), 1, later=True)
+    walk.find_jump(noted(tmp_path / FILE, binlog))
+    if change == "also":
+        walk.also(gtids(f"{V}:1"))
+        assert walked(walk, binlog)[0] == of(binlog, 0, 3)
+    else:
+        walk.refuse(anonymous=False, gtids=True)
+        assert walked(walk, binlog)[0] == of(binlog)
+        assert walk.refused is not None
+
+
+@pytest.mark.usefixtures("short_pieces")
+def test_pieces_of_one_file_are_none_of_the_next(tmp_path: Path) -> None:
+    binlog = mysql_file(f"{U}:1 {U}:2 {U}:3")
+    walk = MysqlWalk(gtids(f"{U}:2"), 2)
+    walk.find_jump(noted(tmp_path / "mysql-bin.000000", binlog))
+    other = mysql_file(f"{U}:2 {U}:1 {U}:3")
+    assert walked(walk, other)[0] == of(other, 1, 2)
+    assert not walk.unseen_until
 
 
 # ---- MariaDB --------------------------------------------------------------------------------------------------------

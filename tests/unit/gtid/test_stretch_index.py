@@ -71,6 +71,35 @@ def test_a_replica_that_has_all_lacks_nothing() -> None:
     assert StretchIndex(written(STRETCHES[:1])).first_lacking(GtidSet.from_text(f"{U}:1-9")) is None
 
 
+PIECES = [
+    Stretch(4, 70_000, 100, 0, (Run(KEY, 1, 9, 9),)),
+    Stretch(70_000, 140_000, 100, 0, (Run(TAGGED, 1, 3, 12), Run(KEY, 10, 12, 15))),
+    Stretch(140_000, 210_000, 100, 0, (Run(KEY, 13, 20, 23),)),
+    Stretch(210_000, 280_000, 100, 1, (Run(KEY, 21, 28, 32),)),
+    Stretch(280_000, 350_000, 100, 0, (Run(KEY, 29, 40, 44),)),
+    Stretch(350_000, 420_000, 100, 0, tuple(Run(KEY, number, number, 50 + number) for number in range(41, 81, 2))),
+    Stretch(420_000, 490_000, 100, 0, (Run(KEY, 81, 90, 100),)),
+]
+
+
+@pytest.mark.parametrize(
+    ("held", "end", "at_least", "pieces"),
+    [
+        ("", 490_000, 1, [(4, 210_000), (280_000, 350_000), (420_000, 490_000)]),
+        ("", 489_999, 1, [(4, 210_000), (280_000, 350_000)]),
+        ("", 490_000, 70_001, [(4, 210_000)]),
+        (f"{U}:11:29-40", 490_000, 1, [(4, 70_000), (140_000, 210_000), (420_000, 490_000)]),
+        (f"{U}:9:13:{'t' * 32}:4-9", 490_000, 1, [(70_000, 140_000), (280_000, 350_000), (420_000, 490_000)]),
+        (f"{U}:1-100", 490_000, 1, []),
+    ],
+)
+def test_pieces_without_what_a_replica_has_end_at_that_and_at_what_has_no_gtid_and_at_too_many_runs(
+    held: str, end: int, at_least: int, pieces: list[tuple[int, int]]
+) -> None:
+    index = StretchIndex(written(PIECES))
+    assert index.pieces_without(GtidSet.from_text(held), end, at_least) == pieces
+
+
 def maria(domain: int, server: int) -> bytes:
     return domain.to_bytes(4, "little") + server.to_bytes(4, "little")
 

@@ -38,6 +38,9 @@ def test_each_operation_gives_the_canonical_bytes_of_what_plain_sets_give(a: fro
         assert kernel.is_subset(p, kernel.union(p, q))
         assert kernel.count(p) == len(a)
         assert [number for number in range(1, 42) if kernel.contains(p, number)] == sorted(a)
+        if q:
+            first, last = min(b), max(b)
+            assert kernel.meets_run(p, first, last) == any(first <= number <= last for number in a)
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 6))))
