@@ -52,7 +52,8 @@ async def find_position_start(
     Raises: PositionRefused; ArchiveError for an archive that cannot be read.
     """
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + (0.0 if request.ends_at_end else wait_s)
+    wait_s = 0.0 if request.ends_at_end else wait_s
+    deadline = loop.time() + wait_s
     while True:
         moved = next_move()
         # Without a name the first file that there is.

@@ -26,7 +26,8 @@ WAIT_S = 15.0
 class RelayInside:
     """A running relay in `directory`."""
 
-    def __init__(self, directory: Path, port: int, logs: list[Any]) -> None:
+    def __init__(self, relay: Relay, directory: Path, port: int, logs: list[Any]) -> None:
+        self._relay = relay
         self.port = port
         self.logs = logs
         self.archive = directory / "archive" / "source"
@@ -54,6 +55,16 @@ class RelayInside:
         """Waits until the archive has so much of a file."""
         path = self.archive / name
         await self.until(lambda: path.exists() and path.stat().st_size >= size, f"{name} with {size} bytes")
+
+    async def until_published(self, name: str, size: int) -> None:
+        """Waits until replicas may have so much of a file: that is a moment later than it is on the disk."""
+
+        def is_published() -> bool:
+            generations = self._relay._generations
+            file = generations.archive.file(name) if generations is not None else None
+            return file is not None and file.end >= size
+
+        await self.until(is_published, f"{name} published up to {size}")
 
     async def until_logged(self, event: str, count: int = 1) -> dict[str, Any]:
         """Waits for the `count`th line of this name, and gives it."""
@@ -113,7 +124,7 @@ async def relay_inside(
     with structlog.testing.capture_logs() as logs:
         relay = Relay(load_config(config), config)
         running = asyncio.create_task(relay.serve())
-        inside = RelayInside(directory, port, logs)
+        inside = RelayInside(relay, directory, port, logs)
         try:
             yield inside
         finally:
