@@ -28,6 +28,7 @@ from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.gtid_plan import GtidStart
 from relay.downstream.gtid_start import asks_by_gtid, find_gtid_start
 from relay.downstream.passage import GtidPassage, Passage, PositionPassage
+from relay.downstream.place_after import PlaceSearches
 from relay.downstream.position_start import find_position_start
 from relay.downstream.positions import (
     FIRST_OFFSET,
@@ -53,6 +54,7 @@ class AdmissionHost(Protocol):
     outputs: BufferPool
     position_wait_s: float
     gtid_lookup: GtidLookup
+    place_searches: PlaceSearches
 
     generations: Generations
 
@@ -192,7 +194,7 @@ class AdmittedDump:
         if gtid is None and self.options.ends_at_end:
             return None
         if gtid is None:
-            return PositionPassage(host.generations, reading, host.gtid_lookup)
+            return PositionPassage(host.generations, reading, host.place_searches)
 
         def check(file: ArchivedFile) -> None:
             if request.registered is not None:

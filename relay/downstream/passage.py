@@ -8,7 +8,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -23,12 +23,10 @@ from relay.downstream.file_reads import FileReads, OpenFile
 from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.gtid_plan import GtidRequest
 from relay.downstream.gtid_walk import GtidWalk, Jump
+from relay.downstream.place_after import PlaceSearches, rest
 from relay.downstream.positions import refusal
-from relay.downstream.same_place import SamePlace, same_place
+from relay.downstream.same_place import SamePlace
 from relay.downstream.stream_guide import StreamGuide
-
-# What the next source is still to deliver is looked for so often.
-_AGAIN_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +139,15 @@ class GtidPassage(_Task):
 
     async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
         """See `_Task`."""
+        loop = asyncio.get_running_loop()
         while True:
+            began = loop.time()
             following, sent = self.following, self.reading.executed
             assert following is not None
             start = await self._gtids.ask_of(following, lambda archived: self._asked.go_on(sent, walk, archived))  # noqa: B023
             if start is not None and start.format_description is not None:
                 break
-            await asyncio.sleep(_AGAIN_S)
+            await rest(loop.time() - began)
         file = following.archive.file(start.file)
         if file is None:
             text = f"{start.file} was removed from binlog-relay's archive just now. The replica may try again"
@@ -165,29 +165,14 @@ class GtidPassage(_Task):
 class PositionPassage(_Task):
     """Of a replica that reads by file and position."""
 
-    def __init__(self, generations: Generations, reading: Generation, gtids: GtidLookup) -> None:
+    def __init__(self, generations: Generations, reading: Generation, searches: PlaceSearches) -> None:
         super().__init__(generations, reading)
-        self._gtids = gtids
+        self._searches = searches
 
     async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
         """See `_Task`. Always raises."""
-        while True:
-            place = await place_after(self.generations, self._gtids, self.reading.archive)
-            if place is not None:
-                raise ended_here(end, place, self.following)
-            await asyncio.sleep(_AGAIN_S)
-
-
-async def place_after(generations: Generations, gtids: GtidLookup, archive: Archive) -> SamePlace | None:
-    """In the newest generation, the same place as this archive's end; None: the source is still to deliver it.
-
-    Raises: OSError, Malformed.
-    """
-    generation = generations.of_archive(archive)
-    if generation is None or generation is generations.current:
-        return SamePlace(None, "its files were purged")
-    executed = generation.executed
-    return await gtids.ask_of(generations.current, lambda archived: same_place(archived, executed))
+        place = await self._searches.find(self.reading)
+        raise ended_here(end, place, self.following)
 
 
 def ended_here(end: Position, place: SamePlace, following: Generation | None) -> PositionRefused:

@@ -18,7 +18,7 @@ from relay.archive.archived_file import ArchivedFile
 from relay.archive.generations import Generations
 from relay.archive.replica_marks import ReplicaIdentity
 from relay.downstream.gtid_lookup import GtidLookup
-from relay.downstream.passage import place_after
+from relay.downstream.place_after import place_after
 from relay.downstream.positions import Decision, judge, not_here_yet
 
 _RECHECK_S: Final = 0.05

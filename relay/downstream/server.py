@@ -28,6 +28,7 @@ from relay.downstream.file_reads import BufferPool, FileReads
 from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.login_guard import LoginGuard
 from relay.downstream.pacing import WakePacer
+from relay.downstream.place_after import PlaceSearches
 from relay.downstream.presentation import Presentation, located, source_facts
 from relay.downstream.session import Session
 from relay.downstream.traffic import Traffic
@@ -80,6 +81,7 @@ class DownstreamServer:
         self.reads = FileReads()
         self.outputs = BufferPool(OUTPUT_BYTES, _KEPT_OUTPUTS)
         self.gtid_lookup = GtidLookup(generations)
+        self.place_searches = PlaceSearches(generations, self.gtid_lookup)
         self.input_view = memoryview(bytearray(_INPUT_BYTES))
         self._max_connections = max_connections
         self._ids = itertools.count(1)
