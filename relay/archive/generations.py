@@ -270,8 +270,17 @@ class Generations:
 
         It becomes the current one when its first file is published; then the one before it ends. Until then the archive is
         as it was: `discard_prepared` takes it back, and so does a crash. The current one must be trimmed and stay so.
+        Cancelling the caller does not stop it: `discard_prepared` waits for it and takes it back.
         Raises: ArchiveError; ArchiveMisuse while the current one has no file, or another is prepared.
         """
+        task = asyncio.get_running_loop().create_task(self._prepare_alone(source, where, file))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_tell_nobody)
+            raise
+
+    async def _prepare_alone(self, source: SourceIdentity, where: str, file: str) -> Generation:
         async with self._preparing:
             return await self._prepare(source, where, file)
 
@@ -416,6 +425,12 @@ class Generations:
             self._purged_bytes += generation.archive.purged_bytes
             if generation.archive is not self._first:
                 await generation.archive.close()
+
+
+def _tell_nobody(task: asyncio.Task[Generation]) -> None:
+    """Who asked for it is gone, and it is taken back."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.info("generation_not_prepared", why=str(error), note="nobody waits for it any more")
 
 
 def _not_opened(error: OSError | sqlite3.Error, directory: Path) -> ArchiveWriteError:

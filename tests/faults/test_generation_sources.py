@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from relay.archive.archive import Archive
 from relay.archive.generations import Generations
 from relay.config import ServerSource
 from relay.upstream.attachment import Attached
@@ -102,4 +103,31 @@ async def test_a_change_that_is_stopped_before_its_first_file_can_be_made_again(
     assert following.cancelled()
     await until_receiving(1)
     await generations.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007")
+    await generations.close()
+
+
+async def test_a_change_that_is_stopped_while_its_directory_is_opened_leaves_nothing_open_and_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generations = await Generations.open(tmp_path)
+    generations.archive.set_identity(identity(A, 1))
+    await append_files(generations, mysql_series(1, f"{A}:1-3"))
+    open_archive = Archive.open
+    opening = asyncio.Event()
+
+    async def slowly(*arguments: object, **how: object) -> Archive:
+        opening.set()
+        await asyncio.sleep(0.05)
+        return await open_archive(*arguments, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Archive, "open", slowly)
+    preparing = asyncio.create_task(generations.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007"))
+    await opening.wait()
+    preparing.cancel()
+    await asyncio.wait({preparing})
+    assert preparing.cancelled()
+    await generations.discard_prepared()
+    assert not (tmp_path / "g0002").exists()
+    made = await generations.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007")
+    assert made.number == 2
     await generations.close()
