@@ -14,14 +14,17 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from deploy.servers import Server
+from relay.audit.jobs.audit import Audit
+from relay.audit.jobs.group_engines import changed_groups
 from relay.audit.jobs.job import AuditOptions
 from relay.audit.jobs.row_findings import ROW_FINDINGS
 from relay.audit.jobs.run import load_job, run_job
 from tests.audit.job_runs import run
 from tests.audit.test_real_servers import mysqlbinlog
-from tests.audit.test_splits import write
+from tests.audit.test_splits import rows, splits_of, write
 from tests.conftest import ServerFactory
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
+from tests.support.generation_filling import two_generations
 
 VERBS = {"INSERT INTO": "inserted", "UPDATE": "updated", "DELETE FROM": "deleted"}
 
@@ -158,3 +161,15 @@ def test_tables_of_which_nobody_told_the_key_are_only_noted(spark: Any, tmp_path
     done = run(spark, "tables", path, tmp_path)
     assert done.names == set()
     assert [place.text for place in done.finding("primary_key_unknown").places] == ["test.t"]
+
+
+async def test_what_a_later_source_repeats_is_counted_once(spark: Any, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    await (await two_generations(archive)).close()  # 11 transactions, two of them in both sources' files
+    three = [
+        row["end"] - row["position"] for row in rows(splits_of(archive / "mysql-bin.000001"), "events") if row["table"]
+    ]
+    (found,) = run(spark, "tables", archive, tmp_path).parquet("by_table_and_hour")
+    assert found["bytes"] == sum(three) * 11 / 3
+    groups = changed_groups(Audit(spark, AuditOptions(str(archive))))
+    assert groups.judged.count() == groups.all.where("kind = 'row'").count() == 11

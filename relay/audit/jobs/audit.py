@@ -8,11 +8,13 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
 
+from relay.audit.datasource import SPLIT_BYTES
 from relay.audit.files import AuditedFile, find_files
 from relay.audit.finding import TEXTS
 from relay.audit.jobs.files_read import FileHead, read_head
 from relay.audit.jobs.job import AuditFinding, AuditOptions, Place, Severity, found_at
-from relay.audit.splits import written_between
+from relay.audit.overlap import Overlap
+from relay.audit.splits import plan, written_between
 from relay.audit.store import store_of
 
 _MOST_SERIES: Final = 100
@@ -121,6 +123,25 @@ class Audit:
         if self.options.until is not None:
             reader = reader.option("until", self.options.until.isoformat())
         return reader.load(self.options.archive)
+
+    def once(self, events: DataFrame) -> DataFrame:
+        """Events (file, position) without those that a later source's files repeat: level events has them, others have not."""
+        if not self._repeated:
+            return events
+        spans = F.broadcast(self.frame_of("of string, first bigint, behind bigint", self._repeated))
+        return events.join(spans, F.expr("file = of AND position >= first AND position < behind"), "left_anti")
+
+    @cached_property
+    def _repeated(self) -> list[tuple[str, int, int]]:
+        """(file, from, to) of what a later source's files repeat of the sources before it."""
+        later = {file.name for file in self.files if file.generation}
+        if not later:
+            return []
+        store = store_of(self.options.archive)
+        files = find_files(store, self.options.archive)
+        overlap = Overlap(store, files, held=True)
+        splits = plan(store, files, SPLIT_BYTES, later.__contains__, whole_files=True, overlap=overlap)
+        return [(split.name, *span) for split in splits for span in split.skips]
 
     def _reader(self, level: str, columns: Sequence[str]) -> DataFrameReader:
         reader = self.spark.read.format("binlog").option("level", level)

@@ -80,7 +80,7 @@ def changed_groups(audit: Audit) -> ChangedGroups:
 
 def _changes(audit: Audit, groups: DataFrame) -> DataFrame:
     """(file, start, position, time, table, format, engine): a row for each table a group's statement changes or defines."""
-    events = audit.read("events", "file", "position", "time", "type", "transaction", "schema", "table")
+    events = audit.once(audit.read("events", "file", "position", "time", "type", "transaction", "schema", "table"))
     rows = events.where("type = 'Table_map'").select(
         "file",
         F.col("transaction").alias("start"),

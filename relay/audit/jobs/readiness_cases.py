@@ -62,7 +62,7 @@ def _judge(
 def event_cases(audit: Audit, family: str) -> DataFrame:
     """Types of events, and files without GTIDs."""
     counted = audit.keep(
-        audit.read("events", "file", "position", "time", "type", "type_code")
+        audit.once(audit.read("events", "file", "position", "time", "type", "type_code"))
         .where("type_code IS NOT NULL")
         .groupBy("file", "type", "type_code")
         .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))

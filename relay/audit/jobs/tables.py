@@ -49,7 +49,7 @@ def _hourly(audit: Audit, rows: DataFrame) -> DataFrame:
     key = ("hour", "schema", "table")
     changed = rows.where("table IS NOT NULL").where(" + ".join(_COUNTS) + " > 0").drop("wrong")
     sizes = (
-        audit.read("events", "position", "end", "time", "schema", "table")
+        audit.once(audit.read("events", "file", "position", "end", "time", "schema", "table"))
         .where("table IS NOT NULL")
         .where(audit.wants_table(F.concat_ws(".", "schema", "table")))
         .groupBy(F.date_trunc("hour", "time").alias("hour"), "schema", "table")
