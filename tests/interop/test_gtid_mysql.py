@@ -94,8 +94,8 @@ def check_same(chain: Chain, replica: Server, databases: list[str]) -> None:
 
     def has_all() -> bool:
         status = replica.replica_status()
-        assert status["io_errno"] not in (1236, 13114, 1593), status["io_error"]
-        assert not status["sql_errno"], status["sql_error"]
+        told = f"{status['io_error']}{status['sql_error']}\n{chain.relay.log_tail()}"
+        assert status["io_errno"] not in (1236, 13114, 1593) and not status["sql_errno"], told
         return wanted <= executed(replica)
 
     wait_until(has_all, "the replica has what the source has", 90)
