@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import structlog
+
 from protocol.artificial import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.framing import frame_payload, packet_count
@@ -28,6 +30,8 @@ from relay.downstream.passage import NextPart, Passage
 from relay.downstream.positions import FIRST_OFFSET, refusal
 from relay.downstream.sent_range import SentRange
 from relay.downstream.stream_guide import StreamGuide
+
+log = structlog.get_logger("relay.downstream")
 
 # After this much the loop is given back, so that a replica that catches up from memory does not hold up the others.
 _TURN_BYTES: Final = 1 << 20
@@ -257,15 +261,24 @@ class Dump:
             return
         try:
             self._pump()
-        except PositionRefused as refused:
-            self.fail(refused)
-        except ArchiveError as error:
+        except Exception as error:
+            self._end_by(error)
+
+    def _end_by(self, error: Exception) -> None:
+        """Ends the stream by an error that came up in it. One that nobody foresaw is ours, and in the log."""
+        if isinstance(error, PositionRefused):
+            self.fail(error)
+        elif isinstance(error, ArchiveError):
             self.fail(refusal(f"{self.position}: {error}"))
-        except OSError as error:
+        elif isinstance(error, OSError):
             self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
-        except (ValueError, Malformed) as error:
+        elif isinstance(error, ValueError | Malformed):
             # The archive holds bytes that are no event: serving on from here would be guessing.
             self.fail(refusal(f"{self.position}: the archived file is damaged: {error}"))
+        else:
+            log.error("dump_fault", position=str(self.position), exc_info=error)
+            text = "binlog-relay has an internal error, see its log. The replica may try again"
+            self.fail(AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, text))
 
     def _pump(self) -> None:
         left = _TURN_BYTES
@@ -310,10 +323,8 @@ class Dump:
                 raise error
             if not self._send_run(buffer, size):
                 raise ValueError(f"{size} bytes that are published hold no whole header")
-        except OSError as failure:
-            self.fail(refusal(f"{self.position}: the archive cannot be read: {failure.strerror}"))
-        except (ValueError, Malformed) as failure:
-            self.fail(refusal(f"{self.position}: the archived file is damaged: {failure}"))
+        except Exception as failure:
+            self._end_by(failure)
         else:
             self.pump()
 

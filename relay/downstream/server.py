@@ -348,13 +348,7 @@ class DownstreamServer:
         started = loop.time()
         waiting, self._edge = self._edge, set()
         for dump in waiting:
-            try:
-                dump.pump()
-            except Exception:
-                # A bug of ours in one stream must not keep the others from what is there for them.
-                self._log.exception("dump_fault", position=str(dump.position))
-                text = "binlog-relay has an internal error, see its log. The replica may try again"
-                dump.fail(AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, text))
+            dump.pump()
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
         self._pacer.finished(started, loop.time())

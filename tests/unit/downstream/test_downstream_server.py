@@ -12,7 +12,7 @@ import pytest
 from protocol.artificial import patch_format_description, rotate_event
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
-from protocol.errors import AnsweredError, ErrorCode
+from protocol.errors import ErrorCode
 from protocol.position import Position
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
@@ -248,35 +248,6 @@ async def test_who_wants_only_what_there_is_waits_for_no_position_and_is_not_tol
     with pytest.raises(pymysql.MySQLError, match="waited 0 s") as caught:
         await call(client.event)
     assert caught.value.args[0] == ErrorCode.ER_UNKNOWN_ERROR
-
-
-class Waiting:
-    """A dump that waits for more."""
-
-    def __init__(self, fault: Exception | None) -> None:
-        self.fault = fault
-        self.pumped = 0
-        self.position = Position(THIRD, 4)
-        self.failed: list[AnsweredError] = []
-
-    def pump(self) -> None:
-        self.pumped += 1
-        if self.fault is not None:
-            raise self.fault
-
-    def fail(self, error: AnsweredError) -> None:
-        self.failed.append(error)
-
-
-async def test_a_fault_of_ours_in_one_stream_ends_that_one_and_lets_the_others_go_on(served: Served) -> None:
-    dumps = [Waiting(IndexError("a fault") if number == 3 else None) for number in range(8)]
-    for dump in dumps:
-        served.server.wait_at_edge(dump)  # type: ignore[arg-type]
-    moved = served.server.next_move()
-    served.server._broadcast()
-    assert [dump.pumped for dump in dumps] == [1] * 8 and moved.is_set()
-    assert [len(dump.failed) for dump in dumps] == [0, 0, 0, 1, 0, 0, 0, 0]
-    assert "internal error" in dumps[3].failed[0].message
 
 
 async def test_a_held_position_is_served_when_it_arrives(served: Served) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
@@ -16,6 +17,7 @@ from protocol.kernel.ingest import Ingest
 from protocol.position import Position
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
+from relay.downstream.dump import Dump
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -145,6 +147,54 @@ async def test_a_damaged_file_is_not_served_past(serve: Serve) -> None:
     server.archive.files[0].damaged = True
     with pytest.raises(pymysql.MySQLError, match="damaged"):
         await stream(server)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+async def test_a_fault_of_ours_ends_its_stream_by_name_and_no_other(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, cached: bool
+) -> None:
+    server = await serve(_1=BinlogBuilder().transaction(20).data)
+    archive = server.archive
+    assert isinstance(archive, Archive)
+
+    def waiting(server_id: int) -> ReplicaClient:
+        client = ReplicaClient(server.port)
+        client.set_up(server_id=server_id)
+        client.ask_dump(FIRST, 4, server_id=server_id)
+        client.events(2)
+        return client
+
+    clients = [await asyncio.to_thread(waiting, server_id) for server_id in (77, 78, 79)]
+    while len(server._edge) < 3:
+        await asyncio.sleep(0.01)
+    server.reads._nowait = cached
+    send_run = Dump._send_run
+    faulty = next(iter(server._edge))
+
+    def fails(dump: Dump, *run: Any) -> bool:
+        if dump is faulty:
+            raise IndexError("a fault")
+        return send_run(dump, *run)
+
+    monkeypatch.setattr(Dump, "_send_run", fails)
+    await archive.begin_file(SECOND)
+    await append_all(archive, BinlogBuilder().transaction(20).data)
+
+    def end(client: ReplicaClient) -> str:
+        with contextlib.closing(client):
+            try:
+                while (event := client.event()) is not None and event.kind != EventType.FORMAT_DESCRIPTION:
+                    pass
+            except pymysql.MySQLError as error:
+                return str(error.args[1])
+            return "served"
+
+    ends = [await asyncio.to_thread(end, client) for client in clients]
+    assert sorted(ends) == [
+        "binlog-relay has an internal error, see its log. The replica may try again",
+        "served",
+        "served",
+    ]
 
 
 async def test_a_replica_of_an_empty_archive_is_told_to_try_again(serve: Serve) -> None:
