@@ -1,7 +1,6 @@
 """Relays as processes of their own, for measuring."""
 
 import contextlib
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +9,8 @@ from typing import Any
 from deploy.servers import Server
 from tests.bench.source_data import BenchSource, wait_until_size
 from tests.bench.streams import Server as Login
+from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def login(relay: RelayProcess) -> Login:

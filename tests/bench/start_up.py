@@ -11,8 +11,8 @@ from pathlib import Path
 from relay.archive.archive import rebuild_archive
 from tests.bench.figures import Report, median
 from tests.bench.process_facts import cpu_s
-from tests.bench.relays import free_port
 from tests.support.binlog_builder import BinlogBuilder
+from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
 
 

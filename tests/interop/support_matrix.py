@@ -46,7 +46,8 @@ from tests.interop.support_words import (
 from tests.support import stored_hashes
 from tests.support.binlog_comparison import differences
 from tests.support.certificates import Authority, CertificateFiles
-from tests.support.chain import free_port, wait_until
+from tests.support.chain import wait_until
+from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess, wait_for_line
 
 STORED: Final = {NATIVE: stored_hashes.NATIVE, SHA2: stored_hashes.CACHING_SHA2, ED25519: stored_hashes.ED25519}

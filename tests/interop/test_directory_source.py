@@ -9,7 +9,8 @@ import pytest
 from deploy.servers import BinlogPosition, Server
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import check_archive
-from tests.support.chain import free_port, wait_until
+from tests.support.chain import wait_until
+from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.workload import DATABASE, light_workload
 

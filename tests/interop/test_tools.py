@@ -17,7 +17,8 @@ from tests.conftest import ServerFactory, need_server
 from tests.interop.support_matrix import DATABASE, PASSWORD, USERS, first_transactions
 from tests.interop.support_words import CLEAR, ED25519, NATIVE, PLUGINS, TLS
 from tests.support.certificates import Authority
-from tests.support.chain import free_port, wait_until
+from tests.support.chain import wait_until
+from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
 
 pytestmark = pytest.mark.interop

@@ -1,7 +1,5 @@
 """A real source, a relay that follows it, and real replicas behind the relay."""
 
-import random
-import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,24 +9,11 @@ from typing import Any, Self
 
 from deploy.servers import BinlogPosition, Server
 from tests.support.binlog_comparison import check_archive
+from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
 
 FIRST_SERVER_ID = 101
-# Between the ports of the servers and the ephemeral ones.
-_RELAY_PORTS = range(32001, 32700)
-
-
-def free_port() -> int:
-    """A loopback port that nobody listens on, outside the range that outgoing connections take theirs from."""
-    for port in random.sample(_RELAY_PORTS, len(_RELAY_PORTS)):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port")
 
 
 def wait_until(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:

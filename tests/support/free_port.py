@@ -1,16 +1,46 @@
 """A port for a server that a test starts."""
 
+import contextlib
 import random
 import socket
+from typing import Final
+
+# Below the ports of the real servers, and below the range from which outgoing connections take theirs.
+_PORTS: Final = range(12000, 19000)
+# So many are a process's own, and are used again and again.
+_KEPT: Final = 64
+_reserved: dict[int, socket.socket] = {}
 
 
 def free_port() -> int:
-    """A free port on 127.0.0.1, below the range from which outgoing connections take theirs."""
-    for port in random.sample(range(12000, 19000), 200):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+    """A free port on 127.0.0.1 that no other process of these tests gets, also while nobody listens on it.
+
+    Tests run side by side, and a relay that was killed comes back to its port: another one must not be there meanwhile.
+    """
+    own = random.sample(sorted(_reserved), len(_reserved))
+    others = random.sample(_PORTS, 500)
+    for port in (*own, *others) if len(own) >= _KEPT else (*others, *own):
+        if _is_free(port) and _reserve(port):
             return port
-    raise RuntimeError("no free port on 127.0.0.1 between 12000 and 19000")
+    raise RuntimeError(f"no free port on 127.0.0.1 between {_PORTS.start} and {_PORTS.stop}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe, contextlib.suppress(OSError):
+        probe.bind(("127.0.0.1", port))
+        return True
+    return False
+
+
+def _reserve(port: int) -> bool:
+    """Until this process ends. An abstract name, which leaves nothing behind."""
+    if port in _reserved:
+        return True
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(f"\0binlog-relay-test-port-{port}")
+    except OSError:
+        lock.close()
+        return False
+    _reserved[port] = lock
+    return True

@@ -67,6 +67,7 @@ class RelayProcess:
         self.archive = directory / "archive" / "source"
         self._environment = environment or {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
         if not isinstance(source, Path):
             upstream: dict[str, Any] = {
                 "kind": "server",
@@ -122,6 +123,7 @@ class RelayProcess:
     def start(self, *, wait: bool = True, options: Sequence[str] = ()) -> Self:
         """Starts it; returns when it listens. `options`: more of the command line."""
         self.log_path.touch()
+        self._log_start = self.log_path.stat().st_size
         self._process = start_process(
             [sys.executable, "-m", "relay", "run", "--config", str(self.config), *options],
             account=pwd.getpwuid(os.getuid()),
@@ -134,15 +136,23 @@ class RelayProcess:
         return self
 
     def wait_listening(self) -> None:
-        """Returns when the port takes connections."""
+        """Returns when it says that it listens, and the port takes connections."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         while time.monotonic() < deadline:
             if not self.running:
                 raise RelayError(f"the relay ended with code {self.wait_ended()}:\n{self.log_tail()}")
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+            if self._listens():
                 return
             time.sleep(0.02)
         raise RelayError(f"the relay does not listen:\n{self.log_tail()}")
+
+    def _listens(self) -> bool:
+        # Whoever else may have the port says nothing in our log.
+        if b'"listening"' not in self.log_path.read_bytes()[self._log_start :]:
+            return False
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+            return True
+        return False
 
     def kill(self) -> None:
         """SIGKILL: a crash."""

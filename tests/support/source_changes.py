@@ -28,7 +28,8 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidPosition
 from protocol.gtid.mysql_gtid import Tsid
 from tests.support.certificates import Authority
-from tests.support.chain import free_port, wait_until
+from tests.support.chain import wait_until
+from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
 from tests.support.workload import SteadyWriter
