@@ -232,17 +232,22 @@ async def test_a_full_disk_at_the_first_file_of_the_next_source_leaves_the_old_o
     assert await state_after(tmp_path) == ([1], [])
 
 
-async def test_a_first_file_that_nobody_has_heard_of_yet_is_a_change_that_has_happened(tmp_path: Path) -> None:
-    generations = await first_of(tmp_path)
+async def first_file_unheard_of(generations: Generations, directory: Path) -> None:
+    """Begins the next generation: its first file is on the disk, and the event loop, which this keeps, was not told yet."""
     prepared = await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
     name, data = SECOND_SOURCE[0]
     prepared.archive.start_file(name)
     (run,) = runs_of(data)
     prepared.archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
     deadline = time.monotonic() + 10
-    while not (tmp_path / "g0002" / name).exists():
+    while not (directory / "g0002" / name).exists():
         assert time.monotonic() < deadline
         time.sleep(0.001)
+
+
+async def test_a_first_file_that_nobody_has_heard_of_yet_is_a_change_that_has_happened(tmp_path: Path) -> None:
+    generations = await first_of(tmp_path)
+    await first_file_unheard_of(generations, tmp_path)
     await generations.discard_prepared()
     assert [one.number for one in generations.all] == [1, 2]
     await generations.settled()
@@ -253,15 +258,7 @@ async def test_a_first_file_that_nobody_has_heard_of_yet_is_a_change_that_has_ha
 
 async def test_a_relay_that_ends_at_that_moment_closes_everything(tmp_path: Path) -> None:
     generations = await first_of(tmp_path)
-    prepared = await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
-    name, data = SECOND_SOURCE[0]
-    prepared.archive.start_file(name)
-    (run,) = runs_of(data)
-    prepared.archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
-    deadline = time.monotonic() + 10
-    while not (tmp_path / "g0002" / name).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    await first_file_unheard_of(generations, tmp_path)
     await generations.close()
     assert [one.archive.state for one in generations.all] == [ArchiveState.CLOSED, ArchiveState.CLOSED]
     assert await state_after(tmp_path) == ([1, 2], [])
