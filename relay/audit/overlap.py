@@ -5,12 +5,11 @@ generation before, too (relay/archive/generations.py). They are known by their G
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Final, Protocol
 
-from protocol.binlog.format_description import decode_format_description
+from protocol.binlog.format_description import FormatDescription, decode_format_description
 from protocol.errors import ProtocolError
 from protocol.gtid.file_gtids import STRETCH_BYTES, FileGtidCollector, Run, Stretch
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
@@ -258,21 +257,11 @@ def _held(last: DomainGtid, unheld: "Sequence[_Unheld]") -> Iterator[tuple[int, 
 # ---- where they are ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """What a format description says that a walk over GTIDs needs."""
-
-    flavour: str
-    checksum: bool
-
-
-def _form(format_event: bytes) -> _Form | None:
+def _form(format_event: bytes) -> FormatDescription | None:
     try:
-        described = decode_format_description(format_event[_HEADER_BYTES:])
+        return decode_format_description(format_event[_HEADER_BYTES:])
     except ProtocolError:
         return None
-    flavour = "mariadb" if "mariadb" in described.server_version.lower() else "mysql"
-    return _Form(flavour, bool(described.checksum_bytes))
 
 
 def _first_event(reader: Reader) -> bytes:
@@ -282,14 +271,14 @@ def _first_event(reader: Reader) -> bytes:
     return bytes(data[: min(have, length)])
 
 
-def _collector(form: _Form, start: int, gap_bytes: int) -> FileGtidCollector:
-    collector = FileGtidCollector(form.flavour, checksum=form.checksum, gap_bytes=gap_bytes)
+def _collector(form: FormatDescription, start: int, gap_bytes: int) -> FileGtidCollector:
+    collector = FileGtidCollector(form.flavour, checksum=bool(form.checksum_bytes), gap_bytes=gap_bytes)
     if start != FIRST_EVENT:
         collector.begin(start)
     return collector
 
 
-def _head(reader: Reader, form: _Form) -> GtidValue | None:
+def _head(reader: Reader, form: FormatDescription) -> GtidValue | None:
     """What the file's head says; None: nothing that can be read. Raises: OSError."""
     collector = _collector(form, FIRST_EVENT, STRETCH_BYTES)
     buffer = bytearray(STRETCH_BYTES)
@@ -320,7 +309,7 @@ def _stretches(reader: Reader, collector: FileGtidCollector, start: int, stop: i
     yield from collector.take_stretches()
 
 
-def _walk(reader: Reader, form: _Form, start: int, stop: int, numbers: _Numbers) -> Iterator[Span]:
+def _walk(reader: Reader, form: FormatDescription, start: int, stop: int, numbers: _Numbers) -> Iterator[Span]:
     """Spans of repeated transactions. What stands behind damaged bytes is not told: it is read, and perhaps twice."""
     try:
         for stretch in _stretches(reader, _collector(form, start, STRETCH_BYTES), start, stop):
