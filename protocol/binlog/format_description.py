@@ -40,8 +40,8 @@ class FormatDescription:
 
     @property
     def flavour(self) -> str:
-        """`mariadb` or `mysql`, told by the version text as servers do."""
-        return "mariadb" if "mariadb" in self.server_version.lower() else "mysql"
+        """See `flavour_of`."""
+        return flavour_of(self.server_version)
 
     @property
     def checksum_bytes(self) -> int:
@@ -51,6 +51,11 @@ class FormatDescription:
     def post_header_length(self, event_type: int) -> int:
         """Bytes of the fixed part of a body; 0 for types that the file does not list."""
         return self.post_header_lengths[event_type - 1] if 0 < event_type <= len(self.post_header_lengths) else 0
+
+
+def flavour_of(server_version: str) -> str:
+    """`mariadb` or `mysql`, told by the version text as servers do."""
+    return "mariadb" if "mariadb" in server_version.lower() else "mysql"
 
 
 def version_numbers(server_version: str) -> tuple[int, int, int]:

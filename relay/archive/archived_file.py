@@ -4,6 +4,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.binlog.format_description import flavour_of
 from protocol.errors import Malformed, Truncated
 from protocol.position import binlog_number
 
@@ -92,7 +93,7 @@ def describe_new_file(name: str, first_event: bytes) -> ArchivedFile:
     if binlog_version != 4:
         raise Malformed(f"{name}: binlog version {binlog_version}; only version 4 (MySQL 5.0 and later) is archived")
     version = raw_version.split(b"\0", 1)[0].decode("latin-1")
-    flavour = "mariadb" if "mariadb" in version.lower() else "mysql"
+    flavour = flavour_of(version)
     since = _CHECKSUM_SINCE_MARIADB if flavour == "mariadb" else _CHECKSUM_SINCE_MYSQL
     checksum = first_event[size - 5] if _version_triple(version) >= since else 0
     return ArchivedFile(

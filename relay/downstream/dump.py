@@ -27,7 +27,7 @@ from relay.downstream.acknowledgements import Acknowledgements
 from relay.downstream.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
 from relay.downstream.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
 from relay.downstream.passage import NextPart, Passage
-from relay.downstream.positions import FIRST_OFFSET, refusal
+from relay.downstream.positions import FIRST_OFFSET, INTERNAL_ERROR, refusal
 from relay.downstream.sent_range import SentRange
 from relay.downstream.stream_guide import StreamGuide
 
@@ -277,7 +277,7 @@ class Dump:
             self.fail(refusal(f"{self.position}: the archived file is damaged: {error}"))
         else:
             log.error("dump_fault", position=str(self.position), exc_info=error)
-            text = "binlog-relay has an internal error, see its log. The replica may try again"
+            text = f"{INTERNAL_ERROR}. The replica may try again"
             self.fail(AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, text))
 
     def _pump(self) -> None:

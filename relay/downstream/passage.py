@@ -24,7 +24,7 @@ from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.gtid_plan import GtidRequest
 from relay.downstream.gtid_walk import GtidWalk, Jump
 from relay.downstream.place_after import PlaceSearches, rest
-from relay.downstream.positions import refusal
+from relay.downstream.positions import INTERNAL_ERROR, refusal
 from relay.downstream.same_place import SamePlace
 from relay.downstream.stream_guide import StreamGuide
 
@@ -102,7 +102,7 @@ class _Task(ABC):
         except Exception:
             # A bug of ours must not leave the replica waiting without a word.
             self._log.exception("passage_failed", end=str(end))
-            text = f"{end}: binlog-relay has an internal error, see its log. The replica may try again"
+            text = f"{end}: {INTERNAL_ERROR}. The replica may try again"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
         done(found)
 

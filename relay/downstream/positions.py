@@ -17,6 +17,8 @@ from protocol.statements import SourceFacts
 # The servers keep an error's text in a field of about 512 bytes and put words of their own before it.
 MAX_TEXT_BYTES: Final = 480
 FIRST_OFFSET: Final = 4
+INTERNAL_ERROR: Final = "binlog-relay has an internal error, see its log"
+"""What a replica is told of a fault of ours."""
 # What a client sends for a position that its 32 bits cannot carry.
 _LARGEST_OFFSET: Final = 0xFFFFFFFF
 _MAX_NAME_BYTES: Final = 100

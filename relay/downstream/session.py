@@ -43,6 +43,7 @@ from relay.downstream.admission import AdmissionHost, AdmittedDump, DumpRequest,
 from relay.downstream.dump import Dump
 from relay.downstream.peer_socket import PeerSocket
 from relay.downstream.positions import (
+    INTERNAL_ERROR,
     refusal,
     shown_name,
     variable,
@@ -540,7 +541,7 @@ class Session(asyncio.BufferedProtocol):
         except Exception:
             # A bug of ours must not leave the client waiting without an answer.
             self._log.exception("statement_failed", user=self.user, request=repr(request))
-            answer = StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, "binlog-relay has an internal error, see its log")
+            answer = StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, INTERNAL_ERROR)
         self._answering = None
         transport = self._transport
         if machine.state is not State.ANSWER_OWED or transport is None or transport.is_closing():
@@ -602,7 +603,7 @@ class Session(asyncio.BufferedProtocol):
         except Exception:
             # A bug of ours must not leave the replica waiting without an answer.
             self._log.exception("dump_request_failed", file=shown_name(asked.file), offset=asked.offset, **bound)
-            refused = refusal("binlog-relay has an internal error, see its log", ErrorCode.ER_UNKNOWN_ERROR)
+            refused = refusal(INTERNAL_ERROR, ErrorCode.ER_UNKNOWN_ERROR)
         self._admission = None
         if machine.state is State.DUMP_REQUESTED:
             bound |= {"file": shown_name(asked.file), "offset": asked.offset}

@@ -12,6 +12,7 @@ import pymysql.err
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from protocol.binlog.event_type import EventType
+from protocol.binlog.format_description import flavour_of
 from protocol.binlog.header import HEADER_SIZE
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
@@ -186,7 +187,7 @@ class SourceConnection:
     async def _read_facts(self) -> SourceFacts:
         version = str(self._connection.get_server_info())
         version = version.removeprefix("5.5.5-") if "MariaDB" in version else version
-        flavour = "mariadb" if "mariadb" in version.lower() else "mysql"
+        flavour = flavour_of(version)
         try:
             server_id = int((await self.query("SELECT @@global.server_id"))[0][0])
             uuid_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")

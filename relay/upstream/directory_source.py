@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 
 from protocol.binlog.event_type import EventType
+from protocol.binlog.format_description import flavour_of
 from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.position import binlog_number
@@ -199,7 +200,7 @@ class DirectoryUpstream:
         known = self._archive.identity
         version = "".join(map(chr, event[21:71])).rstrip("\0")
         identity = SourceIdentity(
-            flavour="mariadb" if "mariadb" in version.lower() else "mysql",
+            flavour=flavour_of(version),
             version=version.removesuffix("-log"),
             server_id=intake.ingest.server_id,
             server_uuid=known.server_uuid if known is not None else None,

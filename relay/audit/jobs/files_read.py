@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import decode_format_description, decode_start_v3
+from protocol.binlog.format_description import decode_format_description, decode_start_v3, flavour_of
 from protocol.errors import ProtocolError
 from relay.audit.files import AuditedFile
 from relay.audit.splits import FIRST_EVENT, MAGIC
@@ -44,9 +44,7 @@ class FileHead:
     @property
     def flavour(self) -> str | None:
         """mysql or mariadb."""
-        if self.version is None:
-            return None
-        return "mariadb" if "mariadb" in self.version.lower() else "mysql"
+        return None if self.version is None else flavour_of(self.version)
 
 
 def read_head(store: Store, file: AuditedFile) -> FileHead:

@@ -6,6 +6,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
+from protocol.binlog.format_description import flavour_of
 from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.audit import Audit
 from relay.audit.jobs.job import AuditFinding, AuditResult, Job, Place, Severity
@@ -36,7 +37,7 @@ def run(audit: Audit) -> AuditResult:
 def family_of(audit: Audit) -> str:
     """The servers that the source's replicas become: of MariaDB where the newest file says so, else of MySQL."""
     versions = [head.version for head in audit.heads if head.version]
-    return MARIADB if versions and "mariadb" in versions[-1].lower() else MYSQL
+    return MARIADB if versions and flavour_of(versions[-1]) == "mariadb" else MYSQL
 
 
 def _cases(audit: Audit, family: str) -> DataFrame:
