@@ -141,16 +141,16 @@ class Attacher:
         semi_sync = await self._ask_semi_sync(connection)
         leaves_out = await switched_off(connection)
         return Attached(
-            connection,
-            found,
-            agreed.gtids,
-            agreed.place,
-            agreed.file,
-            ask,
-            semi_sync,
-            another,
-            agreed.begins,
-            leaves_out,
+            connection=connection,
+            identity=found,
+            gtids=agreed.gtids,
+            place=agreed.place,
+            file=agreed.file,
+            asked=ask,
+            semi_sync=semi_sync,
+            another=another,
+            begins=agreed.begins,
+            leaves_out=leaves_out,
         )
 
     async def _agree_on_start(

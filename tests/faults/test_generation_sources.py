@@ -68,17 +68,16 @@ async def test_a_change_that_is_stopped_before_its_first_file_can_be_made_again(
     upstream = ServerUpstream(generations, settings, B, SourceLink())
 
     async def attach(*_arguments: object, **_how: object) -> Attached:
-        file = "mysql-bin.000007"
         return Attached(
-            NoConnection(),
-            identity(B, 2),
-            SourceGtids(),
-            None,
-            file,
-            True,
-            False,
-            True,
-            True,  # type: ignore[arg-type]
+            connection=NoConnection(),  # type: ignore[arg-type]
+            identity=identity(B, 2),
+            gtids=SourceGtids(),
+            place=None,
+            file="mysql-bin.000007",
+            asked=True,
+            semi_sync=False,
+            another=True,
+            begins=True,
         )
 
     async def for_ever(*_arguments: object) -> None:
