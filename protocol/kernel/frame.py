@@ -34,8 +34,8 @@ def ends_transaction(t, flags):
     kind = (flags >> 10) & 7
     if kind == 5:
         return True
-    # Self contained, but no transaction: start v3, Stop, Rotate, Slave, heartbeats, Previous_gtids.
-    return kind == 2 and t != 1 and t != 3 and t != 4 and t != 7 and t != 27 and t != 35 and t != 41
+    # Self contained, but no transaction: start v3, Stop, Rotate, Slave, heartbeats, Previous_gtids, Gtid_list.
+    return kind == 2 and t != 1 and t != 3 and t != 4 and t != 7 and t != 27 and t != 35 and t != 41 and t != 163
 
 
 class Framer:

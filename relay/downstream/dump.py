@@ -36,7 +36,7 @@ log = structlog.get_logger("relay.downstream")
 # After this much the loop is given back, so that a replica that catches up from memory does not hold up the others.
 _TURN_BYTES: Final = 1 << 20
 # To go on to the next file takes as long as to send so much: of thousands of tiny files a turn takes no more than these.
-_FILE_COST_BYTES: Final = 32 << 10
+_FILE_COST_BYTES: Final = 256 << 10
 # How long no event of the archive may have been sent, with an empty send queue, until a replica is believed to have
 # stored it all. Heartbeats do not count: they may be more frequent than this.
 _SETTLED_S: Final = 3.0
@@ -212,7 +212,8 @@ class Dump:
             self._offset += len(format_description)
             if self._walk is not None:
                 self._walk.begin_behind(self._offset)
-        self.pump()
+        # Admission had the loop until now.
+        self._schedule_turn()
 
     def close(self, *, all_was_read: bool = False) -> None:
         """Ends the stream; nothing is written any more.
@@ -300,8 +301,7 @@ class Dump:
                     continue
                 return
             if left <= 0:
-                self._turn_scheduled = True
-                self._loop.call_soon(self._next_turn)
+                self._schedule_turn()
                 return
             got = self._reads.read_now(self._opened, self._offset, size)
             if got == 0 or not self._send_run(self._reads.buffer, got):
@@ -309,6 +309,10 @@ class Dump:
                 self._reads.read_later(self._opened, self._offset, size, self._read_done)
                 return
             left -= got
+
+    def _schedule_turn(self) -> None:
+        self._turn_scheduled = True
+        self._loop.call_soon(self._next_turn)
 
     def _next_turn(self) -> None:
         self._turn_scheduled = False

@@ -7,8 +7,9 @@ from typing import Final
 
 # Below the ports of the real servers, and below the range from which outgoing connections take theirs.
 _PORTS: Final = range(12000, 19000)
-# So many are a process's own, and are used again and again.
-_KEPT: Final = 64
+# So many are a process's own, and are used again, the one that was given away longest ago first: who has got the
+# newer ones may not listen yet.
+_KEPT: Final = 128
 _reserved: dict[int, socket.socket] = {}
 
 
@@ -17,10 +18,11 @@ def free_port() -> int:
 
     Tests run side by side, and a relay that was killed comes back to its port: another one must not be there meanwhile.
     """
-    own = random.sample(sorted(_reserved), len(_reserved))
+    own = list(_reserved)
     others = random.sample(_PORTS, 500)
     for port in (*own, *others) if len(own) >= _KEPT else (*others, *own):
         if _is_free(port) and _reserve(port):
+            _reserved[port] = _reserved.pop(port)
             return port
     raise RuntimeError(f"no free port on 127.0.0.1 between {_PORTS.start} and {_PORTS.stop}")
 

@@ -11,7 +11,7 @@ from tests.support.kernel_builds import KernelBuild
 
 KEEP, STRIP, EDGES = 0, 1, 2
 PREFIX = b"\0\xef\0"
-XID, QUERY, TABLE_MAP, ROTATE = 16, 2, 19, 4
+XID, QUERY, TABLE_MAP, ROTATE, STOP, PREVIOUS_GTIDS, GTID_LIST = 16, 2, 19, 4, 3, 35, 163
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,19 @@ def test_a_run_without_a_transaction_end_asks_for_nothing(build: KernelBuild) ->
     assert (call.asked_end, [asked for asked, _ in received(call.data)]) == (-1, [False, False, False])
 
 
-def test_a_rotate_is_never_what_is_asked_for(build: KernelBuild) -> None:
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        pytest.param(ROTATE, (4).to_bytes(8, "little") + b"mysql-bin.000002", id="Rotate"),
+        pytest.param(STOP, b"", id="Stop"),
+        pytest.param(PREVIOUS_GTIDS, bytes(8), id="Previous_gtids"),
+        pytest.param(GTID_LIST, bytes(4), id="Gtid_list"),
+    ],
+)
+def test_what_stands_between_transactions_is_never_asked_for(build: KernelBuild, kind: int, body: bytes) -> None:
     stream = stream_of_transactions()
     end = len(stream.data)
-    stream.add(ROTATE, (4).to_bytes(8, "little") + b"mysql-bin.000002")
+    stream.add(kind, body)
     (call,) = framed(build, stamped(build, stream))
     assert call.asked_end == end
     assert [asked for asked, _ in received(call.data)][-2:] == [True, False]
