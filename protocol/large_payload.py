@@ -1,26 +1,20 @@
-"""A payload of megabytes as it comes, in memory that costs an event loop little."""
+"""A payload of megabytes as it comes, in memory of its own."""
 
-import contextlib
 import mmap
-from typing import Final
-
-_HUGE_PAGES: Final = getattr(mmap, "MADV_HUGEPAGE", None)
 
 
 class LargePayload:
-    """Takes a payload part by part into memory of its own, which is the system's again when nobody refers to `whole`.
+    """Takes a payload part by part into one stretch of memory, which is the system's again when nobody refers to `whole`.
 
-    capacity_bytes: more will not come. What has not come yet takes no memory. Pages of 2 MB are asked for: to be given 16 MB in
-    those of 4 KiB takes four times as long as to copy them.
+    capacity_bytes: more will not come. What has not come yet takes no memory, and what has come is never copied again.
     """
+
+    # Pages of 2 MB would be filled faster, but a virtual machine may take 10 ms to be given one: too long for an event loop.
 
     __slots__ = ("_memory", "size")
 
     def __init__(self, capacity_bytes: int) -> None:
         self._memory = mmap.mmap(-1, capacity_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        if _HUGE_PAGES is not None:
-            with contextlib.suppress(OSError):
-                self._memory.madvise(_HUGE_PAGES)
         self.size = 0
         """How much has come."""
 

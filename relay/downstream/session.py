@@ -51,6 +51,8 @@ from relay.downstream.positions import (
 from relay.downstream.tls import TlsTransport, tls_trouble
 from relay.downstream.traffic import Traffic
 
+# After so much from one client the others get their turn.
+_READ_TURN_BYTES: Final = 512 << 10
 _LINGER_S: Final = 1.0
 # A replica's receiving thread that was told to stop closes its socket within this time.
 _RESET_SHOWS_S: Final = 2.0
@@ -123,6 +125,7 @@ class Session(asyncio.BufferedProtocol):
         self.asked_position: tuple[str, int] | None = None
         """Where its newest dump request was to begin."""
         self.last_heard_at = self.dump_began_at = self._loop.time()
+        self._read_at_once = 0
         self._counted = (0, 0)
         """Of its commands and statements, those that are in the traffic."""
         self._said_goodbye = False
@@ -264,7 +267,14 @@ class Session(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
         self._host.traffic.bytes_received += nbytes
-        self.last_heard_at = self._loop.time()
+        now = self._loop.time()
+        self._read_at_once = self._read_at_once + nbytes if now == self.last_heard_at else nbytes
+        self.last_heard_at = now
+        if self._read_at_once >= _READ_TURN_BYTES and self._transport is not None:
+            # The loop would read megabytes of a large request before it does anything else.
+            self._read_at_once = 0
+            self._transport.pause_reading()
+            self._loop.call_soon(self._read_on)
         if self._tls is not None:
             self._received_tls(self._tls, self._host.input_view[:nbytes])
         elif self._machine is not None:
