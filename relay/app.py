@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import signal
 import sys
 import time
@@ -63,6 +64,12 @@ def share_interpreter() -> None:
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
 
 
+def keep_what_is_here() -> None:
+    """Garbage is not looked for any more in what was made until now: among 10,000 opened files that takes 25 ms each time."""
+    gc.collect()
+    gc.freeze()
+
+
 def _report_kernel() -> None:
     from protocol.kernel import ingest
 
@@ -109,6 +116,7 @@ class Relay:
                 return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._generations = generations
+        keep_what_is_here()
         allow_descriptors(config.listen.max_connections, len(generations.all))
         uuid = own_uuid(config.archive_directory)
         server = DownstreamServer(

@@ -14,7 +14,7 @@ from typing import Final
 import uvloop
 
 from protocol.auth.account import Account
-from relay.app import share_interpreter
+from relay.app import keep_what_is_here, share_interpreter
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
 from relay.downstream.server import DownstreamServer
@@ -54,6 +54,7 @@ class LoopWatch:
 async def serve(directory: Path, flavour: str) -> None:
     """Until standard input ends."""
     archive = await Archive.open(directory)
+    keep_what_is_here()
     archive.set_identity(_IDENTITIES[flavour])
     generations = Generations.of(archive)
     server = DownstreamServer(generations, [Account.with_password(USER, PASSWORD)])
