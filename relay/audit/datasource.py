@@ -1,5 +1,7 @@
 """The data source `binlog`: `spark.read.format("binlog").option("level", "transactions").load(path)`."""
 
+import functools
+import gc
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -28,7 +30,7 @@ _ONCE: Final = "once"
 _OVERLAPS: Final = (_ONCE, "every")
 # Levels that show the files as they are.
 _OF_FILES: Final = ("events", "findings")
-SPLIT_BYTES: Final = 64 << 20
+SPLIT_BYTES: Final = 128 << 20
 # Columns that are offsets: a split has only rows in which they are in its range.
 _PLACES: Final = {
     "events": ("position", "end", "transaction"),
@@ -183,6 +185,13 @@ class BinlogDataSource(DataSource):
         return int(text)
 
 
+@functools.cache
+def _keep_modules() -> None:
+    """Once in a worker: it looks for garbage after each task, and goes through all that pyspark and pyarrow have, 20 ms long."""
+    gc.collect()
+    gc.freeze()
+
+
 class BinlogReader(DataSourceReader):
     """Plans splits on the driver, reads them on executors."""
 
@@ -233,6 +242,7 @@ class BinlogReader(DataSourceReader):
         # Spark hands out one partition of its own where `partitions` gave none.
         if not isinstance(partition, Split):
             return iter(())
+        _keep_modules()
         return read_split(store_of(self._path), partition, self._options, self._wanted)
 
 

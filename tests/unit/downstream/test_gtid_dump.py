@@ -1,6 +1,7 @@
 """Streams by GTID, wherever reads of the file end: the same bytes in each marker layout, with a walk and without."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,11 @@ import pytest
 import structlog
 
 from protocol.auth.account import Account
-from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.file_gtids import FileGtidCollector
-from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
+from protocol.gtid.mysql_gtid import Tsid, parse_uuid
 from protocol.gtid.stretch_index import StretchIndex, StretchWriter
 from protocol.kernel.ingest import Ingest
 from protocol.statements.gtid_variables import GtidVariables
@@ -21,7 +23,7 @@ from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
 from relay.archive.gtid_recorder import gtx_path
 from relay.downstream import dump as dump_module
-from relay.downstream import mysql_walk
+from relay.downstream import mysql_plan, mysql_walk
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
@@ -30,6 +32,7 @@ from tests.support.replica_client import PASSWORD, ReplicaClient
 U = "11111111-1111-1111-1111-111111111111"
 W = "99999999-9999-9999-9999-999999999999"
 OF_THE_REPLICA = f"{W}:1-7"
+OF_OTHERS = Tsid(parse_uuid(W)).key
 FILE = "mysql-bin.000001"
 LAYOUTS = ("tbm", "strip", "edges")
 COM_BINLOG_DUMP_GTID = 0x1E
@@ -96,6 +99,23 @@ async def test_a_walk_that_passes_over_nothing_changes_nothing_wherever_reads_en
     for step in range(LONGEST_EVENT, LONGEST_EVENT + 40, 3):
         monkeypatch.setattr(dump_module, "STEP_BYTES", step)
         assert await stream(layout, GtidSet.from_text(OF_THE_REPLICA)) == by_position, step
+
+
+async def test_a_set_of_megabytes_is_taken_apart_in_a_thread(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def decoded(data: bytes | memoryview) -> GtidSet:
+        threads.append(threading.current_thread().name)
+        return decode_gtid_set(data)
+
+    monkeypatch.setattr(mysql_plan, "decode_gtid_set", decoded)
+    many = GtidSetBuilder()
+    for number in range(1, 100_001):
+        many.add_run(OF_OTHERS, 2 * number, 2 * number + 1)
+    held = many.snapshot()
+    assert len(encode_gtid_set(held)) > 1 << 20
+    assert await stream("tbm", held) == await stream("tbm", None)
+    assert threads == ["gtid-lookup_0"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
