@@ -6,7 +6,7 @@ import pytest
 from deploy.servers import Server
 from tests.interop.conftest import ChainFactory
 from tests.support.binlog_comparison import FORMAT_DESCRIPTION, IN_USE_BIT
-from tests.support.chain import Chain, wait_for_checkpoint
+from tests.support.chain import Chain
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER
 from tests.support.replica_client import ReplicaClient
 from tests.support.workload import light_workload
@@ -46,7 +46,6 @@ def changed(request: pytest.FixtureRequest, module_chains: ChainFactory) -> Chai
         chain.source.execute_many(f"INSERT INTO one.t VALUES ({10 * number + row})" for row in range(10))
         chain.source.sql(f"SET GLOBAL binlog_checksum = {checksum}")
     chain.source.sql("INSERT INTO one.t VALUES (100)")
-    wait_for_checkpoint(chain.source)
     chain.wait_archived()
     return chain
 

@@ -9,7 +9,7 @@ from deploy.servers import Server
 from protocol.binlog.event_type import EventType
 from tests.interop.conftest import ChainFactory
 from tests.support.binlog_comparison import RawEvent, check_crc, events_of, has_checksums
-from tests.support.chain import prepare, wait_for_checkpoint
+from tests.support.chain import prepare
 from tests.support.replica_client import ReplicaClient
 from tests.support.workload import light_workload
 
@@ -38,7 +38,6 @@ def test_without_markers_a_replica_gets_what_the_source_itself_would_send(
     light_workload(source)
     middle = source.master_status()
     light_workload(source, database="more")
-    wait_for_checkpoint(source)
     chain.wait_archived()
     for file, offset in (chain.first_position(), middle):
         direct = ReplicaClient(source.port, user=source.replication_user, password=source.replication_password)

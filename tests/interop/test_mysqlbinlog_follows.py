@@ -13,7 +13,7 @@ import pytest
 from deploy.servers import SERVERS, Server
 from tests.interop.conftest import ChainFactory
 from tests.interop.test_mysqlbinlog import PLAIN, plugins
-from tests.support.chain import Chain, last_transaction, wait_for_checkpoint, wait_until
+from tests.support.chain import Chain, last_transaction, wait_until
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER
 from tests.support.workload import light_workload
 
@@ -155,7 +155,6 @@ def test_text_from_a_start_position_to_the_last_file_is_what_the_source_gives(
     file, offsets, _ = last_transaction(chain.source)
     chain.source.sql("FLUSH LOGS")
     light_workload(chain.source, database="second")
-    wait_for_checkpoint(chain.source)
     chain.wait_archived()
     wanted = (f"--start-position={offsets[0]}", "--to-last-log", file)
     ours = text_of(at_relay(reader, chain, *wanted))

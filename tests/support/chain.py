@@ -101,7 +101,8 @@ class Chain:
     # ---- comparing -------------------------------------------------------------------------------------------------
 
     def wait_archived(self) -> BinlogPosition:
-        """Returns the source's end, when the archive has it."""
+        """Returns the source's end, when the archive has it. A MariaDB that nobody writes to writes nothing more then."""
+        wait_for_checkpoint(self.source)
         end = self.source.master_status()
         self.relay.wait_archived(end.file, end.position)
         return end
