@@ -63,7 +63,8 @@ class Server(ServerProcess):
             connection.connect(link)
         except OSError as error:
             link.close()
-            raise pymysql.err.OperationalError(2003, f"cannot connect to {self!r}: {error}") from error
+            text = f"cannot connect to {self!r}: {error}{self._end_told()}"
+            raise pymysql.err.OperationalError(2003, text) from error
         except BaseException:
             link.close()
             raise

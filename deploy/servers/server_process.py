@@ -294,6 +294,12 @@ class ServerProcess(ABC):
                 return False
             return len(head) == 5 and head[4] == 10
 
+    def _end_told(self) -> str:
+        """How the process ended that nobody stopped, for a message; empty if it runs."""
+        if self._process is None or self._process.poll() is None:
+            return ""
+        return f"; it ended with status {self._process.returncode}{self._log_tail()}"
+
     def _log_tail(self, lines: int = 15) -> str:
         """What the error log has since the last start, for a message: its errors, else its last lines."""
         try:
