@@ -8,7 +8,16 @@ import pytest
 from deploy.servers import SERVERS, Server
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain
-from tests.support.workload import DATABASE, FORMATS, full_workload, light_workload
+from tests.support.workload import (
+    DATABASE,
+    FORMATS,
+    create_schema,
+    create_select,
+    full_workload,
+    light_workload,
+    mixed_engine_transactions,
+    session,
+)
 
 pytestmark = pytest.mark.interop
 
@@ -72,3 +81,14 @@ def check_readable(reader: str, files: list[Path]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "ERROR" not in done.stderr.upper(), done.stderr
+
+
+def test_tables_that_mysql56_makes_by_a_select_in_row_format_arrive(chains: ChainFactory) -> None:
+    chain = chains("mysql56", options=["--binlog-format=ROW"])
+    replicas = chain.replicas(("mysql56", "mariadb"))
+    create_schema(chain.source, "ROW", DATABASE)
+    with session(chain.source, "ROW", DATABASE) as execute:
+        mixed_engine_transactions(execute)
+        create_select(execute)
+    assert chain.check_archive() > 100
+    chain.check_tables(replicas, [DATABASE])

@@ -56,7 +56,9 @@ def full_workload(
         execute("FLUSH LOGS")
         load_data(server, execute)
         schema_changes(execute)
-        create_select(execute)
+        # MySQL 9.7.4 dies of it now and then where it replicates from MySQL 5.6, directly too (signal 11 in its applier).
+        if (server.name, binlog_format) != ("mysql56", "ROW"):
+            create_select(execute)
         execute("FLUSH LOGS")
         variables_and_random(execute)
         auto_increment(execute)
