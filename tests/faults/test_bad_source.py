@@ -288,7 +288,7 @@ async def test_a_source_without_heartbeats_is_dead_after_three_periods(tmp_path:
         source.then(Dump.until_gone)
         started = time.monotonic()
         line = await relay.until_logged("source_lost")
-        assert 0.2 <= time.monotonic() - started < 5.0
+        assert 0.2 <= time.monotonic() - started < 2.0
         assert line["trouble"] == "source_silent"
         assert "heartbeats were due every 0.1 s" in line["what"]
 

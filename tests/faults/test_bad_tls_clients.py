@@ -24,7 +24,7 @@ FIRST = "mysql-bin.000001"
 SSL_REQUEST = b"\x20\0\0\1" + struct.pack("<IIB23x", 0x00BFA285 | Capability.SSL, 1 << 24, 33)
 HANDSHAKE_S = 2.0
 HEARTBEAT_S = 0.02
-LATE_S = 1.0
+LATE_S = 0.5
 HANDSHAKES = 300
 
 

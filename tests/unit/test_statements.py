@@ -338,15 +338,15 @@ def test_a_session_keeps_no_large_variables(statement: str) -> None:
     ids=["quotes", "comments", "parentheses", "calls", "backslashes", "backticks"],
 )
 def test_a_hostile_megabyte_is_refused_in_linear_time(statement: str) -> None:
-    started = time.process_time()
+    started = time.perf_counter()
     refused(statement)
-    assert time.process_time() - started < 2
+    assert time.perf_counter() - started < 2
 
 
 def test_like_does_not_backtrack() -> None:
-    started = time.process_time()
+    started = time.perf_counter()
     assert not matches_like("a" * 60, "%a" * 40 + "b")
-    assert time.process_time() - started < 1
+    assert time.perf_counter() - started < 1
 
 
 def test_a_version_comment_is_part_of_the_statement() -> None:

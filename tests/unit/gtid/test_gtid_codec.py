@@ -127,10 +127,10 @@ def test_a_tag_of_32_characters_is_read() -> None:
 def test_counts_of_billions_cost_neither_time_nor_memory(data: bytes) -> None:
     tracemalloc.start()
     try:
-        began = time.process_time()
+        began = time.perf_counter()
         with pytest.raises(Malformed):
             decode_gtid_set(data)
-        assert time.process_time() - began < 0.5
+        assert time.perf_counter() - began < 0.5
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
