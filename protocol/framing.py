@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.errors import Malformed
-from protocol.large_payload import LargePayload
+from protocol.pieces import Pieces
 
 HEADER_BYTES: Final = 4
 MAX_CHUNK_BYTES: Final = 0xFFFFFF
 _LARGE_BYTES: Final = (1 << 20) + 1
+_PIECE_BYTES: Final = 1 << 16
 
 
 class PacketTooLarge(Malformed):
@@ -25,23 +26,26 @@ class OutOfOrder(Malformed):
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A joined payload; `sequence` is the number of its last packet: the answer continues after it.
-
-    A payload of more than a megabyte is a view of memory that is nobody else's.
-    """
+    """A joined payload, in pieces if it has more than a megabyte; `sequence` is the number of its last packet: the answer
+    continues after it."""
 
     sequence: int
-    payload: bytes | memoryview
+    payload: bytes | Pieces
 
 
 @dataclass(slots=True)
 class _Large:
     """A large payload that comes. `left`: bytes of the packet that came last; `is_last`: there is no packet behind it."""
 
-    payload: LargePayload
+    pieces: list[bytes]
+    total: int
     left: int
     is_last: bool
     sequence: int
+
+    @property
+    def received(self) -> int:
+        return self.total - self.left
 
 
 class PacketBuffer:
@@ -58,13 +62,13 @@ class PacketBuffer:
         self._large: _Large | None = None
 
     def __len__(self) -> int:
-        return len(self._data) + (self._large.payload.size if self._large is not None else 0)
+        return len(self._data) + (self._large.received if self._large is not None else 0)
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
         """Adds received bytes."""
         large = self._large
-        if large is not None and not self._data and len(data) <= large.left:
-            large.payload.append(data)
+        if large is not None and not self._data and _PIECE_BYTES // 2 <= len(data) <= large.left:
+            large.pieces.append(bytes(data))
             large.left -= len(data)
         else:
             self._data += data
@@ -83,6 +87,7 @@ class PacketBuffer:
     def next_packet(self, sequence: int) -> Packet | None:
         """The next payload, or None until the rest of it arrives. `sequence`: the number its first packet must have.
 
+        A large payload is kept in the pieces in which it came: one that grows would be copied again and again.
         Raises: PacketTooLarge, OutOfOrder; a connection does not survive these.
         """
         if self._large is not None:
@@ -94,12 +99,10 @@ class PacketBuffer:
         _check_order(data[3], sequence)
         if size > self.limit_bytes and self.wide_limits and len(data) == HEADER_BYTES:
             return None
-        first = data[HEADER_BYTES : HEADER_BYTES + 1]
-        self._check_size(size, first)
+        self._check_size(size, data[HEADER_BYTES : HEADER_BYTES + 1])
         if size >= _LARGE_BYTES:
             del data[:HEADER_BYTES]
-            is_last = size < MAX_CHUNK_BYTES
-            self._large = _Large(LargePayload(size if is_last else self._limit(first)), size, is_last, sequence)
+            self._large = _Large([], size, size, size < MAX_CHUNK_BYTES, sequence)
             return self._next_large(self._large)
         stop = HEADER_BYTES + size
         if len(data) < stop:
@@ -112,36 +115,33 @@ class PacketBuffer:
     def _next_large(self, large: _Large) -> Packet | None:
         data = self._data
         while True:
-            taken = min(large.left, len(data))
-            if taken:
-                with memoryview(data) as view, view[:taken] as part:
-                    large.payload.append(part)
-                del data[:taken]
-                large.left -= taken
-            if large.left:
-                return None
+            while large.left:
+                size = min(large.left, _PIECE_BYTES)
+                if len(data) < size:
+                    return None
+                with memoryview(data) as view:
+                    large.pieces.append(bytes(view[:size]))
+                del data[:size]
+                large.left -= size
             if large.is_last:
                 self._large = None
-                return Packet(large.sequence, large.payload.whole())
+                return Packet(large.sequence, Pieces(large.pieces))
             if len(data) < HEADER_BYTES:
                 return None
             size = int.from_bytes(data[:3], "little")
             large.sequence = (large.sequence + 1) & 0xFF
             _check_order(data[3], large.sequence)
             # The first byte is that of the payload's first packet.
-            self._check_size(large.payload.size + size, bytes((large.payload.first(),)))
+            self._check_size(large.total + size, large.pieces[0][:1])
             del data[:HEADER_BYTES]
+            large.total += size
             large.left, large.is_last = size, size < MAX_CHUNK_BYTES
 
     def _check_size(self, total: int, first: bytes | bytearray) -> None:
         """Raises: PacketTooLarge for a payload of so many bytes that begins with `first`."""
-        limit_bytes = self._limit(first)
+        limit_bytes = self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
         if total > limit_bytes:
             raise PacketTooLarge(f"packet of {total} bytes, at most {limit_bytes} are taken here")
-
-    def _limit(self, first: bytes | bytearray) -> int:
-        """How many bytes a payload may have that begins with `first`."""
-        return self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
 
 
 def _check_order(got: int, expected: int) -> None:

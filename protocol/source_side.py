@@ -25,6 +25,7 @@ from protocol.framing import OutOfOrder, PacketBuffer, PacketTooLarge, frame_pay
 from protocol.gtid.dump_request import BinlogDumpGtid, decode_binlog_dump_gtid
 from protocol.handshake import asks_for_tls, decode_login, greeting_payload, greeting_version
 from protocol.packets import auth_more_payload, auth_switch_payload, cut_text, eof_payload, err_payload, ok_payload
+from protocol.pieces import Pieces
 from protocol.position import Position
 from protocol.refresh import refresh_request
 from protocol.resultset import Rows, result_payloads
@@ -604,7 +605,7 @@ class SourceSide:
 
     # --- commands -------------------------------------------------------------------------------------------------
 
-    def _take_command(self, payload: bytes | memoryview, now: float, events: list[Event]) -> None:
+    def _take_command(self, payload: bytes | Pieces, now: float, events: list[Event]) -> None:
         code = payload[0] if payload else -1
         self.commands += 1
         if code == Command.COM_BINLOG_DUMP_GTID:
@@ -710,7 +711,7 @@ class SourceSide:
         self._become(Input.DUMP_ASKED)
         events.append(DumpAsked(request))
 
-    def _ask_gtid_dump(self, body: bytes | memoryview, events: list[Event]) -> None:
+    def _ask_gtid_dump(self, body: bytes | Pieces, events: list[Event]) -> None:
         try:
             request = decode_binlog_dump_gtid(body)
         except Malformed:

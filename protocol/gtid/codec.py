@@ -7,13 +7,14 @@ Sources are sorted by uuid, then tag. Source: MySQL 9.7 `Gtid_set::encode`; chec
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from protocol.errors import Malformed, Truncated
 from protocol.gtid.gtid_set import EncodedIntervals, GtidSet
 from protocol.gtid.mysql_gtid import MAX_TAG_CHARACTERS, Tsid, parse_tag
 from protocol.kernel import intervals
+from protocol.pieces import Pieces
 
 _U64: Final = struct.Struct("<Q")
 _TAGGED_HEAD: Final = 1 | 1 << 56
@@ -40,27 +41,30 @@ def encode_gtid_set(gtid_set: GtidSet, *, tagged: bool = False) -> bytes:
     return b"".join(parts)
 
 
-def decode_gtid_set(data: bytes | memoryview) -> GtidSet:
+def decode_gtid_set(data: bytes | memoryview | Pieces) -> GtidSet:
     """Decode a set in either format; all of `data` is the set.
 
     Takes memory and time in proportion to `data`, whatever its counts say; in a thread, other threads get their turn after
-    each source. A view is not copied: the set keeps it, and its bytes must not change.
+    each source. What comes in pieces stays in them: the set keeps `data`.
     Raises: Truncated; Malformed for another format, numbers out of range, intervals that are empty, out of order or
     not apart, a tag that is none, a source that comes twice, and bytes that are left over.
     """
-    if isinstance(data, bytes):
-        by_key = {key: data[start:stop] for key, start, stop in _sources(data)}
+    if not isinstance(data, Pieces):
+        whole = bytes(data)
+        by_key = {key: whole[start:stop] for key, start, stop in _sources(whole.__getitem__, len(whole))}
         return GtidSet.from_intervals(by_key)
-    places = {key: (start, stop) for key, start, stop in _sources(data)}
+    places = {key: (start, stop) for key, start, stop in _sources(lambda at: data.part(at.start, at.stop), len(data))}
     return GtidSet.of_encoded(EncodedIntervals(data, {key: at for key, at in places.items() if at[0] < at[1]}))
 
 
-def _sources(data: bytes | memoryview) -> Iterator[tuple[bytes, int, int]]:
-    """Each source's key, and from where to where its intervals stand, which are checked. Raises: as `decode_gtid_set`."""
-    size = len(data)
+def _sources(read: Callable[[slice], bytes], size: int) -> Iterator[tuple[bytes, int, int]]:
+    """Each source's key, and from where to where its intervals stand, which are checked. `read`: a slice within `size`.
+
+    Raises: as `decode_gtid_set`.
+    """
     if size < 8:
         raise Truncated(f"GTID set of {size} bytes, its count takes 8")
-    (count,) = _U64.unpack_from(data)
+    (count,) = _U64.unpack(read(slice(0, 8)))
     tagged = count >> 56 == 1
     if count >> 56 > 1:
         raise Malformed(f"GTID set of format {count >> 56}; 0 and 1 exist")
@@ -71,7 +75,7 @@ def _sources(data: bytes | memoryview) -> Iterator[tuple[bytes, int, int]]:
     # Each turn takes 24 bytes at least, so a count that lies ends in Truncated.
     while count:
         count -= 1
-        head = bytes(data[at : at + _MAX_HEAD_BYTES])
+        head = read(slice(at, min(at + _MAX_HEAD_BYTES, size)))
         key, used = head[:16], 16
         if tagged and used < len(head):
             length = head[used] >> 1
@@ -93,7 +97,7 @@ def _sources(data: bytes | memoryview) -> Iterator[tuple[bytes, int, int]]:
         if len(key) > 16:
             _check_tag(key)
         stop = at + interval_count * 16
-        numbers = bytes(data[at:stop])
+        numbers = read(slice(at, stop))
         fault = intervals.check(numbers, 0, interval_count)
         if fault >= 0:
             first, last = struct.unpack_from("<QQ", numbers, fault * 16)

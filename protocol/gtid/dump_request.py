@@ -7,6 +7,7 @@ from typing import Final
 from protocol.commands import DumpFlag
 from protocol.errors import Malformed, Truncated
 from protocol.gtid.gtid_set import GtidSet
+from protocol.pieces import Pieces
 from protocol.wire import Cursor
 
 _MAX_FILE_NAME_BYTES: Final = 512
@@ -25,7 +26,7 @@ class BinlogDumpGtid:
     offset: int
     flags: DumpFlag
     server_id: int
-    held: bytes | memoryview
+    held: bytes | Pieces
 
     @property
     def ends_at_end(self) -> bool:
@@ -33,7 +34,7 @@ class BinlogDumpGtid:
         return bool(self.flags & DumpFlag.NON_BLOCK) or self.server_id == 0
 
 
-def decode_binlog_dump_gtid(body: bytes | memoryview) -> BinlogDumpGtid:
+def decode_binlog_dump_gtid(body: bytes | Pieces) -> BinlogDumpGtid:
     """Decode COM_BINLOG_DUMP_GTID without its command byte. `held` is a part of `body`, not a copy.
 
     Layout: flags u16 | server_id u32 | name size u32 | file name | position u64 | data size u32 | GTID set. Bytes behind

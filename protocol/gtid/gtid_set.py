@@ -11,6 +11,7 @@ from typing import Final
 from protocol.errors import Malformed
 from protocol.gtid.mysql_gtid import MAX_GNO, MysqlGtid, Tsid, parse_gno, parse_tag, parse_uuid, shown
 from protocol.kernel import intervals
+from protocol.pieces import Pieces
 
 # Runs that did not continue the one before them are merged when there are so many, or an eighth of what is there:
 # so numbers in any order cost a constant number of copies each.
@@ -224,13 +225,12 @@ class EncodedIntervals(Mapping[bytes, bytes]):
 
     __slots__ = ("_data", "_places")
 
-    def __init__(self, data: memoryview, places: Mapping[bytes, tuple[int, int]]) -> None:
+    def __init__(self, data: Pieces, places: Mapping[bytes, tuple[int, int]]) -> None:
         self._data = data
         self._places = places
 
     def __getitem__(self, key: bytes) -> bytes:
-        start, stop = self._places[key]
-        return bytes(self._data[start:stop])
+        return self._data.part(*self._places[key])
 
     def __contains__(self, key: object) -> bool:
         return key in self._places

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# mmap is none of them: without an open file, which only these have, it gives memory.
 IO_MODULES = {
-    "aiomysql", "asyncio", "concurrent", "fcntl", "io", "logging", "multiprocessing", "os", "pathlib",
+    "aiomysql", "asyncio", "concurrent", "fcntl", "io", "logging", "mmap", "multiprocessing", "os", "pathlib",
     "pymysql", "relay", "select", "selectors", "shutil", "signal", "socket", "sqlite3", "ssl", "structlog", "subprocess",
     "sys", "tempfile", "threading", "time", "uvloop",
 }  # fmt: skip

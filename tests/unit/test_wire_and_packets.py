@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 
 import pytest
 
 from protocol.errors import Malformed, Truncated, sqlstate_of
 from protocol.framing import OutOfOrder, PacketBuffer, PacketTooLarge, frame_payload
 from protocol.packets import auth_more_payload, cut_text, err_payload
+from protocol.pieces import Pieces
 from protocol.resultset import Rows, result_payloads
 from protocol.wire import Cursor, lenenc_int
 
@@ -121,11 +123,25 @@ def test_a_large_payload_is_whole_whatever_stands_behind_it(size: int, behind: b
     buffer.append(framed[-7:] + behind)
     packet = buffer.next_packet(0)
     assert packet is not None and bytes(packet.payload) == payload
-    assert isinstance(packet.payload, memoryview) == (size > 1 << 20)
+    assert isinstance(packet.payload, Pieces) == (size > 1 << 20)
     buffer.append(b"" if behind else b"\1\0\0\0x")
     following = buffer.next_packet(0)
     assert following is not None and following.payload == b"x"
     assert len(buffer) == 0
+
+
+@pytest.mark.parametrize("sizes", [[3, 1, 4], [1] * 8, [8], []])
+def test_a_slice_of_pieces_is_that_of_their_bytes(sizes: list[int]) -> None:
+    whole = bytes(range(sum(sizes)))
+    cuts = [0, *accumulate(sizes)]
+    pieces = Pieces([whole[start:stop] for start, stop in pairwise(cuts)])
+    assert bytes(pieces) == whole and len(pieces) == len(whole)
+    for start in range(-1, len(whole) + 2):
+        for stop in range(-1, len(whole) + 2):
+            part = pieces[start:stop]
+            assert (bytes(part), len(part)) == (whole[start:stop], len(whole[start:stop]))
+            assert bytes(part[1:]) == whole[start:stop][1:]
+    assert [pieces[place] for place in range(len(whole))] == list(whole)
 
 
 def test_waiting_for_the_rest_of_a_split_payload_copies_nothing() -> None:

@@ -18,6 +18,7 @@ from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mysql_gtid import Tsid, parse_uuid
 from protocol.gtid.stretch_index import StretchIndex, StretchWriter
 from protocol.kernel.ingest import Ingest
+from protocol.pieces import Pieces
 from protocol.statements.gtid_variables import GtidVariables
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
@@ -104,7 +105,7 @@ async def test_a_walk_that_passes_over_nothing_changes_nothing_wherever_reads_en
 async def test_a_set_of_megabytes_is_taken_apart_in_a_thread(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
 
-    def decoded(data: bytes | memoryview) -> GtidSet:
+    def decoded(data: bytes | memoryview | Pieces) -> GtidSet:
         threads.append(threading.current_thread().name)
         return decode_gtid_set(data)
 
