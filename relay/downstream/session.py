@@ -604,7 +604,13 @@ class Session(asyncio.BufferedProtocol):
         )
         bound = {"user": self.user, "server_id": asked.server_id, "uuid": request.uuid}
         try:
-            self._begin_dump(machine, request, await admit(self._host, request), bound)
+            admitted = await admit(self._host, request)
+            self._admission = None
+            if self._waits_still(machine):
+                self._begin_dump(machine, request, admitted, bound)
+            else:
+                # asyncio.wait_for of Python 3.11 swallows a cancellation that meets a result.
+                admitted.drop()
             return
         except PositionRefused as error:
             refused = error
@@ -623,22 +629,29 @@ class Session(asyncio.BufferedProtocol):
             # It failed after it had begun: nothing that could be said has a place in the stream.
             self.abort()
 
+    def _waits_still(self, machine: SourceSide) -> bool:
+        """Whether there is still a connection whose request is to be decided."""
+        transport = self._transport
+        return machine.state is State.DUMP_REQUESTED and transport is not None and not transport.is_closing()
+
     def _begin_dump(
         self, machine: SourceSide, request: DumpRequest, admitted: AdmittedDump, bound: dict[str, object]
     ) -> None:
         semi_sync = request.wants_semi_sync
+        acknowledgements: Acknowledgements | None = None
+        if semi_sync:
+            acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
         try:
             self._host.dump_begins(self)
-            if semi_sync:
-                self.acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
             self.dump_began_at = self._loop.time()
-            self.dump = admitted.prepare(self, lambda: machine.accept_dump(takes_acks=semi_sync), self.acknowledgements)
+            dump = admitted.prepare(self, lambda: machine.accept_dump(takes_acks=semi_sync), acknowledgements)
         except BaseException:
             admitted.drop()
             raise
-        self._admission = None
+        # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
+        self.dump, self.acknowledgements = dump, acknowledgements
         self._log.info("dump_started", **bound, **admitted.described())
-        admitted.start(self.dump)
+        admitted.start(dump)
 
     def _knows_file(self, name: str) -> bool:
         return any(one.archive.file(name) is not None for one in self._host.generations.all)

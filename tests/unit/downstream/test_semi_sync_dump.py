@@ -1,10 +1,12 @@
 """A dump to a semi-sync replica: prefixes, flags, packet numbers, acknowledgements, lies."""
 
 import asyncio
+import contextlib
+import errno
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pymysql
 import pytest
@@ -17,6 +19,10 @@ from protocol.position import Position
 from protocol.semisync import encode_acknowledgement
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
+from relay.archive.replica_marks import ReplicaMarks
+from relay.downstream import admission, session
+from relay.downstream.acknowledgements import Acknowledgements
+from relay.downstream.admission import AdmittedDump
 from relay.downstream.presentation import Presentation
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
@@ -225,3 +231,129 @@ async def test_a_connection_that_has_just_ended_can_be_killed(served: Served) ->
     assert await call(lambda: second.query(f"KILL {number}")) == ()
     with pytest.raises(pymysql.MySQLError):
         await call(lambda: second.query("KILL 4711"))
+
+
+# --- a request that fails leaves the counts as they were --------------------------------------------------------------
+
+
+async def refused(served: Served, offset: int = 4) -> tuple[dict[str, int | str], pymysql.err.MySQLError]:
+    """The counts when the replica has just read why it gets no dump, its connection still open; and what it read."""
+    client = await served.replica()
+
+    def ask() -> pymysql.err.MySQLError:
+        client.ask_dump(FIRST, offset)
+        try:
+            client.connection._read_packet()
+        except pymysql.err.MySQLError as error:
+            return error
+        raise AssertionError("a dump began")
+
+    error = await call(ask)
+    return served.server.semi_sync_status, error
+
+
+def fail_with(error: Exception) -> Any:
+    def fail(*_args: object, **_more: object) -> Any:
+        raise error
+
+    return fail
+
+
+async def test_a_position_that_is_refused_counts_nobody(served: Served) -> None:
+    before = served.server.semi_sync_status
+    counts, error = await refused(served, offset=5)
+    assert (counts, error.args[0]) == (before, 1236)
+
+
+async def test_a_file_that_cannot_be_opened_counts_nobody(served: Served) -> None:
+    before = served.server.semi_sync_status
+    served.archive.path(FIRST).unlink()
+    counts, error = await refused(served)
+    assert (counts, error.args[0]) == (before, 1105)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(ReplicaMarks, "begin"), (AdmittedDump, "_passage"), (admission, "Dump")],
+    ids=["its mark cannot be written", "its file was just purged", "the dump itself cannot be made"],
+)  # fmt: skip
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), ZeroDivisionError("a bug")])
+async def test_a_dump_that_cannot_be_prepared_counts_nobody(
+    served: Served, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, error: Exception
+) -> None:
+    other = await at_end(served)
+    before = served.server.semi_sync_status
+    assert before["clients"] == 1
+    aborted_with: list[dict[str, int | str]] = []
+    abort = session.Session.abort
+
+    def look(here: session.Session) -> None:
+        aborted_with.append(served.server.semi_sync_status)
+        abort(here)
+
+    monkeypatch.setattr(session.Session, "abort", look)
+    monkeypatch.setattr(owner, name, fail_with(error))
+    client = await served.replica()
+    with pytest.raises(pymysql.err.MySQLError):
+        await call(lambda: (client.ask_dump(FIRST, 4, server_id=78), client.connection._read_packet()))
+    # It is refused with an error, and its connection is still open; one that had begun is cut off.
+    assert len(served.server.sessions) == 2 or aborted_with
+    assert [served.server.semi_sync_status, *aborted_with] == [before] * (1 + len(aborted_with))
+    client.cut()
+    await until(lambda: len(served.server.sessions) == 1)
+    assert served.server.semi_sync_status == before
+    other.cut()
+
+
+async def test_a_connection_that_is_lost_while_its_request_is_held_counts_nobody(served: Served) -> None:
+    before = served.server.semi_sync_status
+    client = await served.replica()
+    await call(lambda: client.ask_dump(SECOND, served.second.size + 1000))
+    await until(lambda: served.server.sessions[0].waits_for_position)
+    assert served.server.semi_sync_status == before
+    client.cut()
+    await until(lambda: not served.server.sessions)
+    assert served.server.semi_sync_status == before
+    await served.grow()
+    assert served.server.semi_sync_status == before
+
+
+async def test_a_connection_that_is_lost_as_its_request_is_answered_gets_no_dump(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """asyncio.wait_for of Python 3.11 swallows a cancellation that meets a result: admission may outlive its connection."""
+    client = await served.replica()
+    (here,) = served.server.sessions
+    made: list[Acknowledgements] = []
+
+    class Made(Acknowledgements):
+        def __init__(self, *facts: Any) -> None:
+            super().__init__(*facts)
+            made.append(self)
+
+    async def admit(*facts: Any) -> AdmittedDump:
+        admitted = await admission.admit(*facts)
+        client.cut()
+        with contextlib.suppress(asyncio.CancelledError):
+            await until(lambda: not served.server.sessions)
+        return admitted
+
+    monkeypatch.setattr(session, "admit", admit)
+    monkeypatch.setattr(session, "Acknowledgements", Made)
+    await call(lambda: client.ask_dump(FIRST, 4))
+    await until(lambda: not served.server.sessions and here._admission is None)
+    assert (here.dump, here.acknowledgements, made) == (None, None, [])
+    assert served.server.reads._files == {}
+    assert served.server.semi_sync_status["clients"] == 0
+
+
+async def test_a_dump_that_fails_at_its_first_byte_counts_nobody(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = served.server.semi_sync_status
+    monkeypatch.setattr(AdmittedDump, "start", fail_with(ZeroDivisionError("a bug")))
+    client = await served.replica()
+    with pytest.raises(pymysql.err.MySQLError):
+        await call(lambda: (client.ask_dump(FIRST, 4), client.connection._read_packet()))
+    await until(lambda: not served.server.sessions)
+    assert served.server.semi_sync_status == before
+    assert served.server.reads._files == {}
