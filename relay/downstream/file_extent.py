@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, overload
 
-import structlog
-
 from protocol.artificial import HEADER_BYTES
 from protocol.binlog.event_type import EventType
 from protocol.errors import Malformed
@@ -17,8 +15,7 @@ from protocol.gtid.stretch_index import StretchIndex
 from relay.archive.archived_file import FIRST_EVENT
 from relay.archive.files import FileLayer
 from relay.archive.gtid_recorder import read_index, read_last_start
-
-log = structlog.get_logger()
+from relay.downstream.index_damage import IndexDamage
 
 _LONGEST_FORMAT_DESCRIPTION: Final = 65536
 # What stands at a file's head before its first transaction.
@@ -28,6 +25,9 @@ _HEAD: Final = {
     EventType.BINLOG_CHECKPOINT,
     EventType.START_ENCRYPTION,
 }
+
+# One for the process: damage is a fact of the disk, whoever meets it.
+_DAMAGE: Final = IndexDamage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,7 @@ class FileExtent:
         try:
             return read_index(FileLayer(), self.path)
         except Malformed as error:
-            log.warning(
-                "gtid_index_damaged",
-                file=f"{self.path}.gtx",
-                why=str(error),
-                note="replicas that ask by GTID wait until the file itself was searched",
-                advice="Stop the relay and run `archive rebuild`.",
-            )
+            _DAMAGE.tell(self.path, str(error))
             return None
 
     def last_start(self) -> int | None:
