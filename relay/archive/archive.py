@@ -35,7 +35,8 @@ from relay.archive.recovery import Progress, Recovered, Recovery
 from relay.archive.reopening import RecoveredAgain, recover_again
 from relay.archive.replica_marks import ReplicaMarks
 from relay.archive.succession import judge_succession
-from relay.archive.writer import PublishPolicy, Run, SyncPolicy, Writer
+from relay.archive.sync_thread import SyncPolicy
+from relay.archive.writer import PublishPolicy, Run, Writer
 
 __all__ = [
     "Archive",

@@ -1,16 +1,15 @@
-"""The one writer of an archive: a thread that writes runs in order, and a second one that syncs.
+"""The one writer of an archive: a thread that writes runs in order; a second one syncs them (`SyncThread`).
 
-    loop: append() --queue--> writer thread: pwritev, (boundary is published), index records --snapshot--> sync thread
+    loop: append() --queue--> writer thread: pwritev, (boundary is published), index records --Written--> sync thread
     loop: <------------- one call_soon_threadsafe per batch of runs / per sync ------------------------------+
 
-A slow fsync therefore never delays a write, and Python's work is per batch of runs, not per event.
+Python's work is per batch of runs, not per event.
 """
 
 import asyncio
 import errno as errno_numbers
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
@@ -28,28 +27,16 @@ from relay.archive.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, Fil
 from relay.archive.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
 from relay.archive.gtid_recorder import GtidRecorder, gtx_path
 from relay.archive.recovery import index_path
-from relay.archive.scan import walk_headers
+from relay.archive.sync_thread import Checkpoint, SyncPolicy, SyncThread, Written
 
 _BATCH_BYTES: Final = 8 << 20
 _BATCH_RUNS: Final = 256
-_CHECKPOINT_EVERY_S: Final = 1.0
 _ADVICE: Final = {
     errno_numbers.ENOSPC: "The disk is full: free space or purge archived files; then receiving can resume.",
     errno_numbers.EDQUOT: "The disk quota is used up: raise it or purge archived files.",
     errno_numbers.EIO: "The disk reports an error: look into the kernel's log before anything else.",
     errno_numbers.EROFS: "The file system is read-only: look into the kernel's log, then remount it.",
 }
-
-
-class SyncPolicy(Enum):
-    """When written bytes are forced to stable storage."""
-
-    TRANSACTION = "transaction"
-    """As soon as a transaction has ended; one fdatasync covers all that were written before it."""
-    INTERVAL = "interval"
-    """Every `sync_interval_s`."""
-    NONE = "none"
-    """Only when a file is sealed, and where `Archive.sync_up_to` asks."""
 
 
 class PublishPolicy(Enum):
@@ -138,16 +125,20 @@ class _OpenFile:
         self.resumed = facts.end > FIRST_EVENT
         """The next run is the first behind a recovery or trim: it must start with an index record of its own."""
 
+    @property
+    def name(self) -> str:
+        """The binlog's."""
+        return self.facts.name
 
-class _Snapshot(NamedTuple):
-    """What the sync thread may sync: an immutable copy that the writer replaces after each batch."""
+    def written(self) -> Written:
+        """What of it may be synced as of now."""
+        facts = self.facts
+        return Written(self, self.boundary, self.mark_end, self.mark_events, facts.groups, facts.last_timestamp)
 
-    file: _OpenFile
-    boundary: int
-    mark_end: int
-    mark_events: int
-    groups: int
-    timestamp: int
+    def sync_indexes(self, layer: FileLayer) -> None:
+        """NAME.idx and NAME.gtx are on stable storage on return. Raises: OSError."""
+        layer.sync_data(self.idx_fd)
+        self.gtids.sync()
 
 
 class Writer:
@@ -168,28 +159,23 @@ class Writer:
         self._catalog = catalog
         self._loop = loop
         self._events = events
-        self._sync = sync
-        self._sync_interval_s = sync_interval_s
         self._queue: SimpleQueue[Run | Callable[[], None] | None] = SimpleQueue()
         self._file: _OpenFile | None = None
         self._pending_name: str | None = None
         self._failure: ArchiveWriteError | None = None
-        self._snapshot: _Snapshot | None = None
-        self._sync_lock = threading.Lock()
-        """Held while descriptors are synced, and while they are closed or cut."""
-        self._sync_wake = threading.Event()
-        self._sync_goal = (-1, -1)
-        """(file number, offset) up to which a sync was asked for, whatever the policy. Only ever goes up in one file."""
-        self._stopping = False
         self._index_lock = threading.Lock()
         """Held while NAME.index is replaced: the writer adds to it, a purge takes from it."""
-        self._sync_broken = False
-        """A sync failed and the writer has not recovered yet: what a later one says about those bytes means nothing."""
-        self._last_checkpoint = 0.0
         self._chain = GtidChain()
         """Behind the last file that was sealed."""
         self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
-        self._sync_thread = threading.Thread(target=self._sync_main, name="archive-sync", daemon=True)
+        self._sync = SyncThread(
+            layer,
+            sync,
+            sync_interval_s,
+            on_synced=self._synced,
+            on_checkpoint=self._checkpoint,
+            on_failure=self._sync_failed,
+        )
 
     # --- event loop side ---------------------------------------------------------------------------------------------
 
@@ -199,9 +185,9 @@ class Writer:
         self._chain = chain
         if newest is not None:
             self._file = self._reopen(newest)
-            self._take_snapshot(self._file)
+            self._sync.begin_at(self._file.written())
         self._thread.start()
-        self._sync_thread.start()
+        self._sync.start()
 
     def put(self, run: Run) -> None:
         """Queues a run."""
@@ -209,9 +195,7 @@ class Writer:
 
     def sync_up_to(self, number: int, offset: int) -> None:
         """Wants a sync as soon as whole groups up to there are written; one sync answers all that were wanted by then."""
-        self._sync_goal = (number, offset)
-        # What was written before the goal stood is looked at now, the rest when the writer comes to it.
-        self._sync_wake.set()
+        self._sync.want(number, offset)
 
     def begin_file(self, name: str, cut: bool) -> asyncio.Future[None]:
         """Queues: seal the current file, make `name` when the next run comes. Done when sealed."""
@@ -235,11 +219,9 @@ class Writer:
 
     def join(self) -> None:
         """Ends both threads. Blocking, at most one system call long."""
-        self._stopping = True
         self._queue.put(None)
-        self._sync_wake.set()
         self._thread.join()
-        self._sync_thread.join()
+        self._sync.stop()
 
     def _command(self, action: Callable[[], None]) -> asyncio.Future[None]:
         future: asyncio.Future[None] = self._loop.create_future()
@@ -323,9 +305,7 @@ class Writer:
             facts.last_timestamp = last.timestamp
         self._loop.call_soon_threadsafe(self._events.advanced, facts.name, last.position, file.boundary, batch, gtids)
         if moved:
-            self._take_snapshot(file)
-            if self._sync is SyncPolicy.TRANSACTION or self._sync_goal > before:
-                self._sync_wake.set()
+            self._sync.grow(file.written(), before)
 
     def _record_gtids(self, file: _OpenFile, batch: list[Run]) -> GtidNews | None:
         recorder = file.gtids
@@ -357,12 +337,6 @@ class Writer:
         write_all(self._layer, file.idx_fd, [records], file.idx_size, len(records))
         file.idx_size += len(records)
         file.last_record = RECORD.unpack_from(records, len(records) - RECORD_SIZE)[0]
-
-    def _take_snapshot(self, file: _OpenFile) -> None:
-        facts = file.facts
-        self._snapshot = _Snapshot(
-            file, file.boundary, file.mark_end, file.mark_events, facts.groups, facts.last_timestamp
-        )
 
     def _create(self, batch: list[Run], size: int) -> _OpenFile:
         """Makes the file under a temporary name with its header, syncs, renames, syncs the directory, lists it."""
@@ -456,12 +430,11 @@ class Writer:
                 self._catalog.add_ledger(
                     "unannounced_cut", file.facts.name, file.position, "The file changed inside a transaction."
                 )
-        self._snapshot = None
+        self._sync.withdraw()
         file.gtids.finish()
-        with self._sync_lock:
-            self._sync_whole(file)
-            self._layer.sync_data(file.idx_fd)
-            file.gtids.sync()
+        with self._sync.paused():
+            self._sync.sync_here(file.fd)
+            file.sync_indexes(self._layer)
             self._layer.close(file.fd)
             self._layer.close(file.idx_fd)
             file.gtids.close()
@@ -477,12 +450,6 @@ class Writer:
         self._catalog.submit(lambda catalog: catalog.put_sealed(row, entry))
         self._loop.call_soon_threadsafe(self._events.file_sealed, _copy(facts), gtids)
 
-    def _sync_whole(self, file: _OpenFile) -> None:
-        """Syncs in the writer thread, under the lock. Raises: OSError, also behind a sync that failed in the other thread."""
-        if self._sync_broken:
-            raise OSError(errno_numbers.EIO, "a sync before this one failed")
-        self._layer.sync_data(file.fd)
-
     def _trim(self) -> None:
         if self._failure is not None:
             raise self._failure
@@ -496,21 +463,21 @@ class Writer:
         file = self._file
         if file is None:
             return
-        with self._sync_lock:
+        # What was given to be synced speaks of the end of a run that may be cut off here.
+        self._sync.withdraw()
+        with self._sync.paused():
             if file.position > file.boundary:
                 self._cut_back(file)
-            self._sync_whole(file)
+            self._sync.sync_here(file.fd)
         file.resumed = True
-        self._take_snapshot(file)
+        self._sync.begin_at(file.written())
         name, boundary = file.facts.name, file.boundary
         self._loop.call_soon_threadsafe(self._events.trimmed, name, boundary, file.facts.events)
         self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
 
     def _cut_back(self, file: _OpenFile) -> None:
         file.gtids.cut_back(file.boundary)
-        events = file.mark_events
-        if file.mark_end > file.boundary:
-            events -= walk_headers(self._layer, file.fd, file.boundary, file.mark_end)[0]
+        events = file.written().events(self._layer)
         self._layer.truncate(file.fd, file.boundary)
         file.position = file.mark_end = file.boundary
         file.facts.events = file.mark_events = events
@@ -520,8 +487,8 @@ class Writer:
         file.last_record = index.record(index.count - 1).offset if index.count else -1
 
     def _recover(self, recover: Callable[[], ArchivedFile | None]) -> None:
-        self._snapshot = None
-        with self._sync_lock:
+        self._sync.withdraw()
+        with self._sync.paused():
             if self._file is not None:
                 for close in (
                     partial(self._layer.close, self._file.fd),
@@ -538,12 +505,12 @@ class Writer:
             file = self._reopen(newest)
             self._layer.sync_data(file.fd)
             self._file = file
-            self._take_snapshot(file)
+            self._sync.begin_at(file.written())
             self._loop.call_soon_threadsafe(self._events.gtids_resumed, file.gtids.facts)
             self._loop.call_soon_threadsafe(self._events.synced_to, newest.name, file.boundary)
         self._pending_name = None
         self._failure = None
-        self._sync_broken = False
+        self._sync.begin_again()
 
     def _reopen(self, facts: ArchivedFile) -> _OpenFile:
         path = self._directory / facts.name
@@ -565,25 +532,24 @@ class Writer:
     def _close(self) -> None:
         self._pending_name = None
         file = self._file
-        self._snapshot = None
+        self._sync.withdraw()
         if file is None:
             return
         try:
             if self._failure is None:
-                with self._sync_lock:
+                with self._sync.paused():
                     if file.position > file.boundary:
                         self._cut_back(file)
                     file.gtids.finish()
-                    self._sync_whole(file)
-                    self._layer.sync_data(file.idx_fd)
-                    file.gtids.sync()
+                    self._sync.sync_here(file.fd)
+                    file.sync_indexes(self._layer)
                 facts = file.facts
                 end, events, groups, stamp = file.boundary, facts.events, facts.groups, facts.last_timestamp
                 self._catalog.submit(lambda catalog: catalog.checkpoint(facts.name, end, events, groups, stamp))
         except OSError as error:
             raise self._fail("the archive could not be synced at its close", error, []) from error
         finally:
-            with self._sync_lock:
+            with self._sync.paused():
                 self._layer.close(file.fd)
                 self._layer.close(file.idx_fd)
                 file.gtids.close()
@@ -592,7 +558,7 @@ class Writer:
     def _fail(self, what: str, error: Exception, runs: list[Run]) -> ArchiveWriteError:
         """Cuts the file back to its last whole group (best effort) and reports; everything later is dropped."""
         file = self._file
-        self._snapshot = None
+        self._sync.withdraw()
         number = getattr(error, "errno", None) or 0
         reason = os.strerror(number) if number else str(error)
         name = file.facts.name if file is not None else self._pending_name
@@ -609,7 +575,7 @@ class Writer:
         self._failure = problem
         if file is not None:
             try:
-                with self._sync_lock:
+                with self._sync.paused():
                     self._cut_back(file)
             except OSError as second:
                 self._catalog.add_ledger(
@@ -620,62 +586,20 @@ class Writer:
         self._loop.call_soon_threadsafe(self._events.failed, problem, runs)
         return problem
 
-    # --- sync thread -------------------------------------------------------------------------------------------------
+    # --- reports of the sync thread, made in it ----------------------------------------------------------------------
 
-    def _sync_main(self) -> None:
-        wake = self._sync_wake
-        synced: tuple[_OpenFile | None, int] = (None, -1)
-        pause_s = self._sync_interval_s if self._sync is SyncPolicy.INTERVAL else None
-        while True:
-            wake.wait(pause_s)
-            wake.clear()
-            if self._stopping:
-                return
-            snapshot = self._snapshot
-            if snapshot is None or self._sync_broken or (snapshot.file, snapshot.boundary) == synced:
-                continue
-            try:
-                if not self._sync_snapshot(snapshot):
-                    continue
-            except OSError as error:
-                self._queue.put(self._sync_failure(error))
-                continue
-            synced = (snapshot.file, snapshot.boundary)
-            self._loop.call_soon_threadsafe(self._events.synced_to, snapshot.file.facts.name, snapshot.boundary)
+    def _synced(self, name: str, boundary: int) -> None:
+        self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
 
-    def _sync_snapshot(self, snapshot: _Snapshot) -> bool:
-        file = snapshot.file
-        checkpoint = False
-        events = snapshot.mark_events
-        with self._sync_lock:
-            if self._snapshot is None or self._snapshot.file is not file or file.boundary < snapshot.boundary:
-                return False
-            try:
-                self._layer.sync_data(file.fd)
-                now = time.monotonic()
-                if now - self._last_checkpoint >= _CHECKPOINT_EVERY_S:
-                    self._last_checkpoint = now
-                    checkpoint = True
-                    # Only what the index covers on stable storage may be skipped by the next recovery.
-                    self._layer.sync_data(file.idx_fd)
-                    file.gtids.sync()
-                    if snapshot.mark_end > snapshot.boundary:
-                        events -= walk_headers(self._layer, file.fd, snapshot.boundary, snapshot.mark_end)[0]
-            except OSError:
-                # Before the lock is free: a sync of the writer thread would succeed on what this one has lost.
-                self._sync_broken = True
-                raise
-        if checkpoint:
-            name, end, groups, stamp = file.facts.name, snapshot.boundary, snapshot.groups, snapshot.timestamp
-            self._catalog.submit(lambda catalog: catalog.checkpoint(name, end, events, groups, stamp))
-        return True
+    def _checkpoint(self, reached: Checkpoint) -> None:
+        self._catalog.submit(lambda catalog: catalog.checkpoint(*reached))
 
-    def _sync_failure(self, error: OSError) -> Callable[[], None]:
+    def _sync_failed(self, error: OSError) -> None:
         # The failure belongs to the writer thread: only it may cut the file and refuse what is queued.
         def fail() -> None:
             self._fail("the archive could not be synced", error, [])
 
-        return fail
+        self._queue.put(fail)
 
 
 def _copy(facts: ArchivedFile) -> ArchivedFile:
