@@ -40,6 +40,7 @@ from relay.downstream.positions import (
     shown_name,
     variable,
 )
+from relay.downstream.resume_stretch import ResumeStretch
 
 _LONGEST_FORMAT_DESCRIPTION: Final = 65536
 _MIN_HEARTBEAT_S: Final = 0.001
@@ -160,6 +161,7 @@ class AdmittedDump:
         start = self._start
         passage = self._passage()  # it may refuse, which can only be told before `accept`
         mark = self._begin_mark()
+        resume = ResumeStretch(mark, start.offset, owner.unread_bytes) if mark is not None else None
         try:
             return Dump(
                 archive=start.archive,
@@ -171,7 +173,7 @@ class AdmittedDump:
                 opened=self._opened,
                 offset=start.offset,
                 sequence=accept(),
-                mark=mark,
+                resume=resume,
                 at_edge=self._host.wait_at_edge,
                 acknowledgements=acknowledgements,
                 guide=start.gtid.guide if start.gtid is not None else None,

@@ -15,21 +15,20 @@ import structlog
 
 from protocol.artificial import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
-from protocol.framing import frame_payload, packet_count
-from protocol.kernel.frame import Framer, required_size
 from protocol.position import Position
-from protocol.semisync import PREFIX as SEMI_SYNC_PREFIX
 from relay.archive.archive import Archive
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.errors import ArchiveError
-from relay.archive.replica_marks import Mark
 from relay.downstream.acknowledgements import Acknowledgements
+from relay.downstream.event_packets import EventPackets
 from relay.downstream.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
 from relay.downstream.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
+from relay.downstream.live_edge import LiveEdge
 from relay.downstream.passage import NextPart, Passage
 from relay.downstream.positions import FIRST_OFFSET, INTERNAL_ERROR, refusal
-from relay.downstream.sent_range import SentRange
+from relay.downstream.resume_stretch import ResumeStretch
 from relay.downstream.stream_guide import StreamGuide
+from relay.downstream.walked_run import WalkedRun
 
 log = structlog.get_logger("relay.downstream")
 
@@ -37,19 +36,8 @@ log = structlog.get_logger("relay.downstream")
 _TURN_BYTES: Final = 1 << 20
 # To go on to the next file takes as long as to send so much: of thousands of tiny files a turn takes no more than these.
 _FILE_COST_BYTES: Final = 256 << 10
-# How long no event of the archive may have been sent, with an empty send queue, until a replica is believed to have
-# stored it all. Heartbeats do not count: they may be more frequent than this.
-_SETTLED_S: Final = 3.0
-# A receive window says less than its size about the last of it, and a proxy in between holds some.
-_UNREAD_MARGIN_BYTES: Final = 1 << 20
-_UNREAD_ASKED_EVERY_S: Final = 0.01
+# Of the newest bytes sent, enough for a whole Rotate or Stop event.
 _TAIL_BYTES: Final = 320
-# The loop's timers count in milliseconds: one that fires a moment early is not waited for again.
-_TIMER_GRAIN_S: Final = 0.0005
-OUTPUT_BYTES: Final = required_size(STEP_BYTES, len(SEMI_SYNC_PREFIX))
-_STATUS: Final = b"\0"
-# Of an event that may take a second packet.
-_PACKET_HEADERS: Final = 8
 # `find_jump(archive, walk, file, done)`: `done(jump)` is called later, on the loop; until then nothing of the file is read.
 FindJump = Callable[[Archive, GtidWalk, str, Callable[[Jump | None], None]], None]
 
@@ -105,7 +93,7 @@ class Dump:
         opened: OpenFile,
         offset: int,
         sequence: int,
-        mark: Mark | None,
+        resume: ResumeStretch | None,
         at_edge: Callable[["Dump"], None],
         acknowledgements: Acknowledgements | None = None,
         guide: StreamGuide | None = None,
@@ -114,7 +102,8 @@ class Dump:
         find_jump: FindJump | None = None,
         passage: Passage | None = None,
     ) -> None:
-        """acknowledgements: with semi-sync, told what is asked for; None: nothing is.
+        """resume: kept up with what is sent; None: who asks again says itself where. acknowledgements: with semi-sync, told
+        what is asked for; None: nothing is.
 
         For a replica that asked by GTID: guide: what may come into the stream later. walk: what of it is not sent.
         jump: what of the first file need not be read. find_jump: the same of later files.
@@ -128,14 +117,12 @@ class Dump:
         self._file = file
         self._opened = opened
         self._offset = offset
-        self._mark = mark
+        self._resume = resume
         self._at_edge = at_edge
         self._acknowledgements = acknowledgements
-        self._prefix = _STATUS if acknowledgements is None else SEMI_SYNC_PREFIX
-        self._framer = Framer(options.mode, self._prefix, acknowledgements is not None)
-        self._framer.sequence = sequence
+        self._packets = EventPackets(options.mode, asks=acknowledgements is not None, sequence=sequence)
+        self._framer = self._packets.framer
         self._framer.begin_file(file.checksum)
-        self._range = SentRange(offset)
         self._guide = guide
         self._walk = walk
         self._jump = jump
@@ -158,19 +145,8 @@ class Dump:
         self._read_pending = False
         self._passing_on = False
         """The next generation is looked for; until it is found, heartbeats go on."""
-        self._timer: asyncio.TimerHandle | None = None
-        self._last_sent = self._last_run = self._loop.time()
-        self._taken = False
-        """Whether the replica's system had nothing of the newest events any more, when last looked at."""
-        self._settled = False
-        """Whether a heartbeat was sent since."""
-        self._settle_not_before = 0.0
-        self._unread: int | None = None
-        self._unread_asked = 0.0
-        self._sent_since_asked = 0
+        self._edge = LiveEdge(self, heartbeat_s=options.heartbeat_s, settles=resume is not None)
         self._start_in_file = offset
-        self._heartbeat: bytes | None = None
-        self._heartbeat_for: Position | None = None
         self.sent_bytes = 0
 
     @property
@@ -191,7 +167,17 @@ class Dump:
     @property
     def is_settled(self) -> bool:
         """The stream is at rest at a transaction boundary, and a heartbeat was sent since."""
-        return self._settled and self._mark is not None
+        return self._edge.is_settled
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the socket has taken all that was published of this file; a stream that is read or cut short is not."""
+        busy = self._closed or self._silenced or self._read_pending or self._turn_scheduled
+        return not busy and not self._owner.write_paused and self._offset >= self._file.end
+
+    def unread_bytes(self) -> int | None:
+        """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
+        return self._owner.unread_bytes()
 
     def silence(self) -> None:
         """Nothing is sent any more: the replica has ended its side, and what comes now is to show how."""
@@ -229,17 +215,14 @@ class Dump:
         self._closed = True
         if self._passage is not None:
             self._passage.cancel()
-        if all_was_read and self._settled and self._mark is not None:
-            self._range.arrived()
-            self._mark.arrived()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._resume is not None:
+            if all_was_read and self.is_settled:
+                self._resume.arrived()
+            self._resume.end()
+        self._edge.close()
         # The output buffer is not given back: the transport may still refer to it.
         self._held = None
         self._reads.close(self._opened)
-        if self._mark is not None:
-            self._mark.end()
 
     def fail(self, error: AnsweredError) -> None:
         """Ends the stream with an error from outside."""
@@ -349,20 +332,17 @@ class Dump:
             self._outputs.give(output)
             return False
         start, self._offset = self._offset, self._offset + used
-        if self._mark is not None:
-            self._range.sent(
-                start, self._offset, event_ended=framer.events != events, unread_bytes=self._unread_at_most(used)
-            )
-            self._mark.sending(self._file.name, self._range.low, self._range.high)
-        self._taken = self._settled = False
-        if self._acknowledgements is not None and framer.asked_events != asked:
+        if self._resume is not None:
+            ended = framer.events != events
+            self._resume.sending(self._file.name, start, self._offset, event_ended=ended, now=self._loop.time())
+        if framer.asked_events != asked:
             self._ask(start, framer.asked_events - asked)
         self._write_output(output, made)
         return True
 
     def _write_output(self, output: bytearray, made: int) -> None:
         self._write(memoryview(output)[:made])
-        self._last_run = self._last_sent
+        self._edge.run_sent(self._loop.time())
         if self._owner.write_paused:
             self._held = output
         else:
@@ -391,25 +371,18 @@ class Dump:
 
     def _send_walked(self, walk: GtidWalk, source: bytearray, size: int) -> bool:
         """As `_send_run`, without what the walk passes over."""
-        base = self._offset
-        self._taken = self._settled = False
-        output = self._outputs.take()
-        made = 0
+        base, output = self._offset, self._outputs.take()
+        run = WalkedRun(walk, self._packets, self._file, self._server_id, source, base, size, self._ask)
         try:
-            with memoryview(output) as view:
-                while self._offset < base + size:
-                    framed = self._frame_walked(walk, source, base, size, view[made:])
-                    if framed < 0:
-                        break
-                    made += framed
-                    if walk.is_done and not self._must_walk:
-                        self._walk = None
-                        break
+            run.frame(output, until_walk_is_done=not self._must_walk)
         finally:
-            if made:
-                self._write_output(output, made)
+            self._offset = run.offset
+            if run.made:
+                self._write_output(output, run.made)
             else:
                 self._outputs.give(output)
+        if walk.is_done and not self._must_walk and self._offset > base:
+            self._walk = None
         return self._offset > base or walk.refused is not None or walk.finished
 
     def _walk_ends(self, walk: GtidWalk) -> bool:
@@ -423,59 +396,11 @@ class Dump:
             self._owner.dump_ended(self._framer.sequence)
         return self._closed
 
-    def _frame_walked(self, walk: GtidWalk, source: bytearray, base: int, size: int, output: memoryview) -> int:
-        """Goes on by one range; returns the bytes written, -1: more input or more room is needed. `base`: offset of source[0]."""
-        framer, at = self._framer, self._offset - base
-        if walk.send_until <= self._offset:
-            end = self._look(walk, source, at, size, base)
-            if end == at:
-                return -1
-            if not walk.sending:
-                self._offset = base + end
-                return 0
-        stop = min(size, walk.send_until - base)
-        owed = self._owed(walk)
-        room = len(output) - sum(len(self._prefix) + len(event) + _PACKET_HEADERS for event in owed)
-        while stop > at and required_size(stop - at, len(self._prefix)) > room:
-            stop = at + (stop - at) // 2
-        if stop == at:
-            return -1
-        made = 0
-        for event in owed:
-            packet = self._framed(event)
-            output[made : made + len(packet)] = packet
-            made += len(packet)
-        walk.paid()
-        asked = framer.asked_events
-        made += framer.frame(source, at, stop, output[made:])
-        self._offset = base + framer.consumed
-        if self._acknowledgements is not None and framer.asked_events != asked:
-            self._ask(base, framer.asked_events - asked)
-        if framer.consumed > at or made:
-            return made
-        if stop < size and base + stop == walk.send_until and self._look(walk, source, stop, size, base) > stop:
-            # The range ended inside an event, with the bytes that there were, and the framer wants more of the event at once.
-            return self._frame_walked(walk, source, base, size, output)
-        return -1
-
-    def _look(self, walk: GtidWalk, source: bytearray, at: int, size: int, base: int) -> int:
-        """`next_range` of the walk, and a check where it begins behind what it has not seen."""
-        place = base + at
-        if place == walk.unseen_until and (self._offset < place or not self._framer.between_events):
-            raise ValueError(
-                f"an event goes on at {place}, where NAME.gtx has a transaction begin; stop the relay and run "
-                "'binlog-relay archive rebuild'"
-            )
-        return walk.next_range(source, at, size, base)
-
-    def _owed(self, walk: GtidWalk) -> list[bytes]:
-        return walk.owed(self.position, self._server_id, with_checksum=bool(self._file.checksum))
-
     def _pay(self) -> None:
         """Tells the replica where it is, if the newest events were passed over."""
         if self._walk is None:
             return
-        owed = self._owed(self._walk)
+        owed = self._walk.owed(self.position, self._server_id, with_checksum=bool(self._file.checksum))
         if owed:
             self._write_events(owed)
         self._walk.paid()
@@ -488,31 +413,14 @@ class Dump:
         end = start + framer.asked_end if framer.asked_end >= 0 else self._file.end
         acknowledgements.ask(Position(self._file.name, end), count, self._loop.time())
 
-    def _unread_at_most(self, size: int) -> int | None:
-        """What the replica may not have read of what was sent before a run of `size` bytes."""
-        now = self._loop.time()
-        if size >= STEP_BYTES // 2 or now >= self._unread_asked + _UNREAD_ASKED_EVERY_S:
-            self._unread_asked = now
-            self._unread = self._owner.unread_bytes()
-            self._sent_since_asked = 0
-        bound = None if self._unread is None else self._unread + self._sent_since_asked + _UNREAD_MARGIN_BYTES
-        self._sent_since_asked += size
-        return bound
-
     def _write(self, data: bytes | memoryview) -> None:
         self.sent_bytes += len(data)
-        self._last_sent = self._loop.time()
+        self._edge.sent(self._loop.time())
         self._owner.write(data)
 
     def _write_events(self, events: list[bytes]) -> None:
         """Events that are made here, each as a packet of the stream."""
-        self._write(b"".join(map(self._framed, events)))
-
-    def _framed(self, event: bytes) -> bytes:
-        payload = self._prefix + event
-        framed = frame_payload(payload, self._framer.sequence)
-        self._framer.sequence = (self._framer.sequence + packet_count(len(payload))) & 0xFF
-        return framed
+        self._write(b"".join(map(self._packets.framed, events)))
 
     def _next_file(self) -> bool:
         """All that is published of this file was sent: goes on to the next one, or waits. True: there is more to send."""
@@ -549,7 +457,8 @@ class Dump:
         self._file, self._opened, self._offset = following, opened, FIRST_OFFSET
         self._start_in_file = FIRST_OFFSET
         self._framer.begin_file(following.checksum)
-        self._range = SentRange(FIRST_OFFSET)
+        if self._resume is not None:
+            self._resume.begin_file(FIRST_OFFSET)
         self._looked_to = FIRST_OFFSET
         self._write_events([rotate])
         if self._walk is None:
@@ -569,8 +478,7 @@ class Dump:
         self._pay()
         self._passing_on = True
         passage.begin(self.position, self._walk, self._passed_on)
-        if self._timer is None:
-            self._set_timer()
+        self._edge.wait()
         return True
 
     def _passed_on(self, found: NextPart | AnsweredError) -> None:
@@ -589,7 +497,7 @@ class Dump:
         self._guide, self._walk, self._jump = found.guide, found.walk, found.jump
         self._must_walk = False
         self._offset = self._start_in_file = self._looked_to = FIRST_OFFSET
-        self._heartbeat_for = None
+        self._edge.moved_on()
         if self._acknowledgements is not None:
             self._acknowledgements.pass_on()
         self._framer.begin_file(found.file.checksum)
@@ -621,65 +529,14 @@ class Dump:
             self._owner.dump_ended(self._framer.sequence)
             return
         self._at_edge(self)
-        if self._timer is None:
-            self._set_timer()
+        self._edge.wait()
 
-    def _set_timer(self) -> None:
-        """One timer for all that happens in silence; set again when it fires, not when something is sent."""
-        dues = []
-        if self._options.heartbeat_s > 0:
-            dues.append(self._last_sent + self._options.heartbeat_s)
-        if self._mark is not None and not self._taken:
-            dues.append(max(self._last_run + _SETTLED_S, self._settle_not_before))
-        if dues:
-            self._timer = self._loop.call_at(max(min(dues), self._loop.time() + 0.001), self._in_silence)
-
-    def _in_silence(self) -> None:
-        self._timer = None
-        if self._closed or self._silenced or self._owner.write_paused or self._read_pending or self._turn_scheduled:
-            return
-        if self._offset < self._file.end:
-            return
-        now = self._loop.time()
-        proof = False
-        if self._mark is not None and not self._taken and now >= self._last_run + _SETTLED_S:
-            proof = self._settle()
-        if self._options.heartbeat_s > 0 and (
-            proof or now >= self._last_sent + self._options.heartbeat_s - _TIMER_GRAIN_S
-        ):
-            self._send_heartbeat()
-        self._set_timer()
-
-    def _settle(self) -> bool:
-        """The file's end is a transaction boundary, and for some time nothing but heartbeats was sent.
-
-        True: a heartbeat sent now, once it is read, shows that the replica has stored everything; its own period may be
-        half an hour.
-        """
-        if not self._owner.unread_bytes():
-            self._taken = True
-        else:
-            self._settle_not_before = self._loop.time() + 1.0
-        return self._taken
-
-    def _send_heartbeat(self) -> None:
+    def heartbeat(self) -> bytes | None:
+        """With the position that the replica counts; None: no such event can be sent here. Ends the dump if it is not known."""
         if self._offset <= FIRST_OFFSET:
             # Nothing of this file is published (it is to be synced first), and a replica takes none before the format
             # description.
-            self._last_sent = self._loop.time()
-            return
-        # A replica that asks for one every millisecond gets a thousand of the same.
-        if self._heartbeat_for != self.position:
-            self._heartbeat = self._made_heartbeat()
-            self._heartbeat_for = self.position
-        if self._heartbeat is not None:
-            self._write_events([self._heartbeat])
-            self._settled = self._taken
-        else:
-            self._last_sent = self._loop.time()
-
-    def _made_heartbeat(self) -> bytes | None:
-        """With the position that the replica counts; None: no such event can carry it. Ends the dump if it is not known."""
+            return None
         with_checksum = bool(self._file.checksum)
         try:
             # Only what this session sent: a replica that started behind a Stop event does count it.
@@ -696,6 +553,10 @@ class Dump:
         if position.offset > MAX_WIRE_POSITION:
             return None
         return heartbeat_event(position, self._server_id, with_checksum=with_checksum)
+
+    def send_heartbeat(self, event: bytes) -> None:
+        """Sends what `heartbeat` made."""
+        self._write_events([event])
 
 
 def replaced_by_newer() -> AnsweredError:

@@ -23,7 +23,8 @@ from relay.archive.generations import Generations
 from relay.archive.replica_marks import ReplicaIdentity
 from relay.certificates import ServerTls, described
 from relay.downstream.acknowledgements import AcknowledgementSums, semi_sync_status
-from relay.downstream.dump import OUTPUT_BYTES, Dump, replaced_by_newer
+from relay.downstream.dump import Dump, replaced_by_newer
+from relay.downstream.event_packets import OUTPUT_BYTES
 from relay.downstream.file_reads import BufferPool, FileReads
 from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.login_guard import LoginGuard

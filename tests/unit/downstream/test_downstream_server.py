@@ -16,7 +16,7 @@ from protocol.errors import ErrorCode
 from protocol.position import Position
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
-from relay.downstream import dump as dump_module
+from relay.downstream import live_edge
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -292,7 +292,7 @@ async def test_another_replica_may_not_resume_there(served: Served) -> None:
 async def test_a_replica_that_has_settled_may_not_start_inside_a_transaction(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    monkeypatch.setattr(live_edge, "SETTLED_S", 0.1)
     built = served.files[THIRD]
     group = next(iter(built.groups))
     inside = next(event.start for event in built.events if event.group_start == group and event.start > group)

@@ -16,7 +16,7 @@ from protocol.binlog.event_type import EventType
 from relay.archive.archive import Archive, PublishPolicy, SourceIdentity, SyncPolicy
 from relay.archive.generations import Generations
 from relay.archive.replica_marks import ReplicaIdentity
-from relay.downstream import dump as dump_module
+from relay.downstream import live_edge
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -158,7 +158,7 @@ def place_inside(served: Served) -> int:
 async def test_a_replica_settles_also_between_frequent_heartbeats(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.3)
+    monkeypatch.setattr(live_edge, "SETTLED_S", 0.3)
     client = await served.replica(heartbeat_s=0.1)
     await call(lambda: start_of(client, 4, 20))
     inside, identity = place_inside(served), ReplicaIdentity(77, UUID)
@@ -182,7 +182,7 @@ async def test_a_replica_settles_also_between_frequent_heartbeats(
 async def test_a_replica_that_took_no_heartbeat_may_hold_events_that_it_has_not_stored(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    monkeypatch.setattr(live_edge, "SETTLED_S", 0.1)
     client = await served.replica()
     await call(lambda: start_of(client, 4, 1 + len(served.built.events)))
     await asyncio.sleep(0.5)
@@ -194,7 +194,7 @@ async def test_a_replica_that_took_no_heartbeat_may_hold_events_that_it_has_not_
 async def test_a_replica_whose_heartbeats_are_rare_gets_one_when_it_seems_to_have_everything(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    monkeypatch.setattr(live_edge, "SETTLED_S", 0.1)
     client = await served.replica(heartbeat_s=1800)
     events = await call(lambda: start_of(client, 4, 2 + len(served.built.events)))
     assert events[-1].kind == EventType.HEARTBEAT
@@ -204,7 +204,7 @@ async def test_a_replica_whose_heartbeats_are_rare_gets_one_when_it_seems_to_hav
 
 
 async def test_a_goodbye_does_not_say_that_everything_was_read(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    monkeypatch.setattr(live_edge, "SETTLED_S", 0.1)
     client = await served.replica(heartbeat_s=0.1)
     await call(lambda: client.ask_dump(FIRST, 4))
     await asyncio.sleep(0.5)
@@ -216,7 +216,7 @@ async def test_a_goodbye_does_not_say_that_everything_was_read(served: Served, m
 async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_long_it_was_silent(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    monkeypatch.setattr(live_edge, "SETTLED_S", 0.1)
     client = await served.replica()
     await call(lambda: client.ask_dump(FIRST, 4))
     await asyncio.sleep(0.5)
@@ -228,7 +228,7 @@ async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_l
 async def test_a_replica_that_shuts_down_first_and_closes_later_may_resume_when_bytes_were_unread(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_module, "_SETTLED_S", 0.1)
+    monkeypatch.setattr(live_edge, "SETTLED_S", 0.1)
     client = await served.replica(heartbeat_s=1800)
     await call(lambda: start_of(client, 4, 1 + len(served.built.events)))
     await asyncio.sleep(0.5)  # a heartbeat came, and nobody reads it
