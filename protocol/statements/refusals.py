@@ -4,7 +4,7 @@ from typing import Final
 
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.packets import cut_text
-from protocol.statements.secrets import is_about_secrets, without_strings
+from protocol.statements.secrets import part_without_secrets
 
 _MAX_SHOWN_BYTES: Final = 80
 _MAX_NEAR_CHARACTERS: Final = 400
@@ -18,9 +18,7 @@ def shown(text: str, limit_bytes: int = _MAX_SHOWN_BYTES) -> str:
 def not_understood(statement: str, offset: int = 0) -> StatementRefused:
     """ER_PARSE_ERROR that names the part which was not understood: what begins at `offset`."""
     line = statement.count("\n", 0, offset) + 1
-    near = statement[offset : offset + _MAX_NEAR_CHARACTERS]
-    if is_about_secrets(statement):
-        near = without_strings(near)
+    near = part_without_secrets(statement[offset : offset + _MAX_NEAR_CHARACTERS], statement)
     return StatementRefused(
         ErrorCode.ER_PARSE_ERROR,
         "You have an error in your SQL syntax; binlog-relay answers only what replicas, monitors and their tools ask, "

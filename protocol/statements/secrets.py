@@ -4,22 +4,59 @@ import re
 from typing import Final
 
 _LIMIT_CHARACTERS: Final = 4096
-_SECRET_WORD: Final = re.compile(r"password|identified", re.IGNORECASE)
+# Also mistyped ones: what is refused for its spelling goes into the log as well.
+_SECRET_WORDS: Final = ("passw", "pasw", "_pass", "pass=", "pwd", "@pw", "identif", "secret", "credential", "encrypt")
+# Statements that take a password, whatever its option is called there.
+_VERBS: Final = re.compile(r"\b(?:change|grant|start\s++(?:slave|replica|all)|(?:create|alter)\s++(?:user|server))\b")
 # A string that is not closed is one up to the end: what was meant to be secret may be the part that broke.
-_STRING: Final = re.compile(r"""'(?:[^'\\]++|\\.|'')*+(?:'|\\?$)|"(?:[^"\\]++|\\.|"")*+(?:"|\\?$)""", re.DOTALL)
+_QUOTED: Final = r"""'(?:[^'\\]++|\\.|'')*+(?:'|\\?$)|"(?:[^"\\]++|\\.|"")*+(?:"|\\?$)"""
+_STRING: Final = re.compile(_QUOTED, re.DOTALL)
+_PIECE: Final = re.compile(rf"""(?P<string>{_QUOTED})|(?P<run>[^\s,=();'"]++)(?P<assigned>\s*+=)?+""", re.DOTALL)
+_OPTION: Final = re.compile(
+    r"(?:MASTER|SOURCE|RELAY|GET|REQUIRE|ASSIGN|IGNORE|DO|NETWORK|PRIVILEGE|GTID)_[A-Z_]++", re.IGNORECASE
+)
+_KEYWORDS: Final = frozenset(
+    """
+    ACCOUNT ALL ALTER AND AS BINLOG BY CHANGE CHANNEL CREATE DATABASE DEFAULT_AUTH DROP EVENTS EXISTS FLUSH FOR FROM
+    FUNCTION GLOBAL GRANT IDENTIFIED IF IN IO_THREAD KILL LIKE LOCAL LOCK MASTER NONE NOT ON OPTION OR PASSWORD
+    PLUGIN_DIR PRIVILEGES REPLACE REPLICA REPLICAS REPLICATION REQUIRE RESET REVOKE ROLE SELECT SERVER SESSION SET SHOW SLAVE
+    SLAVES SOURCE SQL_THREAD SSL START STATUS STOP TABLE TO UNLOCK UNTIL USER USING VARIABLES VIA WHERE WITH X509
+    @ * *.* :=
+    """.split()
+)
+_MASK: Final = "***"
 
 
 def without_secrets(text: str) -> str:
-    """A statement's beginning; where it is about a password, without what its strings hold."""
-    text = text[:_LIMIT_CHARACTERS]
-    return without_strings(text) if is_about_secrets(text) else text
+    """A statement's beginning, as a log may show it."""
+    return part_without_secrets(text, text)
 
 
-def is_about_secrets(text: str) -> bool:
-    """Whether a string in this statement may be a password."""
-    return _SECRET_WORD.search(text) is not None
+def part_without_secrets(part: str, statement: str) -> str:
+    """The beginning of a part of a statement: without what may be a password there, as the whole statement has it."""
+    part = part[:_LIMIT_CHARACTERS]
+    seen = (statement[:_LIMIT_CHARACTERS] + part).lower()
+    if any(word in seen for word in _SECRET_WORDS):
+        return _only_keywords(part)
+    return without_strings(part) if _VERBS.search(seen) else part
 
 
 def without_strings(text: str) -> str:
     """The beginning of a statement, or of a part of it, without what its strings hold."""
     return _STRING.sub("'***'", text[:_LIMIT_CHARACTERS])
+
+
+def _only_keywords(text: str) -> str:
+    """Keywords and names of options, and nothing else.
+
+    A password may stand there without quotes, in quotes that are none, or behind a quote that closes another string.
+    """
+    return _PIECE.sub(_keyword_or_mask, text)
+
+
+def _keyword_or_mask(match: re.Match[str]) -> str:
+    run, assigned = match["run"], match["assigned"] or ""
+    if run is None:
+        return f"'{_MASK}'"
+    shown = run.upper() in _KEYWORDS or (assigned and _OPTION.fullmatch(run) is not None)
+    return (run if shown else _MASK) + assigned

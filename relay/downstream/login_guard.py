@@ -1,7 +1,7 @@
 """What keeps passwords from being guessed: answers that come later after each failure, then no answers for a while."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from typing import Final
 
@@ -15,22 +15,37 @@ _LONGEST_HOLD_S: Final = 2.0
 # A replica with an old password comes once a minute, and for days.
 _FORGOTTEN_AFTER_S: Final = 600.0
 _MAX_ADDRESSES: Final = 10_000
+# Of one address, with a count of its own each; the rest share one.
+_MAX_USERS: Final = 8
 # Whoever has one IPv6 address has all 2**64 of its network.
 _IPV6_NETWORK: Final = 64
 
 
 @dataclass(slots=True)
 class _Failures:
-    count: int = 0
+    by_user: dict[int | None, int] = field(default_factory=dict)
+    """By the hash of the user's name, which may be long; None: of users beyond the first few."""
     last_at: float = 0.0
     blocked_until: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.by_user.values())
+
+    def add(self, user: str) -> None:
+        key = hash(user) if hash(user) in self.by_user or len(self.by_user) < _MAX_USERS else None
+        self.by_user[key] = self.by_user.get(key, 0) + 1
+
+    def forgive(self, user: str) -> None:
+        self.by_user.pop(hash(user), None)
 
 
 class LoginGuard:
     """Failed logins by address. Times are those of one monotonic clock, in seconds.
 
     An address is blocked for `block_s` after `max_failures` refused logins in a row; 0: never. Only refused logins count:
-    a balancer that connects to see whether somebody listens is no guesser. Who is logged in stays.
+    a balancer that connects to see whether somebody listens is no guesser. Who is logged in stays. A right password makes
+    the failures of its own user forgotten: whoever has one account could guess another's password without end.
     """
 
     def __init__(self, max_failures: int, block_s: float) -> None:
@@ -50,7 +65,7 @@ class LoginGuard:
         text = f"Host '{address}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'"
         return AnsweredError(ErrorCode.ER_HOST_IS_BLOCKED, text)
 
-    def rule(self, address: str, now: float, *, accepted: bool) -> Ruling:
+    def rule(self, address: str, now: float, *, user: str, accepted: bool) -> Ruling:
         """Counts a verdict. A right password is answered as late as a wrong one, or the delay would tell them apart;
         while the address is blocked, it is refused too: its connections may have been opened before."""
         key = _network_of(address)
@@ -63,11 +78,14 @@ class LoginGuard:
         if blocked is not None:
             return Ruling(hold_s, blocked)
         if accepted:
-            self._failures.pop(key, None)
+            if failures is not None:
+                failures.forgive(user)
+                if not failures.by_user:
+                    del self._failures[key]
             return Ruling(hold_s)
         if failures is None:
             failures = self._failures.setdefault(key, _Failures())
-        failures.count += 1
+        failures.add(user)
         failures.last_at = now
         self._failures.move_to_end(key)
         if self.max_failures and failures.count >= self.max_failures:

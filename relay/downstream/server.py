@@ -216,11 +216,11 @@ class DownstreamServer:
                 return True
         return False
 
-    def rule_login(self, session: Session, accepted: bool) -> Ruling:
-        """A login's verdict: counted, and when it may be told."""
+    def rule_login(self, session: Session, user: str, accepted: bool) -> Ruling:
+        """A verdict on a login as `user`: counted, and when it may be told."""
         now = asyncio.get_running_loop().time()
         was_blocked = self.guard.refusal(session.host, now) is not None
-        ruling = self.guard.rule(session.host, now, accepted=accepted)
+        ruling = self.guard.rule(session.host, now, user=user, accepted=accepted)
         if not was_blocked and self.guard.refusal(session.host, now) is not None:
             failures, block_s = self.guard.max_failures, self.guard.block_s
             self._log.warning("address_blocked", address=session.host, login_failures=failures, block_s=block_s)

@@ -77,8 +77,8 @@ class SessionHost(AdmissionHost, Protocol):
     def admit(self, session: "Session") -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
 
-    def rule_login(self, session: "Session", accepted: bool) -> Ruling:
-        """A login's verdict: counted, and when it may be told."""
+    def rule_login(self, session: "Session", user: str, accepted: bool) -> Ruling:
+        """A verdict on a login as `user`: counted, and when it may be told."""
 
     def gone(self, session: "Session") -> None:
         """The connection ended."""
@@ -410,7 +410,7 @@ class Session(asyncio.BufferedProtocol):
     def _log_event(self, event: Event) -> None:
         if isinstance(event, LoggedIn):
             client = {
-                key: event.attributes[key][:_SHOWN_CHARACTERS]
+                key: "".join(c if c.isprintable() else "?" for c in event.attributes[key][:_SHOWN_CHARACTERS])
                 for key in ("program_name", "_client_version")
                 if key in event.attributes
             }
@@ -474,7 +474,8 @@ class Session(asyncio.BufferedProtocol):
             self._loop.call_later(_LINGER_S, self._transport.abort)
 
     def _rule(self, accepted: bool) -> Ruling:
-        return self._host.rule_login(self, accepted)
+        user = self._machine.session.user if self._machine is not None else ""
+        return self._host.rule_login(self, user, accepted)
 
     def _begin_tls(self, machine: SourceSide, transport: asyncio.Transport, received: bytes) -> None:
         """From now on what comes is TLS, also before the handshake's task has begun."""

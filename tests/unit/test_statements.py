@@ -47,10 +47,43 @@ def one(statement: str, facts: SourceFacts = MYSQL_56) -> Value:
         ('change master to master_password = "geheim"', "change master to master_password = '***'"),
         ("SET PASSWORD = 'geheim", "SET PASSWORD = '***'"),
         ("SHOW BINLOG EVENTS IN 'f'", "SHOW BINLOG EVENTS IN 'f'"),
+        ("change master to master_port=3306, master_password=geheim", "change master to master_port=***, master_password=***"),
+        ("CHANGE MASTER TO MASTER_PASWORD='geheim'", "CHANGE MASTER TO MASTER_PASWORD='***'"),
+        ("CHANGE MASTER TO MASTER_P='geheim', FOO=1", "CHANGE MASTER TO MASTER_P='***', FOO=1"),
     ],
 )
 def test_a_password_in_a_statement_is_not_for_the_log(statement: str, shown: str) -> None:
     assert without_secrets(statement) == shown
+
+
+MISSPELLED = [
+    "CHANGE MASTER TO MASTER_PASSWORD=geheim",
+    "CHANGE MASTER TO MASTER_PASSWORD=geheim, MASTER_HOST='h'",
+    "CHANGE MASTER TO MASTER_PASSWORD=`geheim`",
+    "CHANGE MASTER TO MASTER_PASSWORD=123geheim",
+    "CHANGE MASTER TO MASTER_PASSWORD=\u201cgeheim\u201d",
+    "CHANGE MASTER TO MASTER_PASSWORD='a' 'geheim",
+    "CHANGE MASTER TO MASTER_PASSWORD \"geheim\"",
+    "CHANGE MASTER TO MASTER_USER='it's', MASTER_PASSWORD='geheim'",
+    "CHANGE MASTER TO MASTER_PASWORD='geheim'",
+    "CHANGE MASTER TO MASTER_PASS='geheim'",
+    "CHANGE REPLICATION SOURCE TO SOURCE_PW='geheim'",
+    "SET PASSWORD FOR it's 'geheim'",
+    "SET PASSWORD = geheim",
+    "START SLAVE USER='u' PASWORD='geheim'",
+    "CREATE USER u IDENTIFED BY 'geheim'",
+    "ALTER USER u IDENTIFIED BY geheim",
+    "GRANT ALL ON *.* TO u IDENTIFIED BY 'geheim",
+    "SHOW STATUS /* the password is geheim */ FOO",
+]
+
+
+@pytest.mark.parametrize("statement", MISSPELLED)
+def test_a_misspelled_statement_brings_no_password_into_the_log_or_the_error(statement: str) -> None:
+    with pytest.raises(StatementRefused) as caught:
+        answer_statement(statement, session(), NOW)
+    assert "geheim" not in caught.value.message
+    assert "geheim" not in without_secrets(statement)
 
 
 def test_warnings_are_shown_until_the_next_statement() -> None:

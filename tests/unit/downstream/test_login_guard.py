@@ -9,8 +9,10 @@ from relay.downstream.login_guard import LoginGuard
 ADDRESS = "192.0.2.1"
 
 
-def failed(guard: LoginGuard, count: int, *, address: str = ADDRESS, now: float = 0.0) -> list[float]:
-    return [guard.rule(address, now, accepted=False).hold_s for _ in range(count)]
+def failed(
+    guard: LoginGuard, count: int, *, address: str = ADDRESS, now: float = 0.0, user: str = "repl"
+) -> list[float]:
+    return [guard.rule(address, now, user=user, accepted=False).hold_s for _ in range(count)]
 
 
 def test_each_failure_makes_the_next_answer_later_up_to_a_limit() -> None:
@@ -20,16 +22,35 @@ def test_each_failure_makes_the_next_answer_later_up_to_a_limit() -> None:
 def test_a_right_password_is_answered_as_late_as_a_wrong_one() -> None:
     guard = LoginGuard(0, 60)
     failed(guard, 3)
-    right, wrong = guard.rule(ADDRESS, 0.0, accepted=True).hold_s, failed(LoginGuard(0, 60), 4)[-1]
+    right, wrong = guard.rule(ADDRESS, 0.0, user="repl", accepted=True).hold_s, failed(LoginGuard(0, 60), 4)[-1]
     assert right == wrong
 
 
 def test_a_right_password_makes_the_failures_forgotten() -> None:
     guard = LoginGuard(3, 60)
     failed(guard, 2)
-    guard.rule(ADDRESS, 0.0, accepted=True)
+    guard.rule(ADDRESS, 0.0, user="repl", accepted=True)
     assert failed(guard, 1) == [0.0]
     assert len(guard) == 1
+
+
+def test_a_right_password_of_another_user_forgives_no_guesses() -> None:
+    guard = LoginGuard(5, 60)
+    for hold_s in (0.0, 0.1, 0.2, 0.4, 0.8):
+        assert failed(guard, 1, user="dba") == [hold_s]
+        guard.rule(ADDRESS, 0.0, user="repl", accepted=True)
+    assert guard.refusal(ADDRESS, 0.0) is not None
+
+
+def test_guesses_of_many_users_are_counted_together_in_little_memory() -> None:
+    guard = LoginGuard(100, 60)
+    for number in range(99):
+        failed(guard, 1, user=f"user{number}" * 1000)
+    for number in range(99):
+        guard.rule(ADDRESS, 0.0, user=f"user{number}" * 1000, accepted=True)
+    assert failed(guard, 1) == [2.0]
+    (failures,) = guard._failures.values()
+    assert len(failures.by_user) <= 9
 
 
 def test_other_addresses_are_not_held_up() -> None:
@@ -55,7 +76,7 @@ def test_an_address_is_blocked_after_its_failures_and_free_again_after_the_time(
 def test_a_right_password_on_a_connection_from_before_the_block_is_refused_too() -> None:
     guard = LoginGuard(3, 60)
     failed(guard, 3)
-    assert guard.rule(ADDRESS, 1.0, accepted=True).instead is not None
+    assert guard.rule(ADDRESS, 1.0, user="repl", accepted=True).instead is not None
 
 
 def test_failures_of_long_ago_do_not_count() -> None:
