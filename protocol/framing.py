@@ -16,11 +16,19 @@ _LARGE_BYTES: Final = (1 << 20) + 1
 _PIECE_BYTES: Final = 1 << 16
 
 
-class PacketTooLarge(Malformed):
+class BadPacket(Malformed):
+    """A packet that is refused by its header, whose number is `sequence`: the answer's is the next one."""
+
+    def __init__(self, message: str, sequence: int) -> None:
+        super().__init__(message)
+        self.sequence = sequence
+
+
+class PacketTooLarge(BadPacket):
     """A packet that is larger than what this peer may send at this stage."""
 
 
-class OutOfOrder(Malformed):
+class OutOfOrder(BadPacket):
     """A packet whose sequence number is not the one that must come next."""
 
 
@@ -99,7 +107,7 @@ class PacketBuffer:
         _check_order(data[3], sequence)
         if size > self.limit_bytes and self.wide_limits and len(data) == HEADER_BYTES:
             return None
-        self._check_size(size, data[HEADER_BYTES : HEADER_BYTES + 1])
+        self._check_size(size, data[HEADER_BYTES : HEADER_BYTES + 1], sequence)
         if size >= _LARGE_BYTES:
             del data[:HEADER_BYTES]
             self._large = _Large([], size, size, size < MAX_CHUNK_BYTES, sequence)
@@ -132,21 +140,21 @@ class PacketBuffer:
             large.sequence = (large.sequence + 1) & 0xFF
             _check_order(data[3], large.sequence)
             # The first byte is that of the payload's first packet.
-            self._check_size(large.total + size, large.pieces[0][:1])
+            self._check_size(large.total + size, large.pieces[0][:1], large.sequence)
             del data[:HEADER_BYTES]
             large.total += size
             large.left, large.is_last = size, size < MAX_CHUNK_BYTES
 
-    def _check_size(self, total: int, first: bytes | bytearray) -> None:
+    def _check_size(self, total: int, first: bytes | bytearray, sequence: int) -> None:
         """Raises: PacketTooLarge for a payload of so many bytes that begins with `first`."""
         limit_bytes = self.wide_limits.get(first[0], self.limit_bytes) if first else self.limit_bytes
         if total > limit_bytes:
-            raise PacketTooLarge(f"packet of {total} bytes, at most {limit_bytes} are taken here")
+            raise PacketTooLarge(f"packet of {total} bytes, at most {limit_bytes} are taken here", sequence)
 
 
 def _check_order(got: int, expected: int) -> None:
     if got != expected:
-        raise OutOfOrder(f"packet number {got}, expected {expected}")
+        raise OutOfOrder(f"packet number {got}, expected {expected}", got)
 
 
 def frame_payload(payload: bytes, sequence: int) -> bytes:

@@ -2,12 +2,15 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import IntEnum, IntFlag
-from typing import Final, Self
+from dataclasses import dataclass
+from typing import Final
 
 from protocol.charsets import TextEncoding
+from protocol.columns import Column as Column
+from protocol.columns import ColumnFlag as ColumnFlag
+from protocol.columns import ColumnType as ColumnType
 from protocol.packets import STATUS_AUTOCOMMIT, eof_payload
+from protocol.show_columns import NO_TEXT
 from protocol.wire import lenenc_bytes, lenenc_int
 
 Value = str | int | None
@@ -16,81 +19,12 @@ _CHARSET_BINARY: Final = 63
 _DEFAULT_ENCODING: Final = TextEncoding()
 
 
-class ColumnType(IntEnum):
-    """Type codes of the protocol. Source: MySQL 9.x `include/field_types.h`."""
-
-    LONG = 3
-    DOUBLE = 5
-    NULL = 6
-    TIMESTAMP = 7
-    LONGLONG = 8
-    DATE = 10
-    TIME = 11
-    DATETIME = 12
-    NEWDECIMAL = 246
-    MEDIUM_BLOB = 250
-    LONG_BLOB = 251
-    VAR_STRING = 253
-    STRING = 254
-
-
-class ColumnFlag(IntFlag):
-    """Flags of a column definition. Source: MySQL 9.x `include/mysql_com.h`."""
-
-    NOT_NULL = 1
-    UNSIGNED = 32
-    BINARY = 128
-    NO_DEFAULT_VALUE = 4096
-
-
-_NULLABLE: Final = ColumnFlag(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column's definition.
-
-    `length`: in characters for text (`is_text`), in bytes otherwise. `decimals` None: no fixed number of them.
-    """
-
-    name: str
-    kind: ColumnType = ColumnType.VAR_STRING
-    length: int = 1024
-    flags: ColumnFlag = _NULLABLE
-    decimals: int | None = None
-    is_text: bool = True
-    schema: str = ""
-    table: str = ""
-    original_name: str = ""
-
-    @classmethod
-    def text(cls, name: str, characters: int = 255, *, nullable: bool = False) -> Self:
-        """A text column of a SHOW statement."""
-        return cls(name, length=characters, flags=_NULLABLE if nullable else ColumnFlag.NOT_NULL)
-
-    @classmethod
-    def number(
-        cls, name: str, digits: int = 20, *, nullable: bool = False, big: bool = True, signed: bool = False
-    ) -> Self:
-        """An integer column of a SHOW statement."""
-        flags = ColumnFlag.BINARY
-        if not nullable:
-            flags |= ColumnFlag.NOT_NULL
-        if not signed:
-            flags |= ColumnFlag.UNSIGNED
-        kind = ColumnType.LONGLONG if big else ColumnType.LONG
-        return cls(name, kind, digits, flags, decimals=0, is_text=False)
-
-    def named(self, name: str) -> Self:
-        """The same column with another name."""
-        return replace(self, name=name)
-
-
 @dataclass(frozen=True, slots=True)
 class Rows:
     """A result set: columns, and rows of text, integers and NULL.
 
-    A column that is only a name is of integers if all its values are, else of text.
+    A column that is only a name is what servers have by that name in a SHOW statement; others are of integers if all their
+    values are, else of text.
     """
 
     columns: tuple[Column | str, ...]
@@ -118,6 +52,8 @@ def result_payloads(
 
 
 def _guessed(name: str, values: Sequence[Value]) -> Column:
+    if name in NO_TEXT:
+        return NO_TEXT[name]
     if values and all(isinstance(value, int) for value in values):
         return Column.number(name, 21, signed=True)
     return Column.text(name, 1024, nullable=True)

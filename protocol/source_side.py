@@ -509,8 +509,11 @@ class SourceSide:
                 else:
                     raise PeerError(ErrorCode.ER_UNKNOWN_COM_ERROR, "No command is taken while a dump goes on")
         except PacketTooLarge as error:
+            # Clients look at the number before they look at the error.
+            self._sequence = (error.sequence + 1) & 0xFF
             events.append(self._break(PeerError(ErrorCode.ER_NET_PACKET_TOO_LARGE, f"Too large: {error}")))
         except OutOfOrder as error:
+            self._sequence = (error.sequence + 1) & 0xFF
             events.append(self._break(PeerError(ErrorCode.ER_NET_PACKETS_OUT_OF_ORDER, f"Out of order: {error}")))
         except PeerError as error:
             events.append(self._break(error))
@@ -528,9 +531,7 @@ class SourceSide:
             login = decode_login(payload, self._offered)
         except Malformed as error:
             raise PeerError(ErrorCode.ER_HANDSHAKE_ERROR, f"Bad handshake: {error}") from error
-        self.session.user = login.user
-        self.session.database = login.database or None
-        self.session.use_collation(login.charset)
+        self.session.log_in(login.user, login.database, login.charset)
         self._login = LoginExchange(
             login,
             self._accounts,

@@ -26,6 +26,13 @@ def not_understood(statement: str, offset: int = 0) -> StatementRefused:
     )
 
 
+def too_long(what: str) -> StatementRefused:
+    """ER_PARSE_ERROR for a statement that is not looked at because of its size."""
+    return StatementRefused(
+        ErrorCode.ER_PARSE_ERROR, f"You have an error in your SQL syntax; binlog-relay takes no statement of {what}"
+    )
+
+
 def empty_query() -> StatementRefused:
     """ER_EMPTY_QUERY."""
     return StatementRefused(ErrorCode.ER_EMPTY_QUERY, "Query was empty")

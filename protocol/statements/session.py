@@ -11,6 +11,7 @@ from protocol.statements.facts import SourceFacts
 from protocol.statements.notice import Notice
 
 _UTF8MB4_OF_MYSQL_8: Final = 255
+_LATIN1: Final = 8
 # MariaDB 11.5's default collations have ids that older clients do not know: it tells them these.
 _UCA1400_ON_THE_WIRE: Final = {"utf8": 192, "utf8mb4": 224}
 
@@ -26,7 +27,7 @@ def default_collation(charset: CharacterSet, facts: SourceFacts) -> int:
 
 @dataclass(slots=True)
 class StatementSession:
-    """One connection's part of every statement.
+    """One connection's part of every statement. `log_in`, then `reset` for a client that wants to begin anew.
 
     `is_admin`: whether statements that change the relay are taken. `attributes`: what the client said of itself.
     `account_host`: the pattern that the account's hosts fit.
@@ -46,6 +47,14 @@ class StatementSession:
     user_variables: dict[str, Value] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     system_variables: dict[str, Value] = field(default_factory=dict)
+    _login_collation: int = _UTF8MB4_OF_MYSQL_8
+
+    def log_in(self, user: str, database: str, collation: int) -> None:
+        """What the login packet says. `database`: empty for none."""
+        self.user = user
+        self.database = database or None
+        self._login_collation = collation
+        self.use_collation(collation)
 
     def use_collation(self, collation: int) -> None:
         """Statements come, and results go, in the set of this collation."""
@@ -55,9 +64,16 @@ class StatementSession:
         self.encoding = TextEncoding(charset, collation, 39 if self.facts.is_mariadb else 31)
 
     def reset(self) -> None:
-        """COM_RESET_CONNECTION: as after the login."""
+        """COM_RESET_CONNECTION: as after the login, but for the database. In MySQL also but for the character set, which
+        becomes the server's. Source: MySQL 9.7.4, MariaDB 10.11.18."""
         self.user_variables.clear()
         self.system_variables.clear()
+        self.notices = ()
+        self.use_collation(self._login_collation if self.facts.is_mariadb else self._server_collation)
+
+    @property
+    def _server_collation(self) -> int:
+        return _UTF8MB4_OF_MYSQL_8 if self.facts.is_mysql_8 else _LATIN1
 
     @property
     def status(self) -> int:

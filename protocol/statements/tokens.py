@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from protocol.statements.facts import SourceFacts
-from protocol.statements.refusals import not_understood
+from protocol.statements.refusals import not_understood, too_long
 
 # Statements are cut into tokens on the event loop: no statement of a replica has a fifth of these.
 _MAX_TOKENS: Final = 1024
@@ -91,14 +91,16 @@ def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:
     for a statement of more than 1024 tokens, comments and spaces counted, or 65536 characters.
     """
     if len(statement) > _MAX_CHARACTERS:
-        raise not_understood(statement[:_MAX_CHARACTERS])
+        raise too_long(f"{len(statement)} characters, at most {_MAX_CHARACTERS}")
     tokens: list[Token] = []
     offset = count = 0
     while offset < len(statement):
         match = _TOKEN.match(statement, offset)
         count += 1
-        if match is None or count > _MAX_TOKENS:
+        if match is None:
             raise not_understood(statement, offset)
+        if count > _MAX_TOKENS:
+            raise too_long(f"more than {_MAX_TOKENS} words, signs and spaces")
         start, offset = offset, match.end()
         if match["space"] is not None:
             continue

@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Protocol
@@ -21,7 +21,7 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import FormatDescription, decode_format_description
 from protocol.binlog.header import HEADER_SIZE, EventHeader
 from protocol.errors import Malformed, StatementRefused
-from protocol.resultset import Rows, Value, result_payloads
+from protocol.resultset import Rows, Value
 from protocol.statements import EncodedRows
 from protocol.statements.requests import ShowBinlogEvents
 from relay.admin.dialect import Dialect
@@ -78,21 +78,31 @@ class BinlogEvents:
         """Ends the thread once its scan has noticed that nobody waits for it."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def show(self, archive: Archived, request: ShowBinlogEvents, dialect: Dialect) -> EncodedRows:
-        """The answer. Cancelling it ends the scan within a megabyte. Raises: StatementRefused (1220)."""
+    async def show(
+        self, archive: Archived, request: ShowBinlogEvents, dialect: Dialect, encode: Callable[[Rows], EncodedRows]
+    ) -> EncodedRows:
+        """The answer; `encode` is called in a thread. Cancelling it ends the scan within a megabyte.
+
+        Raises: StatementRefused (1220).
+        """
         files = archive.files
         file = archive.file(request.file) if request.file is not None else next(iter(files), None)
         if file is None:
             raise _not_held(archive)
         try:
-            return await self._show(archive, file, request, dialect)
+            return await self._show(archive, file, request, dialect, encode)
         except StatementRefused:
             if archive.file(file.name) is None:
                 raise _not_held(archive) from None  # it was purged meanwhile
             raise
 
     async def _show(
-        self, archive: Archived, file: ArchivedFile, request: ShowBinlogEvents, dialect: Dialect
+        self,
+        archive: Archived,
+        file: ArchivedFile,
+        request: ShowBinlogEvents,
+        dialect: Dialect,
+        encode: Callable[[Rows], EncodedRows],
     ) -> EncodedRows:
         path = archive.path(file.name)
         end = file.end
@@ -107,7 +117,7 @@ class BinlogEvents:
         gone = threading.Event()
         page = _Page(path, file.name, start=start, end=end, first=first, request=request, gone=gone)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, page.read)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: encode(page.read()))
         except (OSError, Unreadable) as error:
             raise events_refused(f"Wrong offset or I/O error; {file.name}: {error}") from error
         finally:
@@ -170,11 +180,11 @@ class _Page:
         self._text = 0
         self._format: FormatDescription | None = None
 
-    def read(self) -> EncodedRows:
-        """Scans and encodes. Raises: OSError, Unreadable."""
+    def read(self) -> Rows:
+        """Scans. Raises: OSError, Unreadable."""
         if self._first < self._end and self._wanted != 0:
             self._scan()
-        return EncodedRows(tuple(result_payloads(Rows(COLUMNS, tuple(self._rows)))))
+        return Rows(COLUMNS, tuple(self._rows))
 
     def _scan(self) -> None:
         with BinlogScan(self._path, start=self._start, end=self._end) as scan:

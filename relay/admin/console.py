@@ -12,8 +12,8 @@ from typing import Final
 
 import structlog
 
-from protocol.resultset import Rows, result_payloads
-from protocol.statements import EncodedRows, GivenAnswer, Request, Words
+from protocol.resultset import Rows
+from protocol.statements import GivenAnswer, Request, Words
 from protocol.statements.gtid_variables import GtidVariables
 from protocol.statements.requests import (
     AskGtidPosition,
@@ -92,7 +92,7 @@ class Console:
         """The answer. Raises: StatementRefused."""
         answer = await self._show(request, asker)
         if isinstance(answer, Rows) and len(answer.rows) > _ENCODED_ON_THE_LOOP:
-            return EncodedRows(tuple(await asyncio.to_thread(result_payloads, answer)))
+            return await asyncio.to_thread(asker.encode, answer)
         return answer
 
     async def _show(self, request: Request, asker: Connection) -> GivenAnswer:
@@ -108,7 +108,7 @@ class Console:
             case ShowMasterStatus():
                 return master_status(self._archive.files, dialect, asker.facts.gtids().executed)
             case ShowBinlogEvents():
-                return await self._events.show(self._archive, request, dialect)
+                return await self._events.show(self._archive, request, dialect, asker.encode)
             case AskGtidPosition():
                 return await gtid_position(self._generations, request)
             case ShowReplicaStatus():

@@ -5,7 +5,8 @@ from typing import Protocol
 
 from protocol.auth.authenticator import Channel
 from protocol.commands import RegisterSlave
-from protocol.statements import SourceFacts
+from protocol.resultset import Rows
+from protocol.statements import EncodedRows, SourceFacts
 from relay.downstream.traffic import Traffic
 from relay.upstream.control import SourceChange
 from relay.upstream.status import SourceStatus
@@ -36,6 +37,9 @@ class Connection(Protocol):
     @property
     def facts(self) -> SourceFacts:
         """The source as this client sees it."""
+
+    def encode(self, rows: Rows) -> EncodedRows:
+        """Rows as this client reads them, while it waits for them. For a thread, where they are many."""
 
     @property
     def server_id(self) -> int:

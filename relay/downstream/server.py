@@ -243,7 +243,7 @@ class DownstreamServer:
     async def answer_request(self, session: Session, request: Request) -> GivenAnswer:
         """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
         if isinstance(request, KillConnection):
-            return self._kill(session, request.connection_id)
+            return self._kill(session, request.connection_id, query_only=request.query_only)
         if self.console is not None:
             return await self.console.answer(request, session)
         if isinstance(request, ShowStatistics):
@@ -253,8 +253,9 @@ class DownstreamServer:
             ErrorCode.ER_NOT_SUPPORTED_YET, "binlog-relay has no console here that could answer this"
         )
 
-    def _kill(self, session: Session, connection_id: int) -> Done:
-        """Ends a connection: anybody's for an admin, those of the same user for others."""
+    def _kill(self, session: Session, connection_id: int, *, query_only: bool) -> Done:
+        """Ends a connection: anybody's for an admin, those of the same user for others. query_only: only if it dumps, or
+        waits for a position to do so."""
         target = self._sessions.get(connection_id)
         if target is None and self._left.get(connection_id) == session.user:
             return Done()
@@ -262,6 +263,8 @@ class DownstreamServer:
             raise StatementRefused(ErrorCode.ER_NO_SUCH_THREAD, f"Unknown thread id: {connection_id}")
         if target.user != session.user and not session.is_admin:
             raise StatementRefused(ErrorCode.ER_KILL_DENIED_ERROR, f"You are not owner of thread {connection_id}")
+        if query_only and target.dump is None and not target.waits_for_position:
+            return Done()
         self._log.info("connection_killed", connection_id=connection_id, user=session.user, killed_user=target.user)
         asyncio.get_running_loop().call_soon(target.abort)
         return Done()

@@ -19,6 +19,7 @@ from protocol.framing import frame_payload
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.packets import err_payload
 from protocol.position import Position
+from protocol.resultset import Rows, result_payloads
 from protocol.source_side import (
     AckReceived,
     CheckAsked,
@@ -36,7 +37,7 @@ from protocol.source_side import (
     StatementFailed,
     TlsAsked,
 )
-from protocol.statements import GivenAnswer, Request, SourceFacts
+from protocol.statements import EncodedRows, GivenAnswer, Request, SourceFacts
 from relay.certificates import ServerTls
 from relay.downstream.acknowledgements import Acknowledgements, AcknowledgementSums
 from relay.downstream.admission import AdmissionHost, AdmittedDump, DumpRequest, admit
@@ -176,6 +177,12 @@ class Session(asyncio.BufferedProtocol):
         """The source as this client sees it; not before it was greeted."""
         assert self._machine is not None
         return self._machine.session.facts
+
+    def encode(self, rows: Rows) -> EncodedRows:
+        """Rows as this client reads them, while it waits for them. For a thread, where they are many."""
+        assert self._machine is not None
+        session = self._machine.session
+        return EncodedRows(tuple(result_payloads(rows, session.encoding, session.status)))
 
     @property
     def sent_position(self) -> tuple[str, int] | None:

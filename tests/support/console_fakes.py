@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from protocol.auth.authenticator import Channel
+from protocol.charsets import TextEncoding
 from protocol.commands import RegisterSlave
-from protocol.statements import SourceFacts
+from protocol.resultset import Rows, result_payloads
+from protocol.statements import EncodedRows, SourceFacts
 from relay.downstream.traffic import Traffic
 from relay.upstream.control import SourceChange, SourceRefused
 from relay.upstream.status import SourceStatus
@@ -82,6 +84,10 @@ class FakeConnection:
     sent_bytes: int = 0
     needed_generation: int | None = None
     channel: Channel = field(default_factory=Channel)
+    encoding: TextEncoding = field(default_factory=TextEncoding)
+
+    def encode(self, rows: Rows) -> EncodedRows:
+        return EncodedRows(tuple(result_payloads(rows, self.encoding)))
 
     @property
     def needed_file(self) -> str | None:

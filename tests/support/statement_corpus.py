@@ -70,6 +70,21 @@ SAME_SHAPE: Final = [
     "SHOW GLOBAL STATUS LIKE 'Uptime'",
 ]
 
+# What the console answers, in the words of every version; the rows are the relay's own.
+SHOWN: Final = [
+    "SHOW MASTER STATUS",
+    "SHOW BINARY LOG STATUS",
+    "SHOW BINARY LOGS",
+    "SHOW BINLOG EVENTS LIMIT 0",
+    "SHOW BINLOG EVENTS LIMIT 2",
+    "SHOW SLAVE STATUS",
+    "SHOW REPLICA STATUS",
+    "SHOW ALL SLAVES STATUS",
+    "SHOW SLAVE HOSTS",
+    "SHOW REPLICAS",
+    "SHOW PROCESSLIST",
+]
+
 ERRORS: Final = [
     "",
     "FOO",

@@ -237,6 +237,21 @@ def test_a_command_with_a_wrong_packet_number_ends_the_connection() -> None:
     assert events[0].error.number == ErrorCode.ER_NET_PACKETS_OUT_OF_ORDER
 
 
+@pytest.mark.parametrize(
+    ("packet", "number"),
+    [
+        ((1 << 20 | 1).to_bytes(3, "little") + b"\0\3", 1),
+        (frame_payload(b"\x0e", 3), 4),
+        (frame_payload(b"\x0e", 255), 0),
+    ],
+)
+def test_a_command_that_is_refused_by_its_header_is_answered_with_the_next_number(packet: bytes, number: int) -> None:
+    side = logged_in()
+    side.receive(packet, 100.0)
+    ((sequence, answer),) = payloads(side.bytes_to_send())
+    assert (sequence, answer[:1]) == (number, b"\xff")
+
+
 def test_a_tls_request_that_was_not_offered_is_a_bad_handshake() -> None:
     side = machine()
     side.bytes_to_send()

@@ -10,7 +10,7 @@ from protocol.errors import Malformed, Truncated, sqlstate_of
 from protocol.framing import OutOfOrder, PacketBuffer, PacketTooLarge, frame_payload
 from protocol.packets import auth_more_payload, cut_text, err_payload
 from protocol.pieces import Pieces
-from protocol.resultset import Rows, result_payloads
+from protocol.resultset import ColumnType, Rows, result_payloads
 from protocol.wire import Cursor, lenenc_int
 
 
@@ -186,6 +186,13 @@ def test_null_is_a_byte_of_its_own_in_a_row() -> None:
     payloads = result_payloads(Rows(("a", "b"), ((None, "x"),)))
     assert payloads[0] == b"\x02"
     assert payloads[-2] == b"\xfb\x01x"
+
+
+@pytest.mark.parametrize("rows", [(), ((None, None, None),)])
+def test_a_number_of_a_show_statement_is_one_also_without_a_value(rows: tuple[tuple[None, ...], ...]) -> None:
+    payloads = result_payloads(Rows(("Server_id", "Seconds_Behind_Master", "Host"), rows))
+    # Behind the names: 0x0c, character set, length, then the type.
+    assert [payload[-6] for payload in payloads[1:4]] == [ColumnType.LONG, ColumnType.LONGLONG, ColumnType.VAR_STRING]
 
 
 def test_a_result_without_rows_has_columns_and_two_ends() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pymysql.connections
 import pytest
 
+from protocol.charsets import CHARACTER_SETS, TextEncoding
 from protocol.errors import StatementRefused
 from protocol.statements import EncodedRows, SourceFacts
 from protocol.statements.requests import ShowBinlogEvents
@@ -16,7 +17,7 @@ from relay.admin.dialect import Dialect
 from relay.archive.archive import Archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
-from tests.support.console_fakes import MARIADB, MYSQL_56
+from tests.support.console_fakes import MARIADB, MYSQL_56, FakeConnection
 
 NAME, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 
@@ -43,7 +44,9 @@ async def archive_of(directory: Path, built: BinlogBuilder) -> Archive:
 async def page(archive: Archive, facts: SourceFacts = MYSQL_56, **asked: object) -> list[Row]:
     events = BinlogEvents()
     try:
-        return decoded(await events.show(archive, ShowBinlogEvents(**asked), Dialect.of(facts)))  # type: ignore[arg-type]
+        return decoded(
+            await events.show(archive, ShowBinlogEvents(**asked), Dialect.of(facts), FakeConnection().encode)
+        )  # type: ignore[arg-type]
     finally:
         events.close()
 
@@ -96,6 +99,19 @@ async def test_a_page_ends_with_a_row_that_says_where_to_go_on(tmp_path: Path) -
         position = more[1]
     assert seen == [event.start for event in built.events]
     await archive.close()
+
+
+async def test_text_comes_in_the_clients_character_set(tmp_path: Path) -> None:
+    archive = await archive_of(tmp_path, BinlogBuilder().ddl("CREATE TABLE größe (a INT)"))
+    events = BinlogEvents()
+    latin1 = FakeConnection(encoding=TextEncoding(CHARACTER_SETS["latin1"], 8))
+    try:
+        answer = await events.show(archive, ShowBinlogEvents(), Dialect.of(MYSQL_56), latin1.encode)
+    finally:
+        events.close()
+    await archive.close()
+    assert any("größe".encode("latin-1") in payload for payload in answer.payloads)
+    assert answer.payloads[1][-12:-10] == b"\x08\0"
 
 
 async def test_long_texts_end_a_page_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +201,9 @@ async def test_a_listing_lets_the_loop_go_on(tmp_path: Path) -> None:
         built.transaction(*[3] * 200)
     archive = await archive_of(tmp_path, built)
     events = BinlogEvents()
-    listing = asyncio.ensure_future(events.show(archive, ShowBinlogEvents(), Dialect.of(MYSQL_56)))
+    listing = asyncio.ensure_future(
+        events.show(archive, ShowBinlogEvents(), Dialect.of(MYSQL_56), FakeConnection().encode)
+    )
     turns = 0
     while not listing.done():
         turns += 1
@@ -203,13 +221,15 @@ async def test_a_listing_that_nobody_waits_for_ends(tmp_path: Path) -> None:
     archive = await archive_of(tmp_path, built)
     events = BinlogEvents()
     # Its page begins behind everything: all of the file is scanned.
-    listing = asyncio.ensure_future(events.show(archive, ShowBinlogEvents(offset=10**9), Dialect.of(MYSQL_56)))
+    listing = asyncio.ensure_future(
+        events.show(archive, ShowBinlogEvents(offset=10**9), Dialect.of(MYSQL_56), FakeConnection().encode)
+    )
     await asyncio.sleep(0)
     listing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await listing
     started = time.monotonic()
-    await events.show(archive, ShowBinlogEvents(count=1), Dialect.of(MYSQL_56))
+    await events.show(archive, ShowBinlogEvents(count=1), Dialect.of(MYSQL_56), FakeConnection().encode)
     assert time.monotonic() - started < 2
     events.close()
     await archive.close()

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import pymysql
 import pytest
+from structlog.testing import capture_logs
 
 from protocol.artificial import patch_format_description, rotate_event
 from protocol.auth.account import Account
@@ -360,6 +361,42 @@ async def test_kill_ends_another_dump_of_the_same_user(served: Served) -> None:
     await call(lambda: second.query(f"KILL {number}"))
     with pytest.raises(pymysql.err.OperationalError):
         await call(first.event)
+
+
+async def test_kill_query_ends_a_dump_and_leaves_who_asks_nothing_alone(served: Served) -> None:
+    idle, dumping = await served.client(), await served.replica()
+    numbers = [(await call(lambda c=c: c.query("SELECT CONNECTION_ID()")))[0][0] for c in (idle, dumping)]  # type: ignore[misc]
+    await call(lambda: dumping.ask_dump(THIRD, served.files[THIRD].size))
+    await call(lambda: dumping.events(2))
+    killer = await served.client()
+    for number in numbers:
+        await call(lambda number=number: killer.query(f"KILL QUERY {number}"))  # type: ignore[misc]
+    with pytest.raises(pymysql.err.OperationalError):
+        await call(dumping.event)
+    assert await call(lambda: idle.query("SELECT 5")) == ((5,),)
+
+
+async def test_what_a_client_says_of_itself_is_one_line_in_the_log(served: Served) -> None:
+    with capture_logs() as logs:
+        connection = await call(
+            lambda: pymysql.connect(
+                host="127.0.0.1",
+                port=served.server.port,
+                user=USER,
+                password=PASSWORD,
+                program_name="x\n\x1b[2Jlogin_refused",
+            )
+        )
+        connection.close()
+    (line,) = [line for line in logs if line["event"] == "replica_logged_in"]
+    assert line["program_name"] == "x??[2Jlogin_refused"
+
+
+async def test_a_statement_that_is_too_large_is_told_so(served: Served) -> None:
+    client = await served.client()
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await call(lambda: client.query("SELECT '" + "x" * (2 << 20) + "'"))
+    assert caught.value.args[0] == ErrorCode.ER_NET_PACKET_TOO_LARGE
 
 
 async def test_kill_of_a_connection_of_another_user_is_refused(served: Served) -> None:

@@ -13,14 +13,22 @@ from protocol.statements import SourceFacts
 from protocol.statements.requests import Flush, KillConnection, ShowProcesslist, ShowStatistics
 
 NOW = 100.0
+MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 1, "uuid", "CRC32")
+MYSQL_84 = SourceFacts("mysql", "8.4.3", 1, "uuid", "CRC32")
+MARIADB = SourceFacts("mariadb", "10.11.18-MariaDB-log", 1, None, "CRC32")
 
 
 def logged_in(
-    *, admin: bool = False, database: bytes = b"", collation: int = 33, attributes: bytes = b""
+    *,
+    admin: bool = False,
+    database: bytes = b"",
+    collation: int = 33,
+    attributes: bytes = b"",
+    facts: SourceFacts = MYSQL_56,
 ) -> SourceSide:
     side = SourceSide(
         connection_id=7,
-        facts=SourceFacts("mysql", "5.6.24-log", 1, "uuid", "CRC32"),
+        facts=facts,
         accounts=Accounts([Account.with_password("u", "p", admin=admin)], secret=b"s" * 32),
         host="192.0.2.1",
         random_bytes=lambda count: bytes(range(count)),
@@ -131,6 +139,18 @@ def test_resetting_the_connection_forgets_what_it_has_set() -> None:
     assert send(side, 0x1F)[1][:1] == b"\0"
     assert b"kept" not in send(side, 3, b"SELECT @a")[1]
     assert send(side, 0x0E)[1] == b"\0\0\0\2\0\0\0"
+
+
+@pytest.mark.parametrize(("facts", "charset"), [(MYSQL_56, b"latin1"), (MYSQL_84, b"utf8mb4"), (MARIADB, b"cp1251")])
+def test_resetting_the_connection_chooses_the_character_set_that_a_server_chooses(
+    facts: SourceFacts, charset: bytes
+) -> None:
+    side = logged_in(collation=51, database=b"mysql", facts=facts)
+    send(side, 3, b"SET NAMES greek")
+    send(side, 0x1F)
+    answer = send(side, 3, b"SELECT @@character_set_client, DATABASE()")[1]
+    assert charset in answer.rpartition(b"\xfe\0\0")[0]
+    assert b"\x05mysql" in answer
 
 
 def test_the_login_chooses_the_character_set_of_statements_and_answers() -> None:
