@@ -136,6 +136,7 @@ class Relay:
             uuid,
             self._source_ended,
             report_port=config.listen.port,
+            listen_host=config.listen.host,
             candidates=config.sources,
             wanted=self._wanted_source,
             failover=config.failover,

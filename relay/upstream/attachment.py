@@ -22,6 +22,7 @@ from relay.upstream.identity import (
     earlier_registration,
     keep_registration,
 )
+from relay.upstream.itself import is_own_address
 from relay.upstream.opening import open_source
 from relay.upstream.source_gtids import SourceGtids, read_source_gtids
 from relay.upstream.starting_place import agree_on_start, beyond_the_command
@@ -63,16 +64,27 @@ class _Agreed:
 
 
 class Attacher:
-    """Makes connections to one source, for one archive. `link` is told who answers; nothing else changes by a failed attempt."""
+    """Makes connections to one source, for one archive. `link` is told who answers; nothing else changes by a failed attempt.
+
+    listen_host: where this relay itself listens, at the port of `own`; None: nowhere.
+    """
 
     def __init__(
-        self, generations: Generations, settings: ServerSource, own: Registration, server_uuid: str, link: SourceLink
+        self,
+        generations: Generations,
+        settings: ServerSource,
+        own: Registration,
+        server_uuid: str,
+        link: SourceLink,
+        *,
+        listen_host: str | None = None,
     ) -> None:
         self._generations = generations
         self._settings = settings
         self._own = own
         self._server_uuid = server_uuid
         self._link = link
+        self._listen_host = listen_host
 
     @property
     def where(self) -> str:
@@ -85,7 +97,15 @@ class Attacher:
 
     async def open(self) -> SourceConnection:
         """A connection that is logged in. Raises: UpstreamError."""
-        return await open_source(self._settings)
+        settings, listen_host = self._settings, self._listen_host
+        # Nothing else would tell: a relay shows replicas its source's identity, and has all that its archive has.
+        if listen_host is not None and await asyncio.to_thread(
+            is_own_address, settings.host, settings.port, listen_host, self._own.port
+        ):
+            text = f"the source {self.where} is this relay itself: it listens there"
+            advice = "Name the server that is to be followed, in relay.toml, by --source or by CHANGE MASTER TO."
+            raise UpstreamError(Trouble.SETUP, text, advice, name="source_is_this_relay")
+        return await open_source(settings)
 
     async def attach(self, place: Position | None, *, accept_another: bool) -> Attached:
         """A connection with everything said before the dump. place: the archive's end. Raises: UpstreamError.

@@ -70,8 +70,8 @@ class SourceControl:
     """The one owner of the upstream side: runs it, stops it, starts it with other settings. For the event loop's thread.
 
     on_ended: called with the UpstreamError that ended it and that no retry cures (until `start` the relay serves what it
-    has), or with any other exception: a fault of ours. report_port: where replicas reach this relay, for the source's list
-    of replicas.
+    has), or with any other exception: a fault of ours. listen_host, report_port: where replicas reach this relay; the port
+    is for the source's list of replicas too.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class SourceControl:
         on_ended: Callable[[Exception], None],
         *,
         report_port: int = 0,
+        listen_host: str | None = None,
         candidates: Sequence[ServerSource] = (),
         wanted: tuple[str, int] | None = None,
         failover: FailoverSection | None = None,
@@ -102,6 +103,7 @@ class SourceControl:
         self._started_by_operator = False
         self._changed_by_operator = False
         self._report_port = report_port
+        self._listen_host = listen_host
         self._identity_change = IdentityChange()
         if isinstance(settings, ServerSource):
             self._candidates = tuple(candidates) or (settings,)
@@ -227,7 +229,9 @@ class SourceControl:
     async def _examine(self, source: ServerSource) -> str:
         """Whether the archive could go on with it now. Raises: UpstreamError; ArchiveError."""
         own = own_registration(source.server_id, self._report_port)
-        attacher = Attacher(self._generations, source, own, self._server_uuid, SourceLink())
+        attacher = Attacher(
+            self._generations, source, own, self._server_uuid, SourceLink(), listen_host=self._listen_host
+        )
         return await attacher.examine(self._archive.end)
 
     async def _take_over(self, source: ServerSource, why: str) -> None:
@@ -264,6 +268,7 @@ class SourceControl:
                 self._server_uuid,
                 self._link,
                 report_port=self._report_port,
+                listen_host=self._listen_host,
                 change=self._identity_change,
                 candidates=self._candidates,
             )

@@ -56,6 +56,7 @@ class ServerUpstream:
         link: SourceLink,
         *,
         report_port: int = 0,
+        listen_host: str | None = None,
         change: IdentityChange | None = None,
         candidates: Sequence[ServerSource] = (),
     ) -> None:
@@ -65,7 +66,7 @@ class ServerUpstream:
         self._settings = settings
         self._candidates = candidates or (settings,)
         self._link = link
-        self._attacher = Attacher(generations, settings, self._own, server_uuid, link)
+        self._attacher = Attacher(generations, settings, self._own, server_uuid, link, listen_host=listen_host)
         self._pool = BufferPool()
         self._recording = SchemaRecording(self._attacher.open, settings.user)
         self._schema: SchemaWatch | None = None

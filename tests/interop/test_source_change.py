@@ -13,7 +13,7 @@ from relay.archive.archive import read_ledger
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.free_port import free_port
-from tests.support.relay_process import RelayProcess, wait_for_line
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess, wait_for_line
 
 pytestmark = pytest.mark.interop
 ADMIN = {"admin": True}
@@ -100,6 +100,36 @@ def test_another_server_with_files_of_the_same_names_is_refused(
         relay.sql(f"CHANGE MASTER TO MASTER_PORT={source.port}")
         relay.sql("START SLAVE")
         some_work(source, "second")
+        followed(relay, source)
+
+
+@pytest.mark.parametrize("how", ["statement", "command line"])
+def test_the_relay_is_not_followed_by_itself(servers: ServerFactory, tmp_path: Path, how: str) -> None:
+    """It shows its source's identity and has all of its archive: only the address tells."""
+    source = servers("mysql56").start(server_id=1)
+    some_work(source, "first")
+    account = {"user": REPLICA_USER, "password": REPLICA_PASSWORD}
+    source.sql(
+        "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO '{user}'@'%' IDENTIFIED BY '{password}'".format(
+            **account
+        )
+    )
+    with relay_behind(source, tmp_path, **account) as relay:
+        followed(relay, source)
+        if how == "statement":
+            relay.sql("STOP SLAVE")
+            relay.sql(f"CHANGE MASTER TO MASTER_HOST='localhost', MASTER_PORT={relay.port}")
+            relay.sql("START SLAVE")
+        else:
+            relay.stop()
+            relay.start(options=["--source", f"127.0.0.1:{relay.port}"])
+        line = wait_for_line(relay, "source_given_up", "source_is_this_relay")
+        assert f":{relay.port} is this relay itself" in line["what"] and "--source" in line["advice"]
+        assert read_ledger(relay.archive) == []
+        relay.stop()
+        # Nothing of that was kept.
+        some_work(source, "second")
+        relay.start()
         followed(relay, source)
 
 

@@ -1,0 +1,37 @@
+"""Whether an address is the relay's own: what it would follow there is itself, under its source's name."""
+
+import socket
+from typing import Final
+
+_ANY: Final = ("", "0.0.0.0", "::")
+
+
+def is_own_address(host: str, port: int, listen_host: str, listen_port: int) -> bool:
+    """Whether connections to `host` end at our own listener. Blocking where the ports are the same: the name is looked up.
+
+    A name that cannot be looked up is no address of ours: whoever connects is told why it fails.
+    """
+    if port != listen_port:
+        return False
+    try:
+        there = _addresses(host)
+        return any(_is_local(address) for address in there) and (
+            listen_host in _ANY or bool(there & _addresses(listen_host))
+        )
+    except OSError:
+        return False
+
+
+def _addresses(host: str) -> set[str]:
+    return {str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+
+
+def _is_local(address: str) -> bool:
+    """The system lets nobody bind to another machine's address."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
