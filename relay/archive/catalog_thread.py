@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Final
 
 from relay.archive.catalog import Catalog, CatalogUnreadable, LedgerRow
-from relay.archive.errors import ArchiveWriteError
+from relay.archive.errors import DISK_ADVICE, ArchiveWriteError
 from relay.archive.files import FileLayer
 
 _SQLITE_NEEDS_BYTES: Final = 65536
@@ -87,7 +87,9 @@ class CatalogThread:
             file=self._path.name,
             offset=None,
             errno=number,
-            advice="Free space on the archive's disk, or restore the catalog with `archive rebuild`.",
+            advice=DISK_ADVICE.get(
+                number, "Look at the disk; if the catalog is damaged, stop the relay and run `archive rebuild`."
+            ),
         )
 
 

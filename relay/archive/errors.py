@@ -1,11 +1,24 @@
 """Errors of the archive: what happened, to which file, at which offset, and what to do about it."""
 
+import errno as errno_numbers
+from typing import Final
+
+DISK_ADVICE: Final = {
+    errno_numbers.ENOSPC: "The disk is full: free space or purge archived files; the relay goes on by itself then.",
+    errno_numbers.EDQUOT: "The disk quota is used up: raise it or purge archived files; the relay goes on by itself then.",
+    errno_numbers.EIO: "The disk reports an error: look into the kernel's log before anything else.",
+    errno_numbers.EROFS: "The file system is read-only: look into the kernel's log, then remount it.",
+}
+"""The next step, by the system's error number."""
+PUT_BACK: Final = "Stop the relay, put the source's own file or a backup's in its place and run `archive rebuild`."
+"""The next step where a binlog is missing or damaged."""
+
 
 class ArchiveError(Exception):
     """Base of the archive's errors. `str()` is one sentence for an operator.
 
     Fields: `what` (the finding), `file` (name inside the archive, or None), `offset` (bytes from the file's start, or
-    None), `advice` (the next step, may be empty).
+    None), `told` (the finding with its place, no stop at the end), `advice` (the next step, may be empty).
     """
 
     def __init__(self, what: str, *, file: str | None = None, offset: int | None = None, advice: str = "") -> None:
@@ -16,7 +29,8 @@ class ArchiveError(Exception):
         place = ""
         if file is not None:
             place = f" ({file}" + (f", offset {offset})" if offset is not None else ")")
-        super().__init__(f"{what}{place}." + (f" {advice}" if advice else ""))
+        self.told = f"{what}{place}"
+        super().__init__(f"{self.told}." + (f" {advice}" if advice else ""))
 
 
 class ArchiveLocked(ArchiveError):

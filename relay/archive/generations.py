@@ -291,10 +291,10 @@ class Generations:
         number = self._newest_number + 1
         beginning = Beginning(time.time(), file, end.file, end.offset, self.executed)
         known = self.archive.identity
-        before = f", server_uuid {known.server_uuid}, server_id {known.server_id}," if known is not None else ""
+        before = f", {_named(known)}," if known is not None else ""
         text = (
-            f"Generation {number} begins with {file} of {where}, server_uuid {source.server_uuid}, server_id "
-            f"{source.server_id}. Generation {self.current.number}{before} ended at {end}."
+            f"Generation {number} begins with {file} of {where}, {_named(source)}. "
+            f"Generation {self.current.number}{before} ended at {end}."
         )
         path = generation_path(self.directory, number)
         try:
@@ -425,6 +425,11 @@ class Generations:
             self._purged_bytes += generation.archive.purged_bytes
             if generation.archive is not self._first:
                 await generation.archive.close()
+
+
+def _named(source: SourceIdentity) -> str:
+    """MariaDB has no server_uuid."""
+    return f"server_id {source.server_id}" + (f", server_uuid {source.server_uuid}" if source.server_uuid else "")
 
 
 def _tell_nobody(task: asyncio.Task[Generation]) -> None:

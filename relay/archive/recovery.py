@@ -16,7 +16,7 @@ from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentit
 from relay.archive.beginning import Beginning
 from relay.archive.boundary_index import RECORD, BoundaryIndex, records_before
 from relay.archive.catalog import Catalog, CatalogUnreadable, LedgerRow, set_catalog_aside
-from relay.archive.errors import ArchiveConflict, ArchiveCorrupt
+from relay.archive.errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
 from relay.archive.files import (
     CATALOG_NAME,
     EVIDENCE_INFIX,
@@ -201,7 +201,7 @@ class Recovery:
                 FILE_MISSING,
                 file.name,
                 file.end,
-                f"{file.name} ({file.end} bytes) was archived and is no longer there.",
+                f"{file.name} ({file.end} bytes) was archived and is no longer there. {PUT_BACK}",
             )
         if lost:
             self._tell(catalog)
@@ -213,7 +213,7 @@ class Recovery:
                     "gap",
                     name,
                     FIRST_EVENT,
-                    f"{after - before - 1} file(s) before {name} are not held; none is served past it.",
+                    f"{after - before - 1} file(s) before {name} are not held; none is served past it. {PUT_BACK}",
                 )
 
     def _reconcile(
@@ -318,7 +318,7 @@ class Recovery:
                 # Files appear whole with their header, so this was never ours; it must not become the newest file.
                 self._find("foreign_file", name, 0, f"{error}; the file is left alone and not part of the archive.")
                 return None
-            self._find("damaged", name, 0, f"{error}; nothing is served from here on.")
+            self._find("damaged", name, 0, f"{error}; nothing is served from here on. {PUT_BACK}")
             return ArchivedFile(
                 name=name,
                 number=binlog_number(name),
@@ -374,7 +374,7 @@ def recover_file(
                     offset=size,
                     advice="Check the disk; then run `archive rebuild` to go on with what is left.",
                 )
-            find("damaged", file.name, size, text + "; nothing is served from there on.")
+            find("damaged", file.name, size, f"{text}; nothing is served from there on. {PUT_BACK}")
             file.end, file.damaged = size, True
             return
         idx_ok = not anew and _index_reaches(layer, path, start)
@@ -405,7 +405,12 @@ def _judge_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[st
     if result.status or result.incomplete:
         why = result.error_text or "the last event is incomplete"
         file.end, file.damaged = result.boundary, True
-        find("damaged", file.name, result.position, f"{file.name}: {why}; nothing is served from offset {file.end} on.")
+        find(
+            "damaged",
+            file.name,
+            result.position,
+            f"{file.name}: {why}; nothing is served from offset {file.end} on. {PUT_BACK}",
+        )
         return
     file.end = size
     file.cut = result.in_group

@@ -11,6 +11,7 @@ from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, describe_new_
 from relay.archive.boundary_index import RECORD, BoundaryIndex
 from relay.archive.catalog import Catalog, CatalogUnreadable
 from relay.archive.digest import file_digest
+from relay.archive.errors import PUT_BACK
 from relay.archive.files import CATALOG_NAME, INDEX_NAME, MAGIC, FileLayer
 from relay.archive.finding import Finding
 from relay.archive.generation_directories import begun_generations
@@ -55,7 +56,9 @@ def verify_archive(
     for place, file in enumerate(files):
         following = files[place + 1] if place + 1 < len(files) else None
         if following is not None and following.number != file.number + 1:
-            yield Finding(following.name, None, f"{following.number - file.number - 1} file(s) before it are not held")
+            yield Finding(
+                following.name, None, f"{following.number - file.number - 1} file(s) before it are not held. {PUT_BACK}"
+            )
         try:
             yield from _check_file(directory, layer, file, following, gtids, deep, on_progress)
         except OSError as error:
@@ -139,17 +142,17 @@ def _check_file(
 ) -> Iterator[Finding]:
     path = directory / file.name
     if file.damaged:
-        yield Finding(file.name, file.end, "is known to be damaged; nothing is served from here on")
+        yield Finding(file.name, file.end, f"is known to be damaged; nothing is served from here on. {PUT_BACK}")
         return
     try:
         fd = layer.open_read(path)
     except FileNotFoundError:
-        yield Finding(file.name, None, "is in the catalog and not in the directory")
+        yield Finding(file.name, None, f"is in the catalog and not in the directory. {PUT_BACK}")
         return
     try:
         size = layer.size(fd)
         if size < file.end or (file.sealed and size > file.end):
-            yield Finding(file.name, min(size, file.end), f"has {size} bytes; {file.end} were archived")
+            yield Finding(file.name, min(size, file.end), f"has {size} bytes; {file.end} were archived. {PUT_BACK}")
             if size < file.end:
                 return
         try:
@@ -227,10 +230,10 @@ def _check_bytes(
     reading = gtids.reading(path, file)
     result = scan(layer, fd, FIRST_EVENT, file.end, on_progress=progress, on_bytes=reading.take)
     if result.status:
-        yield Finding(file.name, result.position, result.error_text)
+        yield Finding(file.name, result.position, f"{result.error_text}. {PUT_BACK}")
         return
     if result.incomplete:
-        yield Finding(file.name, result.position, "the last event is incomplete")
+        yield Finding(file.name, result.position, f"the last event is incomplete. {PUT_BACK}")
     elif result.in_group and not file.cut:
         yield Finding(file.name, result.boundary, "the last transaction has no end")
     for offset in result.violations:
@@ -251,7 +254,9 @@ def _check_bytes(
             yield Finding(file.name, None, str(error))
             return
         if digest != file.digest:
-            yield Finding(file.name, None, f"its digest is {digest}; {file.digest} was noted when it was sealed")
+            yield Finding(
+                file.name, None, f"its digest is {digest}; {file.digest} was noted when it was sealed. {PUT_BACK}"
+            )
 
 
 def _compare_index(layer: FileLayer, fd: int, path: Path, file: ArchivedFile, records: bytes) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, describe_new_
 from relay.archive.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, records_before
 from relay.archive.catalog import file_row
 from relay.archive.catalog_thread import CatalogThread
-from relay.archive.errors import ArchiveWriteError
+from relay.archive.errors import DISK_ADVICE, ArchiveWriteError
 from relay.archive.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, FileLayer, replace_file, write_all
 from relay.archive.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
 from relay.archive.gtid_recorder import GtidRecorder, gtx_path
@@ -31,12 +31,6 @@ from relay.archive.sync_thread import Checkpoint, SyncPolicy, SyncThread, Writte
 
 _BATCH_BYTES: Final = 8 << 20
 _BATCH_RUNS: Final = 256
-_ADVICE: Final = {
-    errno_numbers.ENOSPC: "The disk is full: free space or purge archived files; then receiving can resume.",
-    errno_numbers.EDQUOT: "The disk quota is used up: raise it or purge archived files.",
-    errno_numbers.EIO: "The disk reports an error: look into the kernel's log before anything else.",
-    errno_numbers.EROFS: "The file system is read-only: look into the kernel's log, then remount it.",
-}
 
 
 class PublishPolicy(Enum):
@@ -568,7 +562,9 @@ class Writer:
             file=name,
             offset=offset,
             errno=number,
-            advice=_ADVICE.get(number, "Nothing incomplete was published; correct the cause and receiving can resume."),
+            advice=DISK_ADVICE.get(
+                number, "Nothing incomplete was published; correct the cause, the relay goes on by itself then."
+            ),
         )
         if self._failure is not None:
             return self._failure

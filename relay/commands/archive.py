@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+from protocol.position import is_binlog_name
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.catalog import CatalogUnreadable, LedgerRow
 from relay.archive.errors import ArchiveError, ArchiveLocked
@@ -87,7 +88,9 @@ def rebuild(directory: Path, *, as_json: bool) -> None:
     if as_json:
         _print_lines(json.dumps(_ledger_record(number, row)) for number, row in findings)
         return
-    print_table(("time", "what", "place", "text"), [_ledger_cells(number, row) for number, row in findings], numbers=())
+    if findings:
+        rows = [_ledger_cells(number, row) for number, row in findings]
+        print_table(("time", "what", "place", "text"), rows, numbers=())
     count = sum(len(one.files) for _number, one in recovered)
     of = f" in {len(recovered)} generations" if len(recovered) > 1 else ""
     sys.stdout.write(f"{count} files{of}, catalog and indexes made again.\n")
@@ -97,14 +100,16 @@ def rebuild(directory: Path, *, as_json: bool) -> None:
 def archive_failures(directory: Path) -> Iterator[None]:
     """Turns the archive's errors into sentences with an exit code."""
     if not directory.is_dir():
-        message = f"There is no archive in {directory}. Check [archive] dir and [source] name, or start the relay once."
-        raise CommandFailed(message, WRONG_USE)
+        raise CommandFailed(_no_archive(directory), WRONG_USE)
     # SQLite calls a database that may not be read one that cannot be opened: that is no damage.
     for path, wanted in ((directory, os.R_OK | os.X_OK), (directory / CATALOG_NAME, os.R_OK)):
         if os.access(directory, os.X_OK) and not path.exists():
             continue
         if not os.access(path, wanted):
             raise CommandFailed(_not_permitted(path), WRONG_USE)
+    if not any(path.name == CATALOG_NAME or is_binlog_name(path.name) for path in directory.iterdir()):
+        # A catalog and binlogs that are both gone leave nothing either: nothing can be made again from that.
+        raise CommandFailed(_no_archive(directory), WRONG_USE)
     try:
         yield
     except ArchiveLocked as error:
@@ -116,6 +121,10 @@ def archive_failures(directory: Path) -> Iterator[None]:
         raise CommandFailed(message, ARCHIVE_DAMAGED) from error
     except ArchiveError as error:
         raise CommandFailed(f"{directory}: {error}", ARCHIVE_DAMAGED) from error
+
+
+def _no_archive(directory: Path) -> str:
+    return f"There is no archive in {directory}. Check [archive] dir and [source] name, or start the relay once."
 
 
 def _not_permitted(path: object) -> str:

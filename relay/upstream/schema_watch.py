@@ -227,7 +227,7 @@ class SchemaWatch:
                     failures += 1
                     self._due = True
                     self._scope = None
-                    log.info("source_schema_not_seen", why=str(error), retry_in_s=pause)
+                    log.info("source_schema_not_seen", why=_reason(error), retry_in_s=pause)
                 await self._pause(pause)
         except asyncio.CancelledError:
             pass
@@ -446,6 +446,10 @@ class SchemaWatch:
         self._all_stale = any(names is None for _at, names in self._definitions)
         if lines:
             log.info("source_schema_recorded", tables=len(self._known), news=len(lines), position=str(then))
+
+
+def _reason(error: UpstreamError | pymysql.err.MySQLError) -> str:
+    return str(error) if isinstance(error, UpstreamError) else " ".join(map(str, error.args))
 
 
 def _digest(facts: str) -> bytes:

@@ -277,7 +277,7 @@ class ServerUpstream:
                 return UpstreamError(Trouble.NETWORK, text, name="source_silent")
             if archive.state is ArchiveState.FAILED and archive.failure is not None:
                 failure = archive.failure
-                return UpstreamError(Trouble.ARCHIVE, str(failure), failure.advice, name="archive_failed")
+                return UpstreamError(Trouble.ARCHIVE, failure.told, failure.advice, name="archive_failed")
 
     async def _place_to_resume(self) -> Position | None:
         """The end of the archive's last whole transaction; what lies behind it is taken back first."""

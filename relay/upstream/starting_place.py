@@ -73,6 +73,14 @@ def _addressable(place: Position) -> Position:
 async def _first_file(connection: SourceConnection, settings: ServerSource, ask: bool) -> str:
     start = settings.start
     if isinstance(start, StartPosition):
+        binlogs = await connection.binlogs() if ask else None
+        if binlogs and start.file not in dict(binlogs):
+            raise UpstreamError(
+                Trouble.SETUP,
+                f"the source has no {start.file}, which source.start names; it has {binlogs[0][0]} to {binlogs[-1][0]}",
+                'Name one of these in source.start, or write start = "earliest".',
+                name="start_not_found",
+            )
         if start.position != 4:
             log.info("start_at_file_begin", file=start.file, asked=start.position, note="an archived file is whole")
         return start.file

@@ -138,7 +138,7 @@ class DumpStream(asyncio.BufferedProtocol):
         except UpstreamError as error:
             self._end(error)
         except ArchiveError as error:
-            self._end(UpstreamError(Trouble.ARCHIVE, str(error), error.advice, name="archive_failed"))
+            self._end(UpstreamError(Trouble.ARCHIVE, error.told, error.advice, name="archive_failed"))
 
     def eof_received(self) -> bool:
         """The source has closed; why may stand in what was gathered and not walked yet."""

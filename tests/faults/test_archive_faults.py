@@ -338,6 +338,7 @@ def test_a_catalog_that_finds_no_room_for_its_memory_index_says_that_the_disk_is
     thread.stop()
     assert [failure.errno for failure in failures] == [errno.ENOSPC] * len(failures) != []
     assert "no space is left" in str(failures[0])
+    assert "rebuild" not in failures[0].advice, "a whole catalog is not to be made again"
 
 
 KILLED_PROGRAM = """

@@ -231,6 +231,8 @@ def test_a_full_disk_is_named_and_receiving_goes_on_when_there_is_room(
         assert BUILT.size <= sent <= (relay.archive / FIRST).stat().st_size
         assert relay.sql("SELECT 1") == [(1,)]
         wait_until(lambda: len(_given(relay, "archive_failed")) >= 2, "another try", relay)
+        for tried in _given(relay, "archive_failed"):
+            assert tried["advice"] not in tried["what"], "the advice is told once"
         # An attempt may get a little further than the one before; between two the file has whole transactions.
         assert len(relay.logged("archive_write_failed")) == 1
         assert _size_between_attempts(relay) in more.boundaries

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deploy.servers import Server
+from relay.archive.archive import read_ledger
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.chain import purge_before_newest
@@ -156,6 +157,16 @@ def test_a_mariadb_source_without_a_binlog(servers: ServerFactory, tmp_path: Pat
         relay.start(wait=False)
         assert relay.wait_ended() == 3
         assert "writes no binlog (log_bin is OFF)" in wait_line(relay, "source_given_up")["what"]
+
+
+def test_a_first_file_that_the_source_has_not_is_a_mistake_in_the_configuration(source: Server, tmp_path: Path) -> None:
+    with relay_behind(source, tmp_path, start={"file": "mysql-bin.000999", "position": 4}) as relay:
+        relay.start(wait=False)
+        assert relay.wait_ended() == 3
+        (line,) = relay.logged("source_given_up")
+        assert line["trouble"] == "start_not_found" and "source.start" in line["advice"]
+        assert "mysql-bin.000999" in line["what"] and source.binlogs()[-1].name in line["what"]
+        assert read_ledger(relay.archive) == []
 
 
 def test_a_wrong_password_is_tried_again_slowly(source: Server, tmp_path: Path) -> None:

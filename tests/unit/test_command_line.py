@@ -233,6 +233,17 @@ def test_an_archive_that_is_not_there_is_wrong_use(command, tmp_path: Path) -> N
         assert (result.code, "There is no archive" in result.err) == (2, True)
 
 
+def test_an_empty_directory_is_no_archive_and_stays_empty(command, tmp_path: Path) -> None:
+    config = tmp_path / "relay.toml"
+    config.write_text('[source]\nkind = "directory"\npath = "x"\n[archive]\ndir = "empty"\n')
+    held = tmp_path / "empty" / "source"
+    held.mkdir(parents=True)
+    for subcommand in (["list"], ["verify"], ["rebuild"], ["ledger"], ["find", "--gtid", "0-1-1"]):
+        result = command("archive", *subcommand, "--config", config)
+        assert (result.code, "There is no archive" in result.err) == (2, True)
+    assert list(held.iterdir()) == []
+
+
 def test_an_archive_that_may_not_be_read_is_wrong_use_and_no_damage(
     command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

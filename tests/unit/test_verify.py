@@ -1,10 +1,11 @@
 """`archive verify` finds damage and nothing else."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from relay.archive.archive import Archive
+from relay.archive.archive import Archive, rebuild_archive
 from relay.archive.verify import verify_archive, verify_in_thread
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -69,6 +70,29 @@ async def test_a_shortened_file_is_found_without_reading_it(tmp_path: Path) -> N
     (tmp_path / FIRST).write_bytes(one.data[:-10])
     (finding,) = verify_archive(tmp_path)
     assert (finding.file, finding.offset) == (FIRST, one.size - 10)
+
+
+@pytest.mark.parametrize("damage", ["gone", "shorter", "changed"])
+@pytest.mark.parametrize("reopened", [False, True])
+async def test_what_the_findings_of_a_lost_file_tell_to_do_mends_it(
+    tmp_path: Path, damage: str, reopened: bool
+) -> None:
+    one = await two_files(tmp_path)
+    if damage == "gone":
+        (tmp_path / FIRST).unlink()
+    elif damage == "shorter":
+        (tmp_path / FIRST).write_bytes(one.data[:-10])
+    else:
+        (tmp_path / FIRST).write_bytes(one.data[:-1] + bytes([one.data[-1] ^ 1]))
+    if reopened:
+        await (await Archive.open(tmp_path)).close()
+    findings = list(verify_archive(tmp_path, deep=True))
+    if not (reopened and damage == "gone"):  # the second file is the archive's oldest then
+        assert [finding.file for finding in findings] == [FIRST]
+    assert all("put the source's own file or a backup's in its place" in finding.what for finding in findings)
+    (tmp_path / FIRST).write_bytes(one.data)
+    await asyncio.to_thread(rebuild_archive, tmp_path)
+    assert list(verify_archive(tmp_path, deep=True)) == []
 
 
 async def test_a_missing_file_is_found(tmp_path: Path) -> None:
