@@ -26,6 +26,14 @@ EXAMPLE = ROOT / "deploy" / "spark" / "changes_per_hour.py"
 AUDIT = ROOT / "relay" / "audit" / "submit.py"
 
 
+# Every query is small and runs once: to compile it, in Java or to Java, costs more than it saves.
+_BRIEF = (
+    "--conf spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 "
+    "--conf spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 "
+    "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+)
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     """pyspark's own distribution, with a place for the work of executors that the test may throw away."""
@@ -48,7 +56,7 @@ def submit(home: Path, master: str, *arguments: str, cwd: Path) -> subprocess.Co
         "PYSPARK_PYTHON": sys.executable,
         "MASTER": master,
         "SPARK_OPTIONS": "--driver-memory 1g --conf spark.executor.memory=512m --conf spark.ui.enabled=false "
-        "--conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1",
+        "--conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1 " + _BRIEF,
     }
     return subprocess.run(
         [str(SUBMIT), *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
