@@ -19,6 +19,7 @@ from relay.archive.archive import PublishPolicy, SyncPolicy
 from relay.archive.errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.archive.failure_episode import FailureEpisode
 from relay.archive.generations import Generations
+from relay.background import watch_process
 from relay.certificates import described
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.descriptors import allow_descriptors
@@ -95,10 +96,17 @@ class Relay:
 
     async def serve(self) -> int:
         """Opens, listens, follows the source, until told to stop. Returns the exit code."""
-        config = self._config
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
+        take_back = watch_process(loop, self._fault_of_ours)
+        try:
+            return await self._serve(loop)
+        finally:
+            take_back()
+
+    async def _serve(self, loop: asyncio.AbstractEventLoop) -> int:
+        config = self._config
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
@@ -170,8 +178,7 @@ class Relay:
         """Nobody follows the source now: serving goes on, unless there is nothing to serve or the fault is ours."""
         if not isinstance(error, UpstreamError):
             log.error("source_side_failed", what=f"{type(error).__name__}: {error}")
-            self._fault = error
-            self._stop.set()
+            self._fault_of_ours(error)
         elif self._generations is None or self._generations.archive.end is None:
             # Whoever started us should hear of it.
             self._code = EXIT_ARCHIVE if error.trouble is Trouble.ARCHIVE else EXIT_SOURCE
@@ -184,6 +191,11 @@ class Relay:
                 advice="Correct the cause, then START REPLICA at the relay, or restart it."
                 + (" Failover acts on a source that cannot be reached only." if len(self._config.sources) > 1 else ""),
             )
+
+    def _fault_of_ours(self, fault: Exception) -> None:
+        """Told with its traceback by now. What cannot go on without it would only look as if it did: the relay stops."""
+        self._fault = fault
+        self._stop.set()
 
     async def _shut_down(
         self, server: DownstreamServer, control: SourceControl, console: Console, generations: Generations

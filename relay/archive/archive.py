@@ -37,6 +37,7 @@ from relay.archive.replica_marks import ReplicaMarks
 from relay.archive.succession import judge_succession
 from relay.archive.sync_thread import SyncPolicy
 from relay.archive.writer import PublishPolicy, Run, Writer
+from relay.background import run_to_end
 
 __all__ = [
     "Archive",
@@ -437,7 +438,7 @@ class Archive:
         files = self.held.take_oldest(count)
         # At once too, and not taken back where a purge fails: the operator does not want them to be served.
         self.gtids.forget_oldest(frozenset(names))
-        await asyncio.shield(self._loop.create_task(self._purge(files, reason)))
+        await run_to_end(self._purge(files, reason), "purging the archive", expected=(ArchiveWriteError,))
 
     async def _purge(self, files: list[ArchivedFile], reason: str) -> None:
         bytes_before = sum(file.end for file in files)

@@ -13,6 +13,7 @@ from typing import Final
 from relay.archive.catalog import Catalog, CatalogUnreadable, LedgerRow
 from relay.archive.errors import DISK_ADVICE, ArchiveWriteError
 from relay.archive.files import FileLayer
+from relay.background import tell_fault
 
 _SQLITE_NEEDS_BYTES: Final = 65536
 """Less room than this on a disk explains an I/O error: its shared memory grows by 32 KiB."""
@@ -68,7 +69,9 @@ class CatalogThread:
                 while self._waiting:
                     self._waiting[0](catalog)
                     self._waiting.popleft()
-            except (sqlite3.Error, OSError, CatalogUnreadable) as error:
+            except Exception as error:
+                if not isinstance(error, sqlite3.Error | OSError | CatalogUnreadable):
+                    tell_fault("catalog_failed", error)
                 self._on_failure(self._failure(error))
             if change is None:
                 if catalog is not None:

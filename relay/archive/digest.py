@@ -9,6 +9,7 @@ from typing import Final
 
 from protocol.kernel.crc import crc32
 from relay.archive.files import FileLayer
+from relay.background import tell_fault
 
 _CHUNK: Final = 1 << 20
 
@@ -72,7 +73,9 @@ class DigestThread:
             path, end = item
             try:
                 digest = file_digest(self._layer, path, end, lambda: self._stopping)
-            except (OSError, EOFError) as error:
+            except Exception as error:
+                if not isinstance(error, OSError | EOFError):
+                    tell_fault("digest_failed", error, file=path.name)
                 self._on_error(path.name, error)
                 continue
             if digest is None:

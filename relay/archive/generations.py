@@ -34,6 +34,7 @@ from relay.archive.generation_directories import (
     remove_prepared,
 )
 from relay.archive.gtid_facts import GtidValue
+from relay.background import begin_task, run_to_end, tell_fault
 
 log = structlog.get_logger(__name__)
 
@@ -273,12 +274,8 @@ class Generations:
         Cancelling the caller does not stop it: `discard_prepared` waits for it and takes it back.
         Raises: ArchiveError; ArchiveMisuse while the current one has no file, or another is prepared.
         """
-        task = asyncio.get_running_loop().create_task(self._prepare_alone(source, where, file))
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.add_done_callback(_tell_nobody)
-            raise
+        preparing = self._prepare_alone(source, where, file)
+        return await run_to_end(preparing, "preparing a generation of the archive", expected=(ArchiveError,))
 
     async def _prepare_alone(self, source: SourceIdentity, where: str, file: str) -> Generation:
         async with self._preparing:
@@ -387,7 +384,7 @@ class Generations:
             before=before.number,
             ended_at=str(before.archive.end),
         )
-        self._ending.add(task := asyncio.get_running_loop().create_task(self._end(before, generation)))
+        self._ending.add(task := begin_task(self._end(before, generation), "ending a generation of the archive"))
         task.add_done_callback(self._ending.discard)
         self._moved()
 
@@ -396,12 +393,20 @@ class Generations:
         generation.archive.watch(self._moved)
 
     async def _end(self, generation: Generation, following: Generation) -> None:
-        """Seals the newest file of one that has ended; again and again where the disk refuses."""
+        """Seals the newest file of one that has ended; again and again where the disk refuses.
+
+        A fault of ours is told once: replicas wait behind this end, and it is tried again as well.
+        """
+        fault_told = False
         while True:
             try:
                 await self._end_archive(generation, following)
             except ArchiveWriteError as error:
                 log.error("generation_not_ended", generation=generation.number, why=str(error), again_in_s=_END_AGAIN_S)
+            except Exception as fault:
+                if not fault_told:
+                    tell_fault("generation_not_ended", fault, generation=generation.number, again_in_s=_END_AGAIN_S)
+                fault_told = True
             else:
                 break
             await asyncio.sleep(_END_AGAIN_S)
@@ -430,12 +435,6 @@ class Generations:
 def _named(source: SourceIdentity) -> str:
     """MariaDB has no server_uuid."""
     return f"server_id {source.server_id}" + (f", server_uuid {source.server_uuid}" if source.server_uuid else "")
-
-
-def _tell_nobody(task: asyncio.Task[Generation]) -> None:
-    """Who asked for it is gone, and it is taken back."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.info("generation_not_prepared", why=str(error), note="nobody waits for it any more")
 
 
 def _not_opened(error: OSError | sqlite3.Error, directory: Path) -> ArchiveWriteError:

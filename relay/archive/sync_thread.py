@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from relay.archive.files import FileLayer
 from relay.archive.scan import walk_headers
+from relay.background import tell_fault
 
 _CHECKPOINT_EVERY_S: Final = 1.0
 
@@ -85,7 +86,7 @@ class SyncThread:
         *,
         on_synced: Callable[[str, int], None],
         on_checkpoint: Callable[[Checkpoint], None],
-        on_failure: Callable[[OSError], None],
+        on_failure: Callable[[Exception], None],
     ) -> None:
         self._layer = layer
         self._at_once = policy is SyncPolicy.TRANSACTION
@@ -167,7 +168,9 @@ class SyncThread:
                 continue
             try:
                 written = self._sync()
-            except OSError as error:
+            except Exception as error:
+                if not isinstance(error, OSError):
+                    tell_fault("archive_sync_failed", error, file=newest.file.name)
                 self._on_failure(error)
                 continue
             if written is not None:
@@ -192,7 +195,7 @@ class SyncThread:
                     file.sync_indexes(self._layer)
                     events = written.events(self._layer)
                     checkpoint = Checkpoint(file.name, written.boundary, events, written.groups, written.timestamp)
-            except OSError:
+            except Exception:
                 # Before the lock is free: `sync_here` would succeed on what this one has lost.
                 self._broken = True
                 raise

@@ -28,6 +28,7 @@ from relay.archive.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFa
 from relay.archive.gtid_recorder import GtidRecorder, gtx_path
 from relay.archive.recovery import index_path
 from relay.archive.sync_thread import Checkpoint, SyncPolicy, SyncThread, Written
+from relay.background import tell_fault
 
 _BATCH_BYTES: Final = 8 << 20
 _BATCH_RUNS: Final = 256
@@ -281,6 +282,11 @@ class Writer:
             gtids = self._record_gtids(file, batch)
         except (OSError, Malformed) as error:
             self._fail("the archive could not be written", error, batch)
+            return
+        except Exception as fault:
+            # The thread goes on: nothing would be written any more, and a stop would wait for it for ever.
+            tell_fault("archive_writer_failed", fault, file=self._pending_name if file is None else file.facts.name)
+            self._fail("the archive could not be written, by a fault of binlog-relay", fault, batch)
             return
         facts = file.facts
         moved = False
@@ -590,7 +596,7 @@ class Writer:
     def _checkpoint(self, reached: Checkpoint) -> None:
         self._catalog.submit(lambda catalog: catalog.checkpoint(*reached))
 
-    def _sync_failed(self, error: OSError) -> None:
+    def _sync_failed(self, error: Exception) -> None:
         # The failure belongs to the writer thread: only it may cut the file and refuse what is queued.
         def fail() -> None:
             self._fail("the archive could not be synced", error, [])

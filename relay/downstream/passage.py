@@ -19,6 +19,7 @@ from relay.archive.archive import Archive
 from relay.archive.archived_file import ArchivedFile
 from relay.archive.errors import ArchiveError
 from relay.archive.generations import Generation, Generations
+from relay.background import begin_task, tell_fault
 from relay.downstream.file_reads import FileReads, OpenFile
 from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.gtid_plan import GtidRequest
@@ -83,7 +84,7 @@ class _Task(ABC):
 
     def begin(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
         """See `Passage`."""
-        self._task = asyncio.get_running_loop().create_task(self._run(end, walk, done))
+        self._task = begin_task(self._run(end, walk, done), "looking for where a stream goes on")
 
     def cancel(self) -> None:
         """See `Passage`."""
@@ -99,12 +100,16 @@ class _Task(ABC):
         except (ArchiveError, OSError, Malformed) as error:
             text = f"{end}: the files of the next source cannot be read: {error}"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
-        except Exception:
+        except Exception as fault:
             # A bug of ours must not leave the replica waiting without a word.
-            self._log.exception("passage_failed", end=str(end))
+            tell_fault("passage_failed", fault, end=str(end))
             text = f"{end}: {INTERNAL_ERROR}. The replica may try again"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
-        done(found)
+        try:
+            done(found)
+        except Exception as fault:
+            tell_fault("passage_failed", fault, end=str(end))
+            done(refusal(f"{end}: {INTERNAL_ERROR}. The replica may try again", ErrorCode.ER_UNKNOWN_ERROR))
 
     @abstractmethod
     async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:

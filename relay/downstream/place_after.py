@@ -4,14 +4,18 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.errors import Malformed
 from relay.archive.archive import Archive
 from relay.archive.generations import Generation, Generations
+from relay.background import begin_task
 from relay.downstream.gtid_lookup import GtidLookup
 from relay.downstream.same_place import SamePlace, same_place
 
 # What the next source is still to deliver is looked for so often; where that takes long, so many times as long is waited.
 _AGAIN_S: Final = 0.2
 _REST: Final = 4
+# What an archive that cannot be read ends the search in: for all who wait for it.
+_TOLD: Final = (OSError, Malformed)
 
 
 async def place_after(generations: Generations, gtids: GtidLookup, archive: Archive) -> SamePlace | None:
@@ -49,7 +53,8 @@ class PlaceSearches:
         """Once the source has delivered it. Raises: OSError, Malformed."""
         search = self._searches.get(ended)
         if search is None:
-            search = self._searches[ended] = _Search(asyncio.create_task(self._look(ended)))
+            looking = begin_task(self._look(ended), "looking for the place after a generation", expected=_TOLD)
+            search = self._searches[ended] = _Search(looking)
         search.waiting += 1
         try:
             return await asyncio.shield(search.task)

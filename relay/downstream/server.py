@@ -21,6 +21,7 @@ from protocol.statements.requests import ShowStatistics
 from relay.archive.archive import Archive
 from relay.archive.generations import Generations
 from relay.archive.replica_marks import ReplicaIdentity
+from relay.background import guarded, tell_fault
 from relay.certificates import ServerTls, described
 from relay.downstream.acknowledgements import AcknowledgementSums, semi_sync_status
 from relay.downstream.dump import Dump, replaced_by_newer
@@ -128,7 +129,7 @@ class DownstreamServer:
     def _prepare_key(self) -> None:
         """Makes the RSA key before the first login that needs it would wait for it."""
         if self.accounts.may_need_rsa_key:
-            self.checks.submit(self.accounts.rsa_key)
+            self.checks.submit(guarded(self.accounts.rsa_key, "making the RSA key", lambda _fault: None))
 
     @property
     def port(self) -> int:
@@ -352,7 +353,16 @@ class DownstreamServer:
         started = loop.time()
         waiting, self._edge = self._edge, set()
         for dump in waiting:
-            dump.pump()
+            try:
+                dump.pump()
+            except Exception as fault:  # of one replica's: the others are not kept waiting
+                tell_fault("dump_fault", fault, position=str(dump.position))
+                self._break_off(dump)
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
         self._pacer.finished(started, loop.time())
+
+    def _break_off(self, dump: Dump) -> None:
+        for session in self.sessions:
+            if session.dump is dump:
+                session.abort()

@@ -38,6 +38,7 @@ from protocol.source_side import (
     TlsAsked,
 )
 from protocol.statements import EncodedRows, GivenAnswer, Request, SourceFacts
+from relay.background import begin_task, guarded
 from relay.certificates import ServerTls
 from relay.downstream.acknowledgements import Acknowledgements, AcknowledgementSums
 from relay.downstream.admission import AdmissionHost, AdmittedDump, DumpRequest, admit
@@ -354,7 +355,8 @@ class Session(asyncio.BufferedProtocol):
         """Commands that were sent ahead are taken a few at a time, and none while the client reads no answers."""
         machine = self._machine
         if machine is not None and machine.has_more_to_do and not self.write_paused and self._turn is None:
-            self._turn = self._loop.call_soon(self._next_turn, machine)
+            next_turn = guarded(self._next_turn, "taking commands that were sent ahead", self._broken)
+            self._turn = self._loop.call_soon(next_turn, machine)
 
     def _next_turn(self, machine: SourceSide) -> None:
         self._turn = None
@@ -372,16 +374,18 @@ class Session(asyncio.BufferedProtocol):
         closed: Closed | None = None
         for event in events:
             if isinstance(event, StatementAsked):
-                self._answering = self._loop.create_task(self._answer(machine, event.request))
+                answering = self._answer(machine, event.request)
+                self._answering = begin_task(answering, "answering a statement", self._broken)
             elif isinstance(event, TlsAsked):
                 self._begin_tls(machine, transport, event.received)
             elif isinstance(event, CheckAsked):
-                self._checking = self._loop.create_task(self._check(machine, event.work))
+                self._checking = begin_task(self._check(machine, event.work), "checking a login", self._broken)
             elif isinstance(event, DumpAsked):
                 self._server_id = event.request.server_id
                 self.asked_position = (event.request.file, event.request.offset)
                 self.request_number = next(_REQUEST_NUMBERS)
-                self._admission = self._loop.create_task(self._admit(machine, event.request))
+                admission = self._admit(machine, event.request)
+                self._admission = begin_task(admission, "deciding about a dump request", self._broken)
             elif isinstance(event, AckReceived):
                 closed = self._acknowledged(machine, event.position)
                 if closed is not None:
@@ -449,7 +453,8 @@ class Session(asyncio.BufferedProtocol):
         if self._timer is None or self._timer.when() > deadline:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_at(deadline, self._time_passed)
+            time_passed = guarded(self._time_passed, "looking at a connection's deadline", self._broken)
+            self._timer = self._loop.call_at(deadline, time_passed)
 
     def _time_passed(self) -> None:
         self._timer = None
@@ -489,7 +494,8 @@ class Session(asyncio.BufferedProtocol):
         offered = self._offered_tls
         assert offered is not None, "the machine asks for what the greeting offered"
         self._tls = tls = TlsTransport(transport, offered.context, received)
-        self._securing = self._loop.create_task(self._secure(machine, transport, tls, offered.digest))
+        securing = self._secure(machine, transport, tls, offered.digest)
+        self._securing = begin_task(securing, "a replica's TLS handshake", self._broken)
 
     async def _secure(
         self, machine: SourceSide, transport: asyncio.Transport, tls: TlsTransport, certificate_digest: bytes
@@ -596,6 +602,11 @@ class Session(asyncio.BufferedProtocol):
         """Ends this connection now."""
         if self._transport is not None:
             self._transport.abort()
+
+    def _broken(self, fault: Exception) -> None:
+        """What belongs to this connection failed by surprise: the client is not left waiting for what never comes."""
+        self._log.warning("connection_broken_off", user=self.user, why=type(fault).__name__)
+        self.abort()
 
     # --- the dump -------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import structlog
 
 from protocol.position import Position, binlog_number
+from relay.background import guarded
 from relay.upstream.status import SourceLink
 
 log = structlog.get_logger()
@@ -41,19 +42,29 @@ def ack_packet(file: str, offset: int) -> bytes:
 
 
 class Acknowledger:
-    """One stream's acknowledgements. `send` writes to the source; `close` when the stream ends."""
+    """One stream's acknowledgements. `send` writes to the source; `close` when the stream ends.
 
-    def __init__(self, archive: Archive, send: Callable[[bytes], None], link: SourceLink) -> None:
+    on_fault: told of an exception that nobody foresaw: the source's clients would wait for what never comes.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        send: Callable[[bytes], None],
+        link: SourceLink,
+        on_fault: Callable[[Exception], object],
+    ) -> None:
         self._archive = archive
         self._send = send
         self._link = link
         self._wanted: deque[tuple[int, int, str]] = deque()
         """(file number, offset, file) in the stream's order."""
-        archive.watch_sync(self._synced)
+        self._on_sync = guarded(self._synced, "acknowledging to the source", on_fault)
+        archive.watch_sync(self._on_sync)
 
     def close(self) -> None:
         """No more acknowledgements; what is not acknowledged stays so: the source asks again, or for what follows it."""
-        self._archive.unwatch_sync(self._synced)
+        self._archive.unwatch_sync(self._on_sync)
         self._wanted.clear()
 
     def want(self, file: str, offset: int) -> None:

@@ -10,6 +10,7 @@ from pydantic import SecretStr, ValidationError
 
 from relay.archive.archive import Archive
 from relay.archive.generations import Generations
+from relay.background import begin_task, run_to_end
 from relay.config import DirectorySource, FailoverSection, ServerSource
 from relay.upstream.attachment import Attacher
 from relay.upstream.chosen_source import address, first_source, kept_chosen, with_address
@@ -154,8 +155,8 @@ class SourceControl:
         """The relay's own start."""
         self._run()
         if len(self._candidates) > 1:
-            self._looking = asyncio.get_running_loop().create_task(self._failover.run(self._followed))
-            self._looking.add_done_callback(self._looked)
+            looking = self._failover.run(self._followed)
+            self._looking = begin_task(looking, "looking for another source", self._on_ended)
 
     async def start(self) -> bool:
         """START REPLICA: from the archive's end, whatever ended the stream before. False: it runs already."""
@@ -172,7 +173,7 @@ class SourceControl:
     async def stop(self) -> bool:
         """STOP REPLICA: ends the stream; what is archived is served on. False: it does not run."""
         # Whoever asked may go away meanwhile. It is finished all the same, before anything else begins.
-        return await asyncio.shield(asyncio.get_running_loop().create_task(self._stop()))
+        return await run_to_end(self._stop(), "STOP REPLICA")
 
     async def _stop(self) -> bool:
         async with self._order:
@@ -248,15 +249,10 @@ class SourceControl:
             self._link.forget_error()
             self._run()
 
-    def _looked(self, task: asyncio.Task[None]) -> None:
-        """The look for other sources ends by being cancelled only; anything else is a fault of ours."""
-        if not task.cancelled() and isinstance(error := task.exception(), Exception):
-            self._on_ended(error)
-
     # --- the task ----------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        self._following = asyncio.get_running_loop().create_task(self._follow(self._upstream()))
+        self._following = begin_task(self._follow(self._upstream()), "following the source", self._on_ended)
 
     def _upstream(self) -> Upstream:
         # Made anew for each start: buffers of the one before may still be with a thread.
@@ -275,11 +271,8 @@ class SourceControl:
         return DirectoryUpstream(self._archive, settings, self._link)
 
     async def _follow(self, upstream: Upstream) -> None:
-        ended: Exception
         try:
             ended = await upstream.run()
-        except Exception as fault:
-            ended = fault
         finally:
             self._link.stopped()
         self._on_ended(ended)

@@ -14,6 +14,7 @@ from typing import Final
 import pymysql.err
 import structlog
 
+from relay.background import begin_task, tell_fault
 from relay.upstream.connection import SourceConnection
 from relay.upstream.errors import UpstreamError
 from relay.upstream.source_gtids import SourceGtids, look_again
@@ -29,7 +30,8 @@ _LOOK_EVERY_S: Final = 30.0
 class GtidWatch:
     """One stream's looks at the source. `file_begins` for each file; `close` with the stream. For the event loop's thread.
 
-    open: makes a connection. on_changed: awaited when something is other than before.
+    open: makes a connection. on_changed: awaited when something is other than before. A look that fails by a fault of ours
+    is told once, until one has succeeded, and the next one comes all the same.
     """
 
     def __init__(
@@ -42,7 +44,8 @@ class GtidWatch:
         self._link = link
         self._on_changed = on_changed
         self._due = asyncio.Event()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._fault_told = False
+        self._task = begin_task(self._run(), "looking at the source's GTID variables")
 
     def file_begins(self) -> None:
         """The stream is at the beginning of a file."""
@@ -59,9 +62,16 @@ class GtidWatch:
             self._due.clear()
             try:
                 await self._look()
+                self._fault_told = False
             except (UpstreamError, pymysql.err.MySQLError) as error:
                 # The stream tells what is wrong with the source; there are other occasions.
                 log.info("gtid_mode_not_seen", why=str(error), note="looked for again soon")
+            except Exception as fault:
+                if not self._fault_told:
+                    tell_fault(
+                        "gtid_watch_failed", fault, stale="GTID_MODE, gtid_purged and such, until a look succeeds"
+                    )
+                self._fault_told = True
             await asyncio.sleep(_PAUSE_S)
 
     async def _look(self) -> None:

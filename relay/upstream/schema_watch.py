@@ -27,6 +27,7 @@ from protocol.position import Position, binlog_number
 from relay.archive.definition_scan import DefinitionEvent, events_in_run, scan_definitions
 from relay.archive.schema_file import SchemaFile
 from relay.archive.schema_record import Place, line, table_facts, table_line
+from relay.background import tell_fault
 from relay.upstream.connection import SourceConnection
 from relay.upstream.errors import UpstreamError
 from relay.upstream.information_schema import TooManyColumns, schemas_of, tables_of
@@ -205,8 +206,10 @@ class SchemaWatch:
                     why=error.strerror or str(error),
                     note="tried again at the next attachment; the stream is not affected",
                 )
-            except Exception as error:
-                log.exception("source_schema_failed", what=f"{type(error).__name__}: {error}")
+            except Exception as fault:
+                tell_fault("source_schema_failed", fault, again="at the next attachment")
+            finally:
+                self.notes.wanted = False  # nobody takes them any more
 
     async def _record(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -11,6 +11,7 @@ from protocol.kernel.ingest import Ingest
 from protocol.position import Position
 from relay.archive.archive import Archive, ArchivedFile, ArchiveState
 from relay.archive.generations import Generation, Generations
+from relay.background import begin_task
 from relay.config import ServerSource
 from relay.upstream.acknowledging import Acknowledger
 from relay.upstream.attachment import Attached, Attacher
@@ -124,7 +125,7 @@ class ServerUpstream:
     def _ask_whether_a_replica(self, leaves_out: str | None) -> None:
         if leaves_out is not None and self._asking is None:
             asking = warn_of_a_replica(self._attacher.open, self._attacher.where, leaves_out)
-            self._asking = asyncio.get_running_loop().create_task(asking)
+            self._asking = begin_task(asking, "asking whether the source is a replica")
 
     async def _take_gtids(self, generation: Generation, gtids: SourceGtids) -> None:
         """The source may be gone on with: from now on its GTID variables are what replicas are told, and remembered."""
@@ -218,7 +219,7 @@ class ServerUpstream:
             intake.on_file = watch.file_begins
         acknowledger: Acknowledger | None = None
         if semi_sync:
-            acknowledger = Acknowledger(archive, stream.send, self._link)
+            acknowledger = Acknowledger(archive, stream.send, self._link, stream.fail)
             intake.on_ack_wanted = acknowledger.want
         if settings.record_schema:
             self._schema = self._watch_schema(archive, place)

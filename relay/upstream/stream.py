@@ -9,6 +9,7 @@ import structlog
 
 from protocol.kernel import ingest as kernel
 from relay.archive.errors import ArchiveError
+from relay.background import guarded
 from relay.upstream.buffers import BufferPool
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.intake import Intake
@@ -31,7 +32,8 @@ _ER_ACCESS: Final = {1044, 1045, 1227}
 
 
 class DumpStream(asyncio.BufferedProtocol):
-    """Owner of the source's connection from COM_BINLOG_DUMP on. `ended` gets the UpstreamError that ends it.
+    """Owner of the source's connection from COM_BINLOG_DUMP on. `ended` gets the UpstreamError that ends it, or raises what is
+    a fault of ours: bytes that were walked in part are never walked again.
 
     Bytes are received straight into a large buffer, walked there by the kernel, and written from there. When all
     buffers are with the writer, reading pauses and TCP holds the source back.
@@ -57,7 +59,7 @@ class DumpStream(asyncio.BufferedProtocol):
             raise RuntimeError("the previous stream's runs are still with the writer")
         self._buffer = buffer
         self._fill = 0
-        pool.on_return = self._buffer_returned
+        pool.on_return = guarded(self._buffer_returned, "reading on", self.fail)
         if early:
             self._buffer.view[: len(early)] = early
             self._loop.call_soon(self.buffer_updated, len(early))
@@ -75,6 +77,10 @@ class DumpStream(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Ends the stream."""
         self._end(UpstreamError(Trouble.NETWORK, "the relay closed the stream", name="closed"))
+
+    def fail(self, fault: Exception) -> None:
+        """Ends the stream by an exception that nobody foresaw."""
+        self._end(fault)
 
     # --- asyncio -----------------------------------------------------------------------------------------------------
 
@@ -139,6 +145,8 @@ class DumpStream(asyncio.BufferedProtocol):
             self._end(error)
         except ArchiveError as error:
             self._end(UpstreamError(Trouble.ARCHIVE, error.told, error.advice, name="archive_failed"))
+        except Exception as fault:
+            self.fail(fault)
 
     def eof_received(self) -> bool:
         """The source has closed; why may stand in what was gathered and not walked yet."""
@@ -234,10 +242,12 @@ class DumpStream(asyncio.BufferedProtocol):
             return UpstreamError(Trouble.AUTHENTICATION, said, advice)
         return UpstreamError(Trouble.NETWORK, said, name="source_error")
 
-    def _end(self, error: UpstreamError) -> None:
+    def _end(self, error: Exception) -> None:
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        if not self.ended.done():
+        if not self.ended.done() and isinstance(error, UpstreamError):
             self.ended.set_result(error)
+        elif not self.ended.done():
+            self.ended.set_exception(error)
         self._transport.abort()

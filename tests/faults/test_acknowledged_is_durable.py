@@ -19,6 +19,10 @@ FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 WAIT_S = 10.0
 
 
+def unforeseen(fault: Exception) -> None:
+    raise fault
+
+
 def position_in(packet: bytes) -> Position:
     """What an acknowledgement says."""
     assert int.from_bytes(packet[:3], "little") == len(packet) - 4
@@ -60,7 +64,7 @@ async def test_after_a_power_cut_at_any_acknowledgement_everything_acknowledged_
     disk = ForgetfulDisk()
     archive = await Archive.open(directory, layer=disk, sync=sync, sync_interval_s=3600)
     power = PowerCut(disk, directory, pictures)
-    acknowledger = Acknowledger(archive, power.send, SourceLink())
+    acknowledger = Acknowledger(archive, power.send, SourceLink(), unforeseen)
     for name, built in ((FIRST, one), (SECOND, two)):
         archive.start_file(name)
         for run in runs_of(built.data, [chance.randrange(4, built.size) for _ in range(8)]):
@@ -93,7 +97,7 @@ async def test_nothing_is_acknowledged_while_the_disk_refuses_to_sync(tmp_path: 
     failures: list[object] = []
     archive = await Archive.open(tmp_path / "source", layer=disk, sync=SyncPolicy.NONE, on_failure=failures.append)
     sent: list[bytes] = []
-    acknowledger = Acknowledger(archive, sent.append, SourceLink())
+    acknowledger = Acknowledger(archive, sent.append, SourceLink(), unforeseen)
     await archive.begin_file(FIRST)
     await append_all(archive, built.data[: built.boundaries[-2]])
     disk.sync_error = 5
@@ -144,7 +148,7 @@ class Synced:
 
 def test_an_acknowledgement_covers_all_that_was_wanted_up_to_it_and_no_more() -> None:
     archive, sent, link = Synced(), [], SourceLink()
-    acknowledger = Acknowledger(archive, sent.append, link)
+    acknowledger = Acknowledger(archive, sent.append, link, unforeseen)
     for offset in (100, 200, 300):
         acknowledger.want(FIRST, offset)
     assert sent == [] and archive.asked[-1] == (FIRST, 300)
@@ -162,20 +166,20 @@ def test_an_acknowledgement_covers_all_that_was_wanted_up_to_it_and_no_more() ->
 def test_what_is_synced_already_is_acknowledged_at_once() -> None:
     archive, sent = Synced(), []
     archive.synced = Position(SECOND, 500)
-    Acknowledger(archive, sent.append, SourceLink()).want(SECOND, 500)
+    Acknowledger(archive, sent.append, SourceLink(), unforeseen).want(SECOND, 500)
     assert sent == [ack_packet(SECOND, 500)]
 
 
 def test_the_newer_file_has_the_greater_number_not_the_greater_name() -> None:
     archive, sent = Synced(), []
     archive.synced = Position("mysql-bin.1000000", 4)
-    Acknowledger(archive, sent.append, SourceLink()).want("mysql-bin.999999", 500)
+    Acknowledger(archive, sent.append, SourceLink(), unforeseen).want("mysql-bin.999999", 500)
     assert sent == [ack_packet("mysql-bin.999999", 500)]
 
 
 def test_after_the_streams_end_nothing_is_acknowledged() -> None:
     archive, sent = Synced(), []
-    acknowledger = Acknowledger(archive, sent.append, SourceLink())
+    acknowledger = Acknowledger(archive, sent.append, SourceLink(), unforeseen)
     acknowledger.want(FIRST, 100)
     acknowledger.close()
     assert archive.callbacks == []

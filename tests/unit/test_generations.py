@@ -1,11 +1,14 @@
 """An archive over several sources: what each generation is, where one ends, what a crash leaves."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import structlog.testing
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
+from relay.archive import generations as generations_module
 from relay.archive.archive import Archive, ArchiveState, list_archive, read_ledger
 from relay.archive.beginning import Beginning
 from relay.archive.catalog import Catalog
@@ -256,3 +259,25 @@ def test_a_beginning_is_read_as_it_was_written(tmp_path: Path) -> None:
     catalog.set_beginning(beginning)
     assert catalog.beginning() == beginning
     catalog.close()
+
+
+async def test_an_end_that_fails_by_a_fault_of_ours_is_told_once_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, tries = Generations._end_archive, 0
+
+    async def fails_twice(self: Generations, *which: Any) -> None:
+        nonlocal tries
+        tries += 1
+        if tries <= 2:
+            raise ZeroDivisionError("a bug")
+        await end(self, *which)
+
+    monkeypatch.setattr(generations_module, "_END_AGAIN_S", 0.01)
+    monkeypatch.setattr(Generations, "_end_archive", fails_twice)
+    with structlog.testing.capture_logs() as logs:
+        generations = await two_generations(tmp_path)
+    assert generations.all[0].ended and tries == 3
+    (line,) = [line for line in logs if line["log_level"] == "error"]
+    assert (line["event"], type(line["exc_info"])) == ("generation_not_ended", ZeroDivisionError)
+    await generations.close()

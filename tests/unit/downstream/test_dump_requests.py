@@ -13,10 +13,12 @@ from pymysql.constants import COMMAND
 
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
+from protocol.source_side import SourceSide
 from relay.archive.archive import Archive, PublishPolicy, SourceIdentity, SyncPolicy
 from relay.archive.generations import Generations
 from relay.archive.replica_marks import ReplicaIdentity
 from relay.downstream import live_edge
+from relay.downstream.dump import Dump
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -31,9 +33,9 @@ async def call(function: Callable[[], T]) -> T:
     return await asyncio.wait_for(asyncio.to_thread(function), 20)
 
 
-def start_of(client: ReplicaClient, offset: int, count: int) -> list[StreamedEvent]:
+def start_of(client: ReplicaClient, offset: int, count: int, server_id: int = 77) -> list[StreamedEvent]:
     """Asks for a dump and reads its first events."""
-    client.ask_dump(FIRST, offset)
+    client.ask_dump(FIRST, offset, server_id=server_id)
     return client.events(count)
 
 
@@ -275,3 +277,58 @@ async def test_two_replicas_with_one_server_id_are_both_served_and_named_in_a_wa
     (warning,) = [line for line in logs if line["event"] == "server_id_shared"]
     assert (warning["other_address"], warning["replica_address"]) == tuple(addresses)
     assert len(served.server.sessions) == 2
+
+
+async def test_a_connection_whose_answer_fails_by_surprise_is_ended_and_told(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_said: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    waiting = await served.replica()
+    with structlog.testing.capture_logs() as logs:
+        for name, ask in (
+            ("answer", lambda client: client.query("SHOW SLAVE STATUS")),
+            ("refuse_dump", lambda client: (client.ask_dump(FIRST, 5), client.event())),
+        ):
+            client = await served.replica()
+            with monkeypatch.context() as patched:
+                patched.setattr(SourceSide, name, fail)
+                with pytest.raises(pymysql.MySQLError, match="Lost connection"):
+                    await call(lambda client=client, ask=ask: ask(client))  # type: ignore[misc]
+            await until(lambda: len(served.server.sessions) == 1)
+    told = [line for line in logs if line["log_level"] == "error"]
+    assert [(line["event"], line["task"]) for line in told] == [
+        ("task_failed", "answering a statement"), ("task_failed", "deciding about a dump request")
+    ]  # fmt: skip
+    assert all(isinstance(line["exc_info"], ZeroDivisionError) for line in told)
+    assert len(await call(lambda: start_of(waiting, 4, 2))) == 2
+
+
+async def test_a_fault_in_one_stream_at_the_live_edge_keeps_nobody_else_waiting(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = []
+    for server_id in (77, 78, 79):
+        client = await call(lambda: ReplicaClient(served.server.port))
+        served.clients.append(client)
+        await call(lambda client=client, server_id=server_id: client.set_up(server_id=server_id))  # type: ignore[misc]
+        await call(lambda client=client, server_id=server_id: start_of(client, served.built.size, 2, server_id))  # type: ignore[misc]
+        clients.append(client)
+    await until(lambda: len(served.server._edge) == 3)
+    pump, broken = Dump.pump, next(iter(served.server._edge))
+
+    def faulty(dump: Dump) -> None:
+        if dump is broken:
+            raise ZeroDivisionError("a bug")
+        pump(dump)
+
+    monkeypatch.setattr(Dump, "pump", faulty)
+    start = served.built.size
+    served.built.transaction(20)
+    with structlog.testing.capture_logs() as logs:
+        await append_all(served.archive, served.built.data, start=start)
+        await until(lambda: len(served.server.sessions) == 2)
+        await until(lambda: all(session.is_at_end for session in served.server.sessions))
+    (line,) = [line for line in logs if line["log_level"] == "error"]
+    assert (line["event"], type(line["exc_info"])) == ("dump_fault", ZeroDivisionError)

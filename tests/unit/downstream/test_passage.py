@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pymysql
 import pytest
+import structlog.testing
 
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
@@ -427,3 +428,32 @@ async def test_a_replica_whose_source_was_purged_as_a_whole_while_its_request_wa
     with pytest.raises(pymysql.MySQLError) as caught:
         await call(client.events_to_eof)
     assert caught.value.args[0] == 1105 and f"{FIRST} was removed" in caught.value.args[1]
+
+
+class _Found(GtidPassage):
+    """Finds something at once."""
+
+    def __init__(self) -> None:
+        super().__init__(*[None] * 5, strip_markers=False, check=print, server_id=print)  # type: ignore[arg-type]
+
+    async def find(self, end: Position, walk: object) -> Any:
+        return "a part"
+
+
+async def test_a_stream_that_cannot_go_on_with_what_was_found_is_ended_with_an_error() -> None:
+    told: list[Any] = []
+
+    def done(found: Any) -> None:
+        told.append(found)
+        if found == "a part":
+            raise ZeroDivisionError("a bug")
+
+    passage = _Found()
+    with structlog.testing.capture_logs() as logs:
+        passage.begin(Position(FIRST, 4), None, done)
+        async with asyncio.timeout(5):
+            while len(told) < 2:
+                await asyncio.sleep(0)
+    assert isinstance(told[1], PositionRefused) and told[1].number == 1105
+    (line,) = logs
+    assert (line["event"], type(line["exc_info"])) == ("passage_failed", ZeroDivisionError)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog.testing
 
 from protocol.gtid.gtid_set import GtidSet
 from relay.upstream import gtid_watch
@@ -17,7 +18,7 @@ from relay.upstream.status import SourceLink
 class Source:
     """Connections that answer with the next mode, or fail with it."""
 
-    def __init__(self, *answers: str | UpstreamError) -> None:
+    def __init__(self, *answers: str | Exception) -> None:
         self.answers = list(answers)
         self.opened = self.closed = 0
         self.purged = ""
@@ -32,7 +33,7 @@ class Source:
         if name != "gtid_mode":
             return {"gtid_domain_id": "7", "gtid_strict_mode": "1"}[name]
         answer = self.answers.pop(0)
-        if isinstance(answer, UpstreamError):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 
@@ -98,3 +99,34 @@ async def test_what_changes_without_a_new_file_is_looked_at_now_and_then(monkeyp
         watch.close()
         assert getattr(link.gtids, name) == wanted
         assert source.opened == source.closed
+
+
+async def test_a_fault_of_our_own_is_told_once_and_the_next_look_comes_all_the_same() -> None:
+    faults = [ZeroDivisionError("a bug"), ZeroDivisionError("a bug")]
+    with structlog.testing.capture_logs() as logs:
+        assert await looked(Source(*faults, "ON", KeyError("another"), "OFF")) == ("OFF", 2)
+    told = [line for line in logs if line["log_level"] == "error"]
+    assert [(line["event"], line["exc_info"]) for line in told[:1]] == [("gtid_watch_failed", faults[0])]
+    assert [line["what"] for line in told] == ["ZeroDivisionError: a bug", "KeyError: 'another'"]
+    assert "gtid_purged" in told[0]["stale"]
+
+
+async def test_a_fault_in_what_is_done_with_another_mode_does_not_end_the_looks() -> None:
+    link, source, calls = SourceLink(), Source("ON", "ON_PERMISSIVE"), 0
+    link.gtids = SourceGtids("OFF")
+
+    async def changed() -> None:
+        nonlocal calls
+        calls += 1
+        raise ZeroDivisionError("a bug")
+
+    watch = GtidWatch(source.open, link, changed)
+    with structlog.testing.capture_logs() as logs:
+        for count in (1, 2):
+            watch.file_begins()
+            async with asyncio.timeout(5):
+                while calls < count:
+                    await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+    watch.close()
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["gtid_watch_failed"]

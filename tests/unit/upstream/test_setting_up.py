@@ -1,12 +1,14 @@
 """What a source says while the relay sets up: what passes is tried again, what does not is an operator's."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from relay.archive.archive import Archive
-from relay.upstream import reconnect
+from relay.upstream import attachment, reconnect, server_source
+from relay.upstream.intake import Intake
 from relay.upstream.server_source import ServerUpstream
 from tests.support import fake_source
 from tests.support.binlog_builder import BinlogBuilder
@@ -114,3 +116,48 @@ async def test_a_fault_of_the_upstream_side_itself_still_closes_the_archive(
         async with relay_inside(tmp_path, source) as relay:
             await relay.until_logged("source_side_failed")
     assert closed
+
+
+async def test_a_fault_in_the_way_of_the_bytes_ends_the_relay_with_a_traceback(
+    tmp_path: Path, source: FakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(self: Intake, *_run: object) -> int:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(Intake, "take", faulty)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        async with relay_inside(tmp_path, source) as relay:
+            await relay.until_logged("source_side_failed")
+            (line,) = relay.logged("task_failed")
+            assert isinstance(line["exc_info"], RuntimeError) and line["exc_info"].__traceback__ is not None
+            assert relay.logged("source_lost") == []
+
+
+async def test_a_fault_in_a_look_beside_the_stream_is_told_and_ends_nothing(
+    tmp_path: Path, source: FakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def faulty(*_asked: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    async def off(_connection: object) -> str:
+        return "log_slave_updates"
+
+    monkeypatch.setattr(server_source, "warn_of_a_replica", faulty)
+    monkeypatch.setattr(attachment, "switched_off", off)
+    async with relay_inside(tmp_path, source) as relay:
+        line = await relay.until_logged("task_failed")
+        assert (line["task"], str(line["exc_info"])) == ("asking whether the source is a replica", "a fault of ours")
+        await relay.until_held(FILE, BUILT.size)
+
+
+async def test_a_thread_that_ends_by_surprise_ends_the_relay(tmp_path: Path, source: FakeSource) -> None:
+    def faulty() -> None:
+        raise RuntimeError("a fault of ours")
+
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        async with relay_inside(tmp_path, source) as relay:
+            await relay.until_held(FILE, BUILT.size)
+            threading.Thread(target=faulty, name="some-thread").start()
+            line = await relay.until_logged("thread_failed")
+            assert line["thread"] == "some-thread"
+            await relay.until_logged("stopped")

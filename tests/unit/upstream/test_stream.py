@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import structlog.testing
 import uvloop
 
 from protocol.position import Position
@@ -142,3 +143,42 @@ def test_a_source_that_closes_right_before_the_dump_is_noticed(
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(attach())
+
+
+@pytest.mark.parametrize("gathered", [False, True])
+async def test_a_fault_of_our_own_in_the_walk_ends_the_stream_and_the_bytes_are_not_walked_again(
+    monkeypatch: pytest.MonkeyPatch, gathered: bool
+) -> None:
+    walks = 0
+    fault = ZeroDivisionError("a bug")
+
+    def walk(_stream: DumpStream) -> None:
+        nonlocal walks
+        walks += 1
+        raise fault
+
+    monkeypatch.setattr(DumpStream, "_walk", walk)
+    stream = stream_at(Position("mysql-bin.000001", 4))
+    if gathered:
+        stream._received_in_it = 1 << 30
+    receive(stream, b"some bytes")
+    async with asyncio.timeout(5):
+        with pytest.raises(ZeroDivisionError):
+            await stream.ended
+    assert cast(SilentTransport, stream._transport).calls == ["abort"]
+    receive(stream, b"more")
+    stream.eof_received()
+    stream.connection_lost(None)
+    assert walks == 1
+
+
+async def test_a_fault_where_reading_goes_on_ends_the_stream() -> None:
+    stream = stream_at(Position("mysql-bin.000001", 4))
+    stream._held = b"rest"
+    with structlog.testing.capture_logs() as logs:
+        assert stream._pool.on_return is not None
+        stream._pool.on_return()  # there is no such thing as resume_reading here
+    (line,) = logs
+    assert (line["event"], type(line["exc_info"])) == ("callback_failed", AttributeError)
+    with pytest.raises(AttributeError):
+        await stream.ended
