@@ -32,7 +32,7 @@ from relay.archive.publication import Publication
 from relay.archive.purge import Purging
 from relay.archive.reader import FileReader
 from relay.archive.recovery import Progress, Recovered, Recovery
-from relay.archive.reopening import RecoveredAgain, recover_again
+from relay.archive.reopening import recover_again
 from relay.archive.replica_marks import ReplicaMarks
 from relay.archive.succession import judge_succession
 from relay.archive.sync_thread import SyncPolicy
@@ -259,14 +259,16 @@ class Archive:
         again = self.held.open_file
         received = self.publication.received
         synced_offset = self.publication.synced_offset_in(again) if again is not None else FIRST_EVENT
-        recovered: RecoveredAgain | None = None
+        recovered: ArchivedFile | None = None
 
         def recover() -> ArchivedFile | None:
             nonlocal recovered
             if again is None or received is None:
                 return None
-            recovered = recover_again(self.directory, self._layer, again, received.offset, synced_offset)
-            return recovered.file
+            recovered = recover_again(
+                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.tell
+            )
+            return recovered
 
         try:
             await self._writer.reopen(recover)
@@ -279,9 +281,7 @@ class Archive:
                 advice="Free space or correct the disk, then try again.",
             ) from error
         if again is not None and recovered is not None:
-            for row in recovered.findings:
-                self._catalog.submit(lambda catalog, row=row: catalog.add_ledger(row))  # type: ignore[misc]
-            again.end, again.events, again.groups = recovered.file.end, recovered.file.events, recovered.file.groups
+            again.end, again.events, again.groups = recovered.end, recovered.events, recovered.groups
             self._append_name = again.name
         else:
             self._append_name = None

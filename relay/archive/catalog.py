@@ -4,7 +4,6 @@ Files are the truth: rows can be made again by `relay.archive.recovery`. The led
 """
 
 import sqlite3
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,10 +184,15 @@ class Catalog:
             raise CatalogUnreadable(f"the catalog cannot be read: {error}") from error
         return {number: _decoded(*stored) for number, *stored in rows}
 
-    def put_files(self, files: Iterable[ArchivedFile], gtids: Iterable[GtidEntry] = ()) -> None:
+    def put_files(
+        self, files: Iterable[ArchivedFile], gtids: Iterable[GtidEntry] = (), *, in_place_of_all: bool = False
+    ) -> None:
         """Writes whole rows, in one transaction; `gtids`, oldest first, of those that are sealed."""
         self._db.execute("BEGIN")
         try:
+            if in_place_of_all:
+                self._db.execute("DELETE FROM files")
+                self._db.execute("DELETE FROM gtids")
             self._db.executemany(_PUT_FILE, [_row(file) for file in files])
             for entry in gtids:
                 self._put_gtids(entry)
@@ -267,17 +271,7 @@ class Catalog:
         """Notes a sealed file's digest."""
         self._db.execute("UPDATE files SET digest = ? WHERE name = ?", (digest, name))
 
-    def remove_files(self, names: Iterable[str]) -> None:
-        """Forgets files (their ledger rows stay)."""
-        self._db.execute("BEGIN")
-        try:
-            self._forget(names)
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
-    def purge(self, rows: Iterable[LedgerRow]) -> None:
+    def forget_files(self, rows: Iterable[LedgerRow]) -> None:
         """Forgets the files that `rows` are about and adds the rows, in one transaction, durable on return.
 
         A row that is there already (the same time too) is not added again: what was begun before a crash is finished.
@@ -297,11 +291,6 @@ class Catalog:
             self._db.execute("COMMIT")
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")
-
-    def clear_files(self) -> None:
-        """Forgets all files: a rebuild follows."""
-        self._db.execute("DELETE FROM files")
-        self._db.execute("DELETE FROM gtids")
 
     def identity(self) -> SourceIdentity | None:
         """The source's identity, or None before the first `set_identity`."""
@@ -420,19 +409,3 @@ def _row(file: ArchivedFile) -> tuple[object, ...]:
         int(file.damaged),
         file.digest,
     )
-
-
-def set_catalog_aside(path: Path) -> Path:
-    """Renames an unreadable catalog (with its -wal and -shm) to a free name beside it; returns that name."""
-    serial = int(time.time())
-    while True:
-        target = path.with_name(f"{path.name}.corrupt-{serial}")
-        if not target.exists():
-            break
-        serial += 1
-    for suffix in ("-wal", "-shm"):
-        side = path.with_name(path.name + suffix)
-        if side.exists():
-            side.rename(target.with_name(target.name + suffix))
-    path.rename(target)
-    return target

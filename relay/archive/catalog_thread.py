@@ -5,7 +5,8 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
@@ -17,6 +18,7 @@ from relay.background import tell_fault
 
 _SQLITE_NEEDS_BYTES: Final = 65536
 """Less room than this on a disk explains an I/O error: its shared memory grows by 32 KiB."""
+_TELL_WAIT_S: Final = 5.0
 
 
 class CatalogThread:
@@ -50,6 +52,18 @@ class CatalogThread:
         """Queues a ledger row with the time of now. Any thread."""
         row = LedgerRow(time.time(), kind, file, offset, text)
         self.submit(lambda catalog: catalog.add_ledger(row))
+
+    def tell(self, rows: Iterable[LedgerRow]) -> None:
+        """Adds ledger rows, durable on return. Any thread but the loop's and this one: it waits for the disk.
+
+        Raises: OSError where they could not be written within 5 s. They stay in line all the same.
+        """
+        written = threading.Event()
+        for row in rows:
+            self.submit(partial(_add_ledger, row))
+        self.submit(lambda catalog: written.set())
+        if not written.wait(_TELL_WAIT_S):
+            raise OSError(errno.EIO, "the ledger cannot be written", self._path.name)
 
     def stop(self) -> list[str]:
         """Finishes what is queued, closes the database, returns when done. Gives the changes that could not be made."""
@@ -94,6 +108,10 @@ class CatalogThread:
                 number, "Look at the disk; if the catalog is damaged, stop the relay and run `archive rebuild`."
             ),
         )
+
+
+def _add_ledger(row: LedgerRow, catalog: Catalog) -> None:
+    catalog.add_ledger(row)
 
 
 def _system_number(error: Exception, room_bytes: int) -> int:

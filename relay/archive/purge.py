@@ -109,7 +109,7 @@ class Purging:
                 recorded.set_result(None)
 
         def change(catalog: Catalog) -> None:
-            catalog.purge(rows)
+            catalog.forget_files(rows)
             loop.call_soon_threadsafe(done)
 
         self._catalog.submit(change)

@@ -1,6 +1,9 @@
 """Brings an archive directory back to whole transactions, whatever happened to the process or the power.
 
 Files are the truth. What is synced is known from the catalog's checkpoint; everything after it is read again, CRCs included.
+
+A recovery may itself be killed at any step. So what it finds is in the ledger before the trace of it is removed, and what
+the next one then finds again is told once.
 """
 
 import time
@@ -15,8 +18,10 @@ from protocol.position import binlog_number, is_binlog_name
 from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity, describe_new_file
 from relay.archive.beginning import Beginning
 from relay.archive.boundary_index import RECORD, BoundaryIndex, records_before
-from relay.archive.catalog import Catalog, CatalogUnreadable, LedgerRow, set_catalog_aside
+from relay.archive.catalog import Catalog, CatalogUnreadable, LedgerRow
+from relay.archive.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
 from relay.archive.errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
+from relay.archive.evidence import keep_aside
 from relay.archive.files import (
     CATALOG_NAME,
     EVIDENCE_INFIX,
@@ -40,14 +45,13 @@ from relay.archive.files import (
 from relay.archive.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
 from relay.archive.gtid_recorder import recover_gtids
 from relay.archive.gtid_state import GtidState
-from relay.archive.ledger_kinds import FILE_MISSING
+from relay.archive.ledger_kinds import CATALOG_SET_ASIDE, FILE_MISSING
 from relay.archive.purge import forget_intent, read_intent, remove_files
 from relay.archive.scan import Scan, first_event, scan
 
 Progress = Callable[[str, int], None]
 """Called with a file's name and how many of its bytes were read since the last call. May run in another thread."""
 
-_COPY_CHUNK: Final = 1 << 20
 _OWN_NAMES: Final = frozenset(
     {
         *(INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
@@ -95,24 +99,29 @@ class Recovery:
         for name in names:
             if name.endswith(TEMPORARY_SUFFIX):
                 self._layer.unlink(self._directory / name)
-        purged = self._finish_purge()
+        purged, unreadable = self._finish_purge()
         if purged:
             names = self._layer.names(self._directory)
-        catalog = self._open_catalog()
+        catalog, kept = self._open_catalog(names)
         try:
-            catalog.purge(purged)
-            known = {} if force else {file.name: file for file in catalog.files()}
+            self._note_kept(catalog, kept)
+            self._tell(catalog)
+            catalog.forget_files(purged)
+            if unreadable:
+                self._find("purge_unreadable", PURGE_NAME, -1, unreadable)
+                self._tell(catalog)
+                forget_intent(self._layer, self._directory)
+            listed = {file.name: file for file in catalog.files()}
+            known = {} if force else listed
             held = self._held_names(names, known)
             self._note_foreign(names, held)
-            self._note_missing(catalog, held, known)
+            self._note_missing(catalog, held, listed)
             stored = {} if force else catalog.gtids()
-            files, changed = self._reconcile(held, known, set(names), force)
+            files, changed = self._reconcile(catalog, held, known, force)
             state, chain, entries = self._reconcile_gtids(files, changed, stored)
             self._tell(catalog)
-            if force:
-                catalog.clear_files()
-            if changed or entries:
-                catalog.put_files((file for file, _trusted in changed.values()), entries)
+            if changed or entries or force:
+                catalog.put_files((file for file, _trusted in changed.values()), entries, in_place_of_all=force)
             self._reconcile_index(files)
             if self._layer.exists(self._directory / PURGE_NAME):
                 forget_intent(self._layer, self._directory)
@@ -120,16 +129,15 @@ class Recovery:
         finally:
             catalog.close()
 
-    def _finish_purge(self) -> list[LedgerRow]:
-        """Removes the files whose removal had begun; their ledger rows."""
+    def _finish_purge(self) -> tuple[list[LedgerRow], str]:
+        """Removes the files whose removal had begun; their ledger rows, and what to say where the intent cannot be read."""
         try:
             rows = read_intent(self._layer, self._directory)
         except ValueError as error:
-            self._find("purge_unreadable", PURGE_NAME, -1, f"The purge that had begun is left as it is: {error}.")
-            return []
+            return [], f"The purge that had begun is left as it is: {error}."
         if rows:
             remove_files(self._layer, self._directory, [row.file for row in rows])
-        return rows
+        return rows, ""
 
     def _find(self, kind: str, file: str, offset: int, text: str) -> None:
         self._findings.append(LedgerRow(time.time(), kind, file, offset, text))
@@ -141,10 +149,13 @@ class Recovery:
                 catalog.add_ledger_once(row)
             else:
                 catalog.add_ledger(row)
-        self._told = len(self._findings)
+            self._told += 1
 
-    def _open_catalog(self) -> Catalog:
+    def _open_catalog(self, names: list[str]) -> tuple[Catalog, dict[str, str]]:
+        """The catalog, and those that are kept aside with the reason."""
         path = self._directory / CATALOG_NAME
+        finish_setting_aside(self._directory, names)
+        reasons = dict.fromkeys(kept_catalogs(names), "An earlier start could not read the catalog.")
         try:
             catalog = Catalog.open(path, self._layer)
             try:
@@ -152,17 +163,24 @@ class Recovery:
             except CatalogUnreadable:
                 catalog.close()
                 raise
-            return catalog
         except CatalogUnreadable as error:
-            aside = set_catalog_aside(path)
+            reasons[set_catalog_aside(path)] = str(error)
+            catalog = Catalog.open(path, self._layer)
+        return catalog, reasons
+
+    def _note_kept(self, catalog: Catalog, reasons: dict[str, str]) -> None:
+        """Each catalog that is kept aside and not in the ledger: it may be a recovery that was killed which has kept it."""
+        if not reasons:
+            return
+        told = {row.file for row in catalog.ledger() if row.kind == CATALOG_SET_ASIDE}
+        for name in sorted(reasons.keys() - told):
             self._find(
-                "catalog_set_aside",
-                aside.name,
+                CATALOG_SET_ASIDE,
+                name,
                 -1,
-                f"{error} It was kept as {aside.name} (earlier ledger rows and the source's identity are only there); "
+                f"{reasons[name]} It was kept as {name} (earlier ledger rows and the source's identity are only there); "
                 "a new one was made from the binlogs.",
             )
-            return Catalog.open(path, self._layer)
 
     def _held_names(self, names: list[str], known: dict[str, ArchivedFile]) -> list[str]:
         held: dict[int, str] = {}
@@ -196,16 +214,14 @@ class Recovery:
     def _note_missing(self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile]) -> None:
         on_disk = set(held)
         lost = [file for file in known.values() if file.name not in on_disk]
-        for file in lost:
-            self._find(
-                FILE_MISSING,
-                file.name,
-                file.end,
-                f"{file.name} ({file.end} bytes) was archived and is no longer there. {PUT_BACK}",
-            )
         if lost:
             self._tell(catalog)
-            catalog.remove_files(file.name for file in lost)
+            for file in lost:
+                text = f"{file.name} ({file.end} bytes) was archived and is no longer there. {PUT_BACK}"
+                self._find(FILE_MISSING, file.name, file.end, text)
+            # In one step: known to the catalog and lost, or forgotten and in the ledger.
+            catalog.forget_files(self._findings[self._told :])
+            self._told = len(self._findings)
         numbers = [known[name].number if name in known else binlog_number(name) for name in held]
         for before, after, name in zip(numbers, numbers[1:], held[1:], strict=False):
             if after != before + 1:
@@ -217,7 +233,7 @@ class Recovery:
                 )
 
     def _reconcile(
-        self, held: list[str], known: dict[str, ArchivedFile], names: set[str], force: bool
+        self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile], force: bool
     ) -> tuple[list[ArchivedFile], dict[str, tuple[ArchivedFile, int]]]:
         """All files, and by name those that were looked into, with the offset up to which they were known to be synced."""
         files = []
@@ -253,6 +269,7 @@ class Recovery:
                     file,
                     newest=newest,
                     find=self._find,
+                    tell=partial(self._tell, catalog),
                     progress=self._progress,
                     anew=fresh,
                 )
@@ -351,6 +368,7 @@ def recover_file(
     *,
     newest: bool,
     find: Callable[[str, str, int, str], None],
+    tell: Callable[[], None],
     progress: Progress | None = None,
     anew: bool = False,
 ) -> None:
@@ -358,7 +376,9 @@ def recover_file(
 
     The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the
     source's own cut, bad bytes make it damaged from there on. With `anew` the index is made from nothing.
-    Raises: ArchiveCorrupt if the newest file is shorter than what was synced; OSError.
+    `find(kind, file, offset, text)` is called for what goes into the ledger, and `tell()` before bytes are cut off: on its
+    return what was found is there, durably. Raises: ArchiveCorrupt if the newest file is shorter than what was synced;
+    OSError; what `tell` raises, with the file as it was.
     """
     path = directory / file.name
     fd = layer.open_write(path)
@@ -392,7 +412,9 @@ def recover_file(
         if newest:
             file.end = result.boundary
             if not result.whole:
-                _trim(directory, layer, fd, file, result, size, find)
+                _note_tail(directory, layer, fd, file.name, result, size, find)
+                tell()
+                layer.truncate(fd, file.end)
         else:
             _judge_older(file, result, size, find)
         _put_records(layer, path, start, result, file.end)
@@ -418,22 +440,23 @@ def _judge_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[st
         find("cut_group", file.name, result.boundary, "The source's crash left this group without its end.")
 
 
-def _trim(
+def _note_tail(
     directory: Path,
     layer: FileLayer,
     fd: int,
-    file: ArchivedFile,
+    name: str,
     result: Scan,
     size: int,
     find: Callable[[str, str, int, str], None],
 ) -> None:
-    """Cuts to the last whole group. What is not merely an incomplete tail is kept aside first: it may be evidence."""
+    """What is to be cut off behind the last whole group. If it is not merely an incomplete tail it is kept aside: it may
+    be evidence."""
     boundary = result.boundary
     if result.status:
-        kept = _keep_aside(directory, layer, fd, file.name, result.position, size)
+        kept = keep_aside(directory, layer, fd, name, result.position, size)
         find(
             "trimmed_bad_bytes",
-            file.name,
+            name,
             boundary,
             f"{size - boundary} bytes behind the last whole transaction were cut off; at {result.position}: {result.error_text}"
             + (f" The bytes from there on are kept in {kept}." if kept else " They were all zero."),
@@ -441,30 +464,10 @@ def _trim(
     else:
         find(
             "trimmed_tail",
-            file.name,
+            name,
             boundary,
             f"{size - boundary} bytes of an incomplete transaction were cut off; the source sends it again.",
         )
-    layer.truncate(fd, boundary)
-
-
-def _keep_aside(directory: Path, layer: FileLayer, fd: int, name: str, start: int, stop: int) -> str | None:
-    if all(not any(layer.pread(fd, min(_COPY_CHUNK, stop - at), at)) for at in range(start, stop, _COPY_CHUNK)):
-        return None
-    target = directory / f"{name}{EVIDENCE_INFIX}{start}"
-    serial = 1
-    while layer.exists(target):
-        serial += 1
-        target = directory / f"{name}{EVIDENCE_INFIX}{start}-{serial}"
-    out = layer.create(target)
-    try:
-        for at in range(start, stop, _COPY_CHUNK):
-            piece = layer.pread(fd, min(_COPY_CHUNK, stop - at), at)
-            write_all(layer, out, [piece], at - start, len(piece))
-        layer.sync_data(out)
-    finally:
-        layer.close(out)
-    return target.name
 
 
 def index_path(path: Path) -> Path:

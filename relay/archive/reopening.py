@@ -1,7 +1,8 @@
 """Making an archive's newest file sound again after a write has failed, while readers go on."""
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from relay.archive.archived_file import ArchivedFile
@@ -11,18 +12,19 @@ from relay.archive.files import FileLayer, write_again
 from relay.archive.recovery import recover_file
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveredAgain:
-    """The newest file as it is on the disk, and what was found on the way (not yet in the ledger)."""
-
-    file: ArchivedFile
-    findings: list[LedgerRow]
-
-
-def recover_again(directory: Path, layer: FileLayer, file: ArchivedFile, received: int, synced: int) -> RecoveredAgain:
+def recover_again(
+    directory: Path,
+    layer: FileLayer,
+    file: ArchivedFile,
+    received: int,
+    synced: int,
+    tell: Callable[[list[LedgerRow]], None],
+) -> ArchivedFile:
     """Recovers the open `file`, of which `received` bytes were written; what was not `synced` is written again. Blocking.
 
-    `file` itself stays as it is: it is the event loop's. Raises: ArchiveCorrupt when published bytes are damaged; OSError.
+    `file` itself stays as it is: it is the event loop's; the copy that is returned says what is on the disk. `tell(rows)`
+    puts what is cut off into the ledger, durably on its return, before it is cut off.
+    Raises: ArchiveCorrupt when published bytes are damaged; OSError; what `tell` raises.
     """
     scratch = replace(file, end=received)
     findings: list[LedgerRow] = []
@@ -30,7 +32,7 @@ def recover_again(directory: Path, layer: FileLayer, file: ArchivedFile, receive
     def find(kind: str, name: str, offset: int, text: str) -> None:
         findings.append(LedgerRow(time.time(), kind, name, offset, text))
 
-    recover_file(directory, layer, scratch, newest=True, find=find)
+    recover_file(directory, layer, scratch, newest=True, find=find, tell=lambda: tell(findings))
     if scratch.end < file.end:
         raise ArchiveCorrupt(
             f"{file.end} bytes were published, {scratch.end} can be read",
@@ -39,4 +41,4 @@ def recover_again(directory: Path, layer: FileLayer, file: ArchivedFile, receive
             advice="Check the disk; replicas may hold what is lost here.",
         )
     write_again(layer, directory / file.name, synced, scratch.end)
-    return RecoveredAgain(scratch, findings)
+    return scratch
