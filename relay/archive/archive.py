@@ -97,6 +97,7 @@ class Archive:
         """What is published, by GTID. Others only read it."""
         self.state = ArchiveState.OPEN
         self.failure: ArchiveWriteError | None = None
+        self._failure_watchers: list[Callable[[ArchiveWriteError], None]] = []
         self.purged_bytes = 0
         """Of files that were removed since the archive was opened."""
         self.queue_limit_bytes = queue_limit_bytes
@@ -395,6 +396,17 @@ class Archive:
         """
         self._writer.sync_up_to(binlog_number(file), offset)
 
+    def watch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
+        """`callback(error)` is called on the loop when the state becomes FAILED; now, where it is already."""
+        self._failure_watchers.append(callback)
+        if self.state is ArchiveState.FAILED and self.failure is not None:
+            callback(self.failure)
+
+    def unwatch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
+        """Ends `watch_failure`; fine when it was not watching."""
+        if callback in self._failure_watchers:
+            self._failure_watchers.remove(callback)
+
     async def trim(self) -> Position | None:
         """After a lost connection: takes back what is behind the last whole transaction and syncs the rest.
 
@@ -522,6 +534,8 @@ class Archive:
             self._on_failure(error)
         else:
             log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
+        for callback in tuple(self._failure_watchers):
+            callback(error)
 
     def _catalog_failed(self, error: ArchiveWriteError) -> None:
         self._loop.call_soon_threadsafe(self._become_failed, error)

@@ -240,9 +240,12 @@ class ServerUpstream:
             semi_sync=semi_sync,
             tls=" ".join(connection.security) if connection.security is not None else "none",
         )
+        # An idle source sends nothing that the archive could refuse: without this nobody would try again for long.
+        archive.watch_failure(stream.archive_failed)
         try:
-            return await self._watch(stream, generation)
+            return await self._watch(stream)
         finally:
+            archive.unwatch_failure(stream.archive_failed)
             if watch is not None:
                 watch.close()
             if acknowledger is not None:
@@ -264,8 +267,7 @@ class ServerUpstream:
         if self._schema is not None:
             await asyncio.to_thread(self._schema.join, _SCHEMA_WRITTEN_S)
 
-    async def _watch(self, stream: DumpStream, generation: Generation) -> UpstreamError:
-        archive = generation.archive
+    async def _watch(self, stream: DumpStream) -> UpstreamError:
         limit_s = _SILENT_PERIODS * self._settings.heartbeat_period_s
         loop = asyncio.get_running_loop()
         while True:
@@ -276,9 +278,6 @@ class ServerUpstream:
             if silent_s > limit_s and not stream.paused:
                 text = f"no byte from the source for {silent_s:.1f} s, heartbeats were due every {limit_s / _SILENT_PERIODS:g} s"
                 return UpstreamError(Trouble.NETWORK, text, name="source_silent")
-            if archive.state is ArchiveState.FAILED and archive.failure is not None:
-                failure = archive.failure
-                return UpstreamError(Trouble.ARCHIVE, failure.told, failure.advice, name="archive_failed")
 
     async def _place_to_resume(self) -> Position | None:
         """The end of the archive's last whole transaction; what lies behind it is taken back first."""

@@ -74,6 +74,10 @@ class DumpStream(asyncio.BufferedProtocol):
         if not self.ended.done() and not self._transport.is_closing():
             self._transport.write(packet)
 
+    def archive_failed(self, failure: ArchiveError) -> None:
+        """Ends the stream: nothing of it would be archived any more."""
+        self._end(UpstreamError(Trouble.ARCHIVE, failure.told, failure.advice, name="archive_failed"))
+
     def close(self) -> None:
         """Ends the stream."""
         self._end(UpstreamError(Trouble.NETWORK, "the relay closed the stream", name="closed"))
@@ -144,7 +148,7 @@ class DumpStream(asyncio.BufferedProtocol):
         except UpstreamError as error:
             self._end(error)
         except ArchiveError as error:
-            self._end(UpstreamError(Trouble.ARCHIVE, error.told, error.advice, name="archive_failed"))
+            self.archive_failed(error)
         except Exception as fault:
             self.fail(fault)
 
