@@ -72,7 +72,7 @@ _COLLATIONS: Final[tuple[tuple[int, int, str], ...]] = (
 )
 # fmt: on
 _DEFAULTS: Final = {entry.collation: entry for entry in CHARACTER_SETS.values()}
-_NAMED: Final = {
+NAMED_COLLATIONS: Final = {
     "utf8_general_ci": 33, "utf8mb3_general_ci": 33, "utf8_bin": 83, "utf8mb3_bin": 83, "utf8_unicode_ci": 192,
     "utf8mb3_unicode_ci": 192, "utf8mb4_general_ci": 45, "utf8mb4_bin": 46, "utf8mb4_unicode_ci": 224,
     "utf8mb4_unicode_520_ci": 246, "utf8mb4_0900_ai_ci": 255, "utf8mb4_0900_as_cs": 278, "utf8mb4_0900_bin": 309,
@@ -118,4 +118,4 @@ def charset_of_collation(collation: int) -> CharacterSet:
 
 def collation_named(name: str, charset: CharacterSet) -> int:
     """The id of a collation of `charset`: its default's for one whose id is not known here."""
-    return _NAMED.get(name.lower(), charset.collation)
+    return NAMED_COLLATIONS.get(name.lower(), charset.collation)

@@ -34,6 +34,7 @@ from protocol.statements import (
     Done,
     EncodedRows,
     GivenAnswer,
+    Notice,
     Request,
     SourceFacts,
     StatementSession,
@@ -386,6 +387,7 @@ class SourceSide:
         if isinstance(answer, Done):
             self.session.notices = answer.notices
         if isinstance(answer, AnsweredError):
+            self._leave_error(answer)
             events.append(StatementFailed(self._asked, answer.number, answer.message))
         for payload in _answer_payloads(answer, self.session):
             self._send(payload)
@@ -679,12 +681,17 @@ class SourceSide:
         try:
             answer = answer_statement(text, self.session, now + self._wall_offset_s)
         except StatementRefused as error:
+            self._leave_error(error)
             self._refuse(_loggable(text), error.number, error.message, events)
             return
         if isinstance(answer, Request):
             self._ask(_loggable(text), answer, events)
         else:
             self._answer(_answer_payloads(answer, self.session))
+
+    def _leave_error(self, error: AnsweredError) -> None:
+        """For SHOW WARNINGS."""
+        self.session.notices = (Notice("Error", error.number, error.message),)
 
     def _ask(self, what: str, request: Request, events: list[Event]) -> None:
         if self.account is None:  # pragma: no cover - the table lets nobody ask before the login

@@ -1,7 +1,7 @@
 """What people ask about binlogs: SHOW BINARY LOGS, SHOW BINLOG EVENTS, PURGE, FLUSH."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from protocol.errors import ErrorCode, StatementRefused
@@ -28,7 +28,7 @@ _MOST_MONTHS: Final = 12 * 1000
 _MAX_DEPTH: Final = 8
 _DIGITS_OF_A_DATE: Final = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 _LOGS: Final = ("BINARY LOGS", "ENGINE LOGS", "ERROR LOGS", "GENERAL LOGS", "RELAY LOGS", "SLOW LOGS")
-_FLUSHED: Final = frozenset(
+FLUSHED: Final = frozenset(
     (*_LOGS, "LOGS", "STATUS", "HOSTS", "PRIVILEGES", "TABLES", "USER_RESOURCES", "OPTIMIZER_COSTS", "QUERY CACHE", "DES_KEY_FILE",
      "MASTER", "SLAVE", "SSL", "TABLE", "USER_STATISTICS", "CLIENT_STATISTICS", "INDEX_STATISTICS", "TABLE_STATISTICS",
      "GLOBAL STATUS", "SESSION STATUS", "TABLES WITH READ LOCK")
@@ -86,7 +86,7 @@ def purge_to(statement: Statement, captured: Captured) -> Answer:
 
 
 def purge_before(statement: Statement, captured: Captured) -> Answer:
-    """PURGE BINARY|MASTER LOGS BEFORE a time: a literal (UTC), or a function such as NOW() less an interval.
+    """PURGE BINARY|MASTER LOGS BEFORE a time: a literal (of the session's time zone), or a function such as NOW() less an interval.
 
     Servers warn about a time that they do not understand and purge nothing; here it is an error (1525).
     """
@@ -110,10 +110,11 @@ def _moment(statement: Statement, tokens: Sequence[Token], depth: int = 0) -> fl
     if len(tokens) == 2 and tokens[0].is_word("TIMESTAMP", "DATE") and tokens[1].is_text:
         tokens = tokens[1:]
     literal = as_text(statement.evaluate(tokens).value)
-    seconds = unix_time(literal)
+    zone = statement.session.zone
+    seconds = unix_time(literal, zone)
     if seconds is None and literal.isdecimal() and len(literal) in _DIGITS_OF_A_DATE:
         try:
-            seconds = datetime.strptime(literal, _DIGITS_OF_A_DATE[len(literal)]).replace(tzinfo=UTC).timestamp()
+            seconds = datetime.strptime(literal, _DIGITS_OF_A_DATE[len(literal)]).replace(tzinfo=zone).timestamp()
         except ValueError:
             seconds = None
     if seconds is None:
@@ -132,7 +133,7 @@ def _before(statement: Statement, moment_s: float, interval: Sequence[Token]) ->
         return max(moment_s - count * _INTERVALS_S[unit], 0.0)
     if unit not in _MONTHS:
         raise statement.refuse(interval[1:])
-    then = datetime.fromtimestamp(moment_s, UTC)
+    then = datetime.fromtimestamp(moment_s, statement.session.zone)
     months = then.year * 12 + then.month - 1 - min(count * _MONTHS[unit], _MOST_MONTHS)
     year, month = divmod(months, 12)
     if year < 1:
@@ -151,7 +152,7 @@ def flush(statement: Statement, captured: Captured) -> Answer:
     what: list[str] = []
     for part in statement.split(captured[0]):
         thing = " ".join(token.text.upper() for token in part if token.kind is Kind.WORD)
-        if thing not in _FLUSHED or len(part) > len(thing.split()):
+        if thing not in FLUSHED or len(part) > len(thing.split()):
             raise statement.refuse(part)
         what.append(thing)
     return Flush(tuple(what))

@@ -5,10 +5,11 @@ from typing import Final
 from protocol.resultset import Column, ColumnFlag, Rows
 from protocol.statements.answers import Answer, Done
 from protocol.statements.expressions import Statement
-from protocol.statements.like import NameFilter
 from protocol.statements.refusals import no_database, unknown_database
+from protocol.statements.row_filter import row_filter
 from protocol.statements.session import StatementSession
 from protocol.statements.shapes import Captured
+from protocol.statements.tokens import Kind
 
 # What every server has; tools choose one of these when they do not care.
 DATABASES: Final = ("information_schema", "mysql", "performance_schema")
@@ -28,21 +29,29 @@ def use_database(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_databases(statement: Statement, captured: Captured) -> Answer:
-    """SHOW DATABASES [LIKE 'pattern']."""
+    """SHOW DATABASES [LIKE 'pattern' | WHERE ...]."""
     tokens = captured[1]
-    pattern = None
-    if tokens:
-        if len(tokens) != 2 or not tokens[0].is_word("LIKE") or not tokens[1].is_text:
-            raise statement.refuse(tokens)
-        pattern = tokens[1].text
-    wanted = NameFilter(like=pattern)
-    column = Column("Database" if pattern is None else f"Database ({pattern})", length=64, flags=ColumnFlag.NOT_NULL)
-    return Rows((column,), tuple((name,) for name in DATABASES if wanted.accepts(name)))
+    wanted = row_filter(statement, tokens, ("Database",))
+    name = f"Database ({tokens[1].text})" if tokens and tokens[0].is_word("LIKE") else "Database"
+    column = Column(name, length=64, flags=ColumnFlag.NOT_NULL)
+    return Rows((column,), tuple((name,) for name in DATABASES if wanted.accepts((name,))))
 
 
 def show_tables(statement: Statement, captured: Captured) -> Answer:
-    """SHOW TABLES: none of them can be read here."""
-    database = statement.session.database
-    if database is None and not any(token.is_word("FROM", "IN") for token in captured[0]):
+    """SHOW [FULL] TABLES [FROM database] [LIKE 'pattern' | WHERE ...]: none of them can be read here."""
+    database, tokens = statement.session.database, captured[0]
+    if tokens and tokens[0].is_word("FROM", "IN"):
+        if len(tokens) < 2 or tokens[1].kind not in (Kind.WORD, Kind.NAME):
+            raise statement.refuse(tokens[1:])
+        database, tokens = tokens[1].text.lower(), tokens[2:]
+        if database not in DATABASES:
+            raise unknown_database(database)
+    pattern = ""
+    if len(tokens) == 2 and tokens[0].is_word("LIKE") and tokens[1].is_text:
+        pattern = f" ({tokens[1].text})"
+    elif tokens and not tokens[0].is_word("WHERE"):
+        raise statement.refuse(tokens)
+    if database is None:
         raise no_database()
-    return Rows((Column.text(f"Tables_in_{database}", 64),), ())
+    columns = (Column.text(f"Tables_in_{database}{pattern}", 64), Column.text("Table_type", 11))
+    return Rows(columns if statement.tokens[1].is_word("FULL") else columns[:1], ())

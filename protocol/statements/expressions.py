@@ -1,5 +1,6 @@
 """A statement while it is answered: its tokens, and the values of its expressions."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -16,7 +17,10 @@ from protocol.statements.values import Typed
 _MAX_DEPTH: Final = 8
 _MAX_ITEMS: Final = 64
 _MAX_DIGITS: Final = 20
+_MAX_DIGITS_OF_A_LENGTH: Final = 6
 _MAX_DECIMALS: Final = 30
+# What servers take off both ends of a statement.
+_NOTHING: Final = "; \t\r\n\f\v\0"
 
 _COMPARISONS: Final[dict[str, Callable[[int], bool]]] = {
     "=": lambda order: order == 0,
@@ -30,14 +34,15 @@ _COMPARISONS: Final[dict[str, Callable[[int], bool]]] = {
 
 
 class Statement:
-    """A statement while it is answered. Raises: StatementRefused when it cannot be cut into tokens, or is empty."""
+    """A statement while it is answered; of comments alone it has no tokens. Raises: StatementRefused when it cannot be cut into
+    tokens, or is empty."""
 
     def __init__(self, text: str, session: StatementSession, now_s: float) -> None:
         self.text = text
         self.session = session
         self.now_s = now_s
         self.tokens = tokenize(text, session.facts)
-        if not self.tokens:
+        if not self.tokens and not text.strip(_NOTHING):
             raise empty_query()
 
     def source(self, tokens: Sequence[Token]) -> str:
@@ -62,13 +67,15 @@ class Statement:
             right = self.evaluate(tokens[index + width :], depth + 1)
             return values.truth(self.session.facts, _compare(operator, left.value, right.value))
         first = tokens[0]
+        if len(tokens) > 2 and tokens[-2].is_word("COLLATE") and tokens[-1].kind in (Kind.WORD, Kind.NAME, Kind.STRING):
+            return self.evaluate(tokens[:-2], depth + 1)
         if first.is_symbol("(") and tokens[-1].is_symbol(")") and _closing(tokens, 0) == len(tokens) - 1:
             return self.evaluate(tokens[1:-1], depth + 1)
         if first.kind is Kind.WORD and len(tokens) > 1 and tokens[1].is_symbol("("):
             end = _closing(tokens, 1)
             if end != len(tokens) - 1:
                 raise self.refuse(tokens[end + 1 :] if end else ())
-            return self._call(first, tokens[2:-1], depth)
+            return (self._cast if first.is_word("CAST") else self._call)(first, tokens[2:-1], depth)
         if first.is_symbol("-", "+") and len(tokens) == 2 and tokens[1].kind is Kind.NUMBER:
             return self._number(tokens[1], "-" if first.text == "-" else "")
         if len(tokens) != 1:
@@ -111,10 +118,15 @@ class Statement:
         if spelled.removeprefix("-")[:2] in ("0x", "0X"):
             return values.text(spelled, nullable=False)
         if "e" in spelled.lower():
+            if math.isinf(float(spelled)):
+                raise StatementRefused(
+                    ErrorCode.ER_ILLEGAL_VALUE_FOR_TYPE,
+                    f"Illegal double '{shown(spelled, 64)}' value found during parsing",
+                )
             return values.real(spelled)
         if len(spelled.partition(".")[2]) > _MAX_DECIMALS:
             raise self.refuse((token,))
-        return values.decimal(spelled)
+        return values.decimal(spelled.removesuffix("."))
 
     def _call(self, name: Token, inner: Sequence[Token], depth: int) -> Typed:
         function = FUNCTIONS.get(name.text.upper())
@@ -127,6 +139,20 @@ class Statement:
                 f"Incorrect parameter count in the call to native function '{shown(name.text, 64)}'",
             )
         return function.answer(FunctionCall(self.session, self.now_s, arguments))
+
+    def _cast(self, name: Token, inner: Sequence[Token], depth: int) -> Typed:
+        """CAST(... AS CHAR[(n)]), as SQLAlchemy asks on connect; of other types it is refused."""
+        at = next((index for index, token in enumerate(inner) if token.is_word("AS")), 0)
+        kind = inner[at + 1 :]
+        if not at or not kind or not kind[0].is_word("CHAR", "NCHAR"):
+            raise self.refuse(inner[at:])
+        value = self.evaluate(inner[:at], depth + 1)
+        if value.is_null:
+            return values.text(None)
+        characters = kind[2].text if len(kind) > 3 and kind[1].is_symbol("(") and kind[2].kind is Kind.NUMBER else ""
+        text = as_text(value.value)
+        length = int(characters) if characters.isdecimal() and len(characters) < _MAX_DIGITS_OF_A_LENGTH else len(text)
+        return values.text(text[:length], characters=length)
 
     def _comparisons(self, tokens: Sequence[Token]) -> list[tuple[int, str, int]]:
         """The last comparison outside of parentheses: where, which, and how many tokens it takes. At most one."""

@@ -15,9 +15,9 @@ class SourceFacts:
     """What answers depend on.
 
     `version`: as `SELECT VERSION()` says it, e.g. `10.11.19-MariaDB-log`. `checksum`: what the newest file has.
-    `semi_sync`: whether replicas are offered semi-synchronous replication. `hostname`, `port`, `data_directory`: the
-    relay's own, for monitors. `binlog_base_name`: file names without their numbers. `gtids`: called for each answer, as
-    they change while a client is connected.
+    `semi_sync`: whether replicas are offered semi-synchronous replication. `hostname`, `port`, `data_directory`,
+    `max_connections`: the relay's own, for monitors. `binlog_base_name`: file names without their numbers. `gtids`: called
+    for each answer, as they change while a client is connected.
     """
 
     flavour: Literal["mysql", "mariadb"]
@@ -31,6 +31,7 @@ class SourceFacts:
     port: int = 3306
     data_directory: str = ""
     binlog_base_name: str = "mysql-bin"
+    max_connections: int = 500
 
     @property
     def gtid_mode(self) -> str:
@@ -52,6 +53,11 @@ class SourceFacts:
     def has_uca1400(self) -> bool:
         """Whether this is a MariaDB whose default collations are the UCA 14.0.0 ones."""
         return self.is_mariadb and self.version_numbers >= (11, 5)
+
+    @property
+    def says_utf8mb3(self) -> bool:
+        """Whether this is a server that calls the set of three bytes utf8mb3, not utf8."""
+        return self.version_numbers >= ((10, 6) if self.is_mariadb else (8, 0, 30))
 
     @property
     def is_mysql_8(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timezone
 from typing import Final
 
 from protocol.errors import ErrorCode, StatementRefused
@@ -30,11 +30,11 @@ class FunctionCall:
         return self.arguments[0].value if self.arguments else None
 
 
-def unix_time(literal: str) -> float | None:
-    """Seconds since 1970 of a date, with or without a time, in UTC; None for what is none."""
+def unix_time(literal: str, zone: timezone = UTC) -> float | None:
+    """Seconds since 1970 of a date, with or without a time, in that zone; None for what is none."""
     for layout in _TIME_FORMATS:
         try:
-            return datetime.strptime(literal.strip(), layout).replace(tzinfo=UTC).timestamp()
+            return datetime.strptime(literal.strip(), layout).replace(tzinfo=zone).timestamp()
         except ValueError:
             continue
     return None
@@ -48,20 +48,20 @@ def as_text(value: Value) -> str:
 def _now(call: FunctionCall) -> Typed:
     facts = call.session.facts
     knows_zones = facts.is_mariadb and facts.version_numbers >= (11, 7)
-    return _date_and_time(call, ColumnType.TIMESTAMP if knows_zones else ColumnType.DATETIME)
+    return _date_and_time(call, ColumnType.TIMESTAMP if knows_zones else ColumnType.DATETIME, call.session.zone)
 
 
 def _utc_now(call: FunctionCall) -> Typed:
-    return _date_and_time(call, ColumnType.DATETIME)
+    return _date_and_time(call, ColumnType.DATETIME, UTC)
 
 
-def _date_and_time(call: FunctionCall, kind: ColumnType) -> Typed:
+def _date_and_time(call: FunctionCall, kind: ColumnType, zone: timezone) -> Typed:
     decimals = call.first if call.arguments else 0
     if not isinstance(decimals, int) or not 0 <= decimals <= _MOST_DECIMALS:
         raise StatementRefused(
             ErrorCode.ER_TOO_BIG_PRECISION, f"Too big precision specified. Maximum is {_MOST_DECIMALS}."
         )
-    moment = datetime.fromtimestamp(call.now_s, UTC)
+    moment = datetime.fromtimestamp(call.now_s, zone)
     shown = moment.strftime("%Y-%m-%d %H:%M:%S")
     if decimals:
         shown += f".{moment.microsecond:06d}"[: decimals + 1]
@@ -69,22 +69,48 @@ def _date_and_time(call: FunctionCall, kind: ColumnType) -> Typed:
 
 
 def _date(call: FunctionCall) -> Typed:
-    return values.moment(datetime.fromtimestamp(call.now_s, UTC).strftime("%Y-%m-%d"), ColumnType.DATE)
+    return _date_in(call, call.session.zone)
+
+
+def _utc_date(call: FunctionCall) -> Typed:
+    return _date_in(call, UTC)
+
+
+def _date_in(call: FunctionCall, zone: timezone) -> Typed:
+    return values.moment(datetime.fromtimestamp(call.now_s, zone).strftime("%Y-%m-%d"), ColumnType.DATE)
 
 
 def _time(call: FunctionCall) -> Typed:
-    shown = datetime.fromtimestamp(call.now_s, UTC).strftime("%H:%M:%S")
+    return _time_in(call, call.session.zone)
+
+
+def _utc_time(call: FunctionCall) -> Typed:
+    return _time_in(call, UTC)
+
+
+def _time_in(call: FunctionCall, zone: timezone) -> Typed:
+    shown = datetime.fromtimestamp(call.now_s, zone).strftime("%H:%M:%S")
     return values.moment(shown, ColumnType.TIME, 10 if call.session.facts.is_mariadb else 8)
 
 
 def _unix_timestamp(call: FunctionCall) -> Typed:
-    seconds = unix_time(as_text(call.first)) if call.arguments else call.now_s
+    facts = call.session.facts
+    seconds = unix_time(as_text(call.first), call.session.zone) if call.arguments else call.now_s
     if seconds is None:
         return values.null()
-    facts = call.session.facts
+    if decimals := _decimals_of_a_moment(call):
+        digits = 17 if facts.is_mariadb else 12 if facts.is_mysql_8 else 11
+        fraction = as_text(call.first).rpartition(".")[2]
+        return values.decimal(f"{int(seconds // 1)}.{fraction}", digits + 1 + decimals)
     if facts.is_mariadb:
         return values.big_integer(int(seconds), 17, ColumnFlag.BINARY)
     return values.big_integer(int(seconds), 21 if facts.is_mysql_8 else 11)
+
+
+def _decimals_of_a_moment(call: FunctionCall) -> int:
+    """Of the first argument, where that is a date with a time."""
+    column = call.arguments[0].column if call.arguments else None
+    return column.decimals or 0 if column and column.kind in (ColumnType.DATETIME, ColumnType.TIMESTAMP) else 0
 
 
 def _user(call: FunctionCall) -> Typed:
@@ -151,8 +177,13 @@ def _coalesce(call: FunctionCall) -> Typed:
     return replace(found, column=replace(found.column, flags=found.column.flags & ~ColumnFlag.NOT_NULL))
 
 
+def is_true(value: Value) -> bool:
+    """What IF and WHERE take for true."""
+    return value not in (None, 0, "", "0")
+
+
 def _if(call: FunctionCall) -> Typed:
-    return call.arguments[1] if call.first not in (None, 0, "", "0") else call.arguments[2]
+    return call.arguments[1] if is_true(call.first) else call.arguments[2]
 
 
 def _case_of(change: Callable[[str], str]) -> "Function":
@@ -209,8 +240,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "UNIX_TIMESTAMP":    Function(0, 1, _unix_timestamp),
     "UPPER":             _case_of(str.upper),
     "USER":              Function(0, 0, _user),
-    "UTC_DATE":          Function(0, 0, _date),
-    "UTC_TIME":          Function(0, 0, _time),
+    "UTC_DATE":          Function(0, 0, _utc_date),
+    "UTC_TIME":          Function(0, 0, _utc_time),
     "UTC_TIMESTAMP":     Function(0, 1, _utc_now),
     "VERSION":           Function(0, 0, _version),
 }

@@ -15,6 +15,8 @@ def matches_like(text: str, pattern: str) -> bool:
             wanted.append((next(characters, "\\"), False))
         else:
             wanted.append((character, character in "%_"))
+    if sum(not (is_wild and character == "%") for character, is_wild in wanted) > len(text):
+        return False
     # One row of the usual table per character of the pattern: no backtracking, whatever the pattern.
     reachable = {0}
     for character, is_wild in wanted:

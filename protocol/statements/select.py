@@ -7,6 +7,7 @@ from protocol.resultset import Column, ColumnFlag, ColumnType, Rows, Value
 from protocol.statements.answers import Answer
 from protocol.statements.databases import DATABASES
 from protocol.statements.expressions import Statement
+from protocol.statements.functions import is_true
 from protocol.statements.refusals import no_database, no_such_table, shown, unknown_database
 from protocol.statements.requests import AskGtidPosition
 from protocol.statements.shapes import Captured
@@ -31,6 +32,8 @@ def select(statement: Statement, captured: Captured) -> Answer:
         kind = ColumnFlag.NOT_NULL
         column = Column("QUORUM", ColumnType.LONG, 2, kind, 0, is_text=False, table="Q", original_name="QUORUM")
         return Rows((column,), ((_NO_QUORUM,),))
+    tokens, holds = _without_condition(statement, tokens)
+    limit = limit and holds
     items = _without_table(statement, tokens)
     if limit and (asked := _gtid_position(statement, items)) is not None:
         return asked
@@ -75,8 +78,27 @@ def _labelled(statement: Statement, item: Sequence[Token]) -> tuple[Sequence[Tok
 
 def _without_limit(statement: Statement, tokens: Sequence[Token]) -> tuple[Sequence[Token], bool]:
     """Without `LIMIT n`, which tools put behind a SELECT of variables, and whether a row is left."""
-    if len(tokens) > 2 and tokens[-2].is_word("LIMIT") and tokens[-1].kind is Kind.NUMBER:
-        return tokens[:-2], tokens[-1].text.strip("0") != ""
+    at = max((index for index, token in enumerate(tokens) if index and token.is_word("LIMIT")), default=len(tokens))
+    numbers = [token.text.strip("0") != "" for token in tokens[at + 1 :] if token.kind is Kind.NUMBER]
+    between = [token.text.upper() for token in tokens[at + 1 :] if token.kind is not Kind.NUMBER]
+    if len(numbers) == 1 and not between:
+        return tokens[:at], numbers[0]
+    if len(numbers) == 2 and len(tokens) == at + 4 and between in ([","], ["OFFSET"]):
+        offset, count = numbers if between == [","] else reversed(numbers)
+        return tokens[:at], count and not offset
+    return tokens, True
+
+
+def _without_condition(statement: Statement, tokens: Sequence[Token]) -> tuple[Sequence[Token], bool]:
+    """Without the WHERE behind `FROM DUAL`, and whether that holds."""
+    for index, token in enumerate(tokens):
+        if (
+            token.is_word("WHERE")
+            and index > 2
+            and tokens[index - 1].is_word("DUAL")
+            and tokens[index - 2].is_word("FROM")
+        ):
+            return tokens[:index], is_true(statement.evaluate(tokens[index + 1 :]).value)
     return tokens, True
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timezone
 from typing import Final
 
 from protocol.charsets import CharacterSet, TextEncoding, charset_of_collation
@@ -9,6 +10,7 @@ from protocol.packets import STATUS_AUTOCOMMIT
 from protocol.resultset import Value
 from protocol.statements.facts import SourceFacts
 from protocol.statements.notice import Notice
+from protocol.statements.time_zones import time_zone
 
 _UTF8MB4_OF_MYSQL_8: Final = 255
 _LATIN1: Final = 8
@@ -70,6 +72,16 @@ class StatementSession:
         self.system_variables.clear()
         self.notices = ()
         self.use_collation(self._login_collation if self.facts.is_mariadb else self._server_collation)
+
+    @property
+    def error_count(self) -> int:
+        """Errors among what the last statement left."""
+        return sum(notice.level == "Error" for notice in self.notices)
+
+    @property
+    def zone(self) -> timezone:
+        """The time zone of NOW(), and of times in statements."""
+        return time_zone(self.system_variables.get("time_zone", "SYSTEM"))
 
     @property
     def _server_collation(self) -> int:

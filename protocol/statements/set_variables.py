@@ -15,6 +15,7 @@ from protocol.statements.refusals import not_supported, shown, unknown_variable,
 from protocol.statements.session import default_collation
 from protocol.statements.shapes import Captured
 from protocol.statements.system_variables import ALSO_SETTABLE, READ_ONLY, SYSTEM_VARIABLES, variable_named
+from protocol.statements.time_zones import time_zone
 from protocol.statements.tokens import Kind, Token
 
 # A session's variables are the replica's to choose; these bounds keep a hostile one from filling the memory with them.
@@ -29,6 +30,8 @@ _CHARACTER_SETS: Final = (
     "character_set_client", "character_set_connection", "character_set_results", "collation_connection",
 )  # fmt: skip
 _DEFAULT_COLLATION: Final = 45
+_ACCESS_MODES: Final = ("READ ONLY", "READ WRITE")
+_ISOLATION_LEVELS: Final = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
 _NAMES: Final = (Kind.WORD, Kind.NAME, Kind.STRING)
 
 
@@ -62,7 +65,20 @@ def set_variables(statement: Statement, captured: Captured) -> Answer:
 
 
 def set_transaction(statement: Statement, captured: Captured) -> Answer:
-    """SET [SESSION] TRANSACTION ...: there are none here."""
+    """SET [SESSION] TRANSACTION ...: there are none here, but whoever has set something may look whether it is set."""
+    changed: dict[str, Value] = {}
+    for part in statement.split(captured[0]):
+        words = " ".join(token.text.upper() for token in part if token.kind is Kind.WORD)
+        level = words.removeprefix("ISOLATION LEVEL ").replace(" ", "-")
+        if len(words.split()) != len(part) or (words not in _ACCESS_MODES and level not in _ISOLATION_LEVELS):
+            raise statement.refuse(part)
+        if words in _ACCESS_MODES:
+            changed |= dict.fromkeys(("transaction_read_only", "tx_read_only"), words == "READ ONLY")
+        else:
+            changed |= dict.fromkeys(("transaction_isolation", "tx_isolation"), level)
+    # Without a scope it is for the next transaction only, which no variable shows.
+    if statement.tokens[1].is_word("SESSION", "LOCAL"):
+        statement.session.system_variables.update(changed)
     return Done()
 
 
@@ -140,7 +156,9 @@ def _assign_system_variable(
         if value is not None and name != "collation_connection":
             changes.collation = _collation_of(as_text(value), facts)
         return
-    changes.system_variables[name] = _converted(name, known.value(statement.session), value)
+    kept = changes.system_variables[name] = _converted(name, known.value(statement.session), value)
+    if name == "time_zone":
+        time_zone(kept)
 
 
 def _value(statement: Statement, expression: Sequence[Token]) -> Value:

@@ -9,6 +9,7 @@ from protocol.statements.answers import Answer
 from protocol.statements.expressions import Statement
 from protocol.statements.facts import SourceFacts
 from protocol.statements.like import NameFilter
+from protocol.statements.row_filter import row_filter
 from protocol.statements.shapes import Captured
 from protocol.statements.system_variables import SYSTEM_VARIABLES, shown_value
 from protocol.statements.tokens import Token
@@ -81,10 +82,10 @@ def name_and_value_columns(facts: SourceFacts, what: str, *, is_global: bool) ->
 def show_variables(statement: Statement, captured: Captured) -> Answer:
     """Names in lower case, values as text."""
     session = statement.session
-    wanted = name_filter(statement, captured[0])
+    wanted = row_filter(statement, captured[0], ("Variable_name", "Value"))
     rows: list[tuple[Value, ...]] = []
     for name, variable in SYSTEM_VARIABLES.items():
-        if wanted.accepts(name) and variable.exists(session.facts):
-            rows.append((name, shown_value(name, session)))
+        if variable.exists(session.facts) and wanted.accepts(row := (name, shown_value(name, session))):
+            rows.append(row)
     is_global = statement.tokens[1].is_word("GLOBAL")
     return Rows(name_and_value_columns(session.facts, "VARIABLES", is_global=is_global), tuple(rows))

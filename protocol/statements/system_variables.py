@@ -65,7 +65,7 @@ def _always(value: Value) -> Callable[[StatementSession], Value]:
 
 def _charset(session: StatementSession) -> Value:
     name = session.encoding.charset.name
-    return "utf8mb3" if name == "utf8" and _says_utf8mb3(session.facts) else name
+    return "utf8mb3" if name == "utf8" and session.facts.says_utf8mb3 else name
 
 
 def _collation(session: StatementSession) -> Value:
@@ -76,11 +76,7 @@ def _collation(session: StatementSession) -> Value:
         return "utf8mb4_0900_ai_ci"
     if session.facts.has_uca1400 and charset.startswith("utf8"):
         name = f"{charset}_uca1400_ai_ci"
-    return name.replace("utf8_", "utf8mb3_") if _says_utf8mb3(session.facts) else name
-
-
-def _says_utf8mb3(facts: SourceFacts) -> bool:
-    return facts.version_numbers >= (10, 6) if facts.is_mariadb else facts.version_numbers >= (8, 0, 30)
+    return name.replace("utf8_", "utf8mb3_") if session.facts.says_utf8mb3 else name
 
 
 def _server_charset(session: StatementSession) -> Value:
@@ -144,6 +140,10 @@ def _enforce_gtid_consistency(session: StatementSession) -> Value:
     return is_on if session.facts.version_numbers < (5, 7, 6) else "ON" if is_on else "OFF"
 
 
+def _plain_version(session: StatementSession) -> Value:
+    return ".".join(str(number) for number in session.facts.version_numbers)
+
+
 def _binlog_path(ending: str) -> Callable[[StatementSession], Value]:
     return lambda session: f"{session.facts.data_directory.rstrip('/')}/{session.facts.binlog_base_name}{ending}"
 
@@ -174,7 +174,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "character_set_database":    SystemVariable(_server_charset),
     "character_set_results":     SystemVariable(_charset),
     "character_set_server":      SystemVariable(_server_charset),
-    "character_set_system":      SystemVariable(lambda session: "utf8mb3" if _says_utf8mb3(session.facts) else "utf8", "global"),
+    "character_set_system":      SystemVariable(lambda session: "utf8mb3" if session.facts.says_utf8mb3 else "utf8", "global"),
     "collation_connection":      SystemVariable(_collation),
     "collation_database":        SystemVariable(_server_collation),
     "collation_server":          SystemVariable(_server_collation),
@@ -182,7 +182,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "datadir":                   SystemVariable(lambda session: session.facts.data_directory.rstrip("/") + "/", "global"),
     "default_storage_engine":    SystemVariable(_always("InnoDB")),
     "enforce_gtid_consistency":  SystemVariable(_enforce_gtid_consistency, "global", Versions((5, 6, 9)), None),
-    "error_count":               SystemVariable(_always(0), "session"),
+    "error_count":               SystemVariable(lambda session: session.error_count, "session"),
     "event_scheduler":           SystemVariable(_always("OFF"), "global"),
     "expire_logs_days":          SystemVariable(_always(0), "global", Versions(before=(8, 4)), Versions(before=(10, 6, 1))),
     "foreign_key_checks":        SystemVariable(_always(True)),
@@ -206,6 +206,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "hostname":                  SystemVariable(lambda session: session.facts.hostname, "global"),
     "init_connect":              SystemVariable(_always(""), "global"),
     "innodb_read_only":          SystemVariable(_always(False), "global", Versions((5, 6, 7)), Versions((10, 0))),
+    "innodb_version":            SystemVariable(_plain_version, "global", Versions((5, 5)), None),
     "interactive_timeout":       SystemVariable(_always(28800)),
     "last_gtid":                 SystemVariable(_always(""), "session", None, Versions((10, 0, 2))),
     "last_insert_id":            SystemVariable(_always(0), "session"),
@@ -222,6 +223,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "master_info_repository":    SystemVariable(_always("FILE"), "global", Versions((5, 6, 2), (8, 3)), None),
     "max_allowed_packet":        SystemVariable(_always(1073741824)),
     "max_binlog_size":           SystemVariable(_always(1073741824), "global"),
+    "max_connections":           SystemVariable(lambda session: session.facts.max_connections, "global"),
     "net_buffer_length":         SystemVariable(_always(16384)),
     "net_read_timeout":          SystemVariable(_always(30)),
     "net_write_timeout":         SystemVariable(_always(60)),
@@ -249,6 +251,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "skip_name_resolve":         SystemVariable(_always(True), "global"),
     "skip_networking":           SystemVariable(_always(False), "global"),
     "slave_net_timeout":         SystemVariable(_always(60), "global"),
+    "slave_parallel_workers":    SystemVariable(_always(0), "global", Versions((5, 6, 3)), Versions((10, 0, 5))),
     "socket":                    SystemVariable(_always(""), "global"),
     "sql_auto_is_null":          SystemVariable(_always(False)),
     "sql_log_bin":               SystemVariable(_always(True), "session"),
@@ -270,7 +273,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "version_compile_machine":   SystemVariable(_always("x86_64"), "global"),
     "version_compile_os":        SystemVariable(_always("Linux"), "global"),
     "wait_timeout":              SystemVariable(_always(28800)),
-    "warning_count":             SystemVariable(_always(0), "session"),
+    "warning_count":             SystemVariable(lambda session: len(session.notices), "session"),
     "wsrep_on":                  SystemVariable(_always(False), "both", None, Versions((10, 1))),
 }
 # fmt: on
@@ -278,7 +281,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
 # No SET changes them in a server either.
 READ_ONLY: Final = frozenset(
     ("character_set_system", "datadir", "gtid_binlog_pos", "gtid_current_pos", "gtid_executed", "gtid_owned", "hostname",
-     "innodb_read_only", "last_gtid", "license", "log_bin",
+     "innodb_read_only", "innodb_version", "last_gtid", "license", "log_bin",
      "log_bin_basename", "log_bin_index", "log_replica_updates", "log_slave_updates", "lower_case_table_names",
      "performance_schema", "port", "protocol_version", "relay_log", "report_host", "report_port", "report_user", "server_uuid",
      "skip_name_resolve", "skip_networking", "socket", "system_time_zone", "tmpdir", "version", "version_comment",

@@ -40,7 +40,9 @@ from protocol.statements.select import select
 from protocol.statements.session import StatementSession
 from protocol.statements.set_variables import set_password, set_transaction, set_variables
 from protocol.statements.shapes import Captured, fit
+from protocol.statements.show_lists import show_collations, show_engines, show_grants, show_plugins
 from protocol.statements.show_variables import name_filter, show_variables
+from protocol.statements.system_variables import read_variable
 
 
 def _done(statement: Statement, captured: Captured) -> Answer:
@@ -48,13 +50,23 @@ def _done(statement: Statement, captured: Captured) -> Answer:
 
 
 def _show_warnings(statement: Statement, captured: Captured) -> Answer:
-    notices = statement.session.notices
+    only_errors = statement.tokens[1].is_word("ERRORS")
+    notices = [item for item in statement.session.notices if item.level == "Error" or not only_errors]
     columns = (
         Column.text("Level", 7),
         Column.number("Code", 5 if statement.session.facts.is_mysql_8 else 4, big=False),
         Column.text("Message", 512),
     )
     return Rows(columns, tuple((item.level, item.number, item.message) for item in notices))
+
+
+def _show_count(statement: Statement, captured: Captured) -> Answer:
+    tokens = captured[0]
+    name = {"(*)WARNINGS": "warning_count", "(*)ERRORS": "error_count"}.get("".join(t.text.upper() for t in tokens))
+    if name is None:
+        raise statement.refuse(tokens)
+    counted = read_variable(name, "session", statement.session)
+    return Rows((counted.column.named(f"@@session.{name}"),), ((counted.value,),))
 
 
 def _show_processlist(statement: Statement, captured: Captured) -> Answer:
@@ -94,6 +106,11 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
     ("SHOW [GLOBAL|SESSION|LOCAL] STATUS {tail}",       _show_status),
     ("SHOW WARNINGS {tail}",                            _show_warnings),
     ("SHOW ERRORS {tail}",                              _show_warnings),
+    ("SHOW COUNT {rest}",                               _show_count),
+    ("SHOW GRANTS {tail}",                              show_grants),
+    ("SHOW COLLATION {tail}",                           show_collations),
+    ("SHOW [STORAGE] ENGINES",                          show_engines),
+    ("SHOW PLUGINS",                                    show_plugins),
     ("SHOW DATABASES|SCHEMAS {tail}",                   show_databases),
     ("SHOW [FULL] TABLES {tail}",                       show_tables),
     ("SHOW BINARY|MASTER LOGS",                         show_binary_logs),
@@ -127,10 +144,11 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
     ("KILL {rest}",                                     _kill),
     ("SHUTDOWN {tail}",                                 _shutdown),
     ("USE {name}",                                      use_database),
-    ("BEGIN",                                           _done),
+    ("BEGIN [WORK]",                                    _done),
     ("START TRANSACTION {tail}",                        _done),
-    ("COMMIT",                                          _done),
-    ("ROLLBACK",                                        _done),
+    ("COMMIT [WORK]",                                   _done),
+    ("ROLLBACK [WORK]",                                 _done),
+    ("UNLOCK TABLES|TABLE",                             _done),
     ("DO {rest}",                                       _done),
 )
 # fmt: on
@@ -142,13 +160,16 @@ def answer_statement(text: str, session: StatementSession, now_s: float) -> Answ
     Raises: StatementRefused for whatever is not understood or not allowed; nothing was changed then.
     """
     statement = Statement(text, session, now_s)
+    if not statement.tokens:
+        return Done()
     reached = 0
     for shape, answer in _SHAPES:
         fitting = fit(shape, statement.tokens)
         if fitting.captured is not None:
-            if answer is not _show_warnings:
+            answered = allowed(answer(statement, fitting.captured), session)
+            if answer not in (_show_warnings, _show_count):
                 session.notices = ()
-            return allowed(answer(statement, fitting.captured), session)
+            return answered
         reached = max(reached, fitting.reached)
     raise statement.refuse(statement.tokens[reached:])
 

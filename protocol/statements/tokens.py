@@ -65,6 +65,7 @@ _WORD: Final = r"[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*+"
 _TOKEN: Final = re.compile(
     rf"""
       (?P<space> \s++ | --(?=\s|$)[^\n]*+ | \#[^\n]*+
+               | \0++(?=\s*+$)                          # of clients that send it along
                | \*/                                     # the end of a version comment that is part of the statement
                | /\*(?!M?!).*?\*/
                | \\[gG](?=\s*$) )                        # of people who type it where no client takes it away

@@ -64,10 +64,11 @@ def big_integer(value: int, digits: int = 21, flags: ColumnFlag = _NOT_NULL | _B
     return Typed(value, _number(ColumnType.LONGLONG, digits, flags))
 
 
-def decimal(value: str) -> Typed:
-    """A number with a decimal point, as it is written."""
+def decimal(value: str, length: int | None = None) -> Typed:
+    """A number with a decimal point, as it is written. `length`: what it may have, if not what it has."""
     decimals = len(value.partition(".")[2])
-    return Typed(value, Column("", ColumnType.NEWDECIMAL, len(value) + 1, _NOT_NULL | _BINARY, decimals, is_text=False))
+    size = len(value) + 1 if length is None else length
+    return Typed(value, Column("", ColumnType.NEWDECIMAL, size, _NOT_NULL | _BINARY, decimals, is_text=False))
 
 
 def real(value: str, decimals: int | None = None, digits: int | None = None) -> Typed:

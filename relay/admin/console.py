@@ -149,7 +149,7 @@ class Console:
                 )
                 return await purge_before(self._generations, request.unix_s, self._sessions, reason)
             case Flush():
-                return flush(request, self._connections, dialect)
+                return flush(request, self._connections)
             case _:
                 raise not_here(f"{type(request).__name__} is not answered")
 

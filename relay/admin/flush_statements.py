@@ -4,19 +4,30 @@ from typing import Final
 
 from protocol.errors import StatementRefused
 from protocol.statements import Done, Notice
+from protocol.statements.binlog_statements import FLUSHED
 from protocol.statements.requests import Flush
-from relay.admin.dialect import Dialect
 from relay.admin.refusals import not_here
 from relay.admin.view import Connections
 
 _PARSE_ERROR: Final = 1064
 _UNKNOWN_ERROR: Final = 1105
 _NOTHING_TO_DO: Final = frozenset(
-    {"RELAY LOGS", "ERROR LOGS", "ENGINE LOGS", "GENERAL LOGS", "SLOW LOGS", "TABLES", "USER_RESOURCES"}
+    {
+        *("RELAY LOGS", "ERROR LOGS", "ENGINE LOGS", "GENERAL LOGS", "SLOW LOGS", "TABLES", "TABLE", "USER_RESOURCES"),
+        *(
+            "QUERY CACHE",
+            "OPTIMIZER_COSTS",
+            "USER_STATISTICS",
+            "CLIENT_STATISTICS",
+            "INDEX_STATISTICS",
+            "TABLE_STATISTICS",
+        ),
+    }
 )
+_STATUS: Final = ("STATUS", "GLOBAL STATUS", "SESSION STATUS")
 
 
-def flush(request: Flush, connections: Connections, dialect: Dialect) -> Done:
+def flush(request: Flush, connections: Connections) -> Done:
     """STATUS and HOSTS are done; logs cannot be rotated here. All parts or none. Raises: StatementRefused."""
     for part in request.what:
         if part in ("LOGS", "BINARY LOGS"):
@@ -26,15 +37,15 @@ def flush(request: Flush, connections: Connections, dialect: Dialect) -> Done:
             )
         if part == "PRIVILEGES":
             raise not_here("accounts are in relay.toml: change it there and send SIGHUP to the relay")
-        if part not in _NOTHING_TO_DO and part not in ("STATUS", "HOSTS"):
-            server = "MariaDB" if dialect.is_mariadb else "MySQL"
+        if part not in _NOTHING_TO_DO and part not in (*_STATUS, "HOSTS"):
+            if part in FLUSHED:
+                raise not_here(f"there is nothing here that FLUSH {part} could be done to")
             raise StatementRefused(
-                _PARSE_ERROR,
-                f"You have an error in your SQL syntax; no {server} and no binlog-relay has FLUSH {part[:64]}",
+                _PARSE_ERROR, f"You have an error in your SQL syntax; no server has FLUSH {part[:64]}"
             )
     notices = []
     for part in request.what:
-        if part == "STATUS":
+        if part in _STATUS:
             connections.traffic.flush(len(connections.sessions))
         elif part == "HOSTS":
             connections.forgive_logins()

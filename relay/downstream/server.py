@@ -185,7 +185,8 @@ class DownstreamServer:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
         source = source_facts(self.archive)
         facts = located(self.presentation.facts(source), self.archive, self.port) if source is not None else None
-        facts = replace(facts, gtids=self.gtid_variables) if facts is not None else None
+        if facts is not None:
+            facts = replace(facts, gtids=self.gtid_variables, max_connections=self._max_connections)
         connection_id = next(self._ids)
         self.traffic.connections += 1
         error: AnsweredError | None = None

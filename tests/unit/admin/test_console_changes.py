@@ -235,5 +235,16 @@ async def test_a_flush_of_several_things_does_all_or_nothing(console: Console, c
     assert connections.forgiven == 0
 
 
+@pytest.mark.parametrize("what", ["TABLES WITH READ LOCK", "MASTER"])
+async def test_a_flush_of_servers_is_no_syntax_error(console: Console, what: str) -> None:
+    number, text = await refused(console, Flush((what,)))
+    assert (number, f"FLUSH {what}" in text) == (1235, True)
+
+
+@pytest.mark.parametrize("what", ["TABLE", "QUERY CACHE", "USER_STATISTICS"])
+async def test_a_flush_without_anything_to_do_says_so(console: Console, what: str) -> None:
+    assert await noted(console, Flush((what,))) == [("Note", 1105)]
+
+
 async def test_an_unknown_flush_is_a_syntax_error(console: Console) -> None:
     assert (await refused(console, Flush(("GARBAGE",))))[0] == 1064

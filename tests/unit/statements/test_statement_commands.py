@@ -153,6 +153,17 @@ def test_resetting_the_connection_chooses_the_character_set_that_a_server_choose
     assert b"\x05mysql" in answer
 
 
+def test_an_error_is_shown_by_show_warnings_until_the_next_statement() -> None:
+    side = logged_in()
+    send(side, 3, b"SELECT @@nothing")
+    assert b"\x05Error\x041193" in send(side, 3, b"SHOW WARNINGS")[1]
+    assert b"\x011" in send(side, 3, b"SHOW COUNT(*) ERRORS")[1]
+    assert b"\x05Error\x041193" in send(side, 3, b"SHOW ERRORS")[1]
+    assert b"\x011\x011" in send(side, 3, b"SELECT @@warning_count, @@error_count")[1]
+    assert b"1193" not in send(side, 3, b"SHOW WARNINGS")[1]
+    assert error_of(send(side, 3, b"SHOW COUNT(*) FOO")[1]) == (1064, "42000")
+
+
 def test_the_login_chooses_the_character_set_of_statements_and_answers() -> None:
     side = logged_in(collation=8)
     assert "Grüße".encode("latin-1") in send(side, 3, "SELECT 'Grüße'".encode("latin-1"))[1]

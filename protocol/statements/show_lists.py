@@ -1,0 +1,101 @@
+"""SHOW of what every server has lists of: privileges, collations, engines, plugins."""
+
+from typing import Final
+
+from protocol.charsets import CHARACTER_SETS, NAMED_COLLATIONS, charset_of_collation
+from protocol.errors import ErrorCode, StatementRefused
+from protocol.resultset import Column, Rows, Value
+from protocol.statements.answers import Answer
+from protocol.statements.expressions import Statement
+from protocol.statements.facts import SourceFacts
+from protocol.statements.refusals import shown
+from protocol.statements.row_filter import row_filter
+from protocol.statements.session import default_collation
+from protocol.statements.shapes import Captured
+
+_ENGINES: Final = (
+    Column.text("Engine", 64),
+    Column.text("Support", 8),
+    Column.text("Comment", 80),
+    *(Column.text(name, 3, nullable=True) for name in ("Transactions", "XA", "Savepoints")),
+)
+_PLUGINS: Final = (
+    Column.text("Name", 64),
+    Column.text("Status", 10),
+    Column.text("Type", 80),
+    Column.text("Library", 64, nullable=True),
+    Column.text("License", 80),
+)
+_COLLATIONS: Final = (
+    Column.text("Collation", 64),
+    Column.text("Charset", 64),
+    Column.number("Id", 11, signed=True),
+    Column.text("Default", 3),
+    Column.text("Compiled", 3),
+    Column.number("Sortlen", 3, signed=True),
+    Column.text("Pad_attribute", 9),
+)
+_WITHOUT_PADDING: Final = ("binary", "_0900_")
+_MAX_LABEL_BYTES: Final = 256
+
+
+def show_engines(statement: Statement, captured: Captured) -> Answer:
+    """SHOW [STORAGE] ENGINES: there are none here."""
+    return Rows(_ENGINES, ())
+
+
+def show_plugins(statement: Statement, captured: Captured) -> Answer:
+    """SHOW PLUGINS: there are none here."""
+    return Rows(_PLUGINS, ())
+
+
+def show_collations(statement: Statement, captured: Captured) -> Answer:
+    """SHOW COLLATION [LIKE 'pattern' | WHERE ...]: those that clients can be answered in, by the names that are known."""
+    facts = statement.session.facts
+    columns = _COLLATIONS if facts.is_mysql_8 else _COLLATIONS[:-1]
+    wanted = row_filter(statement, captured[0], [column.name for column in columns])
+    rows: list[tuple[Value, ...]] = []
+    for name, number in sorted(NAMED_COLLATIONS.items()):
+        if not _has_collation(name, facts):
+            continue
+        charset = charset_of_collation(number)
+        is_default = "Yes" if default_collation(CHARACTER_SETS[charset.name], facts) == number else ""
+        padding = "NO PAD" if any(part in name for part in _WITHOUT_PADDING) else "PAD SPACE"
+        row = (name, name.partition("_")[0], number, is_default, "Yes", 1, padding)[: len(columns)]
+        if wanted.accepts(row):
+            rows.append(row)
+    return Rows(columns, tuple(rows))
+
+
+def _has_collation(name: str, facts: SourceFacts) -> bool:
+    if "_uca1400_" in name:
+        return facts.is_mariadb and facts.version_numbers >= (10, 10)
+    if "_0900_" in name:
+        return facts.is_mysql_8
+    return name.startswith("utf8mb3") is facts.says_utf8mb3 or not name.startswith(("utf8_", "utf8mb3_"))
+
+
+def show_grants(statement: Statement, captured: Captured) -> Answer:
+    """SHOW GRANTS [FOR CURRENT_USER[()]]: what an account may do here, as a server calls it.
+
+    Raises: StatementRefused (1141) for the grants of somebody else, whoever that is.
+    """
+    session, facts = statement.session, statement.session.facts
+    tokens = captured[0]
+    words = [token.text.upper() for token in tokens]
+    if words and words not in (["FOR", "CURRENT_USER"], ["FOR", "CURRENT_USER", "(", ")"]):
+        if words[0] != "FOR" or len(words) == 1:
+            raise statement.refuse(tokens)
+        whom = statement.source(tokens[1:])
+        raise StatementRefused(
+            ErrorCode.ER_NONEXISTING_GRANT, f"There is no such grant defined for user {shown(whom, 80)}: only your own"
+        )
+    privileges = ["REPLICATION SLAVE", "REPLICATION CLIENT"]
+    if facts.is_mariadb and facts.version_numbers >= (10, 5):
+        privileges = ["REPLICATION SLAVE", "BINLOG MONITOR", "SLAVE MONITOR"]
+    if session.is_admin:
+        privileges = ["RELOAD", "PROCESS", "SUPER", *privileges]
+    quote = "`" if facts.is_mysql_8 or (facts.is_mariadb and facts.version_numbers >= (10, 4)) else "'"
+    account = "@".join(quote + part + quote for part in (session.user, session.account_host))
+    label = shown(f"Grants for {session.user}@{session.account_host}", _MAX_LABEL_BYTES)
+    return Rows((Column.text(label, 1024),), ((f"GRANT {', '.join(privileges)} ON *.* TO {account}",),))
