@@ -144,7 +144,9 @@ class Attacher:
             connection.close()
         if agreed.begins:
             return f"with a new generation, from its {agreed.file} on"
-        return f"at {agreed.place}" if agreed.place is not None else f"with its {agreed.file or 'oldest binlog'}"
+        where = f"at {agreed.place}" if agreed.place is not None else f"with its {agreed.file or 'oldest binlog'}"
+        # A second address, or an address that was given to it since.
+        return where if another or self._archive.identity is None else f"{where}; it is the archive's own server"
 
     async def _set_up(
         self, connection: SourceConnection, place: Position | None, ask: bool, accept_another: bool

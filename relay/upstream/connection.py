@@ -16,6 +16,14 @@ from protocol.binlog.format_description import flavour_of
 from protocol.binlog.header import HEADER_SIZE
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
+from relay.upstream.connect_errors import (
+    AUTHENTICATION_ERRORS,
+    ITS_LOG,
+    other_protocol,
+    refused_entry,
+    server_text,
+    silent,
+)
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.identity import ListedReplica, Registration
 from relay.upstream.login import SourceLogin
@@ -37,9 +45,6 @@ OFFSET_LIMIT: Final = 1 << 32
 _DUMP_SEND_ANNOTATE: Final = 0x0002
 # GTID-aware: the source sends its events as they are, nothing rewritten for weaker replicas.
 _MARIADB_CAPABILITY: Final = 4
-_AUTHENTICATION_ERRORS: Final = {1044, 1045, 1130, 1227, 1251, 1275, 1698, 1820, 1862, 2059, 3118, 3159, 3955, 4151}
-# ER_SECURE_TRANSPORT_REQUIRED
-_TLS_WANTED: Final = 3159
 _NO_SUCH_VARIABLE: Final = 1193
 # Errors that pass: of the connection (2006, 2013, 1152 to 1161, 1184, 4031), of a server that goes down or is full (1037, 1038,
 # 1040, 1041, 1053, 1135, 1203, 1226), of a statement that was ended (1205, 1317, 1927, 1969, 3024, 3169).
@@ -126,10 +131,10 @@ class SourceConnection:
             async with asyncio.timeout(address.connect_timeout_s):
                 await connection.enter()
         except pymysql.err.Error as error:
-            raise _connect_error(error, where, address, context is not None) from error
+            tls = context is not None
+            raise refused_entry(error, where, address.user, connection.entering, tls=tls) from error
         except TimeoutError as error:
-            text = f"the source {where} did not answer within {address.connect_timeout_s:g} s"
-            raise UpstreamError(Trouble.NETWORK, text, "Check host, port and the network between.") from error
+            raise silent(where, address.connect_timeout_s, connection.entering) from error
         except (OSError, asyncio.IncompleteReadError, EOFError) as error:
             raise UpstreamError(Trouble.NETWORK, f"the source {where}: {error}", "Check host and port.") from error
         except (
@@ -137,8 +142,7 @@ class SourceConnection:
             AttributeError,
             UnsupportedAlgorithm,
         ) as error:  # the last ones: a key of another kind
-            text = f"{where} does not speak the MySQL protocol as a source does ({type(error).__name__}: {error})"
-            raise UpstreamError(Trouble.SETUP, text, "Is this the port of a MySQL or MariaDB server?") from error
+            raise other_protocol(where, connection.entering, f"{type(error).__name__}: {error}") from error
         self = cls(connection, address)
         try:
             self.facts = await self._read_facts()
@@ -163,11 +167,15 @@ class SourceConnection:
                     await cursor.execute(statement)
                     return list(await cursor.fetchall())
         except TimeoutError as error:
-            raise UpstreamError(Trouble.NETWORK, f"the source did not answer {statement!r} in time") from error
+            text, advice = (
+                f"the source did not answer {statement!r} in time",
+                "SHOW PROCESSLIST there tells what it waits for.",
+            )
+            raise UpstreamError(Trouble.NETWORK, text, advice) from error
         except pymysql.err.MySQLError as error:
             if _passes(error):
-                text = f"the source did not go through with {statement!r}: {_server_text(error)}"
-                raise UpstreamError(Trouble.NETWORK, text) from error
+                text = f"the source did not go through with {statement!r}: {server_text(error)}"
+                raise UpstreamError(Trouble.NETWORK, text, ITS_LOG) from error
             raise
         except _BAD_BYTES as error:
             raise self._not_understood(repr(statement), error) from error
@@ -194,7 +202,7 @@ class SourceConnection:
             log_bin = await self.query("SHOW GLOBAL VARIABLES LIKE 'log_bin'")
             checksum = await self.variable("binlog_checksum")
         except pymysql.err.MySQLError as error:
-            text = f"the endpoint refuses what every source answers: {_server_text(error)}"
+            text = f"{self._address.host}:{self._address.port} refuses what every source answers: {server_text(error)}"
             raise UpstreamError(Trouble.SETUP, text, "A proxy in front of the source cannot serve binlogs.") from error
         except _BAD_BYTES as error:
             raise self._not_understood("who it is", error) from error
@@ -249,7 +257,7 @@ class SourceConnection:
                 continue
             if rows:
                 return str(rows[0][0])
-        text = f"the source does not tell its newest binlog: {_server_text(error) if error else 'no rows'}"
+        text = f"the source does not tell its newest binlog: {server_text(error) if error else 'no rows'}"
         advice = 'start = "latest" needs the privilege REPLICATION CLIENT; or name a file: start = { file = …, position = 4 }.'
         raise UpstreamError(Trouble.SETUP, text, advice)
 
@@ -340,7 +348,7 @@ class SourceConnection:
             raise self._not_understood(f"the dump of {file}", error) from error
         except pymysql.err.MySQLError as error:
             if error.args and error.args[0] == _ER_FATAL_READING_BINLOG:
-                text = f"the source does not send {file} from {position}: {_server_text(error)}"
+                text = f"the source does not send {file} from {position}: {server_text(error)}"
                 raise UpstreamError(Trouble.POSITION_GONE, text, name="position_gone") from error
             raise _command_error(error, self._address.user) from error
 
@@ -388,7 +396,7 @@ class SourceConnection:
             ) from error
         except pymysql.err.MySQLError as error:
             if error.args and error.args[0] in _REFUSED_STARTS:
-                text = f"the source cannot go on from the transactions of {of}: {_server_text(error)}"
+                text = f"the source cannot go on from the transactions of {of}: {server_text(error)}"
                 advice = "Correct source.start." if of == "source.start" else "Name a source that has what comes next."
                 raise UpstreamError(Trouble.POSITION_GONE, text, advice, name="gtid_refused") from error
             raise _command_error(error, self._address.user) from error
@@ -468,53 +476,15 @@ def _passes(error: pymysql.err.MySQLError) -> bool:
     return isinstance(error, pymysql.err.InterfaceError) or number in _PASSING_ERRORS
 
 
-def _server_text(error: BaseException) -> str:
-    args = error.args
-    return f"{args[0]} {args[1]}" if len(args) > 1 else str(error)
-
-
-def _connect_error(error: pymysql.err.Error, where: str, address: SourceAddress, tls: bool) -> UpstreamError:
-    number = error.args[0] if error.args else 0
-    if number == _TLS_WANTED:
-        return UpstreamError(
-            Trouble.AUTHENTICATION,
-            f"the source {where} takes connections over TLS only: {_server_text(error)}",
-            'Write source.ssl_mode = "required", or "verify_ca" with source.ssl_ca.',
-            name="tls_required_by_source",
-            number=number,
-        )
-    if number in _AUTHENTICATION_ERRORS:
-        user = address.user
-        hint = "" if tls else " With REQUIRE SSL or require_secure_transport there, source.ssl_mode is needed."
-        return UpstreamError(
-            Trouble.AUTHENTICATION,
-            f"the source {where} refuses the user {user!r}: {_server_text(error)}",
-            f"On the source: CREATE USER '{user}'@'<relay host>' …; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO it."
-            + hint,
-            number=number,
-        )
-    if isinstance(error, pymysql.err.InternalError):
-        # What the client raises for bytes that are no MySQL packet; an error that the server sent is an OperationalError.
-        return UpstreamError(
-            Trouble.SETUP,
-            f"{where} does not speak the MySQL protocol as a source does ({_server_text(error)})",
-            "Is this the port of a MySQL or MariaDB server?",
-        )
-    cause = error.__cause__
-    text = f"{_server_text(error)}" + (f" ({cause})" if cause is not None and str(cause) else "")
-    return UpstreamError(
-        Trouble.NETWORK, f"the source {where} cannot be reached: {text}", "Check host, port and firewall."
-    )
-
-
 def _command_error(error: pymysql.err.MySQLError, user: str) -> UpstreamError:
     number = error.args[0] if error.args else 0
-    if number in _AUTHENTICATION_ERRORS:
+    if number in AUTHENTICATION_ERRORS:
         return UpstreamError(
             Trouble.AUTHENTICATION,
-            f"the source does not let {user!r} replicate: {_server_text(error)}",
+            f"the source does not let {user!r} replicate: {server_text(error)}",
             f"On the source: GRANT REPLICATION SLAVE ON *.* TO '{user}'@'<relay host>'.",
         )
     if _passes(error):
-        return UpstreamError(Trouble.NETWORK, f"the source did not go through with the set-up: {_server_text(error)}")
-    return UpstreamError(Trouble.SETUP, f"the source refuses the set-up of a replica: {_server_text(error)}")
+        text = f"the source did not go through with the set-up: {server_text(error)}"
+        return UpstreamError(Trouble.NETWORK, text, ITS_LOG)
+    return UpstreamError(Trouble.SETUP, f"the source refuses the set-up of a replica: {server_text(error)}")

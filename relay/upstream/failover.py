@@ -3,8 +3,9 @@
 Whether one would do is found out as at an attachment (`another_source`), without attaching to it. Nobody can tell from here
 whether the old source still takes writes from others: to keep it from that is for whoever promotes the new one.
 
-A source that answers and refuses for good is never left by itself, although it was taken a moment ago: it and the archive
-differ, and which of them is right is for a person to say. Who of the others would do is said then too.
+A source that answers and cannot be gone on with is never left by itself, although it was taken a moment ago: it and the archive
+may differ, and which of them is right is for a person to say; or what answers is no source at all, which somebody has put there.
+Who of the others would do is said then too, and why not the rest.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from typing import Final
 import structlog
 
 from relay.archive.errors import ArchiveError
+from relay.background import tell_fault
 from relay.config import FailoverMode, ServerSource
 from relay.upstream.chosen_source import address
 from relay.upstream.errors import UpstreamError
@@ -24,6 +26,7 @@ log = structlog.get_logger()
 
 _LOOK_S: Final = 0.25
 _AGAIN_S: Final = 10.0
+_MOST_TOLD: Final = 100
 """So often the others are asked again while none of them would do: one may still apply what it has received."""
 
 
@@ -49,6 +52,7 @@ class Failover:
         self._link = link
         self._examine = examine
         self._take = take
+        self._told: set[tuple[str, type[Exception], str]] = set()
 
     async def run(self, followed: Callable[[], ServerSource]) -> None:
         """For ever. `followed()`: the source that is followed now."""
@@ -84,14 +88,25 @@ class Failover:
             try:
                 verdicts[address(source)] = f"would do: {await self._examine(source)}"
             except UpstreamError as error:
-                verdicts[address(source)] = f"would not do: {error.what}"
+                verdicts[address(source)] = f"would not do: {_with_advice(error.what, error.advice)}"
             except ArchiveError as error:
-                verdicts[address(source)] = f"was not looked at: {error}"
+                verdicts[address(source)] = f"could not be compared with the archive: {error}"
+            except Exception as fault:
+                # A fault of ours with one of them ends neither the look at the others nor the relay.
+                verdicts[address(source)] = self._not_looked_at(source, fault)
             else:
                 first = first or source
                 if self._mode == "automatic":
                     break
         return verdicts, first
+
+    def _not_looked_at(self, source: ServerSource, fault: Exception) -> str:
+        """Told with its traceback once of each kind."""
+        kind = (address(source), type(fault), str(fault))
+        if kind not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(kind)
+            tell_fault("candidate_not_looked_at", fault, source=address(source))
+        return f"was not looked at, by a fault of binlog-relay ({type(fault).__name__}: {fault})"
 
     def _say(
         self,
@@ -105,15 +120,27 @@ class Failover:
         facts: dict[str, object] = {}
         stop = "STOP REPLICA; "
         if refused is not None:
-            facts = {"refused_by": address(followed), "why": refused.name}
-            advice = "A source that refuses is not left by itself: look at why it does. "
+            facts = {"given_up": address(followed), "why": refused.name, "what": refused.what}
+            advice = _with_advice(
+                "A source that was given up for another reason than silence is not left by itself", refused.advice
+            )
             stop = ""
         elif silent_s is not None:
-            facts = {"unreachable": address(followed), "for_s": round(silent_s)}
+            error = self._link.last_error
+            facts = {
+                "unreachable": address(followed),
+                "for_s": round(silent_s),
+                "what": error.what if error is not None else None,
+            }
         if first is not None and (refused is not None or self._mode == "manual"):
             advice += (
-                f"To go over to {address(first)}: {stop}CHANGE REPLICATION SOURCE TO SOURCE_HOST='{first.host}', "
+                f" To go over to {address(first)}: {stop}CHANGE REPLICATION SOURCE TO SOURCE_HOST='{first.host}', "
                 f"SOURCE_PORT={first.port}; START REPLICA at the relay. Make sure before that nobody writes to "
                 f"{address(followed)} any more."
             )
         log.warning("source_candidates", **facts, verdicts=verdicts, advice=advice.strip() or None)
+
+
+def _with_advice(what: str, advice: str) -> str:
+    """What happened, and the next step if there is one."""
+    return f"{what.rstrip('. ')}. {advice}" if advice else what

@@ -1,5 +1,6 @@
 """aiomysql's login, with TLS decided by what the source offers and the plugins of both families."""
 
+import asyncio
 import ssl
 import struct
 from typing import Any, Final
@@ -9,12 +10,16 @@ import pymysql.err
 from pymysql import _auth
 from pymysql.constants import CLIENT
 
+from protocol.greeting import why_no_greeting
+from relay.upstream.connect_errors import Entering, other_protocol
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.tls import SourceTls, handshake_error, tls_not_offered
 
 # CR_AUTH_PLUGIN_CANNOT_LOAD
 _PLUGIN_ERROR: Final = 2059
 _ED25519_CHALLENGE_BYTES: Final = 32
+_FIRST_BYTES: Final = 64
+"""Of what the other side sends first, kept for the message if it is no greeting."""
 # What to do instead, by the plugin that the source's account has.
 _ADVICE: Final = {
     "mysql_old_password": "Give the account a password of the kind used since 4.1: SET old_passwords = 0, SET PASSWORD.",
@@ -33,6 +38,8 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         self._ssl_context: ssl.SSLContext | None
         self._where = where
         self._tls = tls
+        self._greeter: asyncio.StreamReader | None = None
+        self._came = Entering()
 
     async def enter(self) -> None:
         """Connects and logs in. Raises: UpstreamError, pymysql.err.Error and what bad bytes of a peer lead to."""
@@ -46,6 +53,36 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         except BaseException:
             self.close()  # a login that took too long
             raise
+
+    @property
+    def entering(self) -> Entering:
+        """How far it came; its first bytes with those that nobody has read yet."""
+        came = self._came
+        unread = bytes(getattr(self._greeter, "_buffer", b"")[:_FIRST_BYTES]) if not came.is_greeted else b""
+        return Entering(came.is_taken, came.is_greeted, came.first + unread)
+
+    async def _get_server_information(self) -> None:
+        self._came.is_taken = True
+        await super()._get_server_information()
+        self._came.is_greeted = True
+
+    async def _read_bytes(self, num_bytes: int) -> bytes:
+        came = self._came
+        if came.is_greeted:
+            return bytes(await super()._read_bytes(num_bytes))
+        self._greeter = self._reader
+        try:
+            data = bytes(await super()._read_bytes(num_bytes))
+        except pymysql.err.OperationalError as error:
+            if isinstance(error.__cause__, asyncio.IncompleteReadError):
+                came.first += error.__cause__.partial[:_FIRST_BYTES]
+            raise
+        came.first += data[:_FIRST_BYTES]
+        # At once: a header that cannot be may announce megabytes, for which it would be waited in vain.
+        entering = self.entering
+        if (why := why_no_greeting(entering.first)) is not None:
+            raise other_protocol(self._where, entering, why)
+        return data
 
     _in_handshake = False
     _logging_in = False

@@ -94,9 +94,12 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
         )
     reason = getattr(error, "reason", None) or error.strerror or str(error) or "the source closed the connection"
     if str(reason) in _OLD_PROTOCOL:
+        what = "offers TLS of a kind that is not accepted any more"
+        if str(reason) == _NO_TLS_RECORD:
+            what = "answers the TLS handshake with something that is not TLS 1.2 or 1.3, or no TLS at all"
         return UpstreamError(
             Trouble.AUTHENTICATION,
-            f"the source {where} offers TLS of a kind that is not accepted any more ({reason})",
+            f"the source {where} {what} ({reason})",
             'The relay speaks TLS 1.2 and 1.3. Upgrade the source\'s TLS, or write ssl_mode = "disabled" and protect the way '
             "to it otherwise.",
             name="tls_too_old",
@@ -112,10 +115,11 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
     )
 
 
+_NO_TLS_RECORD: Final = "WRONG_VERSION_NUMBER"
 _OLD_PROTOCOL: Final = frozenset(
     {
         "UNSUPPORTED_PROTOCOL",
-        "WRONG_VERSION_NUMBER",
+        _NO_TLS_RECORD,
         "TLSV1_ALERT_PROTOCOL_VERSION",
         "NO_PROTOCOLS_AVAILABLE",
         "DH_KEY_TOO_SMALL",

@@ -395,7 +395,11 @@ def says_there_is_a_twin(source: FakeSource) -> None:
 
 
 TERMINAL: list[tuple[Callable[[FakeSource], None], str, str]] = [
-    (another_greeting, "setup", "does not speak the MySQL protocol"),
+    (
+        another_greeting,
+        "not_mysql_protocol",
+        "something that is not the MySQL protocol: its first packet has the number 80",
+    ),
     (a_proxy, "setup", "refuses what every source answers: 1148"),
     (came_back_shorter, "source_lost_its_tail", f"the archive holds it up to {BUILT.size}"),
     (reset_and_short, "source_lost_its_tail", f"the archive holds it up to {BUILT.size}"),
@@ -432,7 +436,7 @@ async def test_a_source_that_is_not_what_it_was_is_named_once_and_not_tried_agai
         assert len(relay.logged("source_given_up")) == 1
         assert relay.held() == before
         replica.cut()
-    expected = [] if name in ("setup", "server_id_clash") else [(name, FIRST, BUILT.size)]
+    expected = [] if name in ("setup", "server_id_clash", "not_mysql_protocol") else [(name, FIRST, BUILT.size)]
     assert [(row.kind, row.file, row.offset) for row in ledger(relay.archive)] == expected
     assert relay.held() == before
     assert damage(relay.archive) == []

@@ -93,8 +93,8 @@ async def test_a_source_that_refuses_for_good_is_not_left_and_who_would_do_is_sa
         await until(made, 4)
     assert made.taken == []
     (line,) = logs
-    assert (line["event"], line["refused_by"], line["why"]) == (
-        "source_candidates", "db1:3306", "source_lacks_transactions"
+    assert (line["event"], line["given_up"], line["why"], line["what"]) == (
+        "source_candidates", "db1:3306", "source_lacks_transactions", "it lacks transactions"
     )  # fmt: skip
     assert line["verdicts"]["db2:3306"] == "would do: with a new generation"
     assert "is not left by itself" in line["advice"] and "SOURCE_HOST='db2'" in line["advice"]
@@ -114,3 +114,27 @@ async def test_it_is_said_again_when_another_one_would_do_and_no_more_once_it_go
         assert made.asked <= asked + 1
     verdicts = [line["verdicts"]["db2:3306"] for line in logs]
     assert verdicts == ["would not do: db2 is behind", "would do: with a new generation"]
+
+
+async def test_a_followed_source_that_answers_in_another_protocol_is_not_said_to_refuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    what = "db1:3306 answers with something that is not the MySQL protocol: its first packet has the number 80, not 0"
+    garbage = UpstreamError(Trouble.SETUP, what, "Check source.host and source.port.", name="not_mysql_protocol")
+    made = Looking("automatic")
+    async with looking(made, monkeypatch) as logs:
+        made.link.lost(garbage, final=True)
+        await until(made, 2)
+    (line,) = logs
+    assert (line["given_up"], line["why"], line["what"]) == ("db1:3306", "not_mysql_protocol", what)
+    assert "refuse" not in str(line)
+    assert "is not left by itself. Check source.host and source.port. To go over to db2:3306: " in line["advice"]
+
+
+async def test_an_unreachable_source_is_told_with_what_happened_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Looking("manual")
+    async with looking(made, monkeypatch) as logs:
+        made.link.lost(UNREACHABLE, final=False)
+        await until(made, 2)
+    assert (logs[0]["unreachable"], logs[0]["what"]) == ("db1:3306", UNREACHABLE.what)
+    assert logs[0]["advice"].startswith("To go over to db2:3306: STOP REPLICA; ")
