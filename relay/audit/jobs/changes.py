@@ -71,7 +71,8 @@ def run(audit: Audit) -> AuditResult:
     section = Section(
         "Changes",
         "Before and after are the rows as the event has them, as JSON; @1, @2 … are columns whose names nobody told. A "
-        "statement is there where the source logged it (binlog_rows_query_log_events, binlog_annotate_row_events).",
+        "statement is there where the source logged it (binlog_rows_query_log_events, binlog_annotate_row_events). "
+        "Statements that a source logged as such (binlog_format STATEMENT, MIXED) have no rows: they are not among these.",
         tables=[
             Table(
                 "Changes",
