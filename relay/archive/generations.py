@@ -34,6 +34,7 @@ from relay.archive.generation_directories import (
     remove_prepared,
 )
 from relay.archive.gtid_facts import GtidValue
+from relay.archive.watchers import Watchers
 from relay.background import begin_task, run_to_end, tell_fault
 
 log = structlog.get_logger(__name__)
@@ -103,7 +104,7 @@ class Generations:
         self._all: list[Generation] = []
         self._newest_number = FIRST
         self._prepared: Generation | None = None
-        self._watchers: list[Callable[[], None]] = []
+        self._watchers = Watchers()
         self._held_of_ended: tuple[tuple[tuple[int, int], ...], GtidSet] = ((), GtidSet())
         """Of each that has ended its number and how many files it had, and what is in all of those files."""
         self._purged_bytes = 0
@@ -253,16 +254,14 @@ class Generations:
 
     def watch(self, callback: Callable[[], None]) -> None:
         """`callback()` on the loop when anything that readers see has changed in any generation, or one began or ended."""
-        self._watchers.append(callback)
+        self._watchers.add(callback)
 
     def unwatch(self, callback: Callable[[], None]) -> None:
         """Ends `watch`; fine when it was not watching."""
-        if callback in self._watchers:
-            self._watchers.remove(callback)
+        self._watchers.remove(callback)
 
     def _moved(self) -> None:
-        for callback in tuple(self._watchers):
-            callback()
+        self._watchers.tell()
 
     # --- a change of source ------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from relay.archive.archived_file import ArchivedFile
 from relay.archive.errors import ArchiveCorrupt, ArchiveGap, ArchiveUnknownFile
 from relay.archive.files import FileLayer
 from relay.archive.reader import FileReader
+from relay.archive.watchers import Watchers
 
 
 class HeldFiles:
@@ -23,7 +24,7 @@ class HeldFiles:
         self._layer = layer
         self._files = list(files)
         self._by_name = {file.name: file for file in self._files}
-        self._watchers: list[Callable[[], None]] = []
+        self._watchers = Watchers()
 
     # --- which there are ---------------------------------------------------------------------------------------------
 
@@ -115,17 +116,15 @@ class HeldFiles:
 
     def watch(self, callback: Callable[[], None]) -> None:
         """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""
-        self._watchers.append(callback)
+        self._watchers.add(callback)
 
     def unwatch(self, callback: Callable[[], None]) -> None:
         """Ends `watch`; fine when it was not watching."""
-        if callback in self._watchers:
-            self._watchers.remove(callback)
+        self._watchers.remove(callback)
 
     def moved(self) -> None:
         """`end` moved, or a file was made or sealed: tells those who watch."""
-        for callback in tuple(self._watchers):
-            callback()
+        self._watchers.tell()
 
     # --- changes -----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from relay.archive.errors import ArchiveWriteError
 from relay.archive.gtid_facts import GtidFacts, GtidNews
 from relay.archive.gtid_state import GtidState
 from relay.archive.held_files import HeldFiles
+from relay.archive.watchers import Watchers
 from relay.archive.writer import PublishPolicy, Run
 
 
@@ -30,7 +31,7 @@ class Publication:
         self._policy = policy
         self._on_sealed = on_sealed
         self._on_failure = on_failure
-        self._sync_watchers: list[Callable[[], None]] = []
+        self._sync_watchers = Watchers()
         self.queued_bytes = 0
         """Bytes that were appended and are not written yet: whoever queues a run adds them, reports take them off."""
         newest = held.newest
@@ -63,16 +64,14 @@ class Publication:
 
     def watch_sync(self, callback: Callable[[], None]) -> None:
         """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
-        self._sync_watchers.append(callback)
+        self._sync_watchers.add(callback)
 
     def unwatch_sync(self, callback: Callable[[], None]) -> None:
         """Ends `watch_sync`; fine when it was not watching."""
-        if callback in self._sync_watchers:
-            self._sync_watchers.remove(callback)
+        self._sync_watchers.remove(callback)
 
     def _synced_moved(self) -> None:
-        for callback in tuple(self._sync_watchers):
-            callback()
+        self._sync_watchers.tell()
 
     # --- WriterEvents ------------------------------------------------------------------------------------------------
 

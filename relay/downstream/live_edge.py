@@ -3,7 +3,10 @@
 import asyncio
 from typing import Final, Protocol
 
+from protocol.errors import AnsweredError, ErrorCode
 from protocol.position import Position
+from relay.background import guarded
+from relay.downstream.positions import INTERNAL_ERROR
 
 # How long no event of the archive may have been sent, with an empty send queue, until a replica is believed to have
 # stored it all. Heartbeats do not count: they may be more frequent than this.
@@ -35,6 +38,9 @@ class RestingStream(Protocol):
     def send_heartbeat(self, event: bytes) -> None:
         """Sends it."""
 
+    def fail(self, error: AnsweredError) -> None:
+        """Ends the stream with this error."""
+
 
 class LiveEdge:
     """The silence of one stream, measured from what `run_sent` and `sent` tell.
@@ -56,6 +62,7 @@ class LiveEdge:
         """Whether a heartbeat was sent since."""
         self._settle_not_before = 0.0
         self._closed = False
+        self._wake = guarded(self._in_silence, "a stream's silence", self._failed)
         self._heartbeat: bytes | None = None
         self._heartbeat_for: Position | None = None
 
@@ -97,7 +104,12 @@ class LiveEdge:
         if self._settles and not self._taken:
             dues.append(max(self._last_run + SETTLED_S, self._settle_not_before))
         if dues:
-            self._timer = self._loop.call_at(max(min(dues), self._loop.time() + _SHORTEST_WAIT_S), self._in_silence)
+            due = max(min(dues), self._loop.time() + _SHORTEST_WAIT_S)
+            self._timer = self._loop.call_at(due, self._wake)
+
+    def _failed(self, _fault: Exception) -> None:
+        """A replica that hears nothing any more would wait for its own limit of time."""
+        self._stream.fail(AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, f"{INTERNAL_ERROR}. The replica may try again"))
 
     def _in_silence(self) -> None:
         self._timer = None

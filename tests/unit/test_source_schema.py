@@ -2,8 +2,10 @@
 
 import zlib
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+import structlog.testing
 
 from protocol.binlog.definition_names import defined_names
 from protocol.binlog.definition_statement import definition_statement
@@ -12,7 +14,7 @@ from protocol.position import Position
 from relay.archive.definition_scan import scan_definitions
 from relay.archive.schema_file import SchemaFile, read_schema
 from relay.archive.schema_record import Column, Key, RecordedSchema, Table, line, table_facts, table_line
-from relay.upstream.schema_watch import DefinitionNotes
+from relay.upstream.schema_watch import DefinitionNotes, SchemaRecording, SchemaWatch
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import query_body, raw_event
 
@@ -252,3 +254,23 @@ def test_an_event_too_long_to_look_at_is_noted_without_its_text() -> None:
     notes.walked(ingest, ONE, data, 0, 4)
     ((note,), _place) = notes.take()
     assert note.event is not None and note.event.raw is None
+
+
+async def test_a_fault_of_ours_is_told_and_nothing_is_noted_any_more_for_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_what: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    async def unused() -> NoReturn:
+        raise AssertionError
+
+    monkeypatch.setattr(SchemaFile, "open", fail)
+    with structlog.testing.capture_logs() as logs:
+        watch = SchemaWatch(SchemaRecording(unused, "repl"), tmp_path, [], None, lambda: None)
+        watch.join(10)
+    (told,) = logs
+    assert (told["event"], told["again"]) == ("source_schema_failed", "at the next attachment")
+    assert isinstance(told["exc_info"], ZeroDivisionError)
+    assert not watch.notes.wanted
+    watch.close()

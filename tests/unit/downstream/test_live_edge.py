@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+import structlog.testing
 
+from protocol.errors import AnsweredError
 from protocol.position import Position
 from relay.downstream import live_edge
 from relay.downstream.live_edge import LiveEdge
@@ -21,6 +23,7 @@ class Stream:
         self.heartbeats: list[bytes] = []
         self.on_heartbeat: Callable[[], None] = lambda: None
         self.has_heartbeat = True
+        self.failures: list[AnsweredError] = []
 
     def unread_bytes(self) -> int | None:
         return self.unread
@@ -28,6 +31,9 @@ class Stream:
     def heartbeat(self) -> bytes | None:
         self.made += 1
         return f"at {self.position.offset}".encode() if self.has_heartbeat else None
+
+    def fail(self, error: AnsweredError) -> None:
+        self.failures.append(error)
 
     def send_heartbeat(self, event: bytes) -> None:
         self.heartbeats.append(event)
@@ -178,3 +184,19 @@ async def test_who_says_itself_where_to_go_on_never_settles(monkeypatch: pytest.
     await until(lambda: len(stream.heartbeats) >= 5)
     edge.close()
     assert not edge.is_settled
+
+
+async def test_a_silence_that_fails_by_a_fault_of_ours_ends_the_stream_with_an_error() -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("a bug")
+
+    stream = Stream()
+    stream.on_heartbeat = fail
+    edge = LiveEdge(stream, heartbeat_s=0.001, settles=False)
+    with structlog.testing.capture_logs() as logs:
+        edge.wait()
+        await until(lambda: stream.failures)
+    assert [error.number for error in stream.failures] == [1105]
+    (line,) = logs
+    assert (line["event"], type(line["exc_info"])) == ("callback_failed", ZeroDivisionError)
+    edge.close()
