@@ -56,7 +56,8 @@ _PASSING_ERRORS: Final = {
 
 
 # What reading a packet or a row that cannot be ends in.
-_BAD_BYTES: Final = (struct.error, IndexError, AssertionError, ValueError, TypeError)
+# The last one: aiomysql is asked for a file of this machine, which it does not give.
+_BAD_BYTES: Final = (struct.error, IndexError, AssertionError, ValueError, TypeError, RuntimeError)
 # The list of many files on a slow disk takes a while; longer, and it is a lock that is waited for.
 _LIST_TIMEOUT_S: Final = 3.0
 # Variables for which MariaDB waits like for its list, while a commit holds the binlog.
@@ -199,24 +200,26 @@ class SourceConnection:
         try:
             server_id = int((await self.query("SELECT @@global.server_id"))[0][0])
             uuid_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
-            log_bin = await self.query("SHOW GLOBAL VARIABLES LIKE 'log_bin'")
+            uuid = str(uuid_rows[0][1]) if uuid_rows and flavour == "mysql" else None
+            log_bin_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'log_bin'")
+            log_bin = str(log_bin_rows[0][1]).upper() if log_bin_rows else "ON"
             checksum = await self.variable("binlog_checksum")
         except pymysql.err.MySQLError as error:
             text = f"{self._address.host}:{self._address.port} refuses what every source answers: {server_text(error)}"
             raise UpstreamError(Trouble.SETUP, text, "A proxy in front of the source cannot serve binlogs.") from error
         except _BAD_BYTES as error:
             raise self._not_understood("who it is", error) from error
-        if log_bin and str(log_bin[0][1]).upper() != "ON":
+        if log_bin != "ON":
             raise UpstreamError(
                 Trouble.SETUP,
-                f"the source {self._address.host}:{self._address.port} writes no binlog (log_bin is {log_bin[0][1]})",
+                f"the source {self._address.host}:{self._address.port} writes no binlog (log_bin is {log_bin})",
                 "Start it with --log-bin, or name another source.",
             )
         return SourceFacts(
             flavour=flavour,
             version=version,
             server_id=server_id,
-            server_uuid=str(uuid_rows[0][1]) if uuid_rows and flavour == "mysql" else None,
+            server_uuid=uuid,
             checksum=checksum is not None and checksum.upper() == "CRC32",
         )
 

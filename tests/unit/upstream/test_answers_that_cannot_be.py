@@ -60,6 +60,47 @@ async def test_rows_of_another_shape(
     connection.close()
 
 
+@pytest.mark.parametrize("statement", ["SELECT @@global.server_id", "SHOW GLOBAL VARIABLES LIKE 'log_bin'"])
+async def test_a_source_that_asks_for_a_file_of_this_machine_gets_none(
+    source: FakeSource, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    answer = fake_source._Conversation._answer
+    got: list[bytes] = []
+
+    def answered(self: fake_source._Conversation, said: str) -> None:
+        if said != statement:
+            answer(self, said)
+            return
+        self.send(b"\xfb/etc/passwd")
+        while data := self._link.recv(4096):
+            got.append(data)
+
+    monkeypatch.setattr(fake_source._Conversation, "_answer", answered)
+    with pytest.raises(UpstreamError, match=r"the answer of 127\.0\.0\.1:") as caught:
+        await connected(source)
+    assert (caught.value.trouble, got) == (Trouble.SETUP, [])
+
+
+@pytest.mark.parametrize(
+    "statement", ["SHOW GLOBAL VARIABLES LIKE 'server_uuid'", "SHOW GLOBAL VARIABLES LIKE 'log_bin'"]
+)
+async def test_a_source_that_says_no_value_of_a_variable(
+    source: FakeSource, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    answer = fake_source._Conversation._answer
+
+    def answered(self: fake_source._Conversation, said: str) -> None:
+        if said == statement:
+            self._rows(["Variable_name"], [["x"]])
+        else:
+            answer(self, said)
+
+    monkeypatch.setattr(fake_source._Conversation, "_answer", answered)
+    source.flavour, source.version = "mysql", "5.6.24-log"
+    with pytest.raises(UpstreamError, match=r"the answer of 127\.0\.0\.1:.* to who it is is none"):
+        await connected(source)
+
+
 async def all_events(connection: SourceConnection) -> None:
     async for _event in connection.events_up_to_end("mysql-bin.000001", 4):
         pass
