@@ -31,6 +31,10 @@ class Connection(Protocol):
         """Whether its account may change the relay."""
 
     @property
+    def database(self) -> str | None:
+        """The one that it has chosen."""
+
+    @property
     def channel(self) -> Channel:
         """What protects the connection."""
 

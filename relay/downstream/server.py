@@ -33,6 +33,7 @@ from relay.downstream.pacing import WakePacer
 from relay.downstream.place_after import PlaceSearches
 from relay.downstream.presentation import Presentation, located, source_facts
 from relay.downstream.session import Session
+from relay.downstream.stranger_log import StrangerLog
 from relay.downstream.traffic import Traffic
 
 _INPUT_BYTES: Final = 65536
@@ -73,6 +74,7 @@ class DownstreamServer:
         self.handshakes: Executor = ThreadPoolExecutor(2, thread_name_prefix="tls-handshake")
         self.tls = tls
         self.guard = LoginGuard(max_login_failures, login_block_s)
+        self.stranger_log = StrangerLog()
         self.accounts = Accounts(accounts, secret=os.urandom(32))
         self._prepare_key()
         self.presentation = presentation or Presentation()
@@ -212,7 +214,7 @@ class DownstreamServer:
             connection_id = next(iter(self._strangers))
             stranger = self._strangers.pop(connection_id)
             if connection_id in self._sessions and not stranger.user:
-                self._log.info("stranger_sent_away", replica_address=stranger.address, note="listen.max_connections")
+                stranger.log_as_stranger("stranger_sent_away", note="listen.max_connections")
                 del self._sessions[connection_id]
                 stranger.abort()
                 return True

@@ -50,6 +50,7 @@ from relay.downstream.positions import (
     shown_name,
     variable,
 )
+from relay.downstream.stranger_log import StrangerLog
 from relay.downstream.tls import TlsTransport, tls_trouble
 from relay.downstream.traffic import Traffic
 
@@ -75,6 +76,7 @@ class SessionHost(AdmissionHost, Protocol):
     limits: Limits
     acknowledgement_sums: AcknowledgementSums
     traffic: Traffic
+    stranger_log: StrangerLog
 
     def admit(self, session: "Session") -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
@@ -147,6 +149,15 @@ class Session(asyncio.BufferedProtocol):
     def is_admin(self) -> bool:
         """Whether the account may change the relay by statements."""
         return self._machine is not None and self._machine.account is not None and self._machine.account.admin
+
+    @property
+    def database(self) -> str | None:
+        """The one that the client has chosen; it means nothing here."""
+        return (
+            self._machine.session.database[:64]
+            if self.user and self._machine and self._machine.session.database
+            else None
+        )
 
     @property
     def server_id(self) -> int:
@@ -242,9 +253,12 @@ class Session(asyncio.BufferedProtocol):
         self.address = f"{peer[0]}:{peer[1]}" if peer else ""
         answer = self._host.admit(self)
         if isinstance(answer, AnsweredError):
-            # A blocked address was named when the block began; it may come a thousand times a second.
-            log = self._log.debug if answer.number == ErrorCode.ER_HOST_IS_BLOCKED else self._log.warning
-            log("connection_refused", replica_address=self.address, reason=answer.message)
+            self._log = self._log.bind(replica_address=self.address)
+            if answer.number == ErrorCode.ER_HOST_IS_BLOCKED:
+                # A blocked address was named when the block began; it may come a thousand times a second.
+                self._log.debug("connection_refused", reason=answer.message)
+            else:
+                self.log_as_stranger("connection_refused", reason=answer.message)
             payload = err_payload(answer.number, answer.message, with_sqlstate=False)
             self._transport.write(frame_payload(payload, 0))
             self._close_soon()
@@ -441,9 +455,19 @@ class Session(asyncio.BufferedProtocol):
             self.registered = event.replica
             self._log.info("replica_registered", user=self.user, server_id=self._server_id, uuid=self.replica_uuid)
         elif isinstance(event, Closed) and isinstance(event.error, PeerError) and event.error.number != _REFUSED:
-            self._log.warning(
-                "connection_ended", user=self.user, number=int(event.error.number), reason=event.error.message
-            )
+            fields: dict[str, object] = {"number": int(event.error.number), "reason": event.error.message}
+            if self.user:
+                self._log.warning("connection_ended", user=self.user, **fields)
+            else:
+                self.log_as_stranger("connection_ended", user="", **fields)
+
+    def log_as_stranger(self, event: str, **fields: object) -> None:
+        """A warning about a peer that has not logged in, unless there were very many."""
+        left_out = self._host.stranger_log.left_out(self._loop.time())
+        if left_out:
+            fields["left_out"] = left_out
+        if left_out is not None:
+            self._log.warning(event, **fields)
 
     def _set_timer(self) -> None:
         """The deadline moves with every command: the timer looks again when it fires, and is set again then."""

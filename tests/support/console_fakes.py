@@ -70,6 +70,7 @@ class FakeConnection:
     user: str = "root"
     address: str = "192.0.2.9:40000"
     is_admin: bool = True
+    database: str | None = None
     facts: SourceFacts = MYSQL_56
     server_id: int = 0
     replica_uuid: str = ""

@@ -221,6 +221,16 @@ async def test_the_processlist_of_others_is_for_admins(console: Console, connect
     assert [row[0] for row in answer.rows] == [9]
 
 
+async def test_the_processlist_shows_the_database_that_was_chosen(
+    console: Console, connections: FakeConnections
+) -> None:
+    asker = FakeConnection(connection_id=9, database="mysql")
+    connections.sessions = [asker]
+    answer = await console.answer(ShowProcesslist(), asker)
+    assert isinstance(answer, Rows)
+    assert [row[3] for row in answer.rows if row[0] == 9] == ["mysql"]
+
+
 async def test_a_replica_that_waits_for_its_position_says_which(console: Console, connections: FakeConnections) -> None:
     waiting = FakeConnection(2, "replica", waits_for_position=True, asked_position=("mysql-bin.000009", 4))
     waiting.last_heard_at = asyncio.get_running_loop().time() - 3

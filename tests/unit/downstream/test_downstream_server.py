@@ -17,7 +17,7 @@ from protocol.errors import ErrorCode
 from protocol.position import Position
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
-from relay.downstream import live_edge
+from relay.downstream import live_edge, stranger_log
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -390,6 +390,21 @@ async def test_what_a_client_says_of_itself_is_one_line_in_the_log(served: Serve
         connection.close()
     (line,) = [line for line in logs if line["event"] == "replica_logged_in"]
     assert line["program_name"] == "x??[2Jlogin_refused"
+
+
+async def test_who_knocks_on_and_on_does_not_fill_the_log(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stranger_log, "_MOST_LINES", 5)
+
+    def knock() -> None:
+        with socket.create_connection(("127.0.0.1", served.server.port)) as stranger:
+            stranger.sendall(b"\x05\0\0\1hello")
+            while stranger.recv(4096):
+                pass
+
+    with capture_logs() as logs:
+        for _ in range(20):
+            await call(knock)
+    assert len([line for line in logs if line["event"] == "connection_ended"]) == 5
 
 
 async def test_a_statement_that_is_too_large_is_told_so(served: Served) -> None:
