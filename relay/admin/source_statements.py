@@ -39,8 +39,8 @@ _WITHOUT_EFFECT: Final = frozenset(
 )
 _MOST_PORT: Final = 65535
 _KEPT: Final = (
-    "In force with START REPLICA, and kept once binlog-relay has attached to that source, until relay.toml names other sources "
-    "than now"
+    "In force with START REPLICA, and kept once binlog-relay has attached to that source, while relay.toml lists it or lists "
+    "the same sources as now"
 )
 _KEPT_WITH_PASSWORD: Final = f"{_KEPT}. The password is not kept: write it into relay.toml before the next start"
 
@@ -175,7 +175,7 @@ def _number(left: dict[str, ChangeValue], name: str, most: int) -> int | None:
         return None
     if isinstance(value, int) and 0 <= value <= most:
         return value
-    raise _wrong(name, "a number")
+    raise _wrong(name, f"a number from 0 to {most}")
 
 
 def _switch(left: dict[str, ChangeValue], name: str) -> bool | None:

@@ -186,7 +186,9 @@ async def test_an_option_without_effect_is_taken_and_noted(console: Console, sou
 
 async def test_a_value_that_cannot_be_is_refused_by_the_options_name(console: Console, source: FakeSource) -> None:
     source.now = STOPPED
-    assert (await refused(console, change(SOURCE_PORT="many")))[0] == 1210
+    for port in ("many", 99999):
+        number, text = await refused(console, change(SOURCE_PORT=port))
+        assert (number, "SOURCE_PORT: a number from 0 to 65535" in text) == (1210, True)
 
 
 async def test_what_the_source_side_refuses_is_told(console: Console, source: FakeSource) -> None:
