@@ -65,7 +65,7 @@ class Statement:
         for index, operator, width in self._comparisons(tokens):
             left = self.evaluate(tokens[:index], depth + 1)
             right = self.evaluate(tokens[index + width :], depth + 1)
-            return values.truth(self.session.facts, _compare(operator, left.value, right.value))
+            return values.truth(self.session.facts, _compare(operator, left, right))
         first = tokens[0]
         if len(tokens) > 2 and tokens[-2].is_word("COLLATE") and tokens[-1].kind in (Kind.WORD, Kind.NAME, Kind.STRING):
             return self.evaluate(tokens[:-2], depth + 1)
@@ -200,12 +200,16 @@ def _closing(tokens: Sequence[Token], opening: int) -> int:
     return 0
 
 
-def _compare(operator: str, left: Value, right: Value) -> bool | None:
-    if left is None or right is None:
+def _compare(operator: str, left: Typed, right: Typed) -> bool | None:
+    """As numbers if one of the two is one, as text in any case if not."""
+    if left.is_null or right.is_null:
         return None
-    if isinstance(left, int) and isinstance(right, int):
-        return _COMPARISONS[operator]((left > right) - (left < right))
-    one, other = as_text(left).lower(), as_text(right).lower()
+    if left.is_number or right.is_number:
+        first, second = left.as_number(), right.as_number()
+        if isinstance(first, float) or isinstance(second, float):
+            first, second = float(first), float(second)
+        return _COMPARISONS[operator]((first > second) - (first < second))
+    one, other = as_text(left.value).lower(), as_text(right.value).lower()
     return _COMPARISONS[operator]((one > other) - (one < other))
 
 

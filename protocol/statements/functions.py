@@ -177,13 +177,9 @@ def _coalesce(call: FunctionCall) -> Typed:
     return replace(found, column=replace(found.column, flags=found.column.flags & ~ColumnFlag.NOT_NULL))
 
 
-def is_true(value: Value) -> bool:
-    """What IF and WHERE take for true."""
-    return value not in (None, 0, "", "0")
-
-
 def _if(call: FunctionCall) -> Typed:
-    return call.arguments[1] if is_true(call.first) else call.arguments[2]
+    condition, chosen, other = call.arguments
+    return chosen if condition.is_true else other
 
 
 def _case_of(change: Callable[[str], str]) -> "Function":

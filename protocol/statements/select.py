@@ -7,7 +7,6 @@ from protocol.resultset import Column, ColumnFlag, ColumnType, Rows, Value
 from protocol.statements.answers import Answer
 from protocol.statements.databases import DATABASES
 from protocol.statements.expressions import Statement
-from protocol.statements.functions import is_true
 from protocol.statements.refusals import no_database, no_such_table, shown, unknown_database
 from protocol.statements.requests import AskGtidPosition
 from protocol.statements.shapes import Captured
@@ -98,7 +97,7 @@ def _without_condition(statement: Statement, tokens: Sequence[Token]) -> tuple[S
             and tokens[index - 1].is_word("DUAL")
             and tokens[index - 2].is_word("FROM")
         ):
-            return tokens[:index], is_true(statement.evaluate(tokens[index + 1 :]).value)
+            return tokens[:index], statement.evaluate(tokens[index + 1 :]).is_true
     return tokens, True
 
 

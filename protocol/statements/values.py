@@ -3,7 +3,9 @@
 Source: column definitions that MySQL 5.6.24, MySQL 9.7.4 and MariaDB 10.11.18 answered with.
 """
 
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 from protocol.resultset import Column, ColumnFlag, ColumnType, Value
@@ -13,6 +15,9 @@ _NOT_NULL: Final = ColumnFlag.NOT_NULL
 _BINARY: Final = ColumnFlag.BINARY
 _UNSIGNED: Final = ColumnFlag.UNSIGNED
 _LONG_BITS: Final = 31
+_NUMBERS: Final = (ColumnType.LONG, ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
+_LEADING_NUMBER: Final = re.compile(r"\s*+[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
+_MOST_CHARACTERS_OF_A_NUMBER: Final = 128
 # Of floating-point numbers; MariaDB has another one for text only.
 _NOT_FIXED: Final = 31
 # What MySQL 8 reserves for any variable of text, whatever it holds.
@@ -30,6 +35,26 @@ class Typed:
     def is_null(self) -> bool:
         """Whether this is NULL."""
         return self.value is None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is compared as one."""
+        return self.column.kind in _NUMBERS
+
+    @property
+    def is_true(self) -> bool:
+        """What IF and WHERE take for true."""
+        return not self.is_null and self.as_number() != 0
+
+    def as_number(self) -> int | Fraction | float:
+        """Its number: of a text what it begins with, 0 where that is none. Not of NULL."""
+        if isinstance(self.value, int):
+            return int(self.value)
+        text = str(self.value)[:_MOST_CHARACTERS_OF_A_NUMBER]
+        if self.column.kind is ColumnType.NEWDECIMAL:
+            return Fraction(text)
+        match = _LEADING_NUMBER.match(text)
+        return float(match[0]) if match is not None else 0.0
 
 
 def null() -> Typed:

@@ -187,3 +187,27 @@ def test_a_cast_to_text_is_text(expression: str, value: Value) -> None:
 @pytest.mark.parametrize("expression", ["CAST('1' AS SIGNED)", "CAST()", "CAST('a')", "CAST(AS CHAR)"])
 def test_other_casts_are_refused(expression: str) -> None:
     assert refused(f"SELECT {expression}") == 1064
+
+
+@pytest.mark.parametrize(
+    ("comparison", "holds"),
+    [
+        ("1.0 = 1", 1),
+        ("'1.0' = 1", 1),
+        ("'10' < 9", 0),
+        ("'10' < '9'", 1),
+        ("'abc' = 0", 1),
+        ("5.6 <= @@version", 1),
+        ("@@long_query_time > 9", 1),
+        ("9007199254740993 = 9007199254740992", 0),
+        ("'1e999' > 5", 1),
+        ("NULL = 0", None),
+    ],
+)
+def test_numbers_are_compared_as_numbers(comparison: str, holds: int | None) -> None:
+    assert rows(f"SELECT {comparison}") == ((holds,),)
+
+
+@pytest.mark.parametrize(("condition", "chosen"), [("'x'", 2), ("'0.0'", 2), ("0.1", 1), ("NULL", 2), ("'1x'", 1)])
+def test_only_numbers_other_than_nothing_are_true(condition: str, chosen: int) -> None:
+    assert rows(f"SELECT IF({condition}, 1, 2)") == ((chosen,),)
