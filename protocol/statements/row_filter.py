@@ -18,7 +18,7 @@ _MAX_PATTERNS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`column`: its index. `texts`: one pattern, or the values of which it is one; in any case, as servers compare names."""
+    """`column`: its index. `texts`: one pattern, or the values, in lower case, of which it is one in any case."""
 
     column: int
     kind: Literal["like", "among"]
@@ -31,11 +31,7 @@ class Condition:
         if value is None:
             return False
         text = as_text(value)
-        found = (
-            matches_like(text, self.texts[0])
-            if self.kind == "like"
-            else text.lower() in (wanted.lower() for wanted in self.texts)
-        )
+        found = matches_like(text, self.texts[0]) if self.kind == "like" else text.lower() in self.texts
         return found is not self.is_negated
 
 
@@ -95,8 +91,8 @@ def _condition(statement: Statement, column: int, tokens: Sequence[Token]) -> Co
     if len(rest) > 3 and rest[0].is_word("IN") and rest[1].is_symbol("(") and rest[-1].is_symbol(")"):
         parts = statement.split(rest[2:-1])
         if all(len(part) == 1 and part[0].kind in _CONSTANTS for part in parts):
-            return Condition(column, "among", tuple(part[0].text for part in parts), is_negated)
+            return Condition(column, "among", tuple(part[0].text.lower() for part in parts), is_negated)
     operator = "".join(token.text for token in rest[:-1])
     if not is_negated and rest and rest[-1].kind in _CONSTANTS and operator in ("=", "<>", "!="):
-        return Condition(column, "among", (rest[-1].text,), operator != "=")
+        return Condition(column, "among", (rest[-1].text.lower(),), operator != "=")
     raise statement.refuse(tokens)

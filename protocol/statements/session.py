@@ -27,6 +27,15 @@ def default_collation(charset: CharacterSet, facts: SourceFacts) -> int:
     return charset.collation
 
 
+def has_collation(name: str, facts: SourceFacts) -> bool:
+    """Whether a server of this kind has a collation of that name."""
+    if "_uca1400_" in name:
+        return facts.is_mariadb and facts.version_numbers >= (10, 10)
+    if "_0900_" in name:
+        return facts.is_mysql_8
+    return name.startswith("utf8mb3") is facts.says_utf8mb3 or not name.startswith(("utf8_", "utf8mb3_"))
+
+
 @dataclass(slots=True)
 class StatementSession:
     """One connection's part of every statement. `log_in`, then `reset` for a client that wants to begin anew.

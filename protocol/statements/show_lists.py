@@ -7,10 +7,9 @@ from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Column, Rows, Value
 from protocol.statements.answers import Answer
 from protocol.statements.expressions import Statement
-from protocol.statements.facts import SourceFacts
 from protocol.statements.refusals import shown
 from protocol.statements.row_filter import row_filter
-from protocol.statements.session import default_collation
+from protocol.statements.session import default_collation, has_collation
 from protocol.statements.shapes import Captured
 
 _ENGINES: Final = (
@@ -56,7 +55,7 @@ def show_collations(statement: Statement, captured: Captured) -> Answer:
     wanted = row_filter(statement, captured[0], [column.name for column in columns])
     rows: list[tuple[Value, ...]] = []
     for name, number in sorted(NAMED_COLLATIONS.items()):
-        if not _has_collation(name, facts):
+        if not has_collation(name, facts):
             continue
         charset = charset_of_collation(number)
         is_default = "Yes" if default_collation(CHARACTER_SETS[charset.name], facts) == number else ""
@@ -65,14 +64,6 @@ def show_collations(statement: Statement, captured: Captured) -> Answer:
         if wanted.accepts(row):
             rows.append(row)
     return Rows(columns, tuple(rows))
-
-
-def _has_collation(name: str, facts: SourceFacts) -> bool:
-    if "_uca1400_" in name:
-        return facts.is_mariadb and facts.version_numbers >= (10, 10)
-    if "_0900_" in name:
-        return facts.is_mysql_8
-    return name.startswith("utf8mb3") is facts.says_utf8mb3 or not name.startswith(("utf8_", "utf8mb3_"))
 
 
 def show_grants(statement: Statement, captured: Captured) -> Answer:

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from protocol.charsets import NAMED_COLLATIONS
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Value
 from protocol.statements import values
 from protocol.statements.facts import SourceFacts
 from protocol.statements.refusals import shown, unknown_variable
-from protocol.statements.session import StatementSession
+from protocol.statements.session import StatementSession, default_collation, has_collation
 from protocol.statements.values import Typed
 
 Version = tuple[int, ...]
@@ -69,7 +70,13 @@ def _charset(session: StatementSession) -> Value:
 
 
 def _collation(session: StatementSession) -> Value:
-    charset = session.encoding.charset.name
+    charset, chosen = session.encoding.charset.name, session.encoding.collation
+    if chosen not in (session.encoding.charset.collation, default_collation(session.encoding.charset, session.facts)):
+        known = [
+            name for name, number in NAMED_COLLATIONS.items() if number == chosen and has_collation(name, session.facts)
+        ]
+        if known:
+            return known[0]
     names = {"utf8": "utf8_general_ci", "latin1": "latin1_swedish_ci", "binary": "binary"}
     name = names.get(charset, f"{charset}_general_ci")
     if charset == "utf8mb4" and session.facts.is_mysql_8:
