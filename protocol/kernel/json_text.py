@@ -8,7 +8,7 @@ NO_ROOM where it does not suffice, and INVALID where bytes are not what they sho
 import cython
 
 if not cython.compiled:
-    from protocol.kernel.pure import copy_plain
+    from protocol.kernel.pure import copy_ascii, copy_plain
 
 INVALID = -1
 NO_ROOM = -2
@@ -196,16 +196,21 @@ def put_lossy(out, at, room, p, start, stop):
         return C_NO_ROOM
     i = start
     while i < stop:
-        c = p[i]
-        n = 1 if c < 128 else sequence_length(p, i, stop)
-        if n == 0:
-            at = put_code_point(out, at, 0xFFFD)
-            i += 1
-        while n > 0:
-            out[at] = p[i]
-            at += 1
-            i += 1
-            n -= 1
+        plain = copy_ascii(out, at, p, i, stop)
+        at += plain
+        i += plain
+        near = i + 8
+        while i < stop and i < near:
+            c = p[i]
+            n = 1 if c < 128 else sequence_length(p, i, stop)
+            if n == 0:
+                at = put_code_point(out, at, 0xFFFD)
+                i += 1
+            while n > 0:
+                out[at] = p[i]
+                at += 1
+                i += 1
+                n -= 1
     return at
 
 

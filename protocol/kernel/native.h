@@ -47,6 +47,19 @@ static inline int64_t copy_plain(uint8_t *out, int64_t at, int64_t room, const u
     return i - start;
 }
 
+/* Copies p[i:stop] to out[at:], which has room for it, eight bytes at a time, up to the first eight that are not all ASCII;
+ * returns how many bytes. */
+static inline int64_t copy_ascii(uint8_t *out, int64_t at, const uint8_t *p, int64_t i, int64_t stop) {
+    int64_t start = i;
+    for (; stop - i >= 8; i += 8, at += 8) {
+        uint64_t w;
+        memcpy(&w, p + i, 8);
+        if (w & 0x8080808080808080u) break;
+        memcpy(out + at, &w, 8);
+    }
+    return i - start;
+}
+
 /* Within one buffer; the ranges may overlap. */
 static inline void move_bytes(uint8_t *p, int64_t to, int64_t from, int64_t count) {
     memmove(p + to, p + from, (size_t)count);

@@ -11,6 +11,7 @@ cdef extern from "native.h" nogil:
     void move_bytes(uint8_t* p, int64_t to, int64_t from_, int64_t count) noexcept
     void copy_bytes(uint8_t* to_p, int64_t to, const uint8_t* from_p, int64_t from_, int64_t count) noexcept
     int64_t copy_plain(uint8_t* out, int64_t at, int64_t room, const uint8_t* p, int64_t i, int64_t stop) noexcept
+    int64_t copy_ascii(uint8_t* out, int64_t at, const uint8_t* p, int64_t i, int64_t stop) noexcept
     uint32_t crc32_of(const uint8_t* p, int64_t start, int64_t stop, uint32_t value) noexcept
     uint32_t flags_effect(uint32_t changed_bits, int64_t after) noexcept
     void native_setup() noexcept

@@ -43,6 +43,11 @@ def copy_plain(out: Writable, at: int, room: int, p: Bytes, i: int, stop: int) -
     return 0
 
 
+def copy_ascii(out: Writable, at: int, p: Bytes, i: int, stop: int) -> int:
+    """How many bytes of p[i:stop] were copied to out[at:] because they are ASCII: may be none."""
+    return 0
+
+
 def move_bytes(p: Writable, to: int, from_: int, count: int) -> None:
     """Moves `count` bytes within one buffer; the ranges may overlap."""
     p[to : to + count] = bytes(p[from_ : from_ + count])
