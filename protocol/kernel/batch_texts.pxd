@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from protocol.kernel.json_text cimport put_lossy
+from protocol.kernel.native cimport unset_bytes
 
 cdef class BatchTexts:
     cdef int64_t count_room

@@ -5,6 +5,7 @@ import cython
 
 if not cython.compiled:
     from protocol.kernel.json_text import put_lossy
+    from protocol.kernel.pure import unset_bytes
 
 C_NO_ROOM = cython.declare(cython.int, -2)
 
@@ -20,7 +21,7 @@ class BatchTexts:
     def begin_batch(self):
         """Nothing is in the batch."""
         self.offsets_buffer = bytearray(4 * (self.count_room + 1))
-        self.data_buffer = bytearray(self.data_room)
+        self.data_buffer = unset_bytes(self.data_room)
         self.offsets = memoryview(self.offsets_buffer).cast("i")
         self.data = memoryview(self.data_buffer)
         self.count = 0

@@ -1,6 +1,12 @@
 # The leaf operations of native.h; protocol/kernel/pure.py has the same for the uncompiled build.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+cdef extern from "Python.h":
+    bytearray PyByteArray_FromStringAndSize(const char* text, Py_ssize_t count)
+
+cdef inline bytearray unset_bytes(Py_ssize_t count):
+    return PyByteArray_FromStringAndSize(NULL, count)
+
 cdef extern from "native.h" nogil:
     uint32_t load16(const uint8_t* p, int64_t at) noexcept
     uint32_t load24(const uint8_t* p, int64_t at) noexcept

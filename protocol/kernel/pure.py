@@ -58,6 +58,11 @@ def copy_bytes(to_p: Writable, to: int, from_p: Bytes, from_: int, count: int) -
     to_p[to : to + count] = from_p[from_ : from_ + count]
 
 
+def unset_bytes(count: int) -> bytearray:
+    """A buffer of `count` bytes whose values nobody set: only what is written to it may be read."""
+    return bytearray(count)
+
+
 def crc32_of(p: Bytes, start: int, stop: int, value: int) -> int:
     """zlib's crc32 of p[start:stop], continued from `value`."""
     return zlib.crc32(p[start:stop], value)

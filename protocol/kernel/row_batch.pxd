@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from protocol.kernel.batch_texts cimport BatchTexts
 from protocol.kernel.column_reader cimport ColumnReader, PackedReader
 from protocol.kernel.gtid_text cimport GtidText
+from protocol.kernel.native cimport unset_bytes
 
 cdef class RowBatch(PackedReader):
     cdef bint makes_before, makes_after, makes_statement, makes_gtid

@@ -7,6 +7,9 @@ from protocol.kernel.batch_texts import BatchTexts
 from protocol.kernel.column_reader import ColumnReader, PackedReader
 from protocol.kernel.gtid_text import GtidText
 
+if not cython.compiled:
+    from protocol.kernel.pure import unset_bytes
+
 # Values of `operation`; none: the row is only a finding.
 OPERATIONS = ("", "insert", "update", "delete")
 
@@ -34,7 +37,7 @@ SLOT_SCHEMA = cython.declare(cython.int, 3)
 SLOT_SCHEMA_LENGTH = cython.declare(cython.int, 4)
 SLOT_TABLE = cython.declare(cython.int, 5)
 SLOT_TABLE_LENGTH = cython.declare(cython.int, 6)
-IMAGE_ROOM = 256  # of a row, at first
+TEXT_ROOM = 256  # of an image or a statement, at first
 LARGEST_ROOM = 1 << 30  # Arrow's offsets of 32 bits end soon after
 
 
@@ -51,12 +54,12 @@ class RowBatch(PackedReader):
         self.makes_after = "after" in names
         self.makes_statement = "statement" in names
         self.makes_gtid = "gtid" in names
-        self.before_room = capacity * IMAGE_ROOM + 4096 if self.makes_before else 128
-        self.after_room = capacity * IMAGE_ROOM + 4096 if self.makes_after else 128
+        self.before_room = capacity * TEXT_ROOM + 4096 if self.makes_before else 128
+        self.after_room = capacity * TEXT_ROOM + 4096 if self.makes_after else 128
         self.lacks_tables = self.lacks_images = self.lacks_statement = self.skips_row = False
         self.schema_texts = BatchTexts(1024, 16384)
         self.table_texts = BatchTexts(1024, 16384)
-        self.statement_texts = BatchTexts(capacity, capacity * 64 + 4096)
+        self.statement_texts = BatchTexts(capacity, capacity * TEXT_ROOM + 4096)
         self.gtid_texts = BatchTexts(capacity, capacity * 48 + 4096)
         self.statement = memoryview(bytearray(4096))
         self.statement_size = 0
@@ -88,8 +91,8 @@ class RowBatch(PackedReader):
         for texts in (self.schema_texts, self.table_texts, self.statement_texts, self.gtid_texts):
             texts.begin_batch()
         self.forget_names()
-        self.buffers["before:data"] = bytearray(self.before_room)
-        self.buffers["after:data"] = bytearray(self.after_room)
+        self.buffers["before:data"] = unset_bytes(self.before_room)
+        self.buffers["after:data"] = unset_bytes(self.after_room)
         self.transaction_out = memoryview(self.buffers["transaction"]).cast("q")
         self.row_out = memoryview(self.buffers["row"]).cast("q")
         self.position_out = memoryview(self.buffers["position"]).cast("q")

@@ -28,6 +28,7 @@ _FINDINGS: Final = pa.array(_NAMES, pa.string())
 _FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in _NAMES], pa.string())
 _NEEDS: Final = {"finding_text": "finding"}
 _SHARED: Final[tuple[str, ...]] = ("gtid", "schema", "table", "statement")
+_IN_ORDER: Final = pa.array(range(_ROWS), pa.int32())
 
 
 def read_rows(
@@ -92,6 +93,37 @@ class _Answers:
             self._made.described(description)
 
 
+class _Shared:
+    """A column of texts that rows share: which of the texts each row has."""
+
+    def __init__(self, indices: pa.Array, texts: pa.Array) -> None:
+        self._indices = indices
+        self._texts = texts
+        # Where each row has one of its own, the texts are the column: nothing is copied.
+        self._are_rows = indices.equals(_IN_ORDER.slice(0, len(indices)))
+
+    def part(self, start: int, count: int) -> pa.Array:
+        """The texts of `count` rows."""
+        if self._are_rows:
+            return self._texts.slice(start, count)
+        return self._texts.take(self._indices.slice(start, count))
+
+    def parts(self, most_bytes: int) -> Iterator[tuple[int, int]]:
+        """(first row, count) of parts with texts of at most so many bytes, or of one row."""
+        rows = len(self._indices)
+        lengths = pc.binary_length(self._texts)
+        if (pc.max(lengths).as_py() or 0) * rows <= most_bytes:
+            yield 0, rows
+            return
+        start = size = 0
+        for row, length in enumerate(lengths.take(self._indices).to_pylist()):
+            if size + (length or 0) > most_bytes and row > start:
+                yield start, row - start
+                start, size = row, 0
+            size += length or 0
+        yield start, rows - start
+
+
 class _Batches:
     """Makes Arrow batches of what the kernel filled."""
 
@@ -109,14 +141,13 @@ class _Batches:
         if self._failfast and made.findings:
             raise self._first_finding()
         if made.rows:
-            shared: dict[str, tuple[pa.Array, pa.Array]] = {
-                name: self._shared(name) for name in _SHARED if name in self._columns
-            }
-            for start, count in _parts(shared, made.rows):
+            shared = {name: self._shared(name) for name in _SHARED if name in self._columns}
+            parts = shared["statement"].parts(_MOST_TEXT_BYTES) if "statement" in shared else [(0, made.rows)]
+            for start, count in parts:
                 yield self._batch(shared, start, count)
         made.begin_batch()
 
-    def _batch(self, shared: dict[str, tuple[pa.Array, pa.Array]], start: int, count: int) -> pa.RecordBatch:
+    def _batch(self, shared: dict[str, _Shared], start: int, count: int) -> pa.RecordBatch:
         made, rows = self._made, self._made.rows
 
         def numbers(name: str, kind: str = "q") -> pa.Array:
@@ -144,16 +175,14 @@ class _Batches:
 
         def array(name: str) -> pa.Array:
             if name in shared:
-                indices, dictionary = shared[name]
-                return dictionary.take(indices.slice(start, count))
+                return shared[name].part(start, count)
             return special[name]() if name in special else numbers(name)
 
         return pa.RecordBatch.from_arrays([array(name) for name in self._columns], schema=self._schema)
 
-    def _shared(self, name: str) -> tuple[pa.Array, pa.Array]:
-        """(which text a row has, the texts)."""
+    def _shared(self, name: str) -> _Shared:
         indices, validity, count, offsets, data = self._made.dictionary_column(name)
-        return arrays.numbers(indices, "i", self._made.rows, validity), arrays.texts(offsets, data, count)
+        return _Shared(arrays.numbers(indices, "i", self._made.rows, validity), arrays.texts(offsets, data, count))
 
     def _first_finding(self) -> BinlogUnreadable:
         made = self._made
@@ -162,25 +191,6 @@ class _Batches:
         name = str(_NAMES[codes[row]])
         position = arrays.numbers(made.column("finding_position"), "q", made.rows)[row].as_py()
         return BinlogUnreadable(self._split.name, position, name, TEXTS[name])
-
-
-def _parts(shared: dict[str, tuple[pa.Array, pa.Array]], rows: int) -> Iterator[tuple[int, int]]:
-    """(first row, count) of parts whose statements stay within bounds."""
-    if "statement" not in shared or not len(shared["statement"][1]):
-        yield 0, rows
-        return
-    indices, texts = shared["statement"]
-    lengths = pc.binary_length(texts)
-    if pc.max(lengths).as_py() * rows <= _MOST_TEXT_BYTES:
-        yield 0, rows
-        return
-    start = size = 0
-    for row, length in enumerate(lengths.take(indices).to_pylist()):
-        if size + (length or 0) > _MOST_TEXT_BYTES and row > start:
-            yield start, row - start
-            start, size = row, 0
-        size += length or 0
-    yield start, rows - start
 
 
 def _directory(path: str) -> str:

@@ -170,6 +170,24 @@ def test_statements_that_many_rows_share_do_not_make_batches_without_bounds(
     assert sum(batch.num_rows for batch in batches) == 302
 
 
+def test_statements_of_single_rows_are_theirs_in_each_part_of_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relay.audit.row_batches._MOST_TEXT_BYTES", 200)
+    binlog = BinlogBuilder()
+    texts = [f"INSERT INTO orders /* {number} */" for number in range(40)]
+    for number, text in enumerate(texts):
+        binlog.begin()
+        add_statement(binlog, text)
+        add_map(binlog, b"orders")
+        add_rows(binlog, 30, image(number, "a row"))
+        binlog.xid()
+    (split,) = splits_of(write(tmp_path, "bin.000001", binlog.data), 1 << 30)
+    batches = list(read_split(LocalStore(), split, ReadOptions("rows", ("statement",), False), Wanted()))
+    assert len(batches) > 5
+    assert [text for batch in batches for text in batch.column(0).to_pylist()] == texts
+
+
 # ---- names -------------------------------------------------------------------------------------------------------------
 
 

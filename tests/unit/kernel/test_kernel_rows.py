@@ -1,5 +1,6 @@
 """Changed rows as the kernel's columns: images as JSON, statements, positions, and what cannot be read."""
 
+import contextlib
 import json
 import struct
 from pathlib import Path
@@ -112,6 +113,45 @@ def test_rows_without_their_table_map_are_a_finding_and_the_walk_goes_on(build: 
     names = [build.row_columns.FINDINGS.get(row["finding"]) for row in result.rows]
     assert "table_map_missing" in names
     assert names.count(None) > 5
+
+
+def as_text(data: bytes) -> str:
+    """The bytes as text, each that is of no whole UTF-8 sequence as U+FFFD."""
+    text, at = "", 0
+    while at < len(data):
+        for size in range(1, 5):
+            with contextlib.suppress(UnicodeDecodeError):
+                text, at = text + data[at : at + size].decode(), at + size
+                break
+        else:
+            text, at = text + "\N{REPLACEMENT CHARACTER}", at + 1
+    return text
+
+
+@BUILDS
+def test_statements_are_shown_whatever_their_bytes_are_and_wherever_they_stand(build: KernelBuild) -> None:
+    middles = (
+        b"",
+        b'"\\\x00\x1f\x7f',
+        "äß€😀".encode(),
+        b"\x80",
+        b"\xff\xfe",
+        b"\xe2\x82",
+        b"\xf0\x9f\x98",
+        b"\xed\xa0\x80",
+    )
+    texts = [
+        b"a" * before + middle + b"z" * behind for middle in middles for before in range(10) for behind in (0, 7, 9)
+    ]
+    stream = EventStream(checksum=False, version="9.7.4")
+    stream.add(2, query_body("BEGIN"))
+    for text in texts:
+        stream.add(29, b"\0" + text)
+        stream.add(19, struct.pack("<IHH", 9, 0, 0) + b"\1d\0\1u\0\1\1\0\0")
+        stream.add(30, struct.pack("<IHHH", 9, 0, 1, 2) + b"\1\1\0\x2a")
+    stream.add(16, bytes(8))
+    result = changed_rows(build, b"\xfebin" + stream.data)
+    assert [row["statement"] for row in result.rows] == [as_text(text) for text in texts]
 
 
 def made(types: bytes, metadata: bytes, rows: bytes, kind: int = 30, optional: bytes = b"") -> bytes:
