@@ -44,6 +44,7 @@ from relay.admin.refusals import not_here
 from relay.admin.replica_status import ReplicaFacts, replica_status
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
+from relay.admin.told import told
 from relay.admin.view import Connection, Connections, Source
 from relay.archive.archive import Archive
 from relay.archive.catalog import CatalogUnreadable
@@ -100,7 +101,7 @@ class Console:
         dialect = Dialect.of(asker.facts, words)
         if request.privilege:
             log.info(
-                "statement_by_admin", user=asker.user, address=asker.address, request=repr(request)[:_SHOWN_CHARACTERS]
+                "statement_by_admin", user=asker.user, address=asker.address, request=told(request)[:_SHOWN_CHARACTERS]
             )
         match request:
             case ShowBinaryLogs():

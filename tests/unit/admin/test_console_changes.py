@@ -1,8 +1,10 @@
 """What statements change, and what is said about it."""
 
+import contextlib
 from dataclasses import replace
 
 import pytest
+import structlog.testing
 
 from protocol.errors import StatementRefused
 from protocol.statements import Done, Request, SourceFacts, Words
@@ -167,6 +169,24 @@ async def test_change_passes_on_what_a_relay_has(console: Console, source: FakeS
     assert (made.host, made.port, made.user, made.password) == ("db2", 3307, "u", "geheim")
     assert (made.file, made.position, made.ssl, made.heartbeat_period_s) == (NAMES[4], 800, True, 2.5)
     assert isinstance(answer, Done) and "relay.toml" in answer.notices[0].message
+
+
+@pytest.mark.parametrize(
+    ("request_", "shown"),
+    [
+        (StopReplica(OLD), "StopReplica()"),
+        (StopReplica(NEW, frozenset({"IO"})), "StopReplica(threads=IO)"),
+        (PurgeTo("mysql-bin.000042"), "PurgeTo(file='mysql-bin.000042')"),
+        (
+            change(SOURCE_HOST="db2", SOURCE_PORT=3307, SOURCE_PASSWORD="geheim", SOURCE_SSL_KEY="/key.pem"),
+            "ChangeSource(SOURCE_HOST='db2', SOURCE_PORT=3307, SOURCE_PASSWORD, SOURCE_SSL_KEY)",
+        ),
+    ],
+)
+async def test_the_log_says_who_wanted_what_and_no_secret(console: Console, request_: Request, shown: str) -> None:
+    with structlog.testing.capture_logs() as logs, contextlib.suppress(StatementRefused):
+        await console.answer(request_, FakeConnection())
+    assert [line["request"] for line in logs if line["event"] == "statement_by_admin"] == [shown]
 
 
 async def test_an_option_that_a_relay_cannot_have_is_refused_by_name(console: Console, source: FakeSource) -> None:
