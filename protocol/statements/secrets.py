@@ -4,6 +4,8 @@ import re
 from typing import Final
 
 _LIMIT_CHARACTERS: Final = 4096
+# Nobody shows more; it is done on the event loop.
+_SHOWN_CHARACTERS: Final = 1024
 # Also mistyped ones: what is refused for its spelling goes into the log as well.
 _SECRET_WORDS: Final = ("passw", "pasw", "_pass", "pass=", "pwd", "@pw", "identif", "secret", "credential", "encrypt")
 # Statements that take a password, whatever its option is called there.
@@ -34,7 +36,7 @@ def without_secrets(text: str) -> str:
 
 def part_without_secrets(part: str, statement: str) -> str:
     """The beginning of a part of a statement: without what may be a password there, as the whole statement has it."""
-    part = part[:_LIMIT_CHARACTERS]
+    part = part[:_SHOWN_CHARACTERS]
     seen = (statement[:_LIMIT_CHARACTERS] + part).lower()
     if any(word in seen for word in _SECRET_WORDS):
         return _only_keywords(part)

@@ -259,7 +259,7 @@ class DownstreamServer:
 
     def _kill(self, session: Session, connection_id: int, *, query_only: bool) -> Done:
         """Ends a connection: anybody's for an admin, those of the same user for others. query_only: only if it dumps, or
-        waits for a position to do so."""
+        waits for a position to do so; else the statement that it waits for."""
         target = self._sessions.get(connection_id)
         if target is None and self._left.get(connection_id) == session.user:
             return Done()
@@ -268,6 +268,8 @@ class DownstreamServer:
         if target.user != session.user and not session.is_admin:
             raise StatementRefused(ErrorCode.ER_KILL_DENIED_ERROR, f"You are not owner of thread {connection_id}")
         if query_only and target.dump is None and not target.waits_for_position:
+            if target is not session:
+                target.interrupt()
             return Done()
         self._log.info("connection_killed", connection_id=connection_id, user=session.user, killed_user=target.user)
         asyncio.get_running_loop().call_soon(target.abort)

@@ -110,6 +110,8 @@ class Session(asyncio.BufferedProtocol):
         self._turn: asyncio.Handle | None = None
         self._admission: asyncio.Task[None] | None = None
         self._answering: asyncio.Task[None] | None = None
+        self._interruptible = self._interrupted = False
+        """Whether the statement that is answered only shows something; whether its answer is not wanted any more."""
         self._checking: asyncio.Task[None] | None = None
         self._securing: asyncio.Task[None] | None = None
         self._tls: TlsTransport | None = None
@@ -388,6 +390,7 @@ class Session(asyncio.BufferedProtocol):
         closed: Closed | None = None
         for event in events:
             if isinstance(event, StatementAsked):
+                self._interruptible = not event.request.privilege
                 answering = self._answer(machine, event.request)
                 self._answering = begin_task(answering, "answering a statement", self._broken)
             elif isinstance(event, TlsAsked):
@@ -585,12 +588,16 @@ class Session(asyncio.BufferedProtocol):
         except AnsweredError as error:
             answer = error
         except asyncio.CancelledError:
-            raise
+            task = asyncio.current_task()
+            if not self._interrupted or task is None:
+                raise
+            task.uncancel()
+            answer = StatementRefused(ErrorCode.ER_QUERY_INTERRUPTED, "Query execution was interrupted")
         except Exception:
             # A bug of ours must not leave the client waiting without an answer.
             self._log.exception("statement_failed", user=self.user, request=repr(request))
             answer = StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, INTERNAL_ERROR)
-        self._answering = None
+        self._answering, self._interrupted = None, False
         transport = self._transport
         if machine.state is not State.ANSWER_OWED or transport is None or transport.is_closing():
             return
@@ -621,6 +628,12 @@ class Session(asyncio.BufferedProtocol):
             self._after(self._machine.refuse_dump(error))
         elif self._transport is not None:
             self._transport.close()
+
+    def interrupt(self) -> None:
+        """Ends the statement that is answered, if it only shows something: the connection goes on."""
+        if self._answering is not None and self._interruptible:
+            self._interrupted = True
+            self._answering.cancel()
 
     def abort(self) -> None:
         """Ends this connection now."""

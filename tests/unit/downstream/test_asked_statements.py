@@ -56,8 +56,8 @@ class Served:
         self.console = console
         self.clients: list[ReplicaClient] = []
 
-    async def client(self) -> ReplicaClient:
-        client = await call(lambda: ReplicaClient(self.server.port))
+    async def client(self, user: str = USER) -> ReplicaClient:
+        client = await call(lambda: ReplicaClient(self.server.port, user=user))
         self.clients.append(client)
         return client
 
@@ -78,7 +78,8 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
     await archive.begin_file("mysql-bin.000001")
     await append_all(archive, BinlogBuilder().transaction(20).data)
-    server = DownstreamServer(Generations.of(archive), [Account.with_password(USER, PASSWORD)])
+    accounts = [Account.with_password(USER, PASSWORD), Account.with_password("dba", PASSWORD, admin=True)]
+    server = DownstreamServer(Generations.of(archive), accounts)
     console = SlowConsole()
     server.console = console
     await server.start("127.0.0.1", 0)
@@ -119,6 +120,30 @@ def read_result(client: ReplicaClient) -> object:
     client.connection._next_seq_id = 1
     result.read()
     return result.rows
+
+
+async def test_kill_query_ends_the_statement_and_not_the_connection(served: Served) -> None:
+    first, second = await served.client(), await served.client()
+    ((number,),) = await call(lambda: first.query("SELECT CONNECTION_ID()"))
+    asking = asyncio.ensure_future(call(lambda: first.query("SHOW BINARY LOGS")))
+    await until(lambda: served.console.asked)
+    await call(lambda: second.query(f"KILL QUERY {number}"))
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await asking
+    assert caught.value.args[0] == 1317
+    assert await call(lambda: first.query("SELECT 5")) == ((5,),)
+
+
+async def test_kill_query_leaves_what_changes_something_alone(served: Served) -> None:
+    first = await served.client(user="dba")
+    ((number,),) = await call(lambda: first.query("SELECT CONNECTION_ID()"))
+    asking = asyncio.ensure_future(call(lambda: first.query("FLUSH STATUS")))
+    await until(lambda: served.console.asked)
+    killer = await served.client(user="dba")
+    await call(lambda: killer.query(f"KILL QUERY {number}"))
+    served.console.go.set()
+    await asking
+    assert served.console.cancelled == 0
 
 
 async def test_others_are_answered_meanwhile(served: Served) -> None:
