@@ -1,7 +1,7 @@
 """The command line: `binlog-relay`.
 
-Exit codes: 0 fine, 1 findings, 2 wrong use or configuration, 3 source unreachable or refused, 4 archive damaged,
-70 a bug. What a command needs is imported inside it, so that `--help` and `run` start at once.
+Exit codes: 0 fine, 1 findings, 2 wrong use or configuration, or a file that the system refuses, 3 source unreachable or
+refused, 4 archive damaged, 70 a bug. What a command needs is imported inside it, so that `--help` and `run` start at once.
 """
 
 import io
@@ -50,8 +50,10 @@ def main() -> None:
     except OSError as error:
         if _debugging():
             raise
-        print(f"The system refused: {error}.", file=sys.stderr)  # noqa: T201
-        sys.exit(FINDINGS)
+        unnamed = "" if error.filename else " It names no file: look first at where the output goes."
+        print(f"The system refused: {error}.{unnamed}", file=sys.stderr)  # noqa: T201
+        # Whoever calls must not take it for findings in a binlog.
+        sys.exit(WRONG_USE)
     except Exception as error:
         if _debugging():
             raise

@@ -220,6 +220,17 @@ def test_an_unexpected_error_is_one_line_without_a_traceback(command, monkeypatc
     assert "ZeroDivisionError at test_command_line.py" in result.err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_an_output_that_cannot_be_written_is_no_finding(tmp_path: Path) -> None:
+    path = written(tmp_path, binlog(*GROUP))
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "relay", "events", str(path)], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"No space left on device" in done.stderr and b"where the output goes" in done.stderr
+
+
 def test_check_config_says_that_a_good_file_is_fine(command) -> None:
     result = command("check-config", "--config", ROOT / "deploy" / "relay.toml")
     assert (result.code, "is fine" in result.out) == (0, True)
