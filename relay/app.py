@@ -38,8 +38,16 @@ EXIT_SOURCE: Final = 3
 EXIT_ARCHIVE: Final = 4
 # Python's own is 0.005: as long as the loop may be kept at all.
 _SWITCH_INTERVAL_S: Final = 0.0005
-# The archive's directory cannot be made or used: nothing is damaged, archive.dir or its permissions are wrong.
-_NO_PLACE_FOR_IT: Final = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS)
+# The archive's directory cannot be made or used: nothing is damaged, archive.dir, its permissions or its disk are not right.
+_NO_PLACE_FOR_IT: Final = (
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+)
 
 
 def run(config: Config, config_path: Path, source: tuple[str, int] | None = None) -> int:

@@ -249,6 +249,19 @@ def test_a_full_disk_is_named_and_receiving_goes_on_when_there_is_room(
         assert damage(relay.archive) == []
 
 
+def test_a_full_disk_at_the_start_is_no_damage(tmp_path: Path, source: FakeSource) -> None:
+    disk = SmallDisk(tmp_path / "disk")
+    try:
+        with unstarted(tmp_path, source, sections={"archive": {"dir": str(disk.directory)}}) as relay:
+            disk.fill(relay)
+            relay.start(wait=False)
+            assert relay.wait_ended() == 2
+            [line] = relay.logged("archive_not_opened")
+            assert "No space left on device" in line["what"] and str(disk.directory) in line["advice"]
+    finally:
+        disk.close()
+
+
 def _size_between_attempts(relay: RelayProcess) -> int:
     """Bytes in FIRST while no attempt is under way."""
     deadline = time.monotonic() + WAIT_S
