@@ -6,9 +6,9 @@ from protocol.resultset import Column, ColumnFlag, Rows
 from protocol.statements.answers import Answer, Done
 from protocol.statements.expressions import Statement
 from protocol.statements.refusals import no_database, unknown_database
-from protocol.statements.row_filter import row_filter
 from protocol.statements.session import StatementSession
 from protocol.statements.shapes import Captured
+from protocol.statements.show_conditions import row_filter
 from protocol.statements.tokens import Kind
 
 # What every server has; tools choose one of these when they do not care.

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import ClassVar, Literal
 
 from protocol.statements.like import NameFilter
+from protocol.statements.row_filter import RowFilter
 
 
 class Words(Enum):
@@ -100,10 +101,11 @@ class ShowProcesslist(Request):
 
 @dataclass(frozen=True, slots=True)
 class ShowStatus(Request):
-    """SHOW [GLOBAL | SESSION] STATUS: the status variables whose names `wanted` accepts."""
+    """SHOW [GLOBAL | SESSION] STATUS: the status variables whose names `wanted` accepts, and `rows` with their values."""
 
     wanted: NameFilter = field(default_factory=NameFilter)
     is_global: bool = False
+    rows: RowFilter = field(default_factory=RowFilter)
 
 
 @dataclass(frozen=True, slots=True)

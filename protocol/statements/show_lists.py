@@ -8,9 +8,9 @@ from protocol.resultset import Column, Rows, Value
 from protocol.statements.answers import Answer
 from protocol.statements.expressions import Statement
 from protocol.statements.refusals import shown
-from protocol.statements.row_filter import row_filter
 from protocol.statements.session import default_collation, has_collation
 from protocol.statements.shapes import Captured
+from protocol.statements.show_conditions import row_filter
 
 _ENGINES: Final = (
     Column.text("Engine", 64),

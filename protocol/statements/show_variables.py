@@ -9,8 +9,8 @@ from protocol.statements.answers import Answer
 from protocol.statements.expressions import Statement
 from protocol.statements.facts import SourceFacts
 from protocol.statements.like import NameFilter
-from protocol.statements.row_filter import row_filter
 from protocol.statements.shapes import Captured
+from protocol.statements.show_conditions import row_filter
 from protocol.statements.system_variables import SYSTEM_VARIABLES, shown_value
 from protocol.statements.tokens import Token
 

@@ -36,7 +36,8 @@ def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker
     """The variables whose names are wanted, by name. Values are text, as in servers. `asker`: whose TLS is shown."""
     tls = {"Ssl_cipher": asker.channel.cipher, "Ssl_version": asker.channel.tls}
     values = status_values(facts, dialect) | tls
-    rows = tuple((name, _text(values[name])) for name in sorted(values, key=str.lower) if request.wanted.accepts(name))
+    named = ((name, _text(values[name])) for name in sorted(values, key=str.lower) if request.wanted.accepts(name))
+    rows = tuple(row for row in named if request.rows.accepts(row))
     return Rows(name_and_value_columns(asker.facts, "STATUS", is_global=request.is_global), rows)
 
 

@@ -111,6 +111,7 @@ ALIKE: Final = [
     "SHOW VARIABLES WHERE Variable_name LIKE 'version' OR Variable_name = 'server_id' AND Value <> ''",
     "SHOW VARIABLES WHERE Variable_name LIKE 'server\\_id' AND Value = 'nothing'",
     "SHOW GRANTS FOR 'nobody'@'nowhere'",
+    "SHOW STATUS WHERE Variable_name LIKE 'threads\\_conn%' AND Value = 'none' OR Variable_name = 'slow_queries' AND Value IN (0)",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
     "SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')",
     "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY",

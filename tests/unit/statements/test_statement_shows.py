@@ -5,7 +5,7 @@ import pytest
 from protocol.errors import StatementRefused
 from protocol.resultset import Rows, Value
 from protocol.statements import Done, SourceFacts, StatementSession, answer_statement
-from protocol.statements.requests import PurgeBefore
+from protocol.statements.requests import PurgeBefore, ShowStatus
 
 MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 3, "uuid", "CRC32", hostname="relay1", max_connections=77)
 MYSQL_84 = SourceFacts("mysql", "8.4.3", 3, "uuid", "CRC32", hostname="relay1")
@@ -211,3 +211,12 @@ def test_numbers_are_compared_as_numbers(comparison: str, holds: int | None) -> 
 @pytest.mark.parametrize(("condition", "chosen"), [("'x'", 2), ("'0.0'", 2), ("0.1", 1), ("NULL", 2), ("'1x'", 1)])
 def test_only_numbers_other_than_nothing_are_true(condition: str, chosen: int) -> None:
     assert rows(f"SELECT IF({condition}, 1, 2)") == ((chosen,),)
+
+
+def test_status_is_chosen_by_conditions() -> None:
+    statement = "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Threads%' OR Variable_name LIKE 'Up%' AND Value <> '0'"
+    answer = answer_statement(statement, session(), NOW)
+    assert isinstance(answer, ShowStatus) and answer.is_global
+    shown = [("Threads_running", "1"), ("Uptime", "5"), ("Uptime", "0"), ("Queries", "7")]
+    assert [row for row in shown if answer.wanted.accepts(row[0]) and answer.rows.accepts(row)] == shown[:2]
+    assert refused("SHOW STATUS WHERE Foo = 'x'") == 1064
