@@ -351,6 +351,20 @@ class Session(asyncio.BufferedProtocol):
                 task.cancel()
         if self.dump is not None:
             self._end_dump("dump_ended", reason=str(exc) if exc else "connection closed")
+        elif self.waits_for_position and self.asked_position is not None:
+            # Its slave_net_timeout may be shorter than the wait: it would come again for ever, and never be told why.
+            file, offset = self.asked_position
+            end = self._host.generations.archive.end
+            self._log.info(
+                "dump_not_begun",
+                user=self.user,
+                server_id=self._server_id,
+                uuid=self.replica_uuid,
+                file=shown_name(file),
+                offset=offset,
+                archive_end=str(end) if end is not None else None,
+                reason="the replica left while it was waited whether the position comes",
+            )
         elif self._machine is not None:
             self._log.debug("connection_closed", user=self.user)
         if not self.user:

@@ -125,6 +125,19 @@ async def test_a_request_that_is_held_does_not_end_a_newer_dump_of_this_replica(
     assert [session.dump is not None for session in served.server.sessions if session.dump] == [True]
 
 
+async def test_a_replica_that_leaves_while_its_position_is_waited_for_is_in_the_log(served: Served) -> None:
+    replica = await served.replica()
+    beyond = served.built.size + 1000
+    await call(lambda: replica.ask_dump(FIRST, beyond, server_id=77))
+    await until(lambda: any(session.waits_for_position for session in served.server.sessions))
+    with structlog.testing.capture_logs() as logs:
+        await call(replica.cut)
+        await until(lambda: [line for line in logs if line["event"] == "dump_not_begun"])
+    (line,) = (line for line in logs if line["event"] == "dump_not_begun")
+    assert (line["file"], line["offset"], line["server_id"]) == (FIRST, beyond, 77)
+    assert line["archive_end"] == str(served.archive.end)
+
+
 async def test_replicas_that_left_are_not_kept_until_the_archive_grows(served: Served) -> None:
     for _ in range(5):
         client = await served.replica()
