@@ -400,6 +400,7 @@ class Ingest:
                     self.definitions += 1
                     self.notes.add_definition(pos)
             violation = self.inference.step(boundary)
+            now_in = self.inference.in_group()
             if violation:
                 self.violations += 1
                 self.notes.add_violation(
@@ -430,7 +431,6 @@ class Ingest:
                         store32(p, ev + covered, stored ^ effect)
 
             if self.has_table:
-                now_in = self.inference.in_group()
                 info = boundary
                 if arrived != 0:
                     info |= 8
@@ -481,7 +481,7 @@ class Ingest:
                     if ack:
                         self.note_ack(pos)
                 # the newest place where nothing is open
-                if self.inference.in_group():
+                if now_in:
                     if at_boundary:
                         self.boundary = pos - length
                 elif not self.inference.recovering:
@@ -496,7 +496,7 @@ class Ingest:
                 continue
 
             # A big event: its head goes on, the rest is streamed.
-            if at_boundary and self.inference.in_group():
+            if at_boundary and now_in:
                 self.boundary = pos
             self.begin_stream(pos, length, effect)
             if packets:

@@ -214,7 +214,7 @@ static inline uint32_t crc32_of(const uint8_t *p, int64_t start, int64_t stop, u
     int64_t n = stop - start;
     uint32_t c = ~value;
 #if BR_X86
-    if (br_have_clmul && n >= 32) return ~br_crc_clmul(c, p + start, n);
+    if (br_have_clmul && n >= 16) return ~br_crc_clmul(c, p + start, n);
 #endif
     return ~br_crc_tables(c, p + start, n);
 }
