@@ -11,7 +11,7 @@ import time
 def main() -> None:
     """Reads each level `turns` times; every batch is made and thrown away."""
     from relay.audit.batches import ReadOptions
-    from relay.audit.datasource import BinlogReader
+    from relay.audit.datasource import SPLIT_BYTES, BinlogReader
     from relay.audit.schemas import LEVELS
 
     path, turns = sys.argv[1], int(sys.argv[2])
@@ -19,7 +19,7 @@ def main() -> None:
     for level in ("events", "transactions", "rows"):
         used = []
         for _ in range(turns):
-            reader = BinlogReader(path, 64 << 20, ReadOptions(level, tuple(LEVELS[level]), failfast=False))
+            reader = BinlogReader(path, SPLIT_BYTES, ReadOptions(level, tuple(LEVELS[level]), failfast=False))
             begun = time.process_time()
             for partition in reader.partitions():
                 for _batch in reader.read(partition):
