@@ -29,6 +29,8 @@ MODULES = (
     "statement_words",
     "text_column",
     "event_columns",
+    "transaction_batch",
+    "transaction_counts",
     "transaction_columns",
     "digest",
     "statement_columns",
