@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from relay.archive.archived_file import FIRST_EVENT
 from relay.audit.batches import ReadOptions, read_split
-from relay.audit.files import find_files
+from relay.audit.files import files_up_to, find_files
 from relay.audit.overlap import Overlap
 from relay.audit.pushdown import keep_times, push
 from relay.audit.schemas import LEVELS, known_columns
@@ -22,7 +23,17 @@ from relay.audit.store import store_of
 from relay.audit.stream import EARLIEST, BinlogStreamReader, limits_reads, starting_position
 from relay.audit.wanted import Wanted
 
-_BATCH_OPTIONS: Final = ("level", "columns", "mode", "splitBytes", "since", "until", "pushdown", "overlap")
+_BATCH_OPTIONS: Final = (
+    "level",
+    "columns",
+    "mode",
+    "splitBytes",
+    "since",
+    "until",
+    "pushdown",
+    "overlap",
+    "endingPosition",
+)
 _STREAM_OPTIONS: Final = ("startingPosition", "maxBytesPerTrigger")
 _KNOWN: Final = {name.lower() for name in ("path", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
 _MODES: Final = ("permissive", "failfast")
@@ -61,6 +72,9 @@ class BinlogDataSource(DataSource):
     since and until: only what happened in [since, until), by the times in events; files that the source began later, or
     ended earlier, are not read at all.
 
+    endingPosition = FILE:POSITION, the end of a transaction: what was written behind it is not read. For several frames that
+    are to see the same of an archive that grows.
+
     In a stream, startingPosition = earliest | latest | FILE:POSITION, and maxBytesPerTrigger.
 
     overlap = once | every: transactions that a later source's files repeat of the sources before it (see overlap) are read
@@ -95,7 +109,9 @@ class BinlogDataSource(DataSource):
             raise BadOption(
                 f"since, {since.isoformat()}, is not before until, {until.isoformat()}: nothing lies between"
             )
-        return kind(self._path(), self._split_bytes(), options, since, until, once=self._once())
+        return kind(
+            self._path(), self._split_bytes(), options, since, until, once=self._once(), ending=self._ending_position()
+        )
 
     def streamReader(self, schema: StructType) -> BinlogStreamReader:
         """A reader of micro-batches of the columns in `schema`."""
@@ -103,6 +119,8 @@ class BinlogDataSource(DataSource):
         for name in ("since", "until"):
             if self.options.get(name) is not None:
                 raise BadOption(f"a stream has no {name}: it has a startingPosition, and filters")
+        if self._ending_position() is not None:
+            raise BadOption("a stream has no endingPosition: it goes on until it is stopped")
         if "transaction_ordinal" in options.columns:
             raise BadOption("transaction_ordinal counts from a file's start, which a stream does not read again")
         try:
@@ -116,6 +134,15 @@ class BinlogDataSource(DataSource):
             raise BadOption("maxBytesPerTrigger needs Spark 4.2 or later")
         most = None if text is None else int(text)
         return BinlogStreamReader(self._path(), self._split_bytes(), options, start, most, once=self._once())
+
+    def _ending_position(self) -> tuple[str, int] | None:
+        text = self.options.get("endingPosition")
+        if text is None:
+            return None
+        name, _, position = text.rpartition(":")
+        if not name or not position.isdecimal() or int(position) < FIRST_EVENT:
+            raise BadOption(f"endingPosition is {text!r}; it takes FILE:POSITION")
+        return name, int(position)
 
     def _read_options(self, schema: StructType) -> ReadOptions:
         level = self._level()
@@ -204,8 +231,10 @@ class BinlogReader(DataSourceReader):
         until: datetime | None = None,
         *,
         once: bool = False,
+        ending: tuple[str, int] | None = None,
     ) -> None:
         self._path = path
+        self._ending = ending
         self._once = once
         self._split_bytes = split_bytes
         self._options = options
@@ -218,6 +247,8 @@ class BinlogReader(DataSourceReader):
         """One split a task."""
         store = store_of(self._path)
         files = find_files(store, self._path)
+        if self._ending is not None:
+            files = files_up_to(store, self._path, files, *self._ending)
         overlap = Overlap(store, files, held=True) if self._once else None
         if self._since is not None or self._until is not None:
             since_s = -math.inf if self._since is None else self._since.timestamp()

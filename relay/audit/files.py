@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from relay.archive.archived_file import FIRST_EVENT
 from relay.archive.catalog import Catalog
 from relay.archive.errors import ArchiveError
 from relay.archive.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX
@@ -66,6 +67,16 @@ def find_files(store: Store, path: str) -> list[AuditedFile]:
         replace(file, followed=file.series == following.series)
         for file, following in itertools.pairwise([*files, AuditedFile("", "")])
     ]
+
+
+def files_up_to(store: Store, path: str, files: list[AuditedFile], name: str, position: int) -> list[AuditedFile]:
+    """Those of the files at `path` that were there when `name` was the newest, and it up to `position`. One that is gone is
+    among them: whoever reads it finds that out."""
+    behind = next((index for index, file in enumerate(files) if file.name == name), None)
+    if behind is None:
+        return [*files, AuditedFile(store.join(path, name), name, end=position)]
+    last = replace(files[behind], end=position, followed=False)
+    return files[:behind] + ([last] if position > FIRST_EVENT else [])
 
 
 def _files_at(store: Store, path: str) -> list[AuditedFile]:

@@ -1,5 +1,7 @@
 """A local Spark session that is set up for binlogs."""
 
+import os
+import sys
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -23,6 +25,8 @@ def submitted_session() -> SparkSession:
 
 def local_session(cores: int | str = "*", *, memory: str = "2g", **settings: str) -> SparkSession:
     """A session on this machine that knows `binlog`. `settings`: Spark's own, with _ for the dots of their names."""
+    # Spark's workers would be the python3 of the path, which may know nothing of pyarrow.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("binlog-relay")

@@ -8,8 +8,9 @@ from typing import Any, Final
 from protocol.binlog.event_type import event_type_name
 from protocol.kernel.event_columns import whole_events
 from protocol.kernel.ingest import MAX_EVENT, STATUS_NAMES, Ingest
+from relay.archive.archived_file import FIRST_EVENT
 from relay.audit.finding import Finding
-from relay.audit.splits import FIRST_EVENT, Split
+from relay.audit.splits import Split
 from relay.audit.store import Store
 
 _CHUNK_BYTES: Final = 1 << 20

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pyspark.sql.datasource import InputPartition
 
 from protocol.kernel.ingest import ROW, Ingest
+from relay.archive.archived_file import FIRST_EVENT
 from relay.archive.boundary_index import RECORD, RECORD_SIZE, IndexRecord
 from relay.archive.files import IDX_SUFFIX
 from relay.audit.files import AuditedFile
@@ -16,7 +17,6 @@ from relay.audit.finding import Finding
 from relay.audit.overlap import Overlap, Span
 from relay.audit.store import Reader, Store, read_bytes
 
-FIRST_EVENT: Final = 4
 MAGIC: Final = b"\xfebin"
 _ENCRYPTED_MAGIC: Final = b"\xfdbin"
 _CHUNK_BYTES: Final = 1 << 20

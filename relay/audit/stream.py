@@ -12,10 +12,11 @@ import pyarrow as pa
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from relay.archive.archived_file import FIRST_EVENT
 from relay.audit.batches import ReadOptions, read_split
 from relay.audit.files import AuditedFile, find_files
 from relay.audit.overlap import Overlap
-from relay.audit.splits import FIRST_EVENT, SourceChain, Split, end_of, is_boundary, plan_file
+from relay.audit.splits import SourceChain, Split, end_of, is_boundary, plan_file
 from relay.audit.store import store_of
 from relay.audit.wanted import Wanted
 

@@ -52,6 +52,8 @@ def audit(
         raise CommandFailed(f"there is no audit {name}. There are:\n{listed_jobs()}", WRONG_USE)
     job = load_job(name)
     names = tuple(part.strip() for text in tables or () for part in text.split(",") if part.strip())
+    if tables and not names:
+        raise CommandFailed("--tables names no table: it takes shop.orders, shop.* or several with commas.", WRONG_USE)
     if names and not job.takes_tables:
         raise CommandFailed(f"{name} looks at all events: --tables cannot narrow it.", WRONG_USE)
     options = AuditOptions(archive, _time("--since", since), _time("--until", until), names, limit)

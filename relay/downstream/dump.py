@@ -449,7 +449,14 @@ class Dump:
                 file=following.name,
             )
         self._pay()
-        opened = self._reads.open(self._archive.path(following.name))
+        try:
+            opened = self._reads.open(self._archive.path(following.name))
+        except OSError as error:
+            raise ArchiveError(
+                f"the next binlog cannot be opened: {error.strerror}",
+                file=following.name,
+                advice="Run 'binlog-relay archive verify' on the relay's host.",
+            ) from error
         self._reads.close(self._opened)
         rotate = rotate_event(
             Position(following.name, FIRST_OFFSET), self._server_id, with_checksum=bool(file.checksum)

@@ -128,6 +128,7 @@ def test_columns_are_chosen_by_an_option_or_a_schema(spark: Any) -> None:
         ({"pushdown": "perhaps"}, None, "pushdown is 'perhaps'"),
         ({"since": "2026-02-01", "until": "2026-01-01"}, None, "is not before until"),
         ({"since": "yesterday"}, None, "since is 'yesterday'; it takes a time like"),
+        ({"endingPosition": "latest"}, None, "endingPosition is 'latest'; it takes FILE:POSITION"),
         ({"spliBytes": "65536"}, None, "there is no option splibytes"),
         ({}, "position int", "column position of level events is bigint, not int"),
         ({}, "colour string", "level events has no column 'colour'"),
@@ -265,6 +266,34 @@ def _parse(schema: str) -> Any:
     from pyspark.sql.types import _parse_datatype_string
 
     return _parse_datatype_string(schema)
+
+
+def test_what_was_written_behind_the_ending_position_is_not_read(spark: Any, tmp_path: Path) -> None:
+    first, second, third = big_binlog(3), big_binlog(5), big_binlog(7)
+    for number, binlog in enumerate((first, second, third), start=1):
+        write(tmp_path, f"bin.00000{number}", binlog.data)
+    whole = read(spark, tmp_path, "transactions").where("file = 'bin.000002'").orderBy("end").collect()[1]["end"]
+
+    def seen(position: str) -> list[tuple[str, int]]:
+        counted = read(spark, tmp_path, "transactions", endingPosition=position).groupBy("file").count()
+        return sorted(tuple(row) for row in counted.collect())
+
+    assert seen(f"bin.000002:{whole}") == [("bin.000001", 3), ("bin.000002", 2)]
+    assert seen(f"bin.000002:{second.size}") == [("bin.000001", 3), ("bin.000002", 5)]
+    assert seen("bin.000002:4") == [("bin.000001", 3)]
+    assert read(spark, tmp_path, "findings", endingPosition=f"bin.000002:{whole}").count() == 0
+    (tmp_path / "bin.000002").unlink()
+    lost = read(spark, tmp_path, "findings", endingPosition=f"bin.000002:{whole}").collect()
+    assert [(row["file"], row["finding"]) for row in lost] == [("bin.000002", "file_gone")]
+
+
+def test_a_stream_takes_no_ending_position(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path, "bin.000001", big_binlog(3).data)
+    stream = spark.readStream.format("binlog").option("endingPosition", "bin.000001:4").load(str(tmp_path))
+    with pytest.raises(PySparkException, match="a stream has no endingPosition"):
+        stream.writeStream.format("noop").option(
+            "checkpointLocation", str(tmp_path / "noted")
+        ).start().awaitTermination()
 
 
 def test_since_and_until_leave_out_files_and_what_happened_at_other_times(spark: Any, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from relay.audit.jobs.row_findings import ROW_FINDINGS
 from relay.audit.jobs.run import load_job, run_job
 from tests.audit.job_runs import run
 from tests.audit.test_real_servers import mysqlbinlog
+from tests.audit.test_rows import shop_binlog
 from tests.audit.test_splits import rows, splits_of, write
 from tests.conftest import ServerFactory
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
@@ -141,6 +142,23 @@ def test_rows_that_cannot_be_read_or_shown_as_they_are_are_findings(spark: Any, 
         others = run(spark, name, tmp_path / "bin.000001", tmp_path, tables=("shop.*",))
         assert others.names & set(ROW_FINDINGS) == {"table_map_missing"}
         assert [row["finding"] for row in done.parquet("changes")] == ["value_malformed"]
+
+
+def test_what_is_written_while_the_audit_runs_is_not_in_any_part_of_it(spark: Any, tmp_path: Path) -> None:
+    """An audit goes over the archive several times: what it counts, lists and writes are the same changes."""
+    binlog = shop_binlog(3)
+    write(tmp_path, "bin.000001", binlog.data)
+    steps = []
+
+    def grow(step: str) -> None:
+        steps.append(step)
+        write(tmp_path, f"bin.{1 + len(steps):06}", shop_binlog(2).data)
+
+    outcome = run_job(spark, load_job("changes"), AuditOptions(str(tmp_path)), tmp_path / "out", grow)
+    assert len(steps) >= 2
+    written = spark.read.parquet(str(tmp_path / "out" / "changes.parquet"))
+    assert {row["file"] for row in written.select("file").distinct().collect()} == {"bin.000001"}
+    assert outcome.result.verdict.startswith(f"{written.count()} changes")
 
 
 def test_a_file_that_is_purged_while_the_audit_runs_is_a_finding(spark: Any, tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
 
+from relay.archive.archived_file import FIRST_EVENT
 from relay.audit.datasource import SPLIT_BYTES
 from relay.audit.files import AuditedFile, find_files
 from relay.audit.finding import TEXTS
 from relay.audit.jobs.files_read import FileHead, read_head
 from relay.audit.jobs.job import AuditFinding, AuditOptions, Place, Severity, found_at
 from relay.audit.overlap import Overlap
-from relay.audit.splits import plan, written_between
+from relay.audit.splits import end_of, plan, written_between
 from relay.audit.store import store_of
 
 _MOST_SERIES: Final = 100
@@ -67,16 +68,30 @@ class Audit:
             self._kept.pop().unpersist()
 
     @cached_property
+    def _found(self) -> list[AuditedFile]:
+        """All files that were there when the audit began."""
+        return find_files(store_of(self.options.archive), self.options.archive)
+
+    @cached_property
+    def _ending(self) -> str | None:
+        """Up to where the archive went when the audit began, as the data source takes it: an audit goes over it several
+        times, and what it tells must fit together while a relay writes. None: it cannot be told."""
+        store, newest = store_of(self.options.archive), self._found[-1]
+        try:
+            end = end_of(store, newest)
+        except OSError:
+            return None
+        return f"{newest.name}:{end}" if end > FIRST_EVENT or newest.growing else None
+
+    @cached_property
     def files(self) -> list[AuditedFile]:
         """The files of the archive, of the time that is asked for, oldest first. Raises: NothingToRead, ArchiveError, OSError."""
-        store = store_of(self.options.archive)
-        found = find_files(store, self.options.archive)
         since, until = self.options.since, self.options.until
         if since is None and until is None:
-            return found
+            return self._found
         return written_between(
-            store,
-            found,
+            store_of(self.options.archive),
+            self._found,
             -1e18 if since is None else since.timestamp(),
             1e18 if until is None else until.timestamp(),
         )
@@ -138,13 +153,14 @@ class Audit:
         if not later:
             return []
         store = store_of(self.options.archive)
-        files = find_files(store, self.options.archive)
-        overlap = Overlap(store, files, held=True)
-        splits = plan(store, files, SPLIT_BYTES, later.__contains__, whole_files=True, overlap=overlap)
+        overlap = Overlap(store, self._found, held=True)
+        splits = plan(store, self._found, SPLIT_BYTES, later.__contains__, whole_files=True, overlap=overlap)
         return [(split.name, *span) for split in splits for span in split.skips]
 
     def _reader(self, level: str, columns: Sequence[str]) -> DataFrameReader:
         reader = self.spark.read.format("binlog").option("level", level)
+        if self._ending is not None:
+            reader = reader.option("endingPosition", self._ending)
         return reader.option("columns", ",".join(columns)) if columns else reader
 
     def wants_table(self, table: Column) -> Column:

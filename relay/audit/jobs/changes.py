@@ -16,7 +16,7 @@ _COLUMNS: Final = (
     "finding",
 )  # fmt: skip
 _SHOWN_CHARACTERS: Final = 400
-# As protocol.statements.secrets has it, in Java's spelling.
+# Of what a server logs as a row's statement; in Java's spelling.
 _ABOUT_SECRETS: Final = "(?i)password|identified"
 _STRINGS: Final = r"""'(?:[^'\\]++|\\.|'')*+(?:'|\\?$)|"(?:[^"\\]++|\\.|"")*+(?:"|\\?$)"""
 

@@ -7,8 +7,9 @@ from typing import Final
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import decode_format_description, decode_start_v3, flavour_of
 from protocol.errors import ProtocolError
+from relay.archive.archived_file import FIRST_EVENT
 from relay.audit.files import AuditedFile
-from relay.audit.splits import FIRST_EVENT, MAGIC
+from relay.audit.splits import MAGIC
 from relay.audit.store import Store
 
 _HEADER_BYTES: Final = 19

@@ -14,9 +14,10 @@ from protocol.errors import ProtocolError
 from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList, decode_gtid_list
+from relay.archive.archived_file import FIRST_EVENT
 from relay.audit.jobs.files_read import FileHead
 from relay.audit.jobs.job import Place
-from relay.audit.splits import FIRST_EVENT, MAGIC
+from relay.audit.splits import MAGIC
 from relay.audit.store import Reader, Store, read_bytes
 
 _HEADER_BYTES: Final = 19

@@ -33,7 +33,6 @@ def command_session(cores: int | None, *, submitted: bool) -> Iterator[SparkSess
     # Workers are processes of their own, and import what this one imports.
     root = str(Path(__file__).resolve().parents[3])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with tempfile.TemporaryFile() as log, _spark_failures(log):
         with _errors_to(log):
             session = local_session(cores or "*", sql_shuffle_partitions=_SHUFFLE_PARTITIONS)

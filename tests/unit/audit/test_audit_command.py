@@ -47,6 +47,7 @@ def test_what_cannot_be_is_refused_before_spark_starts(
     out = tmp_path / "out"
     assert "There are:\n  boundaries" in refusal("nothing", binlog, out)
     assert "--tables cannot narrow it" in refusal("boundaries", binlog, out, tables=["a.b"])
+    assert "--tables names no table" in refusal("tables", binlog, out, tables=[""])
     assert "there is nothing at /nowhere" in refusal("boundaries", "/nowhere", out)
     assert "write a time such as" in refusal("boundaries", binlog, out, since="yesterday")
     assert "no binlog has such a time" in refusal("boundaries", binlog, out, since="99999999999999")

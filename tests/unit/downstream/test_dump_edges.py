@@ -142,6 +142,14 @@ async def test_a_gap_in_the_archive_ends_the_stream_by_name(serve: Serve) -> Non
     assert "not held" in caught.value.args[1]
 
 
+async def test_a_file_that_is_gone_from_the_disk_is_named(serve: Serve, tmp_path: Path) -> None:
+    server = await serve(_1=BinlogBuilder().transaction().rotate(SECOND).data, _2=BinlogBuilder().transaction().data)
+    (tmp_path / "archive" / SECOND).unlink()
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await stream(server)
+    assert f"the next binlog cannot be opened: No such file or directory ({SECOND})" in caught.value.args[1]
+
+
 async def test_a_damaged_file_is_not_served_past(serve: Serve) -> None:
     server = await serve(_1=BinlogBuilder().transaction(20).data, _2=BinlogBuilder().transaction(20).data)
     server.archive.files[0].damaged = True
