@@ -4,6 +4,7 @@ Exit codes: 0 fine, 1 findings, 2 wrong use or configuration, or a file that the
 refused, 4 archive damaged, 70 a bug. What a command needs is imported inside it, so that `--help` and `run` start at once.
 """
 
+import contextlib
 import io
 import os
 import sys
@@ -38,7 +39,7 @@ def main() -> None:
         # Started with a closed output (`>&-`): nobody reads it.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     try:
-        app()
+        _run()
     except CommandFailed as failure:
         print(failure, file=sys.stderr)  # noqa: T201 - a command's own output
         sys.exit(failure.code)
@@ -52,6 +53,8 @@ def main() -> None:
             raise
         unnamed = "" if error.filename else " It names no file: look first at where the output goes."
         print(f"The system refused: {error}.{unnamed}", file=sys.stderr)  # noqa: T201
+        with contextlib.suppress(OSError):
+            _write_out()
         # Whoever calls must not take it for findings in a binlog.
         sys.exit(WRONG_USE)
     except Exception as error:
@@ -59,6 +62,33 @@ def main() -> None:
             raise
         print(_bug_report(error), file=sys.stderr)  # noqa: T201
         sys.exit(BUG)
+
+
+def _run() -> None:
+    """The command, and all of its output: what the system refuses of that must not come up behind the end."""
+    try:
+        app()
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, BrokenPipeError):
+            _write_out()
+        raise
+
+
+def _write_out() -> None:
+    """Raises: OSError; SystemExit, where nobody reads any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(0)
+    except OSError:
+        _drop_output()
+        raise
+
+
+def _drop_output() -> None:
+    """What was not written: Python would try it once more as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _debugging() -> bool:

@@ -221,11 +221,17 @@ def test_an_unexpected_error_is_one_line_without_a_traceback(command, monkeypatc
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-def test_an_output_that_cannot_be_written_is_no_finding(tmp_path: Path) -> None:
-    path = written(tmp_path, binlog(*GROUP))
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("groups", [1, 500])
+def test_an_output_that_cannot_be_written_is_no_finding(tmp_path: Path, unbuffered: str, groups: int) -> None:
+    path = written(tmp_path, binlog(*GROUP * groups))
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "relay", "events", str(path)], stdout=full, stderr=subprocess.PIPE, check=False
+            [sys.executable, "-m", "relay", "events", str(path)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            check=False,
         )
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert b"No space left on device" in done.stderr and b"where the output goes" in done.stderr
