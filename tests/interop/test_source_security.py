@@ -1,5 +1,6 @@
 """How the relay enters a real source: TLS in every mode, and every authentication plugin a source asks for."""
 
+import asyncio
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,19 @@ async def test_the_stream_is_received_over_tls_on_asyncios_own_loop(secured: Sec
         await relay.until_held(end.file, end.position)
         assert str((await relay.until_logged("source_attached"))["tls"]).startswith("TLSv1.")
         assert differences(secured.server.binlogs(), relay.archive) == []
+    await tls_left(secured.server.port)
+
+
+async def tls_left(port: int) -> None:
+    """Leaving TLS takes until the server has answered. A process that ends does not wait for that; a test's loop must, or its
+    transports are found unclosed by whichever test runs then."""
+    loop: Any = asyncio.get_running_loop()
+    async with asyncio.timeout(10):
+        while any(
+            transport._sock is not None and transport.get_extra_info("peername")[1] == port
+            for transport in list(loop._transports.values())
+        ):
+            await asyncio.sleep(0.01)
 
 
 def test_a_client_certificate_is_shown_where_the_account_asks_for_one(secured: Secured, tmp_path: Path) -> None:
