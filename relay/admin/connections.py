@@ -86,8 +86,9 @@ def _row(connection: Connection, asker: Connection, dialect: Dialect, now: float
     if info is not None and not full:
         info = info[:_SHORT_INFO]
     user = connection.user or "unauthenticated user"
-    place, waited_s = (connection.address, connection.database), max(0, int(now - since))
-    return (connection.connection_id, user, *place, command, waited_s, state, info)
+    waited_s = max(0, int(now - since))
+    identity = (connection.connection_id, user, connection.address, connection.database)
+    return (*identity, command, waited_s, state, info)
 
 
 def _dump_state(connection: Connection, dialect: Dialect) -> str:

@@ -12,18 +12,11 @@ from relay.admin.view import Connections
 _PARSE_ERROR: Final = 1064
 _UNKNOWN_ERROR: Final = 1105
 _NOTHING_TO_DO: Final = frozenset(
-    {
-        *("RELAY LOGS", "ERROR LOGS", "ENGINE LOGS", "GENERAL LOGS", "SLOW LOGS", "TABLES", "TABLE", "USER_RESOURCES"),
-        *(
-            "QUERY CACHE",
-            "OPTIMIZER_COSTS",
-            "USER_STATISTICS",
-            "CLIENT_STATISTICS",
-            "INDEX_STATISTICS",
-            "TABLE_STATISTICS",
-        ),
-    }
-)
+    (
+        "RELAY LOGS", "ERROR LOGS", "ENGINE LOGS", "GENERAL LOGS", "SLOW LOGS", "TABLES", "TABLE", "USER_RESOURCES",
+        "QUERY CACHE", "OPTIMIZER_COSTS", "USER_STATISTICS", "CLIENT_STATISTICS", "INDEX_STATISTICS", "TABLE_STATISTICS",
+    )
+)  # fmt: skip
 _STATUS: Final = ("STATUS", "GLOBAL STATUS", "SESSION STATUS")
 
 

@@ -36,6 +36,7 @@ from relay.archive.reopening import recover_again
 from relay.archive.replica_marks import ReplicaMarks
 from relay.archive.succession import judge_succession
 from relay.archive.sync_thread import SyncPolicy
+from relay.archive.watchers import Watchers
 from relay.archive.writer import PublishPolicy, Run, Writer
 from relay.background import run_to_end
 
@@ -97,7 +98,7 @@ class Archive:
         """What is published, by GTID. Others only read it."""
         self.state = ArchiveState.OPEN
         self.failure: ArchiveWriteError | None = None
-        self._failure_watchers: list[Callable[[ArchiveWriteError], None]] = []
+        self._failure_watchers: Watchers[[ArchiveWriteError]] = Watchers()
         self.purged_bytes = 0
         """Of files that were removed since the archive was opened."""
         self.queue_limit_bytes = queue_limit_bytes
@@ -398,14 +399,13 @@ class Archive:
 
     def watch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
         """`callback(error)` is called on the loop when the state becomes FAILED; now, where it is already."""
-        self._failure_watchers.append(callback)
+        self._failure_watchers.add(callback)
         if self.state is ArchiveState.FAILED and self.failure is not None:
             callback(self.failure)
 
     def unwatch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
         """Ends `watch_failure`; fine when it was not watching."""
-        if callback in self._failure_watchers:
-            self._failure_watchers.remove(callback)
+        self._failure_watchers.remove(callback)
 
     async def trim(self) -> Position | None:
         """After a lost connection: takes back what is behind the last whole transaction and syncs the rest.
@@ -534,8 +534,7 @@ class Archive:
             self._on_failure(error)
         else:
             log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
-        for callback in tuple(self._failure_watchers):
-            callback(error)
+        self._failure_watchers.tell(error)
 
     def _catalog_failed(self, error: ArchiveWriteError) -> None:
         self._loop.call_soon_threadsafe(self._become_failed, error)

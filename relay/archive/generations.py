@@ -104,7 +104,7 @@ class Generations:
         self._all: list[Generation] = []
         self._newest_number = FIRST
         self._prepared: Generation | None = None
-        self._watchers = Watchers()
+        self._watchers: Watchers[[]] = Watchers()
         self._held_of_ended: tuple[tuple[tuple[int, int], ...], GtidSet] = ((), GtidSet())
         """Of each that has ended its number and how many files it had, and what is in all of those files."""
         self._purged_bytes = 0

@@ -24,7 +24,7 @@ class HeldFiles:
         self._layer = layer
         self._files = list(files)
         self._by_name = {file.name: file for file in self._files}
-        self._watchers = Watchers()
+        self._watchers: Watchers[[]] = Watchers()
 
     # --- which there are ---------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ class Publication:
         self._policy = policy
         self._on_sealed = on_sealed
         self._on_failure = on_failure
-        self._sync_watchers = Watchers()
+        self._sync_watchers: Watchers[[]] = Watchers()
         self.queued_bytes = 0
         """Bytes that were appended and are not written yet: whoever queues a run adds them, reports take them off."""
         newest = held.newest

@@ -61,6 +61,8 @@ _LINGER_S: Final = 1.0
 _RESET_SHOWS_S: Final = 2.0
 # Of what a client says of itself, in the log.
 _SHOWN_CHARACTERS: Final = 100
+# No database has a longer name.
+_NAME_CHARACTERS: Final = 64
 _REFUSED: Final = ErrorCode.ER_ACCESS_DENIED_ERROR
 _REQUEST_NUMBERS: Final = itertools.count(1)
 
@@ -155,11 +157,8 @@ class Session(asyncio.BufferedProtocol):
     @property
     def database(self) -> str | None:
         """The one that the client has chosen; it means nothing here."""
-        return (
-            self._machine.session.database[:64]
-            if self.user and self._machine and self._machine.session.database
-            else None
-        )
+        chosen = self._machine.session.database if self._machine is not None and self.user else None
+        return chosen[:_NAME_CHARACTERS] if chosen else None
 
     @property
     def server_id(self) -> int:
