@@ -6,7 +6,6 @@ from protocol.statements.answers import EncodedRows as EncodedRows
 from protocol.statements.answers import GivenAnswer as GivenAnswer
 from protocol.statements.answers import StatisticsText as StatisticsText
 from protocol.statements.facts import SourceFacts as SourceFacts
-from protocol.statements.like import NameFilter as NameFilter
 from protocol.statements.like import matches_like as matches_like
 from protocol.statements.notice import Notice as Notice
 from protocol.statements.requests import KillConnection as KillConnection

@@ -1,6 +1,5 @@
 """SQL's LIKE, and the names that SHOW ... LIKE and SHOW ... WHERE choose."""
 
-from dataclasses import dataclass
 from typing import Final
 
 _MAX_PATTERN_CHARACTERS: Final = 128
@@ -29,17 +28,3 @@ def matches_like(text: str, pattern: str) -> bool:
         if not reachable:
             return False
     return len(text) in reachable
-
-
-@dataclass(frozen=True, slots=True)
-class NameFilter:
-    """Names that fit a pattern and are among some, in any case. None: no such condition."""
-
-    like: str | None = None
-    names: tuple[str, ...] | None = None
-
-    def accepts(self, name: str) -> bool:
-        """Whether a row of that name is shown."""
-        if self.names is not None and name.lower() not in (wanted.lower() for wanted in self.names):
-            return False
-        return self.like is None or matches_like(name, self.like)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, Literal
 
-from protocol.statements.like import NameFilter
 from protocol.statements.row_filter import RowFilter
 
 
@@ -101,11 +100,10 @@ class ShowProcesslist(Request):
 
 @dataclass(frozen=True, slots=True)
 class ShowStatus(Request):
-    """SHOW [GLOBAL | SESSION] STATUS: the status variables whose names `wanted` accepts, and `rows` with their values."""
+    """SHOW [GLOBAL | SESSION] STATUS: the status variables that `wanted` accepts, as rows of name and value."""
 
-    wanted: NameFilter = field(default_factory=NameFilter)
+    wanted: RowFilter = field(default_factory=RowFilter)
     is_global: bool = False
-    rows: RowFilter = field(default_factory=RowFilter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ class Condition:
     texts: tuple[str, ...]
     is_negated: bool = False
 
-    def holds(self, row: Sequence[Value]) -> bool:
-        """Whether a row fulfils it; NULL fulfils nothing."""
-        value = row[self.column]
+    def holds(self, value: Value) -> bool:
+        """Whether this value of its column fulfils it; NULL fulfils nothing."""
         if value is None:
             return False
         text = str(value)
@@ -35,4 +34,13 @@ class RowFilter:
 
     def accepts(self, row: Sequence[Value]) -> bool:
         """Whether this row is shown."""
-        return any(all(condition.holds(row) for condition in conditions) for conditions in self.alternatives)
+        return any(
+            all(condition.holds(row[condition.column]) for condition in conditions) for conditions in self.alternatives
+        )
+
+    def may_accept(self, column: int, value: Value) -> bool:
+        """Whether a row with this value there may be shown, whatever its others are."""
+        return any(
+            all(condition.holds(value) for condition in conditions if condition.column == column)
+            for conditions in self.alternatives
+        )

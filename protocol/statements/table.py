@@ -7,7 +7,6 @@ keep the connection.
 from collections.abc import Callable
 from typing import Final
 
-from protocol.errors import StatementRefused
 from protocol.resultset import Column, Rows
 from protocol.statements.answers import Answer, Done
 from protocol.statements.binlog_statements import (
@@ -43,7 +42,7 @@ from protocol.statements.set_variables import set_password, set_transaction, set
 from protocol.statements.shapes import Captured, fit
 from protocol.statements.show_conditions import row_filter
 from protocol.statements.show_lists import show_collations, show_engines, show_grants, show_plugins
-from protocol.statements.show_variables import name_filter, show_variables
+from protocol.statements.show_variables import show_variables
 from protocol.statements.system_variables import read_variable
 
 
@@ -81,11 +80,7 @@ def _show_full_processlist(statement: Statement, captured: Captured) -> Answer:
 
 def _show_status(statement: Statement, captured: Captured) -> Answer:
     is_global = statement.tokens[1].is_word("GLOBAL")
-    try:
-        return ShowStatus(name_filter(statement, captured[0]), is_global=is_global)
-    except StatementRefused:
-        rows = row_filter(statement, captured[0], ("Variable_name", "Value"))
-        return ShowStatus(is_global=is_global, rows=rows)
+    return ShowStatus(row_filter(statement, captured[0], ("Variable_name", "Value")), is_global=is_global)
 
 
 def _kill(statement: Statement, captured: Captured) -> Answer:

@@ -4,13 +4,14 @@ Names and spelling are the servers' where a relay has such a thing. Its own begi
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from protocol.resultset import Rows, Value
-from protocol.statements import NameFilter, StatisticsText
+from protocol.statements import StatisticsText
 from protocol.statements.requests import ShowStatus
+from protocol.statements.row_filter import RowFilter
 from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
 from relay.admin.view import Connection, Connections
@@ -36,8 +37,8 @@ def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker
     """The variables whose names are wanted, by name. Values are text, as in servers. `asker`: whose TLS is shown."""
     tls = {"Ssl_cipher": asker.channel.cipher, "Ssl_version": asker.channel.tls}
     values = status_values(facts, dialect) | tls
-    named = ((name, _text(values[name])) for name in sorted(values, key=str.lower) if request.wanted.accepts(name))
-    rows = tuple(row for row in named if request.rows.accepts(row))
+    named = ((name, _text(values[name])) for name in sorted(values, key=str.lower))
+    rows = tuple(row for row in named if request.wanted.accepts(row))
     return Rows(name_and_value_columns(asker.facts, "STATUS", is_global=request.is_global), rows)
 
 
@@ -147,7 +148,6 @@ def statistics_text(connections: Connections, dialect: Dialect) -> StatisticsTex
     )
 
 
-def asks_for_ledger(wanted: NameFilter) -> bool:
+def asks_for_ledger(wanted: RowFilter) -> bool:
     """Whether an answer needs the ledger, which is a look into the catalog."""
-    accepts: Callable[[str], bool] = wanted.accepts
-    return any(accepts(name) for name in LEDGER_NAMES)
+    return any(wanted.may_accept(0, name) for name in LEDGER_NAMES)

@@ -10,7 +10,7 @@ from protocol.auth.authenticator import Channel
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.resultset import Rows, Value
-from protocol.statements import NameFilter, Request, SourceFacts, StatisticsText, Words
+from protocol.statements import Request, SourceFacts, StatisticsText, Words
 from protocol.statements.gtid_variables import GtidVariables
 from protocol.statements.requests import (
     ShowBinaryLogs,
@@ -21,6 +21,7 @@ from protocol.statements.requests import (
     ShowStatistics,
     ShowStatus,
 )
+from protocol.statements.row_filter import Condition, RowFilter
 from relay.admin.console import Console
 from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import status_columns
@@ -54,7 +55,7 @@ async def status(console: Console, facts: SourceFacts = MYSQL_56, words: Words =
 
 
 async def variables(console: Console, like: str = "%", facts: SourceFacts = MYSQL_56) -> dict[Value, Value]:
-    answer = await rows(console, ShowStatus(NameFilter(like)), facts)
+    answer = await rows(console, ShowStatus(RowFilter(((Condition(0, "like", (like,)),),))), facts)
     return {row[0]: row[1] for row in answer.rows}
 
 
@@ -262,7 +263,7 @@ async def test_status_counts_what_clients_did(console: Console, connections: Fak
 
 async def test_status_says_what_protects_the_askers_own_connection(console: Console) -> None:
     channel = Channel("TLSv1.3", "TLS_AES_256_GCM_SHA384")
-    shown = await rows(console, ShowStatus(NameFilter("ssl\\_%")), channel=channel)
+    shown = await rows(console, ShowStatus(RowFilter(((Condition(0, "like", ("ssl\\_%",)),),))), channel=channel)
     assert shown.rows == (("Ssl_cipher", "TLS_AES_256_GCM_SHA384"), ("Ssl_version", "TLSv1.3"))
     assert (await variables(console, "ssl\\_%")) == {"Ssl_cipher": "", "Ssl_version": ""}
 

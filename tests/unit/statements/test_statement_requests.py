@@ -3,7 +3,7 @@
 import pytest
 
 from protocol.errors import StatementRefused
-from protocol.statements import NameFilter, Request, SourceFacts, StatementSession, Words, answer_statement
+from protocol.statements import Request, SourceFacts, StatementSession, Words, answer_statement
 from protocol.statements.requests import (
     ChangeSource,
     Flush,
@@ -20,6 +20,7 @@ from protocol.statements.requests import (
     StartReplica,
     StopReplica,
 )
+from protocol.statements.row_filter import Condition, RowFilter
 
 OLD, NEW = Words.MASTER_SLAVE, Words.SOURCE_REPLICA
 FACTS = SourceFacts("mysql", "5.6.24-log", 3)
@@ -58,13 +59,19 @@ REQUESTS: list[tuple[str, Request]] = [
     ("SHOW PROCESSLIST", ShowProcesslist()),
     ("SHOW FULL PROCESSLIST", ShowProcesslist(full=True)),
     ("SHOW STATUS", ShowStatus()),
-    ("SHOW GLOBAL STATUS LIKE 'Uptime%'", ShowStatus(NameFilter(like="Uptime%"), is_global=True)),
-    ("SHOW STATUS WHERE Variable_name = 'Uptime'", ShowStatus(NameFilter(names=("Uptime",)))),
+    (
+        "SHOW GLOBAL STATUS LIKE 'Uptime%'",
+        ShowStatus(RowFilter(((Condition(0, "like", ("Uptime%",)),),)), is_global=True),
+    ),
+    ("SHOW STATUS WHERE Variable_name = 'Uptime'", ShowStatus(RowFilter(((Condition(0, "among", ("uptime",)),),)))),
     (
         "SHOW GLOBAL STATUS WHERE `Variable_name` IN ('a', 'b')",
-        ShowStatus(NameFilter(names=("a", "b")), is_global=True),
+        ShowStatus(RowFilter(((Condition(0, "among", ("a", "b")),),)), is_global=True),
     ),
-    ("SHOW STATUS WHERE Variable_name = 'a' OR Variable_name = 'b'", ShowStatus(NameFilter(names=("a", "b")))),
+    (
+        "SHOW STATUS WHERE Variable_name = 'a' OR Variable_name = 'b'",
+        ShowStatus(RowFilter(((Condition(0, "among", ("a",)),), (Condition(0, "among", ("b",)),)))),
+    ),
     ("STOP SLAVE", StopReplica(OLD)),
     ("STOP REPLICA", StopReplica(NEW)),
     ("STOP SLAVE IO_THREAD", StopReplica(OLD, frozenset({"IO"}))),
