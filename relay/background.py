@@ -32,13 +32,7 @@ def begin_task(
     none. expected: those are for somebody who awaits the task, and not logged.
     """
     task = asyncio.get_running_loop().create_task(work)
-
-    def look(ended: asyncio.Task[T]) -> None:
-        error = None if ended.cancelled() else ended.exception()
-        if isinstance(error, Exception) and not isinstance(error, expected):
-            tell_fault("task_failed", error, on_fault, task=name)
-
-    task.add_done_callback(look)
+    task.add_done_callback(lambda ended: _look(ended, name, expected, on_fault))
     return task
 
 
@@ -48,21 +42,30 @@ async def run_to_end(work: Coroutine[Any, Any, T], name: str, *, expected: tuple
     With nobody left to hear it, an exception is logged. expected: those that are no fault of ours.
     """
     task = asyncio.get_running_loop().create_task(work)
-
-    def look(ended: asyncio.Task[T]) -> None:
-        error = None if ended.cancelled() else ended.exception()
-        if isinstance(error, expected):
-            structlog.get_logger().warning(
-                "task_failed", task=name, what=str(error), note="nobody waits for it any more"
-            )
-        elif isinstance(error, Exception):
-            tell_fault("task_failed", error, task=name)
-
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        task.add_done_callback(look)
+        task.add_done_callback(lambda ended: _look(ended, name, expected, is_awaited=False))
         raise
+
+
+def _look(
+    ended: asyncio.Task[T],
+    name: str,
+    expected: tuple[type[Exception], ...],
+    on_fault: OnFault | None = None,
+    *,
+    is_awaited: bool = True,
+) -> None:
+    """Tells how a task has ended, where nobody foresaw it; what was expected, only where nobody awaits the task."""
+    error = None if ended.cancelled() else ended.exception()
+    if isinstance(error, expected):
+        if not is_awaited:
+            structlog.get_logger().warning(
+                "task_failed", task=name, what=str(error), note="nobody waits for it any more"
+            )
+    elif isinstance(error, Exception):
+        tell_fault("task_failed", error, on_fault, task=name)
 
 
 def guarded(callback: Callable[P, object], name: str, on_fault: OnFault) -> Callable[P, None]:
