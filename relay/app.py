@@ -2,9 +2,7 @@
 
 import asyncio
 import errno
-import gc
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +23,7 @@ from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.descriptors import allow_descriptors
 from relay.downstream.presentation import Presentation
 from relay.downstream.server import DownstreamServer
+from relay.interpreter import keep_what_is_here, share_interpreter
 from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.errors import Trouble, UpstreamError
@@ -36,8 +35,6 @@ EXIT_FINE: Final = 0
 EXIT_WRONG_USE: Final = 2
 EXIT_SOURCE: Final = 3
 EXIT_ARCHIVE: Final = 4
-# Python's own is 0.005: as long as the loop may be kept at all.
-_SWITCH_INTERVAL_S: Final = 0.0005
 # The archive's directory cannot be made or used: nothing is damaged, archive.dir, its permissions or its disk are not right.
 _NO_PLACE_FOR_IT: Final = (
     errno.ENOENT,
@@ -66,17 +63,6 @@ def run(config: Config, config_path: Path, source: tuple[str, int] | None = None
         log.info("event_loop", loop="asyncio", note="uvloop is not installed; it would be faster")
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(Relay(config, config_path, source).serve())
-
-
-def share_interpreter() -> None:
-    """A thread that computes (a GTID set of 16 MB, a password) gives way to the event loop after a tenth of the usual time."""
-    sys.setswitchinterval(_SWITCH_INTERVAL_S)
-
-
-def keep_what_is_here() -> None:
-    """Garbage is not looked for any more in what was made until now: among 10,000 opened files that takes 25 ms each time."""
-    gc.collect()
-    gc.freeze()
 
 
 def _report_kernel() -> None:

@@ -1,7 +1,6 @@
 """The data source `binlog`: `spark.read.format("binlog").option("level", "transactions").load(path)`."""
 
 import functools
-import gc
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from relay.audit.splits import Split, plan, written_between
 from relay.audit.store import store_of
 from relay.audit.stream import EARLIEST, BinlogStreamReader, limits_reads, starting_position
 from relay.audit.wanted import Wanted
+from relay.interpreter import keep_what_is_here
 
 _BATCH_OPTIONS: Final = (
     "level",
@@ -214,9 +214,8 @@ class BinlogDataSource(DataSource):
 
 @functools.cache
 def _keep_modules() -> None:
-    """Once in a worker: it looks for garbage after each task, and goes through all that pyspark and pyarrow have, 20 ms long."""
-    gc.collect()
-    gc.freeze()
+    """Once in a worker, which looks for garbage after each task."""
+    keep_what_is_here()
 
 
 class BinlogReader(DataSourceReader):

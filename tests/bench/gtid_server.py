@@ -14,10 +14,10 @@ from typing import Final
 import uvloop
 
 from protocol.auth.account import Account
-from relay.app import keep_what_is_here, share_interpreter
 from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.generations import Generations
 from relay.downstream.server import DownstreamServer
+from relay.interpreter import keep_what_is_here, share_interpreter
 from relay.log_setup import setup_logging
 from relay.shown_gtids import ShownGtids
 from tests.bench.gtid_archive import SOURCE_UUID

@@ -1,0 +1,22 @@
+"""How this process's interpreter is set: whom it gives way to, and what its search for garbage passes over."""
+
+import gc
+import sys
+from typing import Final
+
+# Python's own is 0.005: as long as the loop may be kept at all.
+_SWITCH_INTERVAL_S: Final = 0.0005
+
+
+def share_interpreter() -> None:
+    """A thread that computes (a GTID set of 16 MB, a password) gives way to the event loop after a tenth of the usual time."""
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+
+
+def keep_what_is_here() -> None:
+    """Garbage is not looked for any more in what was made until now.
+
+    Each time that takes 25 ms among 10,000 opened files, and 20 ms among the modules of pyspark and pyarrow.
+    """
+    gc.collect()
+    gc.freeze()
