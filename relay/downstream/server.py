@@ -214,7 +214,7 @@ class DownstreamServer:
             connection_id = next(iter(self._strangers))
             stranger = self._strangers.pop(connection_id)
             if connection_id in self._sessions and not stranger.user:
-                stranger.log_as_stranger("stranger_sent_away", note="listen.max_connections")
+                stranger.log.stranger("stranger_sent_away", note="listen.max_connections")
                 del self._sessions[connection_id]
                 stranger.abort()
                 return True

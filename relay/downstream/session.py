@@ -1,25 +1,19 @@
-"""One replica's connection: bytes from the socket to the protocol machine and back, and its dump."""
+"""One replica's connection: bytes from the socket to the protocol machine and back, and the order of what they ask for."""
 
 import asyncio
 import contextlib
 import itertools
 import os
-import ssl
 import time
 from concurrent.futures import Executor
 from typing import Final, Protocol, cast
 
-import structlog
-
 from protocol.auth.accounts import Accounts
 from protocol.auth.authenticator import REFUSED, Channel, Work
-from protocol.commands import BinlogDump, RegisterSlave
 from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused, StatementRefused
 from protocol.framing import frame_payload
-from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.packets import err_payload
 from protocol.position import Position
-from protocol.resultset import Rows, result_payloads
 from protocol.source_side import (
     AckReceived,
     CheckAsked,
@@ -27,31 +21,26 @@ from protocol.source_side import (
     DumpAsked,
     Event,
     Limits,
-    LoggedIn,
-    LoginRefused,
     Registered,
     Ruling,
     SourceSide,
     State,
     StatementAsked,
-    StatementFailed,
     TlsAsked,
 )
-from protocol.statements import EncodedRows, GivenAnswer, Request, SourceFacts
+from protocol.statements import GivenAnswer, Request, SourceFacts
 from relay.background import begin_task, guarded
 from relay.certificates import ServerTls
 from relay.downstream.acknowledgements import Acknowledgements, AcknowledgementSums
 from relay.downstream.admission import AdmissionHost, AdmittedDump, DumpRequest, admit
+from relay.downstream.connected_client import ConnectedClient
+from relay.downstream.connection_log import ConnectionLog
+from relay.downstream.connection_tls import ConnectionTls, TlsBroken
+from relay.downstream.deadline import Deadline
 from relay.downstream.dump import Dump
 from relay.downstream.peer_socket import PeerSocket
-from relay.downstream.positions import (
-    INTERNAL_ERROR,
-    refusal,
-    shown_name,
-    variable,
-)
+from relay.downstream.positions import INTERNAL_ERROR, refusal
 from relay.downstream.stranger_log import StrangerLog
-from relay.downstream.tls import TlsTransport, tls_trouble
 from relay.downstream.traffic import Traffic
 
 # After so much from one client the others get their turn.
@@ -59,11 +48,6 @@ _READ_TURN_BYTES: Final = 512 << 10
 _LINGER_S: Final = 1.0
 # A replica's receiving thread that was told to stop closes its socket within this time.
 _RESET_SHOWS_S: Final = 2.0
-# Of what a client says of itself, in the log.
-_SHOWN_CHARACTERS: Final = 100
-# No database has a longer name.
-_NAME_CHARACTERS: Final = 64
-_REFUSED: Final = ErrorCode.ER_ACCESS_DENIED_ERROR
 _REQUEST_NUMBERS: Final = itertools.count(1)
 
 
@@ -99,146 +83,34 @@ class SessionHost(AdmissionHost, Protocol):
         """`dump` has ended."""
 
 
-class Session(asyncio.BufferedProtocol):
+class Session(ConnectedClient, asyncio.BufferedProtocol):
     """One connection, from accept to close."""
 
     def __init__(self, host: SessionHost) -> None:
+        super().__init__(host.generations)
         self._host = host
         self._loop = asyncio.get_running_loop()
-        self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
+        self.log = ConnectionLog(self, host.stranger_log)
         self._transport: asyncio.Transport | None = None
-        self._machine: SourceSide | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        time_passed = guarded(self._time_passed, "looking at a connection's deadline", self._broken)
+        self._deadline = Deadline(time_passed)
         self._turn: asyncio.Handle | None = None
+        self._checking: asyncio.Task[None] | None = None
         self._admission: asyncio.Task[None] | None = None
         self._answering: asyncio.Task[None] | None = None
         self._interruptible = self._interrupted = False
         """Whether the statement that is answered only shows something; whether its answer is not wanted any more."""
-        self._checking: asyncio.Task[None] | None = None
-        self._securing: asyncio.Task[None] | None = None
-        self._tls: TlsTransport | None = None
         self._offered_tls: ServerTls | None = None
+        self._tls: ConnectionTls | None = None
         self.write_paused = False
         self._peer = PeerSocket(None)
         self._closed_by_peer = False
         self.leaving: asyncio.Event | None = None
         """While it is found out what its replica had read when it left; set when that is known."""
-        self.dump: Dump | None = None
-        self.acknowledgements: Acknowledgements | None = None
-        """Of its dump, if the replica is a semi-sync one; its newest position and time are in there."""
-        self.request_number = 0
-        """Of its newest dump request; later requests, of any connection, have greater ones."""
-        self.registered: RegisterSlave | None = None
-        """What it said of itself as a replica."""
-        self.asked_position: tuple[str, int] | None = None
-        """Where its newest dump request was to begin."""
-        self.last_heard_at = self.dump_began_at = self._loop.time()
         self._read_at_once = 0
         self._counted = (0, 0)
         """Of its commands and statements, those that are in the traffic."""
         self._said_goodbye = False
-        self.connection_id = 0
-        self.address = ""
-        self.host = ""
-        """The peer's address without its port."""
-
-    # --- who this is ----------------------------------------------------------------------------------------------
-
-    @property
-    def user(self) -> str:
-        """The account's name; empty before the login."""
-        return self._machine.account.user if self._machine and self._machine.account else ""
-
-    @property
-    def is_admin(self) -> bool:
-        """Whether the account may change the relay by statements."""
-        return self._machine is not None and self._machine.account is not None and self._machine.account.admin
-
-    @property
-    def database(self) -> str | None:
-        """The one that the client has chosen; it means nothing here."""
-        chosen = self._machine.session.database if self._machine is not None and self.user else None
-        return chosen[:_NAME_CHARACTERS] if chosen else None
-
-    @property
-    def server_id(self) -> int:
-        """Of the replica; 0 when it did not say."""
-        return self._server_id
-
-    @property
-    def replica_uuid(self) -> str:
-        """`@slave_uuid`, cut to the 36 characters a uuid has; empty for replicas without one."""
-        if self._machine is None:
-            return ""
-        value = variable(self._machine.session.user_variables, "replica_uuid", "slave_uuid")
-        return "".join(c for c in str(value or "") if c.isascii() and c.isprintable())[:36]
-
-    _server_id = 0
-
-    @property
-    def waits_for_position(self) -> bool:
-        """Whether a dump was asked for and is not decided."""
-        return self._machine is not None and self._machine.state is State.DUMP_REQUESTED
-
-    @property
-    def channel(self) -> Channel:
-        """What protects the connection."""
-        return self._machine.channel if self._machine is not None else Channel()
-
-    @property
-    def facts(self) -> SourceFacts:
-        """The source as this client sees it; not before it was greeted."""
-        assert self._machine is not None
-        return self._machine.session.facts
-
-    def encode(self, rows: Rows) -> EncodedRows:
-        """Rows as this client reads them, while it waits for them. For a thread, where they are many."""
-        assert self._machine is not None
-        session = self._machine.session
-        return EncodedRows(tuple(result_payloads(rows, session.encoding, session.status)))
-
-    @property
-    def sent_position(self) -> tuple[str, int] | None:
-        """Up to where its dump was given to the socket; None without a dump."""
-        return (self.dump.position.file, self.dump.position.offset) if self.dump is not None else None
-
-    @property
-    def acknowledged_position(self) -> tuple[str, int] | None:
-        """Up to where a semi-sync replica said that it has stored everything; None before it said so, and for others."""
-        acked = self.acknowledgements.acked if self.acknowledgements is not None else None
-        return (acked.file, acked.offset) if acked is not None else None
-
-    @property
-    def needed_generation(self) -> int | None:
-        """Of the archive; None: any may be the one that `needed_file` is of."""
-        if self.dump is None or (self.acknowledgements is not None and self.acknowledgements.open):
-            return None
-        generation = self._host.generations.of_archive(self.dump.archive)
-        return generation.number if generation is not None else None
-
-    @property
-    def needed_file(self) -> str | None:
-        """The oldest file that it reads, or has asked for and may speak of; empty: the oldest there is; None: none."""
-        acknowledgements = self.acknowledgements
-        if self.dump is not None and acknowledgements is not None and acknowledgements.open:
-            if acknowledgements.acked is not None:
-                return acknowledgements.acked.file
-        elif self.dump is not None:
-            return self.dump.position.file
-        elif not self.waits_for_position:
-            return None
-        return self.asked_position[0] if self.asked_position is not None else None
-
-    @property
-    def is_at_end(self) -> bool:
-        """Whether its dump has sent all there is."""
-        archive = self._host.generations.archive
-        return self.dump is not None and self.dump.archive is archive and self.dump.position == archive.end
-
-    @property
-    def sent_bytes(self) -> int:
-        """Of the dump that runs; not yet in the traffic."""
-        return self.dump.sent_bytes if self.dump is not None else 0
 
     # --- transport ------------------------------------------------------------------------------------------------
 
@@ -254,18 +126,13 @@ class Session(asyncio.BufferedProtocol):
         self.address = f"{peer[0]}:{peer[1]}" if peer else ""
         answer = self._host.admit(self)
         if isinstance(answer, AnsweredError):
-            self._log = self._log.bind(replica_address=self.address)
-            if answer.number == ErrorCode.ER_HOST_IS_BLOCKED:
-                # A blocked address was named when the block began; it may come a thousand times a second.
-                self._log.debug("connection_refused", reason=answer.message)
-            else:
-                self.log_as_stranger("connection_refused", reason=answer.message)
+            self.log.refused(answer)
             payload = err_payload(answer.number, answer.message, with_sqlstate=False)
             self._transport.write(frame_payload(payload, 0))
             self._close_soon()
             return
         self.connection_id, facts = answer
-        self._log = self._log.bind(connection_id=self.connection_id, replica_address=self.address)
+        self.log.greeted()
         now = self._loop.time()
         # As it is now: a reload between the greeting and the client's request for TLS changes nothing here.
         self._offered_tls = self._host.tls
@@ -299,7 +166,7 @@ class Session(asyncio.BufferedProtocol):
             self._transport.pause_reading()
             self._loop.call_soon(self._read_on)
         if self._tls is not None:
-            self._received_tls(self._tls, self._host.input_view[:nbytes])
+            self._take_secured(self._tls, self._host.input_view[:nbytes])
         elif self._machine is not None:
             self._take(self._machine, self._host.input_view[:nbytes])
 
@@ -342,30 +209,18 @@ class Session(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Frees what the connection held."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        for task in (self._admission, self._answering, self._checking, self._securing):
+        self._deadline.cancel()
+        for task in (self._admission, self._answering, self._checking):
             if task is not None:
                 task.cancel()
+        if self._tls is not None:
+            self._tls.drop()
         if self.dump is not None:
-            self._end_dump("dump_ended", reason=str(exc) if exc else "connection closed")
+            self._end_dump(str(exc) if exc else "connection closed")
         elif self.waits_for_position and self.asked_position is not None:
-            # Its slave_net_timeout may be shorter than the wait: it would come again for ever, and never be told why.
-            file, offset = self.asked_position
-            end = self._host.generations.archive.end
-            self._log.info(
-                "dump_not_begun",
-                user=self.user,
-                server_id=self._server_id,
-                uuid=self.replica_uuid,
-                file=shown_name(file),
-                offset=offset,
-                archive_end=str(end) if end is not None else None,
-                reason="the replica left while it was waited whether the position comes",
-            )
+            self.log.dump_not_begun(self.asked_position, self._host.generations.archive.end)
         elif self._machine is not None:
-            self._log.debug("connection_closed", user=self.user)
+            self.log.closed()
         if not self.user:
             self._host.traffic.aborted_connects += 1
         elif not self._said_goodbye:
@@ -407,21 +262,21 @@ class Session(asyncio.BufferedProtocol):
                 answering = self._answer(machine, event.request)
                 self._answering = begin_task(answering, "answering a statement", self._broken)
             elif isinstance(event, TlsAsked):
-                self._begin_tls(machine, transport, event.received)
+                self._begin_tls(transport, event.received)
             elif isinstance(event, CheckAsked):
                 self._checking = begin_task(self._check(machine, event.work), "checking a login", self._broken)
             elif isinstance(event, DumpAsked):
-                self._server_id = event.request.server_id
-                self.asked_position = (event.request.file, event.request.offset)
-                self.request_number = next(_REQUEST_NUMBERS)
-                admission = self._admit(machine, event.request)
+                request = self.asks_for_dump(event.request, next(_REQUEST_NUMBERS))
+                admission = self._admit(machine, request)
                 self._admission = begin_task(admission, "deciding about a dump request", self._broken)
             elif isinstance(event, AckReceived):
                 closed = self._acknowledged(machine, event.position)
                 if closed is not None:
                     break
             else:
-                self._log_event(event)
+                if isinstance(event, Registered):
+                    self.registers(event.replica)
+                self.log.happened(event)
                 closed = event if isinstance(event, Closed) else closed
         data = machine.bytes_to_send()
         if data and not transport.is_closing():
@@ -433,11 +288,9 @@ class Session(asyncio.BufferedProtocol):
                 # It said goodbye, or broke the rules, while its dump request was looked at.
                 self._admission.cancel()
             if self.dump is not None:
-                self._end_dump(
-                    "dump_ended", reason=closed.error.message if closed.error else "the replica said goodbye"
-                )
+                self._end_dump(closed.error.message if closed.error else "the replica said goodbye")
             self._close_soon()
-        self._set_timer()
+        self._deadline.set(machine.next_deadline())
         self._schedule_turn()
 
     def _count(self, machine: SourceSide, sent_bytes: int) -> None:
@@ -448,56 +301,7 @@ class Session(asyncio.BufferedProtocol):
         traffic.commands += machine.commands - commands
         traffic.statements += machine.statements - statements
 
-    def _log_event(self, event: Event) -> None:
-        if isinstance(event, LoggedIn):
-            client = {
-                key: "".join(c if c.isprintable() else "?" for c in event.attributes[key][:_SHOWN_CHARACTERS])
-                for key in ("program_name", "_client_version")
-                if key in event.attributes
-            }
-            self._log.info(
-                "replica_logged_in",
-                user=event.account.user,
-                plugin=event.plugin,
-                tls=event.channel.tls or None,
-                **{k.lstrip("_"): v for k, v in client.items()},
-            )
-        elif isinstance(event, LoginRefused):
-            self._log.warning("login_refused", user=event.user, reason=event.reason)
-        elif isinstance(event, StatementFailed):
-            self._log.info("statement_refused", user=self.user, statement=event.statement, number=int(event.number))
-        elif isinstance(event, Registered):
-            self._server_id = event.replica.server_id
-            self.registered = event.replica
-            self._log.info("replica_registered", user=self.user, server_id=self._server_id, uuid=self.replica_uuid)
-        elif isinstance(event, Closed) and isinstance(event.error, PeerError) and event.error.number != _REFUSED:
-            fields: dict[str, object] = {"number": int(event.error.number), "reason": event.error.message}
-            if self.user:
-                self._log.warning("connection_ended", user=self.user, **fields)
-            else:
-                self.log_as_stranger("connection_ended", user="", **fields)
-
-    def log_as_stranger(self, event: str, **fields: object) -> None:
-        """A warning about a peer that has not logged in, unless there were very many."""
-        left_out = self._host.stranger_log.left_out(self._loop.time())
-        if left_out:
-            fields["left_out"] = left_out
-        if left_out is not None:
-            self._log.warning(event, **fields)
-
-    def _set_timer(self) -> None:
-        """The deadline moves with every command: the timer looks again when it fires, and is set again then."""
-        deadline = self._machine.next_deadline() if self._machine is not None else None
-        if deadline is None:
-            return
-        if self._timer is None or self._timer.when() > deadline:
-            if self._timer is not None:
-                self._timer.cancel()
-            time_passed = guarded(self._time_passed, "looking at a connection's deadline", self._broken)
-            self._timer = self._loop.call_at(deadline, time_passed)
-
     def _time_passed(self) -> None:
-        self._timer = None
         if self._machine is not None:
             self._after(self._machine.pass_time(self._loop.time() + 0.001))
             self._read_on()
@@ -529,55 +333,52 @@ class Session(asyncio.BufferedProtocol):
         user = self._machine.session.user if self._machine is not None else ""
         return self._host.rule_login(self, user, accepted)
 
-    def _begin_tls(self, machine: SourceSide, transport: asyncio.Transport, received: bytes) -> None:
+    # --- TLS --------------------------------------------------------------------------------------------------------
+
+    def _begin_tls(self, transport: asyncio.Transport, received: bytes) -> None:
         """From now on what comes is TLS, also before the handshake's task has begun."""
         offered = self._offered_tls
         assert offered is not None, "the machine asks for what the greeting offered"
-        self._tls = tls = TlsTransport(transport, offered.context, received)
-        securing = self._secure(machine, transport, tls, offered.digest)
-        self._securing = begin_task(securing, "a replica's TLS handshake", self._broken)
+        self._tls = ConnectionTls(transport, offered, received, self._host.handshakes, self._secured, self._broken)
 
-    async def _secure(
-        self, machine: SourceSide, transport: asyncio.Transport, tls: TlsTransport, certificate_digest: bytes
-    ) -> None:
-        """Puts TLS between the socket and the machine."""
-        try:
-            await tls.handshake(self._host.handshakes)
-        except ssl.SSLError as error:
-            self._tls_failed(tls_trouble(error))
+    def _secured(self, tls: ConnectionTls, outcome: Channel | TlsBroken) -> None:
+        """The handshake is over: TLS is between the socket and the machine, or the connection ends."""
+        if isinstance(outcome, TlsBroken):
+            self._tls_failed(outcome)
             return
-        self._securing = None
-        if machine.state is not State.TLS_EXPECTED or transport.is_closing():
+        machine, transport = self._machine, self._transport
+        if machine is None or machine.state is not State.TLS_EXPECTED or transport is None or transport.is_closing():
             return
-        self._transport = tls
-        machine.tls_established(Channel(tls.version, tls.cipher, tls.client_certificate, certificate_digest))
+        self._transport = tls.transport
+        machine.tls_established(outcome)
         # What the client has sent behind its part of the handshake.
-        self._received_tls(tls, b"")
+        self._take_secured(tls, b"")
 
-    def _received_tls(self, tls: TlsTransport, data: memoryview | bytes) -> None:
+    def _take_secured(self, tls: ConnectionTls, data: memoryview | bytes) -> None:
         machine = self._machine
         if machine is None or machine.state is State.CLOSED:
             return
         try:
             plain = tls.received(data)
-        except ssl.SSLError as error:
-            self._tls_failed(tls_trouble(error))
+        except TlsBroken as broken:
+            self._tls_failed(broken)
             return
         if plain:
             self._take(machine, plain)
         if tls.peer_said_goodbye:
-            tls.close()
+            tls.transport.close()
             self._abort_later()
 
-    def _tls_failed(self, reason: str) -> None:
-        self._securing = None
+    def _tls_failed(self, broken: TlsBroken) -> None:
         if self._machine is None or self._machine.state is State.CLOSED:
             return
         if self.dump is not None:
-            self._log.warning("tls_broken", user=self.user, reason=reason)
+            self.log.tls_broken(str(broken))
             self.abort()
             return
-        self._after(self._machine.tls_failed(reason))
+        self._after(self._machine.tls_failed(str(broken)))
+
+    # --- what is found out beside the connection --------------------------------------------------------------------
 
     async def _check(self, machine: SourceSide, work: Work) -> None:
         """What of a login takes milliseconds, in a thread."""
@@ -586,13 +387,11 @@ class Session(asyncio.BufferedProtocol):
         except asyncio.CancelledError:
             raise
         except Exception:
-            self._log.exception("login_check_failed")
+            self.log.login_check_failed()
             step = REFUSED
         self._checking = None
         self._after(machine.answer_check(step, self._loop.time()))
         self._read_on()
-
-    # --- statements that only the relay can answer ------------------------------------------------------------------
 
     async def _answer(self, machine: SourceSide, request: Request) -> None:
         answer: GivenAnswer | AnsweredError
@@ -608,7 +407,7 @@ class Session(asyncio.BufferedProtocol):
             answer = StatementRefused(ErrorCode.ER_QUERY_INTERRUPTED, "Query execution was interrupted")
         except Exception:
             # A bug of ours must not leave the client waiting without an answer.
-            self._log.exception("statement_failed", user=self.user, request=repr(request))
+            self.log.statement_failed(request)
             answer = StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, INTERNAL_ERROR)
         self._answering, self._interrupted = None, False
         transport = self._transport
@@ -627,7 +426,7 @@ class Session(asyncio.BufferedProtocol):
             self.acknowledgements.take(position, self._loop.time())
         except PeerError as error:
             closed = machine.break_off(error)
-            self._log_event(closed)
+            self.log.happened(closed)
             return closed
         return None
 
@@ -655,28 +454,18 @@ class Session(asyncio.BufferedProtocol):
 
     def _broken(self, fault: Exception) -> None:
         """What belongs to this connection failed by surprise: the client is not left waiting for what never comes."""
-        self._log.warning("connection_broken_off", user=self.user, why=type(fault).__name__)
+        self.log.broken_off(fault)
         self.abort()
 
     # --- the dump -------------------------------------------------------------------------------------------------
 
-    async def _admit(self, machine: SourceSide, asked: BinlogDump | BinlogDumpGtid) -> None:
+    async def _admit(self, machine: SourceSide, request: DumpRequest) -> None:
         """Decides about a dump request, and begins the dump."""
-        session = machine.session
-        request = DumpRequest(
-            asked=asked,
-            variables=session.user_variables,
-            facts=session.facts,
-            account=machine.account,
-            registered=machine.replica.server_id if machine.replica is not None else None,
-            uuid=self.replica_uuid,
-        )
-        bound = {"user": self.user, "server_id": asked.server_id, "uuid": request.uuid}
         try:
             admitted = await admit(self._host, request)
             self._admission = None
             if self._waits_still(machine):
-                self._begin_dump(machine, request, admitted, bound)
+                self._begin_dump(machine, request, admitted)
             else:
                 # asyncio.wait_for of Python 3.11 swallows a cancellation that meets a result.
                 admitted.drop()
@@ -687,12 +476,11 @@ class Session(asyncio.BufferedProtocol):
             raise
         except Exception:
             # A bug of ours must not leave the replica waiting without an answer.
-            self._log.exception("dump_request_failed", file=shown_name(asked.file), offset=asked.offset, **bound)
+            self.log.dump_request_failed(request.asked)
             refused = refusal(INTERNAL_ERROR, ErrorCode.ER_UNKNOWN_ERROR)
         self._admission = None
         if machine.state is State.DUMP_REQUESTED:
-            bound |= {"file": shown_name(asked.file), "offset": asked.offset}
-            self._log.warning("dump_refused", number=int(refused.number), reason=refused.message, **bound)
+            self.log.dump_refused(request.asked, refused)
             self._after(machine.refuse_dump(refused))
         elif machine.state is State.DUMPING:
             # It failed after it had begun: nothing that could be said has a place in the stream.
@@ -703,9 +491,7 @@ class Session(asyncio.BufferedProtocol):
         transport = self._transport
         return machine.state is State.DUMP_REQUESTED and transport is not None and not transport.is_closing()
 
-    def _begin_dump(
-        self, machine: SourceSide, request: DumpRequest, admitted: AdmittedDump, bound: dict[str, object]
-    ) -> None:
+    def _begin_dump(self, machine: SourceSide, request: DumpRequest, admitted: AdmittedDump) -> None:
         semi_sync = request.wants_semi_sync
         acknowledgements: Acknowledgements | None = None
         if semi_sync:
@@ -719,39 +505,26 @@ class Session(asyncio.BufferedProtocol):
             raise
         # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
         self.dump, self.acknowledgements = dump, acknowledgements
-        self._log.info("dump_started", **bound, **admitted.described())
+        self.log.dump_started(admitted.described())
         admitted.start(dump)
 
     def _knows_file(self, name: str) -> bool:
         return any(one.archive.file(name) is not None for one in self._host.generations.all)
 
-    def _end_dump(self, event: str, reason: str, level: str = "info") -> None:
+    def _end_dump(self, reason: str, *, failed: bool = False) -> None:
         dump, self.dump = self.dump, None
         if dump is None:
             return
         if self.leaving is not None:
             self.leaving.set()
-        acked: dict[str, object] = {}
+        tell = self.log.dump_stopped if failed else self.log.dump_ended
+        tell(dump, self.acknowledgements, reason)
         if self.acknowledgements is not None:
-            acked = {"acknowledged": str(self.acknowledgements.acked), "unanswered": self.acknowledgements.open}
             self.acknowledgements.end()
             self.acknowledgements = None
         dump.close(all_was_read=self._closed_by_peer)
         self._host.traffic.bytes_sent += dump.sent_bytes
         self._host.leave_edge(dump)
-        position = dump.position
-        log = self._log.warning if level == "warning" else self._log.info
-        log(
-            event,
-            user=self.user,
-            server_id=self._server_id,
-            uuid=self.replica_uuid,
-            file=position.file,
-            offset=position.offset,
-            sent_bytes=dump.sent_bytes,
-            reason=reason,
-            **acked,
-        )
 
     # --- what the dump calls ----------------------------------------------------------------------------------------
 
@@ -766,13 +539,13 @@ class Session(asyncio.BufferedProtocol):
 
     def dump_ended(self, sequence: int) -> None:
         """The client wanted EOF at the end, and the end is here."""
-        self._end_dump("dump_ended", reason="the client asked for what there is, and has it")
+        self._end_dump("the client asked for what there is, and has it")
         if self._machine is not None:
             self._after(self._machine.end_dump(sequence, self._loop.time()))
 
     def dump_failed(self, sequence: int | None, error: AnsweredError) -> None:
         """The stream cannot go on."""
-        self._end_dump("dump_stopped", reason=error.message, level="warning")
+        self._end_dump(error.message, failed=True)
         if sequence is None or self._machine is None:
             self.abort()
             return

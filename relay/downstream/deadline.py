@@ -1,0 +1,34 @@
+"""A deadline that moves with every command, and the one timer that watches it."""
+
+import asyncio
+from collections.abc import Callable
+
+
+class Deadline:
+    """Calls `passed()` once a deadline may have passed; that sets the next one. Times are the event loop's seconds.
+
+    A deadline that moves on leaves the timer as it is: it fires at the old time, and whoever is called looks again. So a
+    busy connection does not make a timer for each of its commands.
+    """
+
+    def __init__(self, passed: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._passed = passed
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, deadline: float | None) -> None:
+        """The deadline as it is now; None: there is none, and what was set may still fire."""
+        if deadline is None or (self._timer is not None and self._timer.when() <= deadline):
+            return
+        self.cancel()
+        self._timer = self._loop.call_at(deadline, self._fire)
+
+    def cancel(self) -> None:
+        """Watches nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._passed()
