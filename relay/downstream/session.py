@@ -6,11 +6,12 @@ import itertools
 import os
 import time
 from concurrent.futures import Executor
+from functools import partial
 from typing import Final, Protocol, cast
 
 from protocol.auth.accounts import Accounts
 from protocol.auth.authenticator import REFUSED, Channel, Work
-from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused, StatementRefused
+from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.framing import frame_payload
 from protocol.packets import err_payload
 from protocol.position import Position
@@ -33,6 +34,7 @@ from relay.background import begin_task, guarded
 from relay.certificates import ServerTls
 from relay.downstream.acknowledgements import Acknowledgements, AcknowledgementSums
 from relay.downstream.admission import AdmissionHost, AdmittedDump, DumpRequest, admit
+from relay.downstream.asked_statement import AskedStatement
 from relay.downstream.connected_client import ConnectedClient
 from relay.downstream.connection_log import ConnectionLog
 from relay.downstream.connection_tls import ConnectionTls, TlsBroken
@@ -97,9 +99,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         self._turn: asyncio.Handle | None = None
         self._checking: asyncio.Task[None] | None = None
         self._admission: asyncio.Task[None] | None = None
-        self._answering: asyncio.Task[None] | None = None
-        self._interruptible = self._interrupted = False
-        """Whether the statement that is answered only shows something; whether its answer is not wanted any more."""
+        self._statement: AskedStatement | None = None
         self._offered_tls: ServerTls | None = None
         self._tls: ConnectionTls | None = None
         self.write_paused = False
@@ -210,11 +210,12 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Frees what the connection held."""
         self._deadline.cancel()
-        for task in (self._admission, self._answering, self._checking):
+        for task in (self._admission, self._checking):
             if task is not None:
                 task.cancel()
-        if self._tls is not None:
-            self._tls.drop()
+        for beside in (self._statement, self._tls):
+            if beside is not None:
+                beside.drop()
         if self.dump is not None:
             self._end_dump(str(exc) if exc else "connection closed")
         elif self.waits_for_position and self.asked_position is not None:
@@ -258,9 +259,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         closed: Closed | None = None
         for event in events:
             if isinstance(event, StatementAsked):
-                self._interruptible = not event.request.privilege
-                answering = self._answer(machine, event.request)
-                self._answering = begin_task(answering, "answering a statement", self._broken)
+                find = partial(self._host.answer_request, self, event.request)
+                self._statement = AskedStatement(event.request, find, self._answered, self.log, self._broken)
             elif isinstance(event, TlsAsked):
                 self._begin_tls(transport, event.received)
             elif isinstance(event, CheckAsked):
@@ -393,25 +393,11 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         self._after(machine.answer_check(step, self._loop.time()))
         self._read_on()
 
-    async def _answer(self, machine: SourceSide, request: Request) -> None:
-        answer: GivenAnswer | AnsweredError
-        try:
-            answer = await self._host.answer_request(self, request)
-        except AnsweredError as error:
-            answer = error
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not self._interrupted or task is None:
-                raise
-            task.uncancel()
-            answer = StatementRefused(ErrorCode.ER_QUERY_INTERRUPTED, "Query execution was interrupted")
-        except Exception:
-            # A bug of ours must not leave the client waiting without an answer.
-            self.log.statement_failed(request)
-            answer = StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, INTERNAL_ERROR)
-        self._answering, self._interrupted = None, False
-        transport = self._transport
-        if machine.state is not State.ANSWER_OWED or transport is None or transport.is_closing():
+    def _answered(self, answer: GivenAnswer | AnsweredError) -> None:
+        """The answer to the statement that was asked last."""
+        self._statement = None
+        machine, transport = self._machine, self._transport
+        if machine is None or machine.state is not State.ANSWER_OWED or transport is None or transport.is_closing():
             return
         self._after(machine.answer(answer, self._loop.time()))
         self._read_on()
@@ -443,9 +429,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
 
     def interrupt(self) -> None:
         """Ends the statement that is answered, if it only shows something: the connection goes on."""
-        if self._answering is not None and self._interruptible:
-            self._interrupted = True
-            self._answering.cancel()
+        if self._statement is not None:
+            self._statement.interrupt()
 
     def abort(self) -> None:
         """Ends this connection now."""
