@@ -61,7 +61,12 @@ class StatementSession:
     _login_collation: int = _UTF8MB4_OF_MYSQL_8
 
     def log_in(self, user: str, database: str, collation: int) -> None:
-        """What the login packet says. `database`: empty for none."""
+        """What the login packet says. `database`: empty for none.
+
+        Any is taken. A server ends a login with 1049 if it has no such database, but a client that is moved from the
+        source to a relay names one that the source has, and a relay does not know those. USE refuses: whoever changes
+        over wants to read there.
+        """
         self.user = user
         self.database = database or None
         self._login_collation = collation

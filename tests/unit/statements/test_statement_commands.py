@@ -131,6 +131,14 @@ def test_the_database_of_the_login_and_of_init_db_is_told() -> None:
     assert error_of(send(side, 4, b"t\0")[1]) == (1146, "42S02")
 
 
+def test_a_login_may_name_a_database_of_the_source_and_use_may_not() -> None:
+    side = logged_in(database=b"app")
+    assert b"app" in send(side, 3, b"SELECT DATABASE()")[1]
+    assert error_of(send(side, 2, b"app")[1]) == (1049, "42000")
+    assert error_of(send(side, 3, b"USE app")[1]) == (1049, "42000")
+    assert b"app" in send(side, 3, b"SELECT DATABASE()")[1]
+
+
 def test_resetting_the_connection_forgets_what_it_has_set() -> None:
     side = logged_in()
     send(side, 3, b"SET @a = 'kept', autocommit = 0")
