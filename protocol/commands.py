@@ -89,7 +89,8 @@ def decode_register_slave(body: bytes) -> RegisterSlave:
 def decode_binlog_dump(body: bytes) -> BinlogDump:
     """Decode COM_BINLOG_DUMP without its command byte.
 
-    Layout: position u32 | flags u16 | server_id u32 | file name to the end of the packet, no zero byte
+    Layout: position u32 | flags u16 | server_id u32 | file name to the end of the packet, or to a zero byte: servers read it
+    as a C string, and python-mysql-replication sends nothing but zero bytes for the oldest file.
     Raises: Truncated; Malformed if the name is longer than 512 bytes or not UTF-8.
     """
     cursor = Cursor(body)
@@ -100,7 +101,6 @@ def decode_binlog_dump(body: bytes) -> BinlogDump:
     if len(name) > _MAX_FILE_NAME_BYTES:
         raise Malformed(f"binlog file name of {len(name)} bytes, at most {_MAX_FILE_NAME_BYTES} are taken")
     try:
-        # Some clients send the zero byte along; none has one inside a name.
-        return BinlogDump(name.removesuffix(b"\0").decode(), offset, flags, server_id)
+        return BinlogDump(name.partition(b"\0")[0].decode(), offset, flags, server_id)
     except UnicodeDecodeError as error:
         raise Malformed("binlog file name is not UTF-8") from error

@@ -144,6 +144,7 @@ class Relay:
             failover=config.failover,
         )
         server.gtid_variables = ShownGtids(generations, lambda: control.gtids)
+        server.source_settings = lambda: control.settings
         server.gtid_lookup.source_mode = lambda: control.gtids.mode if control.gtids is not None else None
         server.gtid_lookup.ask_source = lambda: source_holdings(control)
         console = Console(generations, control, server, config_path=self._config_path.absolute())

@@ -1,7 +1,7 @@
 """The source as its replicas see it through the relay."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -16,8 +16,9 @@ class SourceFacts:
 
     `version`: as `SELECT VERSION()` says it, e.g. `10.11.19-MariaDB-log`. `checksum`: what the newest file has.
     `semi_sync`: whether replicas are offered semi-synchronous replication. `hostname`, `port`, `data_directory`,
-    `max_connections`: the relay's own, for monitors. `binlog_base_name`: file names without their numbers. `gtids`: called
-    for each answer, as they change while a client is connected.
+    `max_connections`: the relay's own, for monitors. `binlog_base_name`: file names without their numbers. `gtids`, and
+    `settings`, the texts of the source's own global variables by name as far as it said them: called for each answer, as they
+    change while a client is connected.
     """
 
     flavour: Literal["mysql", "mariadb"]
@@ -26,6 +27,7 @@ class SourceFacts:
     server_uuid: str | None = None
     checksum: Literal["CRC32", "NONE"] = "NONE"
     gtids: Callable[[], GtidVariables] = GtidVariables
+    settings: Callable[[], Mapping[str, str]] = dict
     semi_sync: bool = False
     hostname: str = ""
     port: int = 3306

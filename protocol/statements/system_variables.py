@@ -15,6 +15,7 @@ from protocol.statements import values
 from protocol.statements.facts import SourceFacts
 from protocol.statements.refusals import shown, unknown_variable
 from protocol.statements.session import StatementSession, default_collation, has_collation
+from protocol.statements.source_settings import of_source
 from protocol.statements.values import Typed
 
 Version = tuple[int, ...]
@@ -106,6 +107,10 @@ def _binlog_format(session: StatementSession) -> Value:
     return "ROW" if session.facts.version_numbers >= (5, 7, 7) else "STATEMENT"
 
 
+def _row_metadata(session: StatementSession) -> Value:
+    return "NO_LOG" if session.facts.is_mariadb else "MINIMAL"
+
+
 def _checksum(session: StatementSession) -> Value:
     return session.facts.checksum
 
@@ -170,21 +175,30 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "auto_increment_increment":  SystemVariable(_always(1)),
     "auto_increment_offset":     SystemVariable(_always(1)),
     "autocommit":                SystemVariable(_always(True)),
-    "binlog_annotate_row_events": SystemVariable(_always(True), mysql=None, mariadb=Versions((5, 3))),
+    "binlog_annotate_row_events": SystemVariable(of_source("binlog_annotate_row_events", _always(True)), mysql=None,
+                                                mariadb=Versions((5, 3))),
     "binlog_checksum":           SystemVariable(_checksum, "global", Versions((5, 6, 2)), Versions((5, 3))),
     "binlog_expire_logs_seconds": SystemVariable(_always(0), "global", Versions((8, 0, 1)), Versions((10, 6, 1))),
-    "binlog_format":             SystemVariable(_binlog_format),
+    "binlog_format":             SystemVariable(of_source("binlog_format", _binlog_format)),
     "binlog_gtid_simple_recovery": SystemVariable(_simple_recovery, "global", Versions((5, 6, 23)), None),
-    "binlog_row_image":          SystemVariable(_always("FULL"), "both", Versions((5, 6, 2)), Versions((10, 1, 6))),
+    "binlog_row_image":          SystemVariable(of_source("binlog_row_image", _always("FULL")), "both", Versions((5, 6, 2)),
+                                                Versions((10, 1, 6))),
+    "binlog_row_metadata":       SystemVariable(of_source("binlog_row_metadata", _row_metadata), "global", Versions((8, 0, 1)),
+                                                Versions((10, 5))),
+    "binlog_row_value_options":  SystemVariable(of_source("binlog_row_value_options", _always("")), "both", Versions((8, 0, 3)), None),
+    "binlog_rows_query_log_events": SystemVariable(of_source("binlog_rows_query_log_events", _always(False)), "both",
+                                                   Versions((5, 6, 2)), None),
+    "binlog_transaction_compression": SystemVariable(of_source("binlog_transaction_compression", _always(False)), "both",
+                                                     Versions((8, 0, 20)), None),
     "character_set_client":      SystemVariable(_charset),
     "character_set_connection":  SystemVariable(_charset),
-    "character_set_database":    SystemVariable(_server_charset),
+    "character_set_database":    SystemVariable(of_source("character_set_server", _server_charset)),
     "character_set_results":     SystemVariable(_charset),
-    "character_set_server":      SystemVariable(_server_charset),
+    "character_set_server":      SystemVariable(of_source("character_set_server", _server_charset)),
     "character_set_system":      SystemVariable(lambda session: "utf8mb3" if session.facts.says_utf8mb3 else "utf8", "global"),
     "collation_connection":      SystemVariable(_collation),
-    "collation_database":        SystemVariable(_server_collation),
-    "collation_server":          SystemVariable(_server_collation),
+    "collation_database":        SystemVariable(of_source("collation_server", _server_collation)),
+    "collation_server":          SystemVariable(of_source("collation_server", _server_collation)),
     "connect_timeout":           SystemVariable(_always(10), "global"),
     "datadir":                   SystemVariable(lambda session: session.facts.data_directory.rstrip("/") + "/", "global"),
     "default_storage_engine":    SystemVariable(_always("InnoDB")),
@@ -222,14 +236,15 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "lock_wait_timeout":         SystemVariable(lambda session: 86400 if session.facts.is_mariadb else 31536000),
     "log_bin":                   SystemVariable(_always(True), "global"),
     "log_bin_basename":          SystemVariable(_binlog_path(""), "global", Versions((5, 6, 2)), Versions((10, 1, 6))),
+    "log_bin_compress":          SystemVariable(of_source("log_bin_compress", _always(False)), "global", None, Versions((10, 2, 3))),
     "log_bin_index":             SystemVariable(_binlog_path(".index"), "global", Versions((5, 6, 4)), Versions((10, 1, 6))),
     "log_replica_updates":       SystemVariable(_always(True), "global", _NEW, None),
     "log_slave_updates":         SystemVariable(_always(True), "global"),
     "long_query_time":           SystemVariable(_always("10.000000"), is_real=True),
-    "lower_case_table_names":    SystemVariable(_always(0), "global"),
+    "lower_case_table_names":    SystemVariable(of_source("lower_case_table_names", _always(0)), "global"),
     "master_info_repository":    SystemVariable(_always("FILE"), "global", Versions((5, 6, 2), (8, 3)), None),
     "max_allowed_packet":        SystemVariable(_always(1073741824)),
-    "max_binlog_size":           SystemVariable(_always(1073741824), "global"),
+    "max_binlog_size":           SystemVariable(of_source("max_binlog_size", _always(1073741824)), "global"),
     "max_connections":           SystemVariable(lambda session: session.facts.max_connections, "global"),
     "net_buffer_length":         SystemVariable(_always(16384)),
     "net_read_timeout":          SystemVariable(_always(30)),
@@ -297,7 +312,7 @@ READ_ONLY: Final = frozenset(
 # Set by client libraries and monitors of their own accord, read by nobody; nothing here depends on them.
 ALSO_SETTABLE: Final = frozenset(
     (
-        "big_tables", "binlog_rows_query_log_events", "binlog_row_value_options", "completion_type", "default_week_format",
+        "big_tables", "completion_type", "default_week_format",
         "div_precision_increment", "explicit_defaults_for_timestamp", "innodb_lock_wait_timeout", "insert_id",
         "information_schema_stats_expiry", "join_buffer_size", "lc_messages", "log_queries_not_using_indexes",
         "log_slow_filter", "log_slow_verbosity", "max_error_count", "max_execution_time", "max_heap_table_size",

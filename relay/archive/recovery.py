@@ -36,6 +36,7 @@ from relay.archive.files import (
     SCHEMA_NAME,
     SOURCE_GTIDS_NAME,
     SOURCE_NAME,
+    SOURCE_SETTINGS_NAME,
     TEMPORARY_SUFFIX,
     UUID_NAME,
     FileLayer,
@@ -55,7 +56,7 @@ Progress = Callable[[str, int], None]
 _OWN_NAMES: Final = frozenset(
     {
         *(INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
-        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_NAME, SCHEMA_NAME),
+        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
     }
 )
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final, Protocol
@@ -105,6 +105,7 @@ class DownstreamServer:
         self.console: Console | None = None
         """Answers statements about the relay; whoever makes the server sets it."""
         self.gtid_variables: Callable[[], GtidVariables] = GtidVariables
+        self.source_settings: Callable[[], Mapping[str, str]] = dict
         """The GTID variables as they are now; whoever makes the server sets it."""
         self._started_at = 0.0
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
@@ -188,7 +189,9 @@ class DownstreamServer:
         source = source_facts(self.archive)
         facts = located(self.presentation.facts(source), self.archive, self.port) if source is not None else None
         if facts is not None:
-            facts = replace(facts, gtids=self.gtid_variables, max_connections=self._max_connections)
+            facts = replace(
+                facts, gtids=self.gtid_variables, settings=self.source_settings, max_connections=self._max_connections
+            )
         connection_id = next(self._ids)
         self.traffic.connections += 1
         error: AnsweredError | None = None

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import struct
 import zlib
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -232,6 +232,16 @@ class SourceConnection:
             if error.args and error.args[0] == _NO_SUCH_VARIABLE:
                 return None
             raise
+
+    async def variables(self, names: Sequence[str]) -> dict[str, str]:
+        """The texts of those of the named global variables that the source has, by name in small letters.
+
+        Raises: UpstreamError as `query`; pymysql.err.MySQLError where it refuses to tell.
+        """
+        wanted = ", ".join(f"'{name}'" for name in names)
+        rows = await self.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({wanted})")
+        with self._understanding("SHOW GLOBAL VARIABLES"):
+            return {str(row[0]).lower(): str(row[1]) for row in rows}
 
     async def binlogs(self) -> list[tuple[str, int]] | None:
         """The source's binlogs with their sizes in bytes, oldest first; None without the privilege to ask.

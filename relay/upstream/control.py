@@ -1,7 +1,7 @@
 """Stopping, starting and changing the source while the relay goes on serving what it has."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -21,6 +21,7 @@ from relay.upstream.identity import own_registration
 from relay.upstream.server_source import IdentityChange, ServerUpstream
 from relay.upstream.source_gtids import SourceGtids, kept_source_gtids
 from relay.upstream.source_question import ask_source_gtids
+from relay.upstream.source_settings import kept_source_settings
 from relay.upstream.status import SourceLink, SourceStatus, read_status
 
 log = structlog.get_logger()
@@ -98,6 +99,7 @@ class SourceControl:
         self._link.gtids = kept = kept_source_gtids(archive.directory)
         if kept is not None:
             archive.gtids.source_purged = kept.purged
+        self._link.settings = kept_source_settings(archive.directory)
         self._following: asyncio.Task[None] | None = None
         self._order = asyncio.Lock()
         self._stopped_by_operator = False
@@ -135,6 +137,11 @@ class SourceControl:
     def gtids(self) -> SourceGtids | None:
         """What the source last said of GTIDs; None while it said nothing."""
         return self._link.gtids
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the source last said of its settings, by name; empty while it said nothing."""
+        return self._link.settings
 
     async def ask_gtids(self) -> SourceGtids | None:
         """What the source says of GTIDs when it is asked now; None: it cannot be asked."""

@@ -17,13 +17,15 @@ from relay.upstream.acknowledging import Acknowledger
 from relay.upstream.attachment import Attached, Attacher
 from relay.upstream.buffers import BufferPool
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
+from relay.upstream.connection import SourceConnection
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.following import keep_following
-from relay.upstream.gtid_watch import GtidWatch
 from relay.upstream.identity import own_registration
 from relay.upstream.intake import Intake
 from relay.upstream.schema_watch import HeldFile, SchemaRecording, SchemaWatch
 from relay.upstream.source_gtids import SourceGtids, keep_source_gtids, kept_part
+from relay.upstream.source_settings import keep_source_settings, read_source_settings
+from relay.upstream.source_watch import SourceWatch
 from relay.upstream.status import SourceLink
 from relay.upstream.stream import DumpStream
 from relay.upstream.unlogged import note_never_logged, warn_of_a_replica
@@ -116,6 +118,7 @@ class ServerUpstream:
                 note_never_logged(generation.archive, executed, attached.gtids, where, attached.leaves_out)
             self._ask_whether_a_replica(attached.leaves_out)
             await self._take_gtids(generation, attached.gtids)
+            await self._take_settings(generation, attached.connection)
             await self._keep_choice(generation)
         except BaseException:
             attached.connection.close()
@@ -136,11 +139,17 @@ class ServerUpstream:
         if kept_part(gtids) != kept_part(before) or generation is not self._generations.current:
             await self._keep_gtids()
 
-    async def _gtids_changed(self) -> None:
+    async def _take_settings(self, generation: Generation, connection: SourceConnection) -> None:
+        before, self._link.settings = self._link.settings, await read_source_settings(connection, {})
+        if self._link.settings != before or generation is not self._generations.current:
+            await self._keep_settings()
+
+    async def _variables_changed(self) -> None:
         """The source's variables are others than at its attachment."""
         if self._link.gtids is not None:
             self._generations.receiving.archive.gtids.source_purged = self._link.gtids.purged
         await self._keep_gtids()
+        await self._keep_settings()
 
     async def _keep_gtids(self) -> None:
         directory = self._generations.receiving.archive.directory
@@ -148,6 +157,13 @@ class ServerUpstream:
             await asyncio.to_thread(keep_source_gtids, directory, self._link.gtids or SourceGtids())
         except OSError as error:
             log.warning("source_gtids_not_kept", why=error.strerror, note="tried again at the next attachment")
+
+    async def _keep_settings(self) -> None:
+        directory = self._generations.receiving.archive.directory
+        try:
+            await asyncio.to_thread(keep_source_settings, directory, self._link.settings)
+        except OSError as error:
+            log.warning("source_settings_not_kept", why=error.strerror, note="tried again at the next attachment")
 
     async def _keep_choice(self, generation: Generation) -> None:
         """Where the source is, beside its generation: with that it counts, and a restart goes on with it."""
@@ -212,11 +228,8 @@ class ServerUpstream:
         offset = place.offset if place is not None else 4
         connection.start_dump(attached.file, offset, settings.server_id, take_over)
         stream = streams[0]
-        watch: GtidWatch | None = None
-        gtids = self._link.gtids
-        if gtids is not None and (gtids.mode is not None or facts.flavour == "mariadb"):
-            watch = GtidWatch(self._attacher.open, self._link, self._gtids_changed)
-            intake.on_file = watch.file_begins
+        watch = SourceWatch(self._attacher.open, self._link, self._variables_changed)
+        intake.on_file = watch.file_begins
         acknowledger: Acknowledger | None = None
         if semi_sync:
             acknowledger = Acknowledger(archive, stream.send, self._link, stream.fail)
@@ -246,8 +259,7 @@ class ServerUpstream:
             return await self._watch(stream)
         finally:
             archive.unwatch_failure(stream.archive_failed)
-            if watch is not None:
-                watch.close()
+            watch.close()
             if acknowledger is not None:
                 acknowledger.close()
             if self._schema is not None:

@@ -55,6 +55,8 @@ class SourceLink:
         """What the source said when it was asked: "ON", "OFF", None for one that cannot; empty: not asked yet."""
         self.gtids: SourceGtids | None = None
         """What the source last said of GTIDs, maybe to an earlier run of the relay."""
+        self.settings: dict[str, str] = {}
+        """What the source last said of its settings, by name, maybe to an earlier run of the relay."""
         self.acknowledged: tuple[str, int] | None = None
         """(file, offset) of the newest acknowledgement that was sent."""
         self.acknowledged_count = 0

@@ -33,6 +33,9 @@ class _Gone(Exception):
     """The peer closed, or the test cut the connection."""
 
 
+_VARIABLES: Final = re.compile(r"SHOW GLOBAL VARIABLES WHERE Variable_name IN \((.*)\)")
+
+
 def with_crc(event: bytes) -> bytes:
     """`event`, which ends in 4 bytes for a CRC32, with the right one."""
     return event[:-4] + struct.pack("<I", zlib.crc32(event[:-4]))
@@ -203,6 +206,9 @@ class _Conversation:
         elif statement in source.answers:
             rows = source.answers[statement]
             self._rows([f"c{number}" for number in range(len(rows[0]))], rows)
+        elif found := _VARIABLES.fullmatch(statement):
+            names = re.findall(r"'(\w+)'", found[1])
+            self._rows(("Variable_name", "Value"), [(n, source.variables[n]) for n in names if n in source.variables])
         elif found := _VARIABLE.fullmatch(statement):
             self._variable(found[1], found[2])
         else:

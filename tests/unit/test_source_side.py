@@ -10,7 +10,7 @@ from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
 from protocol.auth.native import native_token
 from protocol.capabilities import OFFERED, Capability
-from protocol.commands import DumpFlag
+from protocol.commands import DumpFlag, decode_binlog_dump
 from protocol.errors import ErrorCode, PositionRefused, StatementRefused
 from protocol.framing import frame_payload
 from protocol.gtid.dump_request import BinlogDumpGtid, encode_binlog_dump_gtid
@@ -332,6 +332,19 @@ def test_a_dump_request_waits_for_the_shell() -> None:
     assert side.state is State.DUMP_REQUESTED
     assert side.bytes_to_send() == b""
     assert side.accept_dump() == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "file"),
+    [
+        (b"bin.000001", "bin.000001"),
+        (b"bin.000001\0", "bin.000001"),
+        (b"\0\0\0", ""),
+        (b"bin.000001\0\xff", "bin.000001"),
+    ],
+)
+def test_the_file_of_a_dump_request_ends_at_a_zero_byte_as_a_server_reads_it(sent: bytes, file: str) -> None:
+    assert decode_binlog_dump(struct.pack("<IHI", 4, 0, 9) + sent).file == file
 
 
 def test_a_refused_dump_gets_its_error_and_the_connection_ends() -> None:

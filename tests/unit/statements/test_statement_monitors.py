@@ -10,6 +10,7 @@ from protocol.gtid.mariadb import GtidList
 from protocol.resultset import Rows
 from protocol.statements import Answer, Done, Request, SourceFacts, StatementSession, answer_statement
 from protocol.statements.gtid_variables import GtidVariables
+from protocol.statements.source_settings import SOURCE_SETTINGS
 
 MYSQL_55 = SourceFacts("mysql", "5.5.62-log", 3, hostname="relay1", port=3307, data_directory="/var/lib/relay")
 MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 3, "uuid", "CRC32", hostname="relay1", port=3307)
@@ -254,3 +255,29 @@ def test_the_other_gtid_variables_have_a_servers_defaults(
     facts: SourceFacts, statement: str, expected: tuple[object, ...]
 ) -> None:
     assert row(statement, facts) == expected
+
+
+def test_what_the_source_said_of_its_settings_is_shown_and_else_what_its_version_has() -> None:
+    said: dict[str, str] = {}
+    facts = replace(MARIADB_11, settings=lambda: said)
+    asked = "SELECT @@binlog_format, @@global.log_bin_compress, @@max_binlog_size, @@binlog_row_metadata, @@collation_database"
+    assert row(asked, facts) == ("MIXED", 0, 1073741824, "NO_LOG", "utf8mb4_uca1400_ai_ci")
+    said |= {"binlog_format": "ROW", "log_bin_compress": "ON", "max_binlog_size": "4096", "binlog_row_metadata": "FULL"}
+    said |= {"collation_server": "latin1_swedish_ci"}
+    assert row(asked, facts) == ("ROW", 1, 4096, "FULL", "latin1_swedish_ci")
+    assert row("SHOW VARIABLES LIKE 'log_bin_compress'", facts) == ("log_bin_compress", "ON")
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1e9", "²", "9" * 21])
+def test_a_number_that_is_none_is_not_shown_for_one(text: str) -> None:
+    assert row("SELECT @@max_binlog_size", replace(MYSQL_84, settings=lambda: {"max_binlog_size": text})) == (
+        1073741824,
+    )
+
+
+@pytest.mark.parametrize("name", SOURCE_SETTINGS)
+def test_each_setting_that_the_source_is_asked_for_is_shown(name: str) -> None:
+    facts = [replace(one, settings=lambda: {name: "1"}) for one in EVERYBODY]
+    shown = [answer(f"SHOW GLOBAL VARIABLES LIKE '{name}'", one) for one in facts]
+    values = {rows.rows[0][1] for rows in shown if isinstance(rows, Rows) and rows.rows}
+    assert values in ({"1"}, {"ON"})

@@ -1,9 +1,9 @@
-"""Keeps what is known of the source's GTID variables true while a stream runs.
+"""Keeps what is known of the source's variables true while a stream runs.
 
 MySQL begins a new binlog with every change of its GTID_MODE (5.6 changes it with a restart, which ends the stream). So a
 short look by a connection of its own, whenever the stream goes over to a new file, sees every change, and no second connection
-stays open. What changes without a word in the binlog (SET GLOBAL gtid_purged; MariaDB's gtid_domain_id and gtid_strict_mode)
-is looked at every half minute.
+stays open. What changes without a word in the binlog (SET GLOBAL gtid_purged or binlog_format; MariaDB's gtid_domain_id and
+gtid_strict_mode) is looked at every half minute.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from relay.background import begin_task, tell_fault
 from relay.upstream.connection import SourceConnection
 from relay.upstream.errors import UpstreamError
 from relay.upstream.source_gtids import SourceGtids, look_again
+from relay.upstream.source_settings import read_source_settings
 from relay.upstream.status import SourceLink
 
 log = structlog.get_logger()
@@ -27,7 +28,7 @@ _PAUSE_S: Final = 1.0
 _LOOK_EVERY_S: Final = 30.0
 
 
-class GtidWatch:
+class SourceWatch:
     """One stream's looks at the source. `file_begins` for each file; `close` with the stream. For the event loop's thread.
 
     open: makes a connection. on_changed: awaited when something is other than before. A look that fails by a fault of ours
@@ -45,7 +46,7 @@ class GtidWatch:
         self._on_changed = on_changed
         self._due = asyncio.Event()
         self._fault_told = False
-        self._task = begin_task(self._run(), "looking at the source's GTID variables")
+        self._task = begin_task(self._run(), "looking at the source's variables")
 
     def file_begins(self) -> None:
         """The stream is at the beginning of a file."""
@@ -65,11 +66,11 @@ class GtidWatch:
                 self._fault_told = False
             except (UpstreamError, pymysql.err.MySQLError) as error:
                 # The stream tells what is wrong with the source; there are other occasions.
-                log.info("gtid_mode_not_seen", why=str(error), note="looked for again soon")
+                log.info("source_variables_not_seen", why=str(error), note="looked for again soon")
             except Exception as fault:
                 if not self._fault_told:
                     tell_fault(
-                        "gtid_watch_failed", fault, stale="GTID_MODE, gtid_purged and such, until a look succeeds"
+                        "source_watch_failed", fault, stale="GTID_MODE, gtid_purged and such, until a look succeeds"
                     )
                 self._fault_told = True
             await asyncio.sleep(_PAUSE_S)
@@ -79,11 +80,12 @@ class GtidWatch:
         connection = await self._open()
         try:
             seen = await look_again(connection, known)
+            settings = await read_source_settings(connection, self._link.settings)
         finally:
             connection.close()
-        if seen == known:
+        if (seen, settings) == (known, self._link.settings):
             return
-        self._link.gtids = seen
+        self._link.gtids, self._link.settings = seen, settings
         if seen.mode != known.mode:
             log.info("source_gtid_mode", gtid_mode=seen.mode)
         await self._on_changed()

@@ -1,17 +1,18 @@
-"""The source's GTID_MODE is looked at again with each new file of the stream."""
+"""The source's variables are looked at again with each new file of the stream, and now and then."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pymysql.err
 import pytest
 import structlog.testing
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.upstream import gtid_watch
+from relay.upstream import source_watch
 from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.gtid_watch import GtidWatch
 from relay.upstream.source_gtids import SourceGtids
+from relay.upstream.source_watch import SourceWatch
 from relay.upstream.status import SourceLink
 
 
@@ -22,6 +23,7 @@ class Source:
         self.answers = list(answers)
         self.opened = self.closed = 0
         self.purged = ""
+        self.settings: dict[str, str] | pymysql.err.MySQLError = {}
 
     async def open(self) -> Any:
         self.opened += 1
@@ -37,13 +39,18 @@ class Source:
             raise answer
         return answer
 
+    async def variables(self, names: Sequence[str]) -> dict[str, str]:
+        if isinstance(self.settings, Exception):
+            raise self.settings
+        return {name: text for name, text in self.settings.items() if name in names}
+
     def close(self) -> None:
         self.closed += 1
 
 
 @pytest.fixture(autouse=True)
 def short_pause(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(gtid_watch, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(source_watch, "_PAUSE_S", 0.0)
     yield
 
 
@@ -56,7 +63,7 @@ async def looked(source: Source) -> tuple[str | None, int]:
         nonlocal news
         news += 1
 
-    watch = GtidWatch(source.open, link, changed)
+    watch = SourceWatch(source.open, link, changed)
     for count in range(1, len(source.answers) + 1):
         watch.file_begins()
         async with asyncio.timeout(5):
@@ -79,7 +86,7 @@ async def test_a_look_that_fails_leaves_the_mode_and_the_next_one_sees_it() -> N
 
 
 async def test_what_changes_without_a_new_file_is_looked_at_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gtid_watch, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(source_watch, "_LOOK_EVERY_S", 0.01)
     for known, name, wanted in (
         (SourceGtids("ON"), "purged", GtidSet.from_text("3e11fa47-71ca-11e1-9e33-c80aa9429562:1-7")),
         (SourceGtids(None), "domain_id", 7),
@@ -93,7 +100,7 @@ async def test_what_changes_without_a_new_file_is_looked_at_now_and_then(monkeyp
         async def on_changed(changed: asyncio.Event = changed) -> None:
             changed.set()
 
-        watch = GtidWatch(source.open, link, on_changed)
+        watch = SourceWatch(source.open, link, on_changed)
         async with asyncio.timeout(5):
             await changed.wait()
         watch.close()
@@ -106,7 +113,7 @@ async def test_a_fault_of_our_own_is_told_once_and_the_next_look_comes_all_the_s
     with structlog.testing.capture_logs() as logs:
         assert await looked(Source(*faults, "ON", KeyError("another"), "OFF")) == ("OFF", 2)
     told = [line for line in logs if line["log_level"] == "error"]
-    assert [(line["event"], line["exc_info"]) for line in told[:1]] == [("gtid_watch_failed", faults[0])]
+    assert [(line["event"], line["exc_info"]) for line in told[:1]] == [("source_watch_failed", faults[0])]
     assert [line["what"] for line in told] == ["ZeroDivisionError: a bug", "KeyError: 'another'"]
     assert "gtid_purged" in told[0]["stale"]
 
@@ -120,7 +127,7 @@ async def test_a_fault_in_what_is_done_with_another_mode_does_not_end_the_looks(
         calls += 1
         raise ZeroDivisionError("a bug")
 
-    watch = GtidWatch(source.open, link, changed)
+    watch = SourceWatch(source.open, link, changed)
     with structlog.testing.capture_logs() as logs:
         for count in (1, 2):
             watch.file_begins()
@@ -129,4 +136,27 @@ async def test_a_fault_in_what_is_done_with_another_mode_does_not_end_the_looks(
                     await asyncio.sleep(0)
             await asyncio.sleep(0.01)
     watch.close()
-    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["gtid_watch_failed"]
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["source_watch_failed"]
+
+
+async def test_how_rows_are_logged_is_looked_at_too_and_a_refusal_leaves_what_is_known() -> None:
+    source, link, news = Source(*["ON"] * 3), SourceLink(), 0
+    link.gtids, link.settings = SourceGtids("ON"), {"binlog_format": "MIXED"}
+    source.settings = {"binlog_format": "ROW", "binlog_row_metadata": "FULL", "datadir": "/not/asked"}
+
+    async def changed() -> None:
+        nonlocal news
+        news += 1
+
+    watch = SourceWatch(source.open, link, changed)
+    for count, refused in ((1, False), (2, False), (3, True)):
+        if refused:
+            source.settings = pymysql.err.OperationalError(1227, "Access denied")
+        watch.file_begins()
+        async with asyncio.timeout(5):
+            while source.closed < count:
+                await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+    watch.close()
+    assert (link.settings, news) == ({"binlog_format": "ROW", "binlog_row_metadata": "FULL"}, 1)
