@@ -117,11 +117,14 @@ class StretchIndex:
 
     def _scan(self, data: bytes) -> None:
         kinds = self._rows[1::5]
-        at = 0
-        keys_whole = 0
-        while at < len(kinds):
-            kind = kinds[at]
-            if kind == _KEY:
+        known = keys_whole = 0
+        for at, kind in enumerate(kinds):
+            if 0 <= kind < known or kind == _PASSED:
+                continue
+            if kind == _END:
+                self._ends.append(at)
+                keys_whole = known
+            elif kind == _KEY:
                 length = self._rows[at * 5 + 2]
                 if at + _KEY_ROWS >= len(kinds):
                     break
@@ -129,16 +132,13 @@ class StretchIndex:
                     raise Malformed(f"a source's key of {length} bytes in row {at} of a stretch index")
                 start = (at + 1) * _ROW.size
                 self.keys.append(data[start : start + length])
+                known += 1
                 # What a key's bytes look like as a row must not be taken for one.
-                self._rows[at * 5 + 6] = self._rows[at * 5 + 11] = _PASSED
-                at += _KEY_ROWS
-            elif kind == _END:
-                self._ends.append(at)
-                keys_whole = len(self.keys)
-                self.whole_size = (at + 1) * _ROW.size
-            elif not 0 <= kind < len(self.keys):
-                raise Malformed(f"source {kind} of {len(self.keys)} in row {at} of a stretch index")
-            at += 1
+                self._rows[at * 5 + 6] = self._rows[at * 5 + 11] = kinds[at + 1] = kinds[at + 2] = _PASSED
+            else:
+                raise Malformed(f"source {kind} of {known} in row {at} of a stretch index")
+        if self._ends:
+            self.whole_size = (self._ends[-1] + 1) * _ROW.size
         # A key whose first stretch is torn is written again with it.
         del self.keys[keys_whole:]
 
@@ -199,17 +199,18 @@ class StretchIndex:
 
         at_least: bytes of a piece; shorter ones are left out. A stretch with many runs is not looked at, and is in none.
         """
-        rows, keys, meets = self._rows, self.keys, held.meets_run
+        starts, sources, seconds, thirds = (self._rows[column::5] for column in range(4))
+        keys, meets = self.keys, held.meets_run
         pieces: list[tuple[int, int]] = []
         first = start = stop = 0
         for row in self._ends:
-            at, anonymous, behind = rows[row * 5], rows[row * 5 + 2], rows[row * 5 + 3]
+            at, anonymous, behind = starts[row], seconds[row], thirds[row]
             if behind > end:
                 break
             lacks_all = not anonymous and row - first <= _MANY_RUNS
             while lacks_all and first < row:
-                source, low, high = rows[first * 5 + 1 : first * 5 + 4]
-                lacks_all = source < 0 or not meets(keys[source], low, high)
+                source = sources[first]
+                lacks_all = source < 0 or not meets(keys[source], seconds[first], thirds[first])
                 first += 1
             first = row + 1
             if lacks_all and at == stop:
@@ -259,9 +260,10 @@ class StretchIndex:
 
     def transactions_before(self, offset: int) -> int:
         """How many transactions ended in the stretches that begin before `offset`, a stretch's start or the end."""
-        rows = self._rows[: self.whole_size // 8]
-        runs = zip(rows[::5], rows[1::5], rows[4::5], strict=True)
-        return max((serial for start, source, serial in runs if source >= 0 and start < offset), default=0)
+        ends, rows = self._ends, self._rows
+        place = bisect_left(ends, offset, key=lambda end: rows[end * 5])
+        before = range(ends[place - 1], -1, -1) if place else ()
+        return next((rows[at * 5 + 4] for at in before if rows[at * 5 + 1] >= 0), 0)
 
     def at_time(self, timestamp: int) -> Stretch | None:
         """The last stretch up to which no first event is newer than `timestamp` (s); None: the first one's is."""

@@ -317,8 +317,9 @@ class Dump:
 
     def _send_run(self, source: bytearray, size: int) -> bool:
         """Frames and writes `size` bytes of the file; False if they are too few for a header."""
-        if self._walk is not None and self._jump is None:
-            return self._send_walked(self._walk, source, size)
+        walk = self._walk
+        if walk is not None and self._jump is None and not walk.sends_all(self._offset + size):
+            return self._send_walked(walk, source, size)
         framer = self._framer
         output = self._outputs.take()
         events, asked = framer.events, framer.asked_events

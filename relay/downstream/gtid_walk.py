@@ -88,6 +88,15 @@ class GtidWalk:
         return self.skip.sending
 
     @property
+    def owes(self) -> bool:
+        """Whether `owed` may have anything to say."""
+        return False
+
+    def sends_all(self, stop: int) -> bool:
+        """Whether what is sent next goes on up to `stop` at least, with nothing owed before it: nothing need be looked at."""
+        return self.send_until >= stop and not self.owes
+
+    @property
     def counts_again(self) -> bool:
         """Whether it waits for transactions that were not there yet when it was made."""
         return False

@@ -169,6 +169,11 @@ class MariadbWalk(GtidWalk):
         """See `GtidWalk`. `skip.waiting` goes down when the group's head is seen, which is before it is passed over."""
         return not self.waiting and self.skip.sending and not self._told and self._until is None
 
+    @property
+    def owes(self) -> bool:
+        """See `GtidWalk`."""
+        return bool(self._told)
+
     def owed(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
         """See `GtidWalk`."""
         due = [told for told in self._told if told[1] <= position.offset]

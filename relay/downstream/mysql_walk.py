@@ -111,22 +111,23 @@ class MysqlWalk(GtidWalk):
 
     def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:
         """See `GtidWalk`."""
+        if start == stop:
+            return start
         at = base + start
         while self._unseen and self._unseen[-1][0] < at:
             self._unseen.pop()
-        if self._unseen and start < stop:
-            first, end = self._unseen[-1]
-            if first == at:
-                self.begin_behind(end)
-                self.unseen_until = end
-                return min(stop, end - base)
-            stop = min(stop, first - base)
-        end = super().next_range(source, start, stop, base)
+        first = self._unseen[-1][0] if self._unseen else base + stop
+        end = super().next_range(source, start, min(stop, first - base), base) if at < first else start
         if end > start:
             self._passed |= not self.skip.sending
         elif self.skip.refused:
             word = anonymous_refused if self.skip.refused == ANONYMOUS else gtid_refused
             self.refused = word(self.file, base + start)
+        if self._unseen and base + end == first and (at == first or self.skip.sending):
+            # What comes before a piece is sent with it.
+            self.unseen_until = self._unseen.pop()[1]
+            self.begin_behind(self.unseen_until)
+            return min(stop, self.unseen_until - base)
         return end
 
     @property
@@ -149,6 +150,11 @@ class MysqlWalk(GtidWalk):
         if self._later or self._counted_from is not None or skip.refuse_anonymous or skip.refuse_gtids:
             return False
         return skip.sending and not self._passed and skip.skipped >= self._held_here
+
+    @property
+    def owes(self) -> bool:
+        """See `GtidWalk`."""
+        return self._passed
 
     def owed(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
         """See `GtidWalk`."""

@@ -65,8 +65,10 @@ class WalkedRun:
                 self.offset = base + end
                 return 0
         stop = min(size, walk.send_until - base)
-        place = Position(self._file.name, self.offset)
-        owed = walk.owed(place, self._server_id, with_checksum=bool(self._file.checksum))
+        owed: list[bytes] = []
+        if walk.owes:
+            place = Position(self._file.name, self.offset)
+            owed = walk.owed(place, self._server_id, with_checksum=bool(self._file.checksum))
         room = len(output) - packets.room_for(owed)
         while stop > at and packets.room_for_stored(stop - at) > room:
             stop = at + (stop - at) // 2

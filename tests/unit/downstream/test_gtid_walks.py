@@ -184,10 +184,10 @@ def test_what_a_replica_has_of_a_source_that_comes_later_is_passed_over_from_the
     assert not walk.is_done, "nobody knows how many of them come"
 
 
-def noted(path: Path, binlog: BinlogBuilder) -> FileExtent:
-    """The file and its NAME.gtx, in which each transaction is a stretch."""
+def noted(path: Path, binlog: BinlogBuilder, gap_bytes: int = 0) -> FileExtent:
+    """The file and its NAME.gtx, in which a stretch is a transaction, or the first ones that have so many bytes."""
     path.write_bytes(binlog.data)
-    collector = FileGtidCollector("mysql", checksum=True, gap_bytes=0)
+    collector = FileGtidCollector("mysql", checksum=True, gap_bytes=gap_bytes)
     collector.take(bytes(binlog.data[4:]))
     collector.finish()
     gtx_path(path).write_bytes(b"".join(map(StretchWriter().encode, collector.take_stretches())))
@@ -221,6 +221,27 @@ def test_of_a_file_with_nothing_that_a_replica_has_the_last_stretch_is_looked_at
     assert walk.find_jump(extent) is None
     assert walked(walk, binlog)[0] == of(binlog, 0, 1, 2)
     assert walk.unseen_until == groups(binlog)[2][0]
+
+
+@pytest.mark.usefixtures("short_pieces")
+def test_what_comes_before_a_piece_is_one_range_with_it_and_needs_no_look_once_the_heartbeat_was_sent(
+    tmp_path: Path,
+) -> None:
+    binlog = mysql_file(" ".join(f"{U}:{number}" for number in range(1, 7)))
+    places, data = groups(binlog), bytearray(binlog.data)
+    walk = MysqlWalk(gtids(f"{U}:1"), 99)
+    walk.begin_file(FILE, checksum=True)
+    walk.find_jump(noted(tmp_path / FILE, binlog, gap_bytes=places[0][1] - places[0][0] + 1))
+    assert walk.next_range(data, 4, len(data), 0) == places[0][0]
+    assert walk.next_range(data, places[0][0], len(data), 0) == places[1][0]
+    assert not walk.sending
+    # The second shares its stretch with the first; the four behind them are the piece.
+    assert walk.next_range(data, places[1][0], places[3][0], 0) == places[3][0]
+    assert walk.send_until == walk.unseen_until == binlog.size
+    assert not walk.sends_all(binlog.size), "a heartbeat is owed first"
+    walk.paid()
+    assert walk.sends_all(binlog.size)
+    assert not walk.sends_all(binlog.size + 1)
 
 
 @pytest.mark.usefixtures("short_pieces")

@@ -100,6 +100,20 @@ def test_pieces_without_what_a_replica_has_end_at_that_and_at_what_has_no_gtid_a
     assert index.pieces_without(GtidSet.from_text(held), end, at_least) == pieces
 
 
+@pytest.mark.parametrize(
+    ("offset", "transactions"),
+    [(4, 0), (5, 9), (70_000, 9), (140_000, 15), (210_000, 23), (280_000, 32), (350_000, 44)],
+)
+def test_transactions_are_counted_up_to_a_place(offset: int, transactions: int) -> None:
+    assert StretchIndex(written(PIECES)).transactions_before(offset) == transactions
+
+
+def test_where_nothing_has_a_gtid_no_transactions_are_counted() -> None:
+    assert StretchIndex(written(STRETCHES[2:])).transactions_before(2**41) == 0
+    assert StretchIndex(b"").transactions_before(4) == 0
+    assert StretchIndex(written(STRETCHES)).transactions_before(2**41) == 15
+
+
 def maria(domain: int, server: int) -> bytes:
     return domain.to_bytes(4, "little") + server.to_bytes(4, "little")
 
