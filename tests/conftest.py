@@ -5,6 +5,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -23,6 +24,22 @@ from deploy.servers import SERVERS, Server, ServerError, ServerUnavailable  # no
 # How long one example takes says how busy the machine is; what must be fast is measured where it is promised.
 hypothesis.settings.register_profile("suite", deadline=None)
 hypothesis.settings.load_profile("suite")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist loadfile a process runs whole files, and one runs all of tests/audit: every further process that did
+    would start and warm up a Spark of its own, for 25 s of processor time."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneSpark(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/audit" if nodeid.startswith("tests/audit/") else str(super()._split_scope(nodeid))
+
+    return OneSpark(config, log)
+
 
 # Makes a server that is not started yet: servers("mariadb").start(server_id=1, options=[...]).
 ServerFactory = Callable[[str], Server]
