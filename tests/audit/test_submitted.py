@@ -27,11 +27,9 @@ AUDIT = ROOT / "relay" / "audit" / "submit.py"
 
 
 # Every query is small and runs once: to compile it, in Java or to Java, costs more than it saves.
-_BRIEF = (
-    "--conf spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 "
-    "--conf spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 "
-    "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
-)
+_BRIEF = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+# For spark-submit's own Java too, the driver's and the executor's.
+_BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
 @pytest.fixture
@@ -55,6 +53,7 @@ def submit(home: Path, master: str, *arguments: str, cwd: Path) -> subprocess.Co
         "PATH": f"{home / 'bin'}:{environment['PATH']}",
         "PYSPARK_PYTHON": sys.executable,
         "MASTER": master,
+        "JAVA_TOOL_OPTIONS": _BRIEF_JAVA,
         "SPARK_OPTIONS": "--driver-memory 1g --conf spark.executor.memory=512m --conf spark.ui.enabled=false "
         "--conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1 " + _BRIEF,
     }
