@@ -46,7 +46,7 @@ def changed(request: pytest.FixtureRequest, module_chains: ChainFactory) -> Chai
         chain.source.execute_many(f"INSERT INTO one.t VALUES ({10 * number + row})" for row in range(10))
         chain.source.sql(f"SET GLOBAL binlog_checksum = {checksum}")
     chain.source.sql("INSERT INTO one.t VALUES (100)")
-    chain.wait_archived()
+    chain.wait_published()
     return chain
 
 

@@ -141,7 +141,7 @@ def test_the_relay_killed_while_a_replica_is_in_mid_transaction(chain: Chain) ->
         for stalled_after in (3_333, 90_000):
             proxy.stall_after(stalled_after)
             write_large_transaction(chain.source)
-            chain.wait_archived()
+            chain.wait_published()
             wait_until(lambda: proxy.stalled, "the proxy holds the transaction back")
             chain.relay.kill()
             proxy.cut_all()
@@ -245,7 +245,7 @@ def test_the_stream_is_the_sources_byte_by_byte(chain: Chain) -> None:
         write(source, 20, seed=turn)
     # MariaDB notes in its binlog, some time after a transaction, that storage engines have synced it.
     wait_until(lambda: stands_still(source), "nothing is written any more")
-    chain.wait_archived()
+    chain.wait_published()
     groups = groups_of(source)
     positions = [",".join(str(found[-1]) for found in groups.values()), ""]
     for _ in range(30):
@@ -269,7 +269,7 @@ def test_what_a_replica_has_of_a_file_is_not_even_read(chain: Chain) -> None:
             )
         source.sql("FLUSH LOGS")
     wait_until(lambda: stands_still(source), "nothing is written any more")
-    chain.wait_archived()
+    chain.wait_published()
     groups = groups_of(source)
     # The replica lacks domain 7 from the first file on, else only the last groups; and in the middle of a file.
     positions = [f"{groups[0][-3]},{groups[1][-2]}", f"{groups[0][-2]},{groups[1][-1]},{groups[7][-1]}"]
@@ -324,7 +324,7 @@ def test_holes_in_strict_mode_and_not(chain: Chain, strict: int) -> None:
     source = chain.source
     write_with_holes(source)
     wait_until(lambda: stands_still(source), "nothing is written any more")
-    chain.wait_archived()
+    chain.wait_published()
     refused = set()
     for asked in ("1-1-103", "1-1-101", "1-1-107", "1-1-110"):
         for place in (position_with(source, asked), f"0-1-2,{asked}"):
@@ -358,7 +358,7 @@ def test_the_stream_ends_where_the_replica_wants_as_the_sources_does(chain: Chai
     for turn in range(4):
         write(source, 20, seed=turn)
     wait_until(lambda: stands_still(source), "nothing is written any more")
-    chain.wait_archived()
+    chain.wait_published()
     groups = groups_of(source)
     ends = ["", "0-1-1", "9-1-5", "1-1-103", "1-1-103,0-1-3", "0-1-3,0-1-4", "no position"]
     for _ in range(25):
@@ -380,7 +380,7 @@ def test_start_slave_until_ends_behind_the_same_group_as_behind_the_source(chain
     for domain in (0, 1, 7):
         chain.source.sql(f"CREATE TABLE d.t{domain} (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)")
     write(chain.source, 30)
-    chain.wait_archived()
+    chain.wait_published()
     groups = groups_of(chain.source)
     end = ",".join(str(found[len(found) // 2]) for found in groups.values())
     words = ["UNTIL master_gtid_pos", *(["UNTIL SQL_BEFORE_GTIDS"] if name == "mariadb118" else [])]
@@ -405,7 +405,7 @@ def stops_at(replica: Server, until: str) -> GtidPosition:
 def test_a_domain_that_was_empty_is_looked_at_when_something_of_it_comes(chain: Chain) -> None:
     source = chain.source
     write(source, 3)
-    chain.wait_archived()
+    chain.wait_published()
     end = position(source, "gtid_binlog_pos")
     user, password = source.replication_user, source.replication_password
     said = []
@@ -432,7 +432,7 @@ def test_a_domain_that_was_empty_is_looked_at_when_something_of_it_comes(chain: 
 def test_the_gtids_at_a_position_are_those_that_the_source_says(chain: Chain) -> None:
     source = chain.source
     write(source, 30)
-    chain.wait_archived()
+    chain.wait_published()
     asked = [("mysql-bin.999999", 4), (source.binlogs()[0].name, 10**9)]
     for path in source.binlogs():
         rows = source.sql(f"SHOW BINLOG EVENTS IN '{path.name}'")
@@ -464,7 +464,7 @@ def test_a_position_before_the_oldest_file_is_refused_in_the_sources_words(chain
         path.unlink()
     relay.start()
     write(source, 5)
-    chain.wait_archived()
+    chain.wait_published()
     for asked, served in (("", False), (early, False), (late, True)):
         theirs = stream(source.port, source.replication_user, source.replication_password, asked)
         ours = stream(relay.port, REPLICA_USER, REPLICA_PASSWORD, asked)

@@ -172,7 +172,7 @@ def test_the_relay_killed_while_a_replica_is_in_mid_transaction(pair: tuple[Chai
         for stalled_after in (3_333, 90_000):
             proxy.stall_after(stalled_after)
             write_large_transaction(chain.source)
-            chain.wait_archived()
+            chain.wait_published()
             wait_until(lambda: proxy.stalled, "the proxy holds the transaction back")
             chain.relay.kill()
             proxy.cut_all()
@@ -244,7 +244,7 @@ def test_the_stream_is_the_sources_byte_by_byte(chains: ChainFactory, name: str)
         )
         if chance.random() < 0.2:
             source.sql("FLUSH LOGS")
-    chain.wait_archived()
+    chain.wait_published()
     everything = executed(source)
     sets = [GtidSet(), everything, *(some_set(everything, chance) for _ in range(25))]
     sets.append(everything | GtidSet.from_text(f"{other}:1-1000"))
@@ -272,7 +272,7 @@ def test_what_a_replica_has_of_later_files_is_not_even_read(chains: ChainFactory
             source.sql("INSERT INTO one.t (b) VALUES (REPEAT('x', 70000))")
         ends.append(executed(source).count)
         source.sql("FLUSH LOGS")
-    chain.wait_archived()
+    chain.wait_published()
     (uuid,) = source.sql("SELECT @@GLOBAL.server_uuid")[0]
     # Two are lacking: one in the first file, one at the end of the last.
     held = GtidSet.from_text(f"{uuid}:1-5:7-{ends[-1] - 2}:{ends[-1]}")
@@ -314,7 +314,7 @@ def test_refusals_begin_with_the_sources_words(servers: ServerFactory, chains: C
     source.sql(f"PURGE BINARY LOGS TO '{source.binlogs()[-2].name}'")
     remove_archive(chain.relay.archive)
     chain.relay.start()
-    chain.wait_archived()
+    chain.wait_published()
     (uuid,) = source.sql("SELECT @@GLOBAL.server_uuid")[0]
     everything = executed(source)
     other = "00000000-0000-0000-0000-000000000001"
@@ -360,7 +360,7 @@ def test_a_running_stream_ends_as_the_sources_does_when_the_mode_goes_down(chain
     chain = chains("mysql97", options=GTID_OPTIONS, sections={"[account]": {"admin": True}})
     source = chain.source
     source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"])
-    chain.wait_archived()
+    chain.wait_published()
     logins = [(source.port, source.replication_user, source.replication_password)]
     logins.append((chain.relay.port, REPLICA_USER, REPLICA_PASSWORD))
     for last_mode in ("OFF_PERMISSIVE", "OFF"):
@@ -397,12 +397,12 @@ def test_a_transaction_without_a_gtid_in_the_way_is_named_by_its_place_as_by_the
         source.sql(f"SET GLOBAL gtid_mode={mode}")
     source.execute_many(["FLUSH BINARY LOGS", "INSERT INTO one.t (b) VALUES ('has none')", "FLUSH BINARY LOGS"])
     # A source whose mode is ON refuses what has no GTID to the relay too.
-    chain.wait_archived()
+    chain.wait_published()
     for mode in ("ON_PERMISSIVE", "ON"):
         source.sql(f"SET GLOBAL gtid_mode={mode}")
     write(source, "one", 3)
     wait_until(lambda: chain.relay.sql("SELECT @@GLOBAL.GTID_MODE") == [("ON",)], "the relay sees the mode")
-    chain.wait_archived()
+    chain.wait_published()
     for held in (GtidSet(), early):
         theirs = refusal(source.port, source.replication_user, source.replication_password, held)
         ours = refusal(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, held)
@@ -436,7 +436,7 @@ async def test_heartbeats_of_version_2_carry_a_stock_replica_over_holes(
         before = executed(chain.source)
         write(chain.source, "two", 2, seed=turn)
         wanted |= executed(chain.source) - before
-    chain.wait_archived()
+    chain.wait_published()
     chain.relay.stop()
     sent = []
 
@@ -471,7 +471,7 @@ async def test_heartbeats_of_version_2_carry_a_stock_replica_over_holes(
 def purge_all(chain: Chain) -> None:
     """Nothing without a GTID is left at the source or the relay."""
     chain.source.sql("FLUSH BINARY LOGS")
-    newest = chain.wait_archived().file
+    newest = chain.wait_published().file
     chain.source.sql(f"PURGE BINARY LOGS TO '{newest}'")
     wait_until(lambda: chain.relay.sql("SELECT @@GLOBAL.GTID_MODE") == [("ON",)], "the relay sees it")
     chain.relay.sql(f"PURGE BINARY LOGS TO '{newest}'")
@@ -486,7 +486,7 @@ def test_after_the_mode_is_off_a_stream_ends_before_the_next_transaction_with_a_
         source.sql("INSERT INTO one.t (b) VALUES (REPEAT('z', 12000000))")
         source.sql("FLUSH BINARY LOGS")
     write(source, "one", 3)
-    chain.wait_archived()
+    chain.wait_published()
     clients = [
         follower(source.port, source.replication_user, source.replication_password, 70, GtidSet()),
         follower(chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, 71, GtidSet()),

@@ -134,7 +134,7 @@ def is_semi_sync(replica: Server) -> bool:
 
 def check_acknowledged(chain: Chain, replica: Server) -> None:
     """Stops the replica; it had acknowledged everything."""
-    end = chain.wait_archived()
+    end = chain.wait_published()
     ended = len(chain.relay.logged("dump_ended"))
     replica.stop_replica()
     wait_until(lambda: len(chain.relay.logged("dump_ended")) > ended, "the relay has seen the replica leave")
@@ -211,7 +211,7 @@ def without_markers(event: bytes) -> bytes:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_whatever_the_markers_the_stream_is_the_sources(chain: Chain, layout: str) -> None:
     source, chance = chain.source, random.Random(5)
-    chain.wait_archived()
+    chain.wait_published()
     everything = executed(source)
     members = list(everything.members())
     kinds = set()

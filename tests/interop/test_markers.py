@@ -38,7 +38,7 @@ def test_without_markers_a_replica_gets_what_the_source_itself_would_send(
     light_workload(source)
     middle = source.master_status()
     light_workload(source, database="more")
-    chain.wait_archived()
+    chain.wait_published()
     for file, offset in (chain.first_position(), middle):
         direct = ReplicaClient(source.port, user=source.replication_user, password=source.replication_password)
         with contextlib.closing(direct):

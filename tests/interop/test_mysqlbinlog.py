@@ -69,7 +69,7 @@ def test_raw_files_fetched_from_the_relay_are_those_of_the_source(
 ) -> None:
     chain = chains(source_name, options=options)
     light_workload(chain.source)
-    chain.wait_archived()
+    chain.wait_published()
     source, first = chain.source, chain.first_position().file
     theirs = fetch(
         reader, source.port, source.replication_user, source.replication_password, first, tmp_path / "theirs"

@@ -63,7 +63,7 @@ def fill(chain: Chain) -> None:
         chain.source.sql(f"INSERT INTO d.t VALUES ({key}, REPEAT('x', {key * 200}))")
         if key % 11 == 10:
             chain.source.sql("FLUSH LOGS")
-    chain.wait_archived()
+    chain.wait_published()
 
 
 @pytest.mark.parametrize("name", ["mysql56", "mysql97"])

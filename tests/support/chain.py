@@ -107,6 +107,15 @@ class Chain:
         self.relay.wait_archived(end.file, end.position)
         return end
 
+    def wait_published(self) -> BinlogPosition:
+        """As `wait_archived`, and until a dump that ends at the end has all of it: bytes are in the file a little earlier."""
+        end = self.wait_archived()
+        wait_until(
+            lambda: (end.file, end.position) in (row[:2] for row in self.relay.sql("SHOW BINARY LOGS")),
+            "what is archived may be read",
+        )
+        return end
+
     def check_archive(self) -> int:
         """Waits for the archive and compares every file of it with the source's; the number of events."""
         self.wait_archived()
