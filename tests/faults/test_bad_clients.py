@@ -261,7 +261,8 @@ def test_a_dump_request_that_is_too_short_is_refused(relay: RelayProcess, body: 
         ("mysql-bin.000009", 4, 1236, FIRST),
         ("../../../etc/passwd", 4, 1236, "no path"),
         ("/etc/passwd", 4, 1236, "no path"),
-        ("mysql-bin.000001\0.000001", 4, 1236, "is not a binlog file name"),
+        ("mysql-bin\0.000001", 4, 1236, "is not a binlog file name"),
+        ("mysql-bin.000009\0.000001", 4, 1236, FIRST),
         (f"./{FIRST}", 4, 1236, "no path"),
         ("x" * 5000, 4, 1835, "at most 512"),
     ],
@@ -280,6 +281,17 @@ def test_a_dump_that_cannot_be_served_is_refused_before_its_first_event(
     assert words in caught.value.args[1]
     assert len(caught.value.args[1].encode()) <= 480
     client.cut()
+
+
+def test_what_stands_behind_a_zero_byte_of_a_file_name_counts_no_more_than_in_a_server(relay: RelayProcess) -> None:
+    streams = []
+    for file in (FIRST, f"{FIRST}\0/../{FIRST}"):
+        client = logged_in(relay)
+        client.set_up(server_id=5000)
+        client.ask_dump(file, 4, server_id=5000)
+        streams.append([event.data for event in client.events(5)])
+        client.cut()
+    assert streams[0] == streams[1]
 
 
 def test_a_dump_by_gtid_is_refused_by_name(relay: RelayProcess) -> None:

@@ -53,6 +53,8 @@ def place(module_servers: ServerFactory, tmp_path_factory: pytest.TempPathFactor
     with relay:
         end = source.master_status()
         relay.wait_archived(end.file, end.position)
+        listed = (end.file, end.position)
+        wait_until(lambda: listed in (row[:2] for row in relay.sql("SHOW BINARY LOGS")), "what is archived may be read")
         yield Place(relay, source.version, authority.certificate)
 
 
