@@ -58,7 +58,7 @@ ALONE: dict[str, Callable[[Path, bool], Report]] = {
         directory, files=30 if quick else 10_000, turns=1 if quick else 15, uuids=20 if quick else 1000
     ),
     "gtid-serve": lambda directory, quick: gtid_serve.run(
-        directory, size=(1 if quick else 256) << 20, turns=1 if quick else 9
+        directory, size=(1 if quick else 256) << 20, turns=1 if quick else 31
     ),
 }
 NAMES = (*WITH_SOURCE, *ALONE)
