@@ -15,12 +15,15 @@ class Deadline:
         self._loop = asyncio.get_running_loop()
         self._passed = passed
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        """What the timer was set to; its own `when()` may be a millisecond later, to which uvloop rounds."""
 
     def set(self, deadline: float | None) -> None:
         """The deadline as it is now; None: there is none, and what was set may still fire."""
-        if deadline is None or (self._timer is not None and self._timer.when() <= deadline):
+        if deadline is None or (self._timer is not None and self._due <= deadline):
             return
         self.cancel()
+        self._due = deadline
         self._timer = self._loop.call_at(deadline, self._fire)
 
     def cancel(self) -> None:
