@@ -228,8 +228,13 @@ class CrashRun:
             self.source.start()
 
     def restart_replica(self) -> None:
-        """A shutdown in order and a new start of one replica."""
+        """A shutdown in order and a new start of one replica.
+
+        Its SQL thread is stopped first, which waits for the end of the group: a shutdown in the middle of one leaves what
+        MyISAM has of it, and the group begins again (MySQL 5.6, 3 of 25 times also behind a source without a relay: 1062).
+        """
         replica = self._random.choice(self.replicas)
+        replica.sql("STOP SLAVE SQL_THREAD")
         replica.restart()
         with contextlib.suppress(pymysql.err.MySQLError):
             replica.start_replica()
