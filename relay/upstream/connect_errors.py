@@ -1,5 +1,6 @@
 """Why a source could not be entered: what happened, and the next step. For the log, the status, and the look for another source."""
 
+import errno
 import os
 from dataclasses import dataclass
 from typing import Final
@@ -80,6 +81,9 @@ def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Ent
 
 
 def _lost(where: str, cause: BaseException | None, entering: Entering) -> UpstreamError:
+    if isinstance(cause, OSError) and cause.errno == errno.EBADF:
+        # uvloop has closed the socket of a connection that was reset, and the client still sets its options.
+        cause = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
     if not entering.is_greeted and (why := why_no_greeting(entering.first)) is not None:
         return other_protocol(where, entering, why)
     # A reset may come before anything else is done with a connection that was taken.

@@ -1,6 +1,8 @@
 """Why another source would not do: each verdict says what happened there, and the next step."""
 
 import contextlib
+import errno
+import os
 import socket
 import struct
 import threading
@@ -8,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pymysql.err
 import pytest
 import structlog.testing
 from pydantic import SecretStr
@@ -16,6 +19,7 @@ from relay.archive.archive import Archive, SourceIdentity
 from relay.archive.errors import ArchiveCorrupt
 from relay.archive.generations import Generations
 from relay.config import ServerSource
+from relay.upstream.connect_errors import Entering, refused_entry
 from relay.upstream.control import SourceControl
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -288,3 +292,10 @@ async def test_a_look_that_fails_on_our_side_says_so_and_ends_no_other(
     assert verdicts["127.0.0.1:2"] == "would do: at its end" and first is fine
     told = [(line["event"], line["exc_info"]) for line in logs if line["log_level"] == "error"]
     assert told == ([("candidate_not_looked_at", error)] if isinstance(error, ZeroDivisionError) else [])
+
+
+def test_a_socket_that_is_closed_before_its_options_are_set_was_reset_by_the_source() -> None:
+    error = pymysql.err.OperationalError(2003, "Can't connect to MySQL server on '127.0.0.1'")
+    error.__cause__ = OSError(errno.EBADF, os.strerror(errno.EBADF))
+    said = str(refused_entry(error, "db:3306", "repl", Entering(), tls=False))
+    assert "db:3306 took the connection and closed it without a word (Connection reset by peer)" in said
