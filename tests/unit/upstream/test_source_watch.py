@@ -54,6 +54,16 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+async def file_begun(watch: SourceWatch, source: Source, count: int) -> None:
+    """A file begins, the `count`th; returns when it was looked, and what was seen is taken."""
+    watch.file_begins()
+    async with asyncio.timeout(5):
+        while source.closed < count:
+            await asyncio.sleep(0)
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 async def looked(source: Source) -> tuple[str | None, int]:
     """One file begins for each answer; the mode afterwards, and how often it was news."""
     link, news = SourceLink(), 0
@@ -65,12 +75,7 @@ async def looked(source: Source) -> tuple[str | None, int]:
 
     watch = SourceWatch(source.open, link, changed)
     for count in range(1, len(source.answers) + 1):
-        watch.file_begins()
-        async with asyncio.timeout(5):
-            while source.closed < count:
-                await asyncio.sleep(0)
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await file_begun(watch, source, count)
     watch.close()
     return link.gtids.mode, news
 
@@ -152,11 +157,6 @@ async def test_how_rows_are_logged_is_looked_at_too_and_a_refusal_leaves_what_is
     for count, refused in ((1, False), (2, False), (3, True)):
         if refused:
             source.settings = pymysql.err.OperationalError(1227, "Access denied")
-        watch.file_begins()
-        async with asyncio.timeout(5):
-            while source.closed < count:
-                await asyncio.sleep(0)
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await file_begun(watch, source, count)
     watch.close()
     assert (link.settings, news) == ({"binlog_format": "ROW", "binlog_row_metadata": "FULL"}, 1)
