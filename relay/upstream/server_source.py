@@ -17,7 +17,6 @@ from relay.upstream.acknowledging import Acknowledger
 from relay.upstream.attachment import Attached, Attacher
 from relay.upstream.buffers import BufferPool
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
-from relay.upstream.connection import SourceConnection
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.following import keep_following
 from relay.upstream.identity import own_registration
@@ -117,8 +116,8 @@ class ServerUpstream:
                 where, executed = self._attacher.where, self._generations.executed
                 note_never_logged(generation.archive, executed, attached.gtids, where, attached.leaves_out)
             self._ask_whether_a_replica(attached.leaves_out)
-            await self._take_gtids(generation, attached.gtids)
-            await self._take_settings(generation, attached.connection)
+            settings = await read_source_settings(attached.connection, {})
+            await self._take_variables(generation, attached.gtids, settings)
             await self._keep_choice(generation)
         except BaseException:
             attached.connection.close()
@@ -130,40 +129,34 @@ class ServerUpstream:
             asking = warn_of_a_replica(self._attacher.open, self._attacher.where, leaves_out)
             self._asking = begin_task(asking, "asking whether the source is a replica")
 
-    async def _take_gtids(self, generation: Generation, gtids: SourceGtids) -> None:
-        """The source may be gone on with: from now on its GTID variables are what replicas are told, and remembered."""
-        before, self._link.gtids = self._link.gtids, gtids
+    async def _take_variables(self, generation: Generation, gtids: SourceGtids, settings: dict[str, str]) -> None:
+        """The source may be gone on with: from now on its variables are what replicas and readers are told, and remembered."""
+        link = self._link
+        before, known = link.gtids, link.settings
+        link.gtids, link.settings = gtids, settings
         generation.archive.gtids.source_purged = gtids.purged
         if before is None or before.mode != gtids.mode:
             log.info("source_gtid_mode", gtid_mode=gtids.mode)
-        if kept_part(gtids) != kept_part(before) or generation is not self._generations.current:
-            await self._keep_gtids()
-
-    async def _take_settings(self, generation: Generation, connection: SourceConnection) -> None:
-        before, self._link.settings = self._link.settings, await read_source_settings(connection, {})
-        if self._link.settings != before or generation is not self._generations.current:
-            await self._keep_settings()
+        is_news = kept_part(gtids) != kept_part(before) or settings != known
+        if is_news or generation is not self._generations.current or not link.is_kept:
+            await self._keep_variables()
 
     async def _variables_changed(self) -> None:
         """The source's variables are others than at its attachment."""
         if self._link.gtids is not None:
             self._generations.receiving.archive.gtids.source_purged = self._link.gtids.purged
-        await self._keep_gtids()
-        await self._keep_settings()
+        await self._keep_variables()
 
-    async def _keep_gtids(self) -> None:
+    async def _keep_variables(self) -> None:
         directory = self._generations.receiving.archive.directory
+        gtids, settings = self._link.gtids or SourceGtids(), self._link.settings
         try:
-            await asyncio.to_thread(keep_source_gtids, directory, self._link.gtids or SourceGtids())
+            await asyncio.to_thread(keep_source_gtids, directory, gtids)
+            await asyncio.to_thread(keep_source_settings, directory, settings)
+            self._link.is_kept = True
         except OSError as error:
-            log.warning("source_gtids_not_kept", why=error.strerror, note="tried again at the next attachment")
-
-    async def _keep_settings(self) -> None:
-        directory = self._generations.receiving.archive.directory
-        try:
-            await asyncio.to_thread(keep_source_settings, directory, self._link.settings)
-        except OSError as error:
-            log.warning("source_settings_not_kept", why=error.strerror, note="tried again at the next attachment")
+            self._link.is_kept = False
+            log.warning("source_variables_not_kept", why=error.strerror, note="tried again at the next attachment")
 
     async def _keep_choice(self, generation: Generation) -> None:
         """Where the source is, beside its generation: with that it counts, and a restart goes on with it."""

@@ -57,6 +57,8 @@ class SourceLink:
         """What the source last said of GTIDs, maybe to an earlier run of the relay."""
         self.settings: dict[str, str] = {}
         """What the source last said of its settings, by name, maybe to an earlier run of the relay."""
+        self.is_kept = True
+        """Whether both are on the disk too, as far as they were to be."""
         self.acknowledged: tuple[str, int] | None = None
         """(file, offset) of the newest acknowledgement that was sent."""
         self.acknowledged_count = 0

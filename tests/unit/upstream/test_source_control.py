@@ -18,6 +18,7 @@ from relay.upstream import failover, reconnect
 from relay.upstream.control import SourceChange, SourceControl, SourceRefused
 from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.server_source import ServerUpstream
+from relay.upstream.source_settings import kept_source_settings
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.fake_source import PASSWORD, USER, FakeSource, with_crc
 
@@ -478,3 +479,22 @@ async def test_a_source_that_is_named_after_another_refused_is_not_said_to_refus
         await asyncio.wait({looking})
     assert [line for line in logs if line["event"] == "source_candidates"] == []
     await archive.close()
+
+
+async def test_what_the_source_said_and_the_disk_refused_is_kept_at_the_next_attachment(
+    tmp_path: Path, source: FakeSource
+) -> None:
+    source.variables["binlog_format"] = "ROW"
+    async with controlled(tmp_path, settings_for(source)) as made:
+        kept = made.archive.directory / "source-settings.json"
+        in_the_way = kept.with_suffix(".tmp")
+        in_the_way.mkdir()
+        with structlog.testing.capture_logs() as logs:
+            made.control.begin()
+            await made.until_end(BUILT.size)
+            await made.until(lambda: "source_variables_not_kept" in [line["event"] for line in logs])
+        assert not kept.exists() and made.control.settings == {"binlog_format": "ROW"}
+        in_the_way.rmdir()
+        source.drop()
+        await made.until(kept.exists)
+        assert kept_source_settings(made.archive.directory) == {"binlog_format": "ROW"}
