@@ -1,7 +1,9 @@
 """Streams by GTID, wherever reads of the file end: the same bytes in each marker layout, with a walk and without."""
 
 import asyncio
+import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +28,7 @@ from relay.archive.gtid_recorder import gtx_path
 from relay.downstream import dump as dump_module
 from relay.downstream import mysql_plan, mysql_walk
 from relay.downstream.server import DownstreamServer
+from relay.downstream.session import Session
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
 from tests.support.replica_client import PASSWORD, ReplicaClient
@@ -117,6 +120,41 @@ async def test_a_set_of_megabytes_is_taken_apart_in_a_thread(stream: Stream, mon
     assert len(encode_gtid_set(held)) > 1 << 20
     assert await stream("tbm", held) == await stream("tbm", None)
     assert threads == ["gtid-lookup_0"]
+
+
+async def test_a_request_of_megabytes_that_is_read_slowly_leaves_others_their_turn(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    turns = [0]
+    greeted, updated = Session.connection_made, Session.buffer_updated
+
+    def with_room(session: Session, transport: asyncio.BaseTransport) -> None:
+        # For more than is read in a turn: what the system takes meanwhile is there at once.
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        greeted(session, transport)
+
+    def slowly(session: Session, nbytes: int) -> None:
+        time.sleep(0.002)
+        turns[-1] += nbytes
+        updated(session, nbytes)
+
+    def take_turn() -> None:
+        turns.append(0)
+        if others_wait:
+            loop.call_soon(take_turn)
+
+    monkeypatch.setattr(Session, "connection_made", with_room)
+    monkeypatch.setattr(Session, "buffer_updated", slowly)
+    many = GtidSetBuilder()
+    for number in range(1, 200_001):
+        many.add_run(OF_OTHERS, 2 * number, 2 * number + 1)
+    others_wait = True
+    take_turn()
+    await stream("tbm", many.snapshot())
+    others_wait = False
+    assert sum(turns) > 3 << 20
+    assert max(turns) <= 256 << 10
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
