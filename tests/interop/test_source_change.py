@@ -70,9 +70,10 @@ def test_a_source_that_was_moved_with_its_binlogs_is_followed_after_a_change(
         relay.sql("START SLAVE")
         followed(relay, moved)
         assert len(relay.logged("source_attached")) == 2
+        assert relay.stop() == 0
+        # By now: rows are written beside the stream.
         assert [row.kind for row in read_ledger(relay.archive)].count("source_changed") == 1
         # relay.toml names the old address still: what was attached to last counts.
-        assert relay.stop() == 0
         relay.start()
         some_work(moved, "third")
         followed(relay, moved)
