@@ -65,8 +65,9 @@ fi
 # The install is done again only when something that it reads has changed, or a compiled module is gone.
 fingerprint() {
     { python --version; echo "$PWD ${BINLOG_RELAY_KERNEL:-}"
-      cat pyproject.toml setup.py protocol/kernel/*.py protocol/kernel/*.pxd protocol/kernel/*.h
-      find protocol/kernel -name '*.so' -printf '%f %s\n' | sort; } | python -c \
+      cat pyproject.toml setup.py
+      find protocol/kernel protocol/columns -name '*.py' -o -name '*.pxd' -o -name '*.h' | sort | xargs cat
+      find protocol/kernel protocol/columns -name '*.so' -printf '%f %s\n' | sort; } | python -c \
         'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'
 }
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.charsets import TextEncoding
-from protocol.columns import Column as Column
-from protocol.columns import ColumnFlag as ColumnFlag
-from protocol.columns import ColumnType as ColumnType
 from protocol.packets import STATUS_AUTOCOMMIT, eof_payload
+from protocol.result_columns import Column as Column
+from protocol.result_columns import ColumnFlag as ColumnFlag
+from protocol.result_columns import ColumnType as ColumnType
 from protocol.show_columns import NO_TEXT
 from protocol.wire import lenenc_bytes, lenenc_int
 

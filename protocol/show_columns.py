@@ -5,7 +5,7 @@ Source: column definitions of MySQL 5.6.24 and 9.7.4, MariaDB 10.11.18 and 11.8.
 
 from typing import Final
 
-from protocol.columns import Column, ColumnFlag, ColumnType
+from protocol.result_columns import Column, ColumnFlag, ColumnType
 
 _LONG: Final = (
     "Auto_Position", "Connect_Retry", "Executed_log_entries", "Get_Source_public_key", "Get_master_public_key",

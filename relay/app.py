@@ -13,21 +13,21 @@ import structlog
 from protocol.auth.account import Account as ReplicaAccount
 from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
-from relay.archive.archive import PublishPolicy, SyncPolicy
-from relay.archive.errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
-from relay.archive.failure_episode import FailureEpisode
-from relay.archive.generations import Generations
-from relay.background import watch_process
-from relay.certificates import described
+from relay.archive.archive import Generations
+from relay.archive.generation import PublishPolicy, SyncPolicy
+from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.config import Config, ConfigError, ServerSource, load_config
-from relay.descriptors import allow_descriptors
-from relay.downstream.presentation import Presentation
+from relay.downstream.connection.presentation import Presentation
 from relay.downstream.server import DownstreamServer
-from relay.interpreter import keep_what_is_here, share_interpreter
+from relay.failure_episode import FailureEpisode
+from relay.process.background import watch_process
+from relay.process.certificates import described
+from relay.process.descriptors import allow_descriptors
+from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.identity import own_uuid
+from relay.upstream.source.identity import own_uuid
+from relay.upstream.source.source_errors import Trouble, UpstreamError
 
 log = structlog.get_logger()
 

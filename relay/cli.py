@@ -150,7 +150,7 @@ def run(
     wanted = _source_address(source, loaded) if source is not None else None
     if log_level.lower() not in ("debug", "info", "warning", "error"):
         raise CommandFailed(f"--log-level {log_level}: write debug, info, warning or error.", WRONG_USE)
-    from relay.log_setup import setup_logging
+    from relay.process.log_setup import setup_logging
 
     setup_logging(log_level)
     import structlog
@@ -209,9 +209,9 @@ def events(
     no_detail: Annotated[bool, typer.Option("--no-detail", help="Leave out statements, tables and GTIDs.")] = False,
 ) -> None:
     """List events, one line each, with their transaction boundaries; say where they break the rules."""
+    from relay.binlog_file.binlog_scan import Unreadable
     from relay.commands.arguments import boundary_code, event_type_code, timestamp
-    from relay.commands.binlog_scan import Unreadable
-    from relay.commands.events import EventFilter, list_events
+    from relay.commands.events_command import EventFilter, list_events
     from relay.commands.progress import bytes_progress
 
     wanted = EventFilter(
@@ -245,8 +245,8 @@ def annotate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The binlog that mysqlbinlog read.", show_default=False)],
 ) -> None:
     """Add each event's boundary to the output of mysqlbinlog: mysqlbinlog FILE | binlog-relay annotate FILE."""
+    from relay.binlog_file.binlog_scan import Unreadable
     from relay.commands.annotate import annotate as annotate_output
-    from relay.commands.binlog_scan import Unreadable
 
     if sys.stdin.isatty():
         raise CommandFailed(
@@ -282,8 +282,8 @@ def positions(
     json: JsonOption = False,
 ) -> None:
     """Show which offsets a replica may start from, and why another one is none."""
-    from relay.commands.binlog_scan import Unreadable
-    from relay.commands.positions import Standing, report_position, summarise_positions
+    from relay.binlog_file.binlog_scan import Unreadable
+    from relay.commands.positions_command import Standing, report_position, summarise_positions
     from relay.commands.progress import bytes_progress
 
     try:
@@ -342,8 +342,8 @@ def audit(
     json: JsonOption = False,
 ) -> None:
     """Ask an archive a question, on Spark: writes a report with charts, and Parquet files. Needs the extra `audit`."""
-    from relay.commands.audit import audit as run_audit
-    from relay.commands.audit import listed_jobs
+    from relay.commands.audit_command import audit as run_audit
+    from relay.commands.audit_command import listed_jobs
 
     if name == "list" and not archive:
         typer.echo(listed_jobs())
@@ -370,7 +370,7 @@ def audit(
 @archive_app.command("list")
 def archive_list(config: ConfigOption, json: JsonOption = False) -> None:
     """List the archived files."""
-    from relay.commands.archive import list_files
+    from relay.commands.archive_command import list_files
 
     list_files(_loaded(config).archive_directory, as_json=json)
 
@@ -382,7 +382,7 @@ def archive_verify(
     json: JsonOption = False,
 ) -> None:
     """Check the archive's files against its catalog and indexes."""
-    from relay.commands.archive import verify
+    from relay.commands.archive_command import verify
 
     if verify(_loaded(config).archive_directory, deep=deep, as_json=json):
         raise typer.Exit(FINDINGS)
@@ -391,7 +391,7 @@ def archive_verify(
 @archive_app.command("rebuild")
 def archive_rebuild(config: ConfigOption, json: JsonOption = False) -> None:
     """Make the catalog and the boundary indexes again from the binlogs alone. The relay must be stopped."""
-    from relay.commands.archive import rebuild
+    from relay.commands.archive_command import rebuild
 
     rebuild(_loaded(config).archive_directory, as_json=json)
 
@@ -414,7 +414,7 @@ def archive_find(
 @archive_app.command("ledger")
 def archive_ledger(config: ConfigOption, json: JsonOption = False) -> None:
     """Show what happened to the archive that an operator should know."""
-    from relay.commands.archive import show_ledger
+    from relay.commands.archive_command import show_ledger
 
     show_ledger(_loaded(config).archive_directory, as_json=json)
 

@@ -6,10 +6,10 @@ from typing import Final
 from protocol.gtid.dump_decision import SourceHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from protocol.statements.gtid_variables import GtidVariables
-from relay.archive.generations import Generations
+from protocol.statements.session.gtid_variables import GtidVariables
+from relay.archive.archive import Generations
 from relay.upstream.control import SourceControl
-from relay.upstream.source_gtids import SourceGtids
+from relay.upstream.source.source_gtids import SourceGtids
 
 _NO_TRANSACTIONS: Final = GtidSet()
 _NO_STATE: Final = GtidList()

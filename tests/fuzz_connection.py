@@ -32,7 +32,7 @@ from protocol.capabilities import OFFERED, Capability
 from protocol.errors import AnsweredError, ErrorCode, StatementRefused
 from protocol.framing import frame_payload
 from protocol.resultset import Rows
-from protocol.source_side import (
+from protocol.source_side.machine import (
     CheckAsked,
     Closed,
     DumpAsked,

@@ -1,7 +1,7 @@
 """What changed in each table, hour by hour, as Parquet: `spark-submit … changes_per_hour.py ARCHIVE OUT`.
 
 An example of a job of one's own on the data source. The audits that come with the relay are submitted the same way:
-`spark-submit … relay/audit/submit.py NAME ARCHIVE --out DIR`.
+`spark-submit … relay/spark_submit.py NAME ARCHIVE --out DIR`.
 """
 
 import sys

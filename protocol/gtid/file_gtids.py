@@ -19,7 +19,7 @@ from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, decode_gtid_list
 from protocol.gtid.mysql_gtid import Tsid
-from protocol.kernel.gtids import ROW, GtidScanner
+from protocol.kernel.gtid_scan import ROW, GtidScanner
 
 STRETCH_BYTES: Final = 65536
 _HEADER_BYTES: Final = 19

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from protocol.kernel.event_table cimport EventTable
-from protocol.kernel.format_description cimport FormatDescription
+from protocol.kernel.stream_format cimport FormatDescription
 from protocol.kernel.inference cimport Inference
 from protocol.kernel.native cimport (
     crc32_of, flags_effect, load16, load24, load32, load64, move_bytes, native_setup, store32, store64

@@ -12,8 +12,8 @@ directory source, any for `events` and `positions`.
 import cython
 
 from protocol.kernel.event_table import EventTable
-from protocol.kernel.format_description import FormatDescription
 from protocol.kernel.inference import Inference
+from protocol.kernel.stream_format import FormatDescription
 from protocol.kernel.stream_notes import StreamNotes
 
 if not cython.compiled:

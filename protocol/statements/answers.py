@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from protocol.resultset import Rows
-from protocol.statements.notice import Notice
 from protocol.statements.requests import Request
+from protocol.statements.session.notice import Notice
 
 
 @dataclass(frozen=True, slots=True)

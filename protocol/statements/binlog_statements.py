@@ -6,9 +6,10 @@ from typing import Final
 
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.statements.answers import Answer
-from protocol.statements.expressions import Statement, number
-from protocol.statements.functions import as_text, unix_time
-from protocol.statements.refusals import shown
+from protocol.statements.expression.expressions import Statement, number
+from protocol.statements.expression.functions import as_text, unix_time
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.tokens import Kind, Token
 from protocol.statements.requests import (
     Flush,
     PurgeBefore,
@@ -18,8 +19,7 @@ from protocol.statements.requests import (
     ShowMasterStatus,
     Words,
 )
-from protocol.statements.shapes import Captured
-from protocol.statements.tokens import Kind, Token
+from protocol.statements.session.refusals import shown
 
 _INTERVALS_S: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400, "WEEK": 7 * 86400}
 # Their lengths differ: a month is one of the calendar, so they are counted back there.

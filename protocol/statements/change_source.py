@@ -8,12 +8,12 @@ from enum import Enum
 from typing import Final
 
 from protocol.statements.answers import Answer
-from protocol.statements.expressions import Statement, number
-from protocol.statements.functions import as_text
+from protocol.statements.expression.expressions import Statement, number
+from protocol.statements.expression.functions import as_text
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.tokens import Kind, Token
 from protocol.statements.replica_statements import channel_of
 from protocol.statements.requests import ChangeSource, ChangeValue, Words
-from protocol.statements.shapes import Captured
-from protocol.statements.tokens import Kind, Token
 
 
 class _Takes(Enum):

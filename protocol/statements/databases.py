@@ -4,12 +4,12 @@ from typing import Final
 
 from protocol.resultset import Column, ColumnFlag, Rows
 from protocol.statements.answers import Answer, Done
-from protocol.statements.expressions import Statement
-from protocol.statements.refusals import no_database, unknown_database
-from protocol.statements.session import StatementSession
-from protocol.statements.shapes import Captured
-from protocol.statements.show_conditions import row_filter
-from protocol.statements.tokens import Kind
+from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.show_conditions import row_filter
+from protocol.statements.expression.tokens import Kind
+from protocol.statements.session.refusals import no_database, unknown_database
+from protocol.statements.session.session import StatementSession
 
 # What every server has; tools choose one of these when they do not care.
 DATABASES: Final = ("information_schema", "mysql", "performance_schema")

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from protocol.statements.answers import Answer
-from protocol.statements.expressions import Statement
-from protocol.statements.refusals import not_supported
+from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.tokens import Kind, Token
 from protocol.statements.requests import ShowReplicas, ShowReplicaStatus, StartReplica, StopReplica, Thread, Words
-from protocol.statements.shapes import Captured
-from protocol.statements.tokens import Kind, Token
+from protocol.statements.session.refusals import not_supported
 
 _THREADS: Final[dict[str, Thread]] = {
     "IO_THREAD": "IO", "RELAY_THREAD": "IO", "REPLICA_IO_THREAD": "IO", "SQL_THREAD": "SQL", "REPLICA_SQL_THREAD": "SQL",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, Literal
 
-from protocol.statements.row_filter import RowFilter
+from protocol.statements.expression.row_filter import RowFilter
 
 
 class Words(Enum):

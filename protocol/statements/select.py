@@ -6,12 +6,12 @@ from typing import Final
 from protocol.resultset import Column, ColumnFlag, ColumnType, Rows, Value
 from protocol.statements.answers import Answer
 from protocol.statements.databases import DATABASES
-from protocol.statements.expressions import Statement
-from protocol.statements.refusals import no_database, no_such_table, shown, unknown_database
+from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.tokens import Kind, Token
 from protocol.statements.requests import AskGtidPosition
-from protocol.statements.shapes import Captured
-from protocol.statements.system_variables import read_variable
-from protocol.statements.tokens import Kind, Token
+from protocol.statements.session.refusals import no_database, no_such_table, shown, unknown_database
+from protocol.statements.session.system_variables import read_variable
 
 _MAX_LABEL_BYTES: Final = 256
 _ALIASES: Final = (Kind.WORD, Kind.NAME, Kind.STRING)

@@ -8,15 +8,15 @@ from protocol.charsets import NOT_FOR_CLIENTS, charset_named, collation_named
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Value
 from protocol.statements.answers import Answer, Done
-from protocol.statements.expressions import Statement
-from protocol.statements.facts import SourceFacts
-from protocol.statements.functions import as_text
-from protocol.statements.refusals import not_supported, shown, unknown_variable, wrong_value
-from protocol.statements.session import default_collation
-from protocol.statements.shapes import Captured
-from protocol.statements.system_variables import ALSO_SETTABLE, READ_ONLY, SYSTEM_VARIABLES, variable_named
-from protocol.statements.time_zones import time_zone
-from protocol.statements.tokens import Kind, Token
+from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.functions import as_text
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.tokens import Kind, Token
+from protocol.statements.session.facts import SourceFacts
+from protocol.statements.session.refusals import not_supported, shown, unknown_variable, wrong_value
+from protocol.statements.session.session import default_collation
+from protocol.statements.session.system_variables import ALSO_SETTABLE, READ_ONLY, SYSTEM_VARIABLES, variable_named
+from protocol.statements.session.time_zones import time_zone
 
 # A session's variables are the replica's to choose; these bounds keep a hostile one from filling the memory with them.
 MAX_USER_VARIABLES: Final = 64

@@ -6,11 +6,11 @@ from protocol.charsets import CHARACTER_SETS, NAMED_COLLATIONS, charset_of_colla
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Column, Rows, Value
 from protocol.statements.answers import Answer
-from protocol.statements.expressions import Statement
-from protocol.statements.refusals import shown
-from protocol.statements.session import default_collation, has_collation
-from protocol.statements.shapes import Captured
-from protocol.statements.show_conditions import row_filter
+from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.show_conditions import row_filter
+from protocol.statements.session.refusals import shown
+from protocol.statements.session.session import default_collation, has_collation
 
 _ENGINES: Final = (
     Column.text("Engine", 64),

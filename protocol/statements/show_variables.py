@@ -5,11 +5,11 @@ from typing import Final
 
 from protocol.resultset import Column, ColumnFlag, Rows, Value
 from protocol.statements.answers import Answer
-from protocol.statements.expressions import Statement
-from protocol.statements.facts import SourceFacts
-from protocol.statements.shapes import Captured
-from protocol.statements.show_conditions import row_filter
-from protocol.statements.system_variables import SYSTEM_VARIABLES, shown_value
+from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.show_conditions import row_filter
+from protocol.statements.session.facts import SourceFacts
+from protocol.statements.session.system_variables import SYSTEM_VARIABLES, shown_value
 
 _NOT_NULL: Final = ColumnFlag.NOT_NULL
 _NULLABLE: Final = ColumnFlag(0)

@@ -21,8 +21,9 @@ from protocol.statements.binlog_statements import (
 )
 from protocol.statements.change_source import change_master, change_replication_source
 from protocol.statements.databases import show_databases, show_tables, use_database
-from protocol.statements.expressions import Statement
-from protocol.statements.refusals import not_supported, privilege_needed
+from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.shapes import Captured, fit
+from protocol.statements.expression.show_conditions import row_filter
 from protocol.statements.replica_statements import (
     reset_replica,
     reset_source,
@@ -37,13 +38,12 @@ from protocol.statements.replica_statements import (
 )
 from protocol.statements.requests import KillConnection, Request, ShowProcesslist, ShowStatus
 from protocol.statements.select import select
-from protocol.statements.session import StatementSession
+from protocol.statements.session.refusals import not_supported, privilege_needed
+from protocol.statements.session.session import StatementSession
+from protocol.statements.session.system_variables import read_variable
 from protocol.statements.set_variables import set_password, set_transaction, set_variables
-from protocol.statements.shapes import Captured, fit
-from protocol.statements.show_conditions import row_filter
 from protocol.statements.show_lists import show_collations, show_engines, show_grants, show_plugins
 from protocol.statements.show_variables import show_variables
-from protocol.statements.system_variables import read_variable
 
 
 def _done(statement: Statement, captured: Captured) -> Answer:

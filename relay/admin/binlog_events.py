@@ -26,10 +26,10 @@ from protocol.statements import EncodedRows
 from protocol.statements.requests import ShowBinlogEvents
 from relay.admin.dialect import Dialect
 from relay.admin.refusals import events_refused
-from relay.archive.archived_file import ArchivedFile
-from relay.archive.errors import ArchiveError
-from relay.archive.position_check import PositionCheck, Verdict
-from relay.commands.binlog_scan import INFO_BOUNDARY, INFO_CRC, BinlogScan, Chunk, Unreadable
+from relay.archive.read.position_check import PositionCheck, Verdict
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.binlog_file.binlog_scan import INFO_BOUNDARY, INFO_CRC, BinlogScan, Chunk, Unreadable
 
 MOST_EVENTS: Final = 5000
 """Rows that one statement gets. To encode them takes the thread 15 ms, to frame them the loop 3 ms."""

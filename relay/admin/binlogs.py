@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from protocol.gtid.gtid_set import GtidSet
 from protocol.resultset import Rows
 from relay.admin.dialect import Dialect
-from relay.archive.archived_file import ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 
 
 def binary_logs(files: Sequence[ArchivedFile], dialect: Dialect) -> Rows:

@@ -8,8 +8,8 @@ from typing import Final
 from protocol.resultset import Rows, Value
 from relay.admin.dialect import Dialect
 from relay.admin.view import Connection
-from relay.downstream.positions import shown_name
-from relay.upstream.status import SourceStatus
+from relay.downstream.request.refusal import shown_name
+from relay.upstream.source.source_status import SourceStatus
 
 _SHORT_INFO: Final = 100
 """Characters of Info without FULL."""

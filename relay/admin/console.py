@@ -14,7 +14,6 @@ import structlog
 
 from protocol.resultset import Rows
 from protocol.statements import GivenAnswer, Request, Words
-from protocol.statements.gtid_variables import GtidVariables
 from protocol.statements.requests import (
     AskGtidPosition,
     ChangeSource,
@@ -32,6 +31,7 @@ from protocol.statements.requests import (
     StartReplica,
     StopReplica,
 )
+from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.binlog_events import BinlogEvents
 from relay.admin.binlogs import binary_logs, master_status
 from relay.admin.connections import processlist, replicas
@@ -46,10 +46,10 @@ from relay.admin.source_statements import change_source, check_channel, start_re
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
 from relay.admin.told import told
 from relay.admin.view import Connection, Connections, Source
-from relay.archive.archive import Archive
-from relay.archive.catalog import CatalogUnreadable
-from relay.archive.generations import Generations
-from relay.archive.listing import count_ledgers
+from relay.archive.archive import Generations
+from relay.archive.catalog.catalog import CatalogUnreadable
+from relay.archive.generation import Archive
+from relay.archive.inspect.listing import count_ledgers
 
 _SHOWN_CHARACTERS: Final = 300
 _ENCODED_ON_THE_LOOP: Final = 500

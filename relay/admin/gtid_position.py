@@ -13,11 +13,11 @@ from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.resultset import Column, ColumnType, Rows
 from protocol.statements.requests import AskGtidPosition
-from relay.archive.archive import Verdict
-from relay.archive.archived_file import FIRST_EVENT
-from relay.archive.errors import ArchiveError
-from relay.archive.generations import Generations
-from relay.downstream.file_extent import FileExtent
+from relay.archive.archive import Generations
+from relay.archive.generation import Verdict
+from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import FIRST_EVENT
 
 _CHUNK: Final = 1 << 20
 _COLUMN: Final = Column("", ColumnType.LONG_BLOB, 16777216)

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from relay.archive.archived_file import ArchivedFile
-from relay.upstream.status import SourceStatus
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.upstream.source.source_status import SourceStatus
 
 IDLE_S: Final = 2.0
 """After so long without anything new, and nothing half received, the newest event's age says nothing any more."""

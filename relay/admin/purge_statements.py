@@ -13,9 +13,9 @@ from protocol.errors import StatementRefused
 from protocol.statements import Done, Notice
 from relay.admin.refusals import ConsoleError
 from relay.admin.view import Connection
-from relay.archive.archived_file import ArchivedFile
-from relay.archive.errors import ArchiveError, ArchiveMisuse
-from relay.archive.generations import Generation, Generations
+from relay.archive.archive import Generation, Generations
+from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse
+from relay.archive.storage.archived_file import ArchivedFile
 
 
 class HeldFile(NamedTuple):

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from protocol.resultset import Rows, Value
-from protocol.statements.gtid_variables import GtidVariables
+from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import in_newer_words, status_columns
-from relay.archive.archived_file import ArchivedFile
-from relay.archive.errors import ArchiveWriteError
-from relay.upstream.status import SourceStatus
+from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.upstream.source.source_status import SourceStatus
 
 _ARCHIVE_ERROR: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
 _NO_GTIDS: Final = GtidVariables()

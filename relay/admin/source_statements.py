@@ -9,8 +9,8 @@ from typing import Final
 
 from protocol.errors import StatementRefused
 from protocol.statements import Done, Notice
-from protocol.statements.refusals import shown
 from protocol.statements.requests import ChangeSource, ChangeValue, StartReplica, StopReplica, Thread
+from protocol.statements.session.refusals import shown
 from relay.admin.dialect import Dialect
 from relay.admin.refusals import ConsoleError, not_here
 from relay.admin.view import Source

@@ -10,13 +10,13 @@ from typing import Final
 
 from protocol.resultset import Rows, Value
 from protocol.statements import StatisticsText
+from protocol.statements.expression.row_filter import RowFilter
 from protocol.statements.requests import ShowStatus
-from protocol.statements.row_filter import RowFilter
 from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
 from relay.admin.view import Connection, Connections
-from relay.archive.generations import Generations
-from relay.upstream.status import SourceStatus
+from relay.archive.archive import Generations
+from relay.upstream.source.source_status import SourceStatus
 
 LEDGER_NAMES: Final = ("Binlog_relay_ledger_rows", "Binlog_relay_violations")
 VIOLATION: Final = "boundary_violation"

@@ -7,9 +7,9 @@ from protocol.auth.authenticator import Channel
 from protocol.commands import RegisterSlave
 from protocol.resultset import Rows
 from protocol.statements import EncodedRows, SourceFacts
-from relay.downstream.traffic import Traffic
+from relay.downstream.connection.traffic import Traffic
 from relay.upstream.control import SourceChange
-from relay.upstream.status import SourceStatus
+from relay.upstream.source.source_status import SourceStatus
 
 
 class Connection(Protocol):

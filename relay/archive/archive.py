@@ -1,569 +1,446 @@
-"""The archive of one source: what upstream appends to, and the only thing downstream reads."""
+"""The archive of a relay over all its sources: a generation for each, one after the other.
+
+    generation 1        the archive's directory itself
+    generation 2, ...   g0002/, ... in it; each mirrors the files of one source under their own names
+
+The newest is written; the ones before it have ended and are only read. A generation begins with the first file of its
+source: a crash before that leaves the one before as it was, a crash after that has changed the source.
+"""
 
 import asyncio
 import contextlib
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
-from protocol.position import Position, binlog_number
-from relay.archive.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity
-from relay.archive.catalog import LedgerRow
-from relay.archive.catalog_thread import CatalogThread
-from relay.archive.digest import DigestThread
-from relay.archive.directory_lock import take_lock
-from relay.archive.errors import (
-    ArchiveMisuse,
-    ArchiveQueueFull,
-    ArchiveWriteError,
+from protocol.gtid.gtid_set import GtidSet
+from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.generation_directories import (
+    BEGUN,
+    ENDED,
+    FIRST,
+    generation_numbers,
+    generation_path,
+    is_prepared_only,
+    remove_prepared,
 )
-from relay.archive.files import CATALOG_NAME, MARKS_NAME, Buffer, FileLayer
-from relay.archive.held_files import HeldFiles
-from relay.archive.listing import count_ledger, list_archive, read_ledger, rebuild_archive
-from relay.archive.position_check import PositionCheck, Verdict
-from relay.archive.position_judge import PositionJudge
-from relay.archive.publication import Publication
-from relay.archive.purge import Purging
-from relay.archive.reader import FileReader
-from relay.archive.recovery import Progress, Recovered, Recovery
-from relay.archive.reopening import recover_again
-from relay.archive.replica_marks import ReplicaMarks
-from relay.archive.succession import judge_succession
-from relay.archive.sync_thread import SyncPolicy
-from relay.archive.watchers import Watchers
-from relay.archive.writer import PublishPolicy, Run, Writer
-from relay.background import run_to_end
-
-__all__ = [
-    "Archive",
-    "ArchiveState",
-    "ArchivedFile",
-    "PositionCheck",
-    "PublishPolicy",
-    "SourceIdentity",
-    "SyncPolicy",
-    "Verdict",
-    "count_ledger",
-    "list_archive",
-    "read_ledger",
-    "rebuild_archive",
-]
+from relay.archive.generation import Archive, ArchiveState
+from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse, ArchiveWriteError
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.gtid_facts import GtidValue
+from relay.archive.storage.origin import Beginning, covers, joined
+from relay.archive.storage.watchers import Watchers
+from relay.process.background import begin_task, run_to_end, tell_fault
 
 log = structlog.get_logger(__name__)
 
-QUEUE_LIMIT_BYTES: Final = 64 << 20
-"""Default of the most that may wait for the disk. Upstream stops reading far earlier (`queued_bytes`)."""
+_END_AGAIN_S: Final = 1.0
 
 
-class ArchiveState(Enum):
-    """What may be done with an archive."""
+class Generation:
+    """One source's files. All on the event loop."""
 
-    OPEN = "open"
-    FAILED = "failed"
-    """A write failed; reading goes on, `reopen_writer` may bring it back."""
-    ENDED = "ended"
-    """Another source's archive goes on where this one ends: reading and purging go on, nothing is appended any more."""
-    CLOSED = "closed"
+    def __init__(self, number: int, archive: Archive, beginning: Beginning | None, before: GtidValue | None) -> None:
+        self.number = number
+        self.archive = archive
+        self.beginning = beginning
+        """None for the first generation, or where its catalog was lost."""
+        self.before = before
+        """All that was executed by the end of the generation before this one; None: nothing, or it is not known."""
+        self._has_before = False
+        """Whether all of that has come here too, so that nothing has to be put together any more."""
+        self._executed_at_end: GtidValue | None = None
+        self._held: tuple[int, GtidSet] | None = None
+        """Once it has ended: how many files it had then, and what they held."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether a later one has begun and nothing is added to this one any more: `archive.end` is final."""
+        return self.archive.state is ArchiveState.ENDED
+
+    @property
+    def executed(self) -> GtidValue | None:
+        """All that was published in this generation and the ones before it. None: nothing, in an archive without a file."""
+        if self._executed_at_end is not None:
+            return self._executed_at_end
+        own = self.archive.gtids.executed if self.archive.gtids.flavour else None
+        if not self._has_before and self.before is not None and own is not None:
+            self._has_before = covers(own, self.before)
+        executed = own if self._has_before else joined(self.before, own)
+        if self.ended:
+            self._executed_at_end = executed
+        return executed
+
+    @property
+    def held(self) -> GtidSet:
+        """Of MySQL's, what is in the files that are there."""
+        count = len(self.archive.files)
+        if self._held is not None and self._held[0] == count:
+            return self._held[1]
+        own, gone = self.archive.gtids.executed, self.archive.gtids.purged
+        held = own - gone if isinstance(own, GtidSet) and isinstance(gone, GtidSet) else GtidSet()
+        if self.ended:
+            self._held = count, held
+        return held
 
 
-class Archive:
-    """One source's archive directory, open for writing by this process. All methods are for the event loop's thread.
+class Generations:
+    """All generations of one archive, open for writing by this process. All on the event loop.
 
-    Get one by `await Archive.open(...)`.
+    Get one by `await Generations.open(...)`; `Generations.of(archive)` is an archive with no other generation.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        layer: FileLayer,
-        lock_fd: int,
-        recovered: Recovered,
-        marks: ReplicaMarks,
-        *,
-        sync: SyncPolicy,
-        publish: PublishPolicy,
-        sync_interval_s: float,
-        queue_limit_bytes: int,
-        on_failure: Callable[[ArchiveWriteError], None] | None,
-    ) -> None:
+    def __init__(self, directory: Path, layer: FileLayer, how: dict[str, Any]) -> None:
         self.directory = directory
-        self.replicas = marks
-        self.gtids = recovered.gtids
-        """What is published, by GTID. Others only read it."""
-        self.state = ArchiveState.OPEN
-        self.failure: ArchiveWriteError | None = None
-        self._failure_watchers: Watchers[[ArchiveWriteError]] = Watchers()
-        self.purged_bytes = 0
-        """Of files that were removed since the archive was opened."""
-        self.queue_limit_bytes = queue_limit_bytes
         self._layer = layer
-        self._lock_fd = lock_fd
-        self._on_failure = on_failure
-        self._identity = recovered.identity
-        self.beginning = recovered.beginning
-        """How it goes on from the archive of another source; None for the first one."""
-        self.held = HeldFiles(directory, layer, recovered.files)
-        """The files as readers have them; only the archive changes them."""
-        self._loop = asyncio.get_running_loop()
-        self._judge = PositionJudge(directory, layer, self.held, self.append_ledger)
-        self.publication = Publication(self.held, self.gtids, publish, self._file_sealed, self._become_failed)
-        self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
-        self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
-        self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, sync, sync_interval_s)
-        self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
-        self._purge_lock = asyncio.Lock()
-        newest = self.held.newest
-        self._append_name: str | None = newest.name if newest and not newest.sealed else None
-        self._append_at = newest.end if newest else FIRST_EVENT
+        self._how = how
+        self._first: Archive | None = None
+        """Has the lock of the archive's directory, also when all of it was purged."""
+        self._all: list[Generation] = []
+        self._newest_number = FIRST
+        self._prepared: Generation | None = None
+        self._watchers: Watchers[[]] = Watchers()
+        self._held_of_ended: tuple[tuple[tuple[int, int], ...], GtidSet] = ((), GtidSet())
+        """Of each that has ended its number and how many files it had, and what is in all of those files."""
+        self._purged_bytes = 0
+        """Of generations that are gone."""
+        self._ending: set[asyncio.Task[None]] = set()
+        self._preparing = asyncio.Lock()
+        """Held while a directory is made or removed."""
 
     # --- opening and closing -----------------------------------------------------------------------------------------
 
     @classmethod
-    async def open(
-        cls,
-        directory: Path,
-        *,
-        sync: SyncPolicy = SyncPolicy.INTERVAL,
-        publish: PublishPolicy = PublishPolicy.WRITTEN,
-        sync_interval_s: float = 1.0,
-        queue_limit_bytes: int = QUEUE_LIMIT_BYTES,
-        on_failure: Callable[[ArchiveWriteError], None] | None = None,
-        on_progress: Progress | None = None,
-        layer: FileLayer | None = None,
-    ) -> "Archive":
-        """Opens the archive of one source in `directory` (<archive_dir>/<source name>), made when missing; recovers it.
+    async def open(cls, directory: Path, *, layer: FileLayer | None = None, **how: Any) -> "Generations":
+        """Opens and recovers the archive in `directory`, made when missing; `how`: as for `Archive.open`, for each generation.
 
-        Afterwards `end` is the place to resume from. `on_failure` is called on the loop when the state becomes FAILED.
-        `on_progress(file, bytes)` is called in another thread while files are read.
-        Raises: ArchiveLocked, ArchiveCorrupt, ArchiveConflict, ArchiveWriteError, ArchiveMisuse.
+        What was prepared for a change of source that never came to its first file is removed. Raises: as `Archive.open`.
         """
-        if publish is PublishPolicy.SYNCED and sync is SyncPolicy.NONE:
-            raise ArchiveMisuse('publish = "synced" needs sync = "transaction" or "interval"')
-        layer = layer or FileLayer()
-        lock_fd = -1
-        marks: ReplicaMarks | None = None
-
-        def prepare() -> Recovered:
-            nonlocal lock_fd, marks
-            layer.make_directory(directory)
-            lock_fd = take_lock(directory, layer)
-            recovered = Recovery(directory, layer, on_progress).run()
-            marks = ReplicaMarks.open(directory / MARKS_NAME)
-            return recovered
-
+        self = cls(directory, layer or FileLayer(), how)
         try:
-            recovered = await asyncio.to_thread(prepare)
-            assert marks is not None
-            archive = cls(
-                directory,
-                layer,
-                lock_fd,
-                recovered,
-                marks,
-                sync=sync,
-                publish=publish,
-                sync_interval_s=sync_interval_s,
-                queue_limit_bytes=queue_limit_bytes,
-                on_failure=on_failure,
-            )
-            await asyncio.to_thread(archive._writer.start, archive.held.open_file, recovered.chain)
-        except (OSError, sqlite3.Error) as error:
-            _release(lock_fd, marks)
-            raise ArchiveWriteError(
-                f"the archive could not be opened: {error}",
-                file=None,
-                offset=None,
-                errno=getattr(error, "errno", 0) or 0,
-                advice=f"Check space, permissions and the disk under {directory}.",
-            ) from error
+            await self._open_all()
         except BaseException:
-            _release(lock_fd, marks)
+            await self._close_archives(suppress=True)
             raise
-        archive._catalog.start()
-        archive._digests.start()
-        for file in archive.held.all:
-            if file.sealed and file.digest is None and not file.damaged:
-                archive._digests.add(directory / file.name, file.end)
-        for row in recovered.findings:
-            log.warning("archive_recovery_finding", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
-        return archive
+        return self
+
+    @classmethod
+    def of(cls, archive: Archive) -> "Generations":
+        """An open archive as the only generation, as far as this process goes."""
+        self = cls(archive.directory, FileLayer(), {})
+        self._first = archive
+        self._add(Generation(FIRST, archive, None, None))
+        return self
+
+    async def _open_all(self) -> None:
+        directory, layer = self.directory, self._layer
+        self._first = await Archive.open(directory, layer=layer, **self._how)
+        try:
+            numbers = await asyncio.to_thread(self._tidied_numbers)
+        except OSError as error:
+            raise _not_opened(error, directory) from error
+        before: GtidValue | None = None
+        for number in numbers:
+            path = generation_path(directory, number)
+            archive = self._first if number == FIRST else await Archive.open(path, layer=layer, **self._how)
+            generation = Generation(number, archive, archive.beginning, before)
+            if generation.beginning is not None and generation.beginning.state is not None:
+                generation.before = joined(generation.before, generation.beginning.state)
+            self._add(generation)
+            before = generation.executed
+        for generation, following in zip(self._all, self._all[1:], strict=False):
+            await self._end_archive(generation, following)
+        await self.forget_emptied()
+
+    def _tidied_numbers(self) -> list[int]:
+        """The generations that have begun and were not purged as a whole, oldest first. Blocking."""
+        numbers = generation_numbers(self.directory, self._layer)
+        while numbers[-1] != FIRST and is_prepared_only(generation_path(self.directory, numbers[-1]), self._layer):
+            remove_prepared(self.directory, numbers.pop(), self._layer)
+        self._newest_number = numbers[-1]
+        return numbers
 
     async def close(self) -> None:
-        """Takes back an incomplete transaction, syncs, notes that nothing needs a rescan, and lets go of the directory.
-
-        Raises: ArchiveWriteError if that could not be written; the archive is closed all the same.
-        """
-        if self.state is ArchiveState.CLOSED:
-            return
-        ended = self.state is ArchiveState.ENDED
-        self.state = ArchiveState.CLOSED
-        async with self._purge_lock:  # a purge that is at work needs the threads
-            closing = None if ended else self._writer.close()
+        """Closes all of them. Raises: ArchiveError, the newest generation's first; all are closed all the same."""
         try:
-            if closing is not None:
-                await closing
+            await self.discard_prepared()
         finally:
-            undone = await asyncio.to_thread(self._stop_threads)
-            _release(self._lock_fd, self.replicas)
-            self.held.moved()
-        if undone:
-            raise ArchiveWriteError(
-                f"{len(undone)} catalog changes could not be written",
-                file=CATALOG_NAME,
-                offset=None,
-                errno=0,
-                advice="The binlogs are complete; rows are made again at the next start, ledger rows are in the log.",
-            )
+            for task in list(self._ending):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, ArchiveError):
+                    await task
+            await self._close_archives(suppress=False)
 
-    def _stop_threads(self) -> list[str]:
-        self._writer.join()
-        self._digests.stop()
-        undone = self._catalog.stop()
-        self._judge.stop()
-        return undone
+    async def _close_archives(self, *, suppress: bool) -> None:
+        failure: ArchiveError | None = None
+        archives = [generation.archive for generation in reversed(self._all)]
+        if self._first is not None and self._first not in archives:
+            archives.append(self._first)
+        for archive in archives:
+            try:
+                await archive.close()
+            except ArchiveError as error:
+                failure = failure or error
+        if failure is not None and not suppress:
+            raise failure
 
-    async def end_for_good(self, kind: str, text: str) -> None:
-        """Seals the newest file: nothing is appended any more. `kind`, `text`: the row for the ledger, once ever.
-
-        What is behind the last whole transaction is taken back. Fine when it has ended already.
-        Raises: ArchiveWriteError, ArchiveMisuse (closed).
-        """
-        if self.state is ArchiveState.ENDED:
-            return
-        self._writable()
-        await self._writer.seal()
-        self.state = ArchiveState.ENDED
-        self._append_name = None
-        end = self.end
-        row = LedgerRow(
-            time.time(), kind, end.file if end is not None else "", end.offset if end is not None else -1, text
-        )
-        self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
-        await asyncio.to_thread(self._writer.join)
-        self.held.moved()
-
-    async def reopen_writer(self) -> Position | None:
-        """After a failure: recovers the newest file again and goes on. Returns `end`, where upstream must resume.
-
-        Raises: ArchiveWriteError when the disk still refuses; ArchiveCorrupt when published bytes are damaged.
-        """
-        if self.state in (ArchiveState.CLOSED, ArchiveState.ENDED):
-            raise ArchiveMisuse(f"the archive is {self.state.value}")
-        with contextlib.suppress(ArchiveWriteError):
-            # Does nothing if it was the writer that failed (it has cut the file back then, and says so again).
-            await self._writer.trim()
-        again = self.held.open_file
-        received = self.publication.received
-        synced_offset = self.publication.synced_offset_in(again) if again is not None else FIRST_EVENT
-        recovered: ArchivedFile | None = None
-
-        def recover() -> ArchivedFile | None:
-            nonlocal recovered
-            if again is None or received is None:
-                return None
-            recovered = recover_again(
-                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.tell
-            )
-            return recovered
-
-        try:
-            await self._writer.reopen(recover)
-        except OSError as error:
-            raise ArchiveWriteError(
-                f"the archive could not be reopened: {error}",
-                file=again.name if again else None,
-                offset=None,
-                errno=error.errno or 0,
-                advice="Free space or correct the disk, then try again.",
-            ) from error
-        if again is not None and recovered is not None:
-            again.end, again.events, again.groups = recovered.end, recovered.events, recovered.groups
-            self._append_name = again.name
-        else:
-            self._append_name = None
-        newest = self.held.newest
-        self._append_at = newest.end if newest else 0
-        self.publication.begin_again()
-        self.failure = None
-        self.state = ArchiveState.OPEN
-        self._catalog.retry()
-        self.held.moved()
-        return self.end
-
-    # --- facts -------------------------------------------------------------------------------------------------------
+    # --- which there are ---------------------------------------------------------------------------------------------
 
     @property
-    def identity(self) -> SourceIdentity | None:
-        """The source whose bytes are here; None in a new archive. To compare it is upstream's business."""
-        return self._identity
-
-    def set_identity(self, identity: SourceIdentity) -> None:
-        """Remembers the source, also across restarts."""
-        self._identity = identity
-        self._catalog.submit(lambda catalog: catalog.set_identity(identity))
+    def current(self) -> Generation:
+        """The newest: the one that is written."""
+        return self._all[-1]
 
     @property
-    def received(self) -> Position | None:
-        """End of what is written; may be inside a transaction or event."""
-        return self.publication.received
+    def archive(self) -> Archive:
+        """The current generation's archive."""
+        return self._all[-1].archive
 
     @property
-    def synced(self) -> Position | None:
-        """End of the last transaction that is on stable storage."""
-        return self.publication.synced
+    def receiving(self) -> Generation:
+        """The one that bytes of the source go to: the prepared one while there is one, else the current one."""
+        return self._prepared or self.current
 
     @property
-    def queued_bytes(self) -> int:
-        """Bytes that were appended and are not written yet: upstream's backpressure."""
-        return self.publication.queued_bytes
+    def all(self) -> Sequence[Generation]:
+        """Oldest first, the last is the current one; without those that were purged as a whole. Do not keep or change it."""
+        return self._all
 
-    def watch_sync(self, callback: Callable[[], None]) -> None:
-        """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
-        self.publication.watch_sync(callback)
+    def after(self, generation: Generation) -> Generation | None:
+        """The one that goes on where `generation` ended; None: it is the current one."""
+        return next((other for other in self._all if other.number > generation.number), None)
 
-    def unwatch_sync(self, callback: Callable[[], None]) -> None:
-        """Ends `watch_sync`; fine when it was not watching."""
-        self.publication.unwatch_sync(callback)
-
-    # --- writing -----------------------------------------------------------------------------------------------------
-
-    def start_file(self, name: str, *, previous_cut: bool = False) -> asyncio.Future[None]:
-        """Queues the end of the current file and the start of `name`; runs appended from now on belong to it.
-
-        A last group without its end in the current file is published as the source left it and written to the ledger;
-        `previous_cut` says that the caller knows it for the source's crash. The new file appears when its first run
-        (which starts with the format description) is written. The future is done when the current file is sealed; its
-        failure also arrives through `on_failure`.
-        Raises: ArchiveMisuse, ArchiveConflict (a number that does not go up), ArchiveWriteError (failed before).
-        """
-        self._writable()
-        newest = self._append_name or (self.held.newest.name if self.held.newest else None)
-        for kind, offset, text in judge_succession(newest, name):
-            self.append_ledger(kind, name, offset, text)
-        sealed = self._writer.begin_file(name, previous_cut)
-        # Nobody has to wait for it: the same failure is delivered through `on_failure`.
-        sealed.add_done_callback(_look_at_result)
-        self._append_name = name
-        self._append_at = FIRST_EVENT
-        return sealed
-
-    async def begin_file(self, name: str, *, previous_cut: bool = False) -> None:
-        """`start_file`, and waits until the previous file is sealed."""
-        await asyncio.shield(self.start_file(name, previous_cut=previous_cut))
-
-    def append(
-        self,
-        run: Buffer,
-        *,
-        boundary: int,
-        position: int,
-        entries: bytes,
-        events: int,
-        groups: int,
-        timestamp: int,
-        on_written: Callable[[], None] | None = None,
-    ) -> None:
-        """Queues `run` for the current file; it ends at offset `position` there and must follow what was queued before.
-
-        boundary: offset of the newest transaction boundary, <= position. entries: `Ingest.take_entries()`. events, groups:
-        how many this run adds (not sums). timestamp: the newest event's, seconds. The buffer is the writer's until
-        `on_written` is called on the loop (also when the writer has failed and dropped it).
-        Raises: ArchiveMisuse, ArchiveQueueFull, ArchiveWriteError (the archive has failed; `reopen_writer` first).
-        """
-        self._writable()
-        size = len(run)
-        if self._append_name is None or position - size != self._append_at or boundary > position:
-            raise ArchiveMisuse(
-                f"a run [{position - size}, {position}) with boundary {boundary} cannot follow offset {self._append_at}",
-                file=self._append_name,
-                offset=self._append_at,
-            )
-        if self.queued_bytes + size > self.queue_limit_bytes and self.queued_bytes:
-            raise ArchiveQueueFull(f"{self.queued_bytes} bytes wait for the disk", file=self._append_name)
-        self._append_at = position
-        self.publication.queued_bytes += size
-        self._writer.put(Run(run, boundary, position, entries, events, groups, timestamp, on_written))
-
-    def sync_up_to(self, file: str, offset: int) -> None:
-        """Wants whole transactions up to there on stable storage as soon as they are written, whatever the policy.
-
-        One sync answers all that were wanted before it; `watch_sync` tells when `synced` has moved.
-        """
-        self._writer.sync_up_to(binlog_number(file), offset)
-
-    def watch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
-        """`callback(error)` is called on the loop when the state becomes FAILED; now, where it is already."""
-        self._failure_watchers.add(callback)
-        if self.state is ArchiveState.FAILED and self.failure is not None:
-            callback(self.failure)
-
-    def unwatch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
-        """Ends `watch_failure`; fine when it was not watching."""
-        self._failure_watchers.remove(callback)
-
-    async def trim(self) -> Position | None:
-        """After a lost connection: takes back what is behind the last whole transaction and syncs the rest.
-
-        Returns `end`, where upstream must resume. A file whose header never came is forgotten: begin it again.
-        Raises: ArchiveWriteError.
-        """
-        self._writable()
-        await self._writer.trim()
-        newest = self.open_file
-        self._append_name = newest.name if newest is not None else None
-        self._append_at = newest.end if newest is not None else FIRST_EVENT
-        return self.end
-
-    def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
-        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none."""
-        log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
-        self._catalog.add_ledger(kind, file, offset, text)
-
-    async def purge(self, names: Sequence[str], reason: str) -> None:
-        """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.
-
-        Of one that has ended all may go; of others the newest stays.
-
-        At once nobody finds them here any more; readers that have them open keep what they have. Whether a reader still
-        needs one of them is for the caller to say, in the same turn of the loop. Works in an archive that has failed too:
-        a full disk is why one purges. Cancelling the caller does not stop it.
-        Raises: ArchiveMisuse (not the oldest ones, or the newest among them, or closed, or a purge is at work);
-        ArchiveWriteError.
-        """
-        if self.state is ArchiveState.CLOSED:
-            raise ArchiveMisuse("the archive is closed")
-        if self._purge_lock.locked():
-            raise ArchiveMisuse("another purge is at work")
-        count = len(names)
-        most = len(self.files) - (self.state is not ArchiveState.ENDED)
-        if count > most or [file.name for file in self.files[:count]] != list(names):
-            raise ArchiveMisuse(f"{count} files to purge are not the oldest ones, or are all there are")
-        if not count:
-            return
-        await self._purge_lock.acquire()  # it is free: this does not wait
-        files = self.held.take_oldest(count)
-        # At once too, and not taken back where a purge fails: the operator does not want them to be served.
-        self.gtids.forget_oldest(frozenset(names))
-        await run_to_end(self._purge(files, reason), "purging the archive", expected=(ArchiveWriteError,))
-
-    async def _purge(self, files: list[ArchivedFile], reason: str) -> None:
-        bytes_before = sum(file.end for file in files)
-        try:
-            await self._purging.run(files, reason, lambda: self.state is ArchiveState.CLOSED)
-        finally:
-            self.purged_bytes += bytes_before - sum(file.end for file in files)
-            self.held.put_back(files)
-            self._purge_lock.release()
-
-    def _writable(self) -> None:
-        if self.state is ArchiveState.OPEN:
-            return
-        if self.failure is not None:
-            raise self.failure
-        raise ArchiveMisuse(f"the archive is {self.state.value}")
-
-    # --- reading -----------------------------------------------------------------------------------------------------
+    def of_archive(self, archive: Archive) -> Generation | None:
+        """The generation whose archive this is; None: it was purged as a whole."""
+        return next((generation for generation in self._all if generation.archive is archive), None)
 
     @property
-    def files(self) -> Sequence[ArchivedFile]:
-        """All files, oldest first; the last one may be open. Do not keep or change the sequence."""
-        return self.held.all
-
-    def file(self, name: str) -> ArchivedFile | None:
-        """The file of that name, or None."""
-        return self.held.get(name)
-
-    def next_file(self, name: str) -> ArchivedFile | None:
-        """The file after `name`, or None if `name` is the newest. Raises: as `HeldFiles.after`."""
-        return self.held.after(name)
-
-    def path(self, name: str) -> Path:
-        """Where the file is. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
-        return self.held.path(name)
+    def executed(self) -> GtidValue | None:
+        """All that was published, in all generations, and what was executed before them."""
+        return self.current.executed
 
     @property
-    def open_file(self) -> ArchivedFile | None:
-        """The file that grows, or None: no file yet, or the newest is sealed and its successor has no header yet."""
-        return self.held.open_file
+    def purged(self) -> GtidValue | None:
+        """What was executed and is in no file of any generation; of MariaDB the state before the oldest file."""
+        oldest = next((one for one in self._all if one.archive.files), None)
+        if oldest is None:
+            return self.current.before
+        executed = self.executed
+        if not isinstance(executed, GtidSet) or (len(self._all) == 1 and self.current.before is None):
+            return oldest.archive.gtids.purged
+        # Asked for with each answer: what those that have ended hold is put together once.
+        ended = tuple((one.number, len(one.archive.files)) for one in self._all if one.ended)
+        if self._held_of_ended[0] != ended:
+            held = GtidSet()
+            for generation in self._all:
+                if generation.ended:
+                    held |= generation.held
+            self._held_of_ended = ended, held
+        executed -= self._held_of_ended[1]
+        for generation in self._all:
+            if not generation.ended:
+                executed -= generation.held
+        return executed
 
     @property
-    def end(self) -> Position | None:
-        """The published watermark: end of the last transaction that readers may see."""
-        return self.held.end
-
-    def open_reader(self, name: str) -> FileReader:
-        """Opens a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
-        return self.held.open_reader(name)
+    def purged_bytes(self) -> int:
+        """Of files that were removed since the archive was opened."""
+        return self._purged_bytes + sum(generation.archive.purged_bytes for generation in self._all)
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""
-        self.held.watch(callback)
+        """`callback()` on the loop when anything that readers see has changed in any generation, or one began or ended."""
+        self._watchers.add(callback)
 
     def unwatch(self, callback: Callable[[], None]) -> None:
         """Ends `watch`; fine when it was not watching."""
-        self.held.unwatch(callback)
+        self._watchers.remove(callback)
 
-    async def check_position(self, file: str, offset: int) -> PositionCheck:
-        """Judges a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
-        return await self._judge.check(file, offset)
+    def _moved(self) -> None:
+        self._watchers.tell()
 
-    # --- reports from other threads and from the writer --------------------------------------------------------------
+    # --- a change of source ------------------------------------------------------------------------------------------
 
-    def _file_sealed(self, file: ArchivedFile) -> None:
-        if file.cut:
-            self.append_ledger(
-                "cut_group",
-                file.name,
-                file.end,
-                "The source's crash left the last group without its end; served as it is.",
-            )
-        self._digests.add(self.directory / file.name, file.end)
+    async def prepare(self, source: SourceIdentity, where: str, file: str) -> Generation:
+        """A generation for the binlogs of another source, at `where` (host:port), from its `file` on.
 
-    def _become_failed(self, error: ArchiveWriteError) -> None:
-        if self.state is not ArchiveState.OPEN:
+        It becomes the current one when its first file is published; then the one before it ends. Until then the archive is
+        as it was: `discard_prepared` takes it back, and so does a crash. The current one must be trimmed and stay so.
+        Cancelling the caller does not stop it: `discard_prepared` waits for it and takes it back.
+        Raises: ArchiveError; ArchiveMisuse while the current one has no file, or another is prepared.
+        """
+        preparing = self._prepare_alone(source, where, file)
+        return await run_to_end(preparing, "preparing a generation of the archive", expected=(ArchiveError,))
+
+    async def _prepare_alone(self, source: SourceIdentity, where: str, file: str) -> Generation:
+        async with self._preparing:
+            return await self._prepare(source, where, file)
+
+    async def _prepare(self, source: SourceIdentity, where: str, file: str) -> Generation:
+        end = self.archive.end
+        if self._prepared is not None or end is None:
+            raise ArchiveMisuse("another generation is being prepared, or the current one has no file")
+        number = self._newest_number + 1
+        beginning = Beginning(time.time(), file, end.file, end.offset, self.executed)
+        known = self.archive.identity
+        before = f", {_named(known)}," if known is not None else ""
+        text = (
+            f"Generation {number} begins with {file} of {where}, {_named(source)}. "
+            f"Generation {self.current.number}{before} ended at {end}."
+        )
+        path = generation_path(self.directory, number)
+        try:
+            await asyncio.to_thread(self._make_directory, number, beginning, source, text)
+        except (OSError, sqlite3.Error) as error:
+            raise _not_opened(error, path) from error
+        archive = await Archive.open(path, layer=self._layer, **self._how)
+        generation = Generation(number, archive, beginning, beginning.state)
+        self._prepared = generation
+
+        def begin() -> None:
+            if self._prepared is generation and archive.files:
+                archive.unwatch(begin)
+                self._begin(generation)
+
+        archive.watch(begin)
+        return generation
+
+    async def settled(self) -> None:
+        """Returns when every generation but the current one has ended."""
+        while self._ending:
+            await asyncio.wait(self._ending)
+
+    async def discard_prepared(self) -> None:
+        """Nothing came for what was prepared: removes it. Where its first file is there it begins all the same.
+
+        Raises: ArchiveError.
+        """
+        async with self._preparing:
+            await self._discard()
+
+    async def _discard(self) -> None:
+        generation = self._prepared
+        if generation is None:
             return
-        self.state = ArchiveState.FAILED
-        self.failure = error
-        if self._on_failure is not None:
-            self._on_failure(error)
-        else:
-            log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
-        self._failure_watchers.tell(error)
+        if generation.archive.files:
+            # On the disk the change has happened, although nothing of the file was published yet.
+            self._begin(generation)
+            return
+        self._prepared = None
+        try:
+            await generation.archive.close()
+        except ArchiveError as error:
+            log.info("prepared_generation_not_closed", why=str(error), note="nothing of it is kept")
+        # Only now nothing is written there any more. The first file may have come meanwhile.
+        path = generation_path(self.directory, generation.number)
+        try:
+            if await asyncio.to_thread(self._removed, generation.number):
+                return
+        except (OSError, sqlite3.Error) as error:
+            # It is removed at the next open, and nobody looks at it before.
+            log.warning("generation_not_removed", directory=str(path), why=str(error))
+            self._newest_number = generation.number
+            return
+        archive = await Archive.open(path, layer=self._layer, **self._how)
+        self._begin(Generation(generation.number, archive, generation.beginning, generation.before))
 
-    def _catalog_failed(self, error: ArchiveWriteError) -> None:
-        self._loop.call_soon_threadsafe(self._become_failed, error)
+    def _removed(self, number: int) -> bool:
+        """Removes the directory, unless the generation has begun. Blocking."""
+        if not is_prepared_only(generation_path(self.directory, number), self._layer):
+            return False
+        remove_prepared(self.directory, number, self._layer)
+        return True
 
-    def _digest_made(self, name: str, digest: str) -> None:
-        self._catalog.submit(lambda catalog: catalog.set_digest(name, digest))
-        self._loop.call_soon_threadsafe(self._note_digest, name, digest)
+    def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity, text: str) -> None:
+        path = generation_path(self.directory, number)
+        if self._layer.exists(path):
+            # Of an attempt that failed half way, maybe with another source.
+            remove_prepared(self.directory, number, self._layer)
+        self._layer.make_directory(path)
+        catalog = Catalog.open(path / CATALOG_NAME, self._layer)
+        try:
+            catalog.set_identity(source)
+            catalog.set_beginning(beginning)
+            catalog.add_ledger_once(LedgerRow(beginning.time, BEGUN, beginning.file, -1, text))
+        finally:
+            catalog.close()
+        self._layer.sync_directory(path)
 
-    def _note_digest(self, name: str, digest: str) -> None:
-        file = self.held.get(name)
-        if file is not None:
-            file.digest = digest
+    def _begin(self, generation: Generation) -> None:
+        """The prepared one has its first file."""
+        before = self.current
+        self._prepared = None
+        self._newest_number = generation.number
+        self._add(generation)
+        log.warning(
+            "generation_begun",
+            generation=generation.number,
+            file=generation.archive.files[0].name,
+            before=before.number,
+            ended_at=str(before.archive.end),
+        )
+        self._ending.add(task := begin_task(self._end(before, generation), "ending a generation of the archive"))
+        task.add_done_callback(self._ending.discard)
+        self._moved()
 
-    def _digest_failed(self, name: str, error: Exception) -> None:
-        self._loop.call_soon_threadsafe(self._note_failed_digest, name, str(error))
+    def _add(self, generation: Generation) -> None:
+        self._all.append(generation)
+        generation.archive.watch(self._moved)
 
-    def _note_failed_digest(self, name: str, error: str) -> None:
-        if self.held.get(name) is not None:  # else it was purged before its turn came
-            log.error("archive_digest_failed", file=name, error=error)
-            self._catalog.add_ledger("digest_failed", name, -1, error)
+    async def _end(self, generation: Generation, following: Generation) -> None:
+        """Seals the newest file of one that has ended; again and again where the disk refuses.
+
+        A fault of ours is told once: replicas wait behind this end, and it is tried again as well.
+        """
+        fault_told = False
+        while True:
+            try:
+                await self._end_archive(generation, following)
+            except ArchiveWriteError as error:
+                log.error("generation_not_ended", generation=generation.number, why=str(error), again_in_s=_END_AGAIN_S)
+            except Exception as fault:
+                if not fault_told:
+                    tell_fault("generation_not_ended", fault, generation=generation.number, again_in_s=_END_AGAIN_S)
+                fault_told = True
+            else:
+                break
+            await asyncio.sleep(_END_AGAIN_S)
+            with contextlib.suppress(ArchiveError):
+                await generation.archive.reopen_writer()
+        self._moved()
+
+    async def _end_archive(self, generation: Generation, following: Generation) -> None:
+        text = f"Generation {generation.number} ends here; generation {following.number} goes on"
+        if following.beginning is not None:
+            text += f" with {following.beginning.file}"
+        await generation.archive.end_for_good(ENDED, f"{text}.")
+
+    # --- purging -----------------------------------------------------------------------------------------------------
+
+    async def forget_emptied(self) -> None:
+        """Lets go of generations that have ended and whose files were all purged. Their catalogs stay, with their ledgers."""
+        emptied = [one for one in self._all[:-1] if one.ended and not one.archive.files]
+        self._all = [one for one in self._all if one not in emptied]
+        for generation in emptied:
+            self._purged_bytes += generation.archive.purged_bytes
+            if generation.archive is not self._first:
+                await generation.archive.close()
 
 
-def _look_at_result(future: asyncio.Future[None]) -> None:
-    if not future.cancelled():
-        future.exception()
+def _named(source: SourceIdentity) -> str:
+    """MariaDB has no server_uuid."""
+    return f"server_id {source.server_id}" + (f", server_uuid {source.server_uuid}" if source.server_uuid else "")
 
 
-def _release(lock_fd: int, marks: ReplicaMarks | None) -> None:
-    if marks is not None:
-        marks.close()
-    if lock_fd >= 0:
-        os.close(lock_fd)
+def _not_opened(error: OSError | sqlite3.Error, directory: Path) -> ArchiveWriteError:
+    return ArchiveWriteError(
+        f"the archive could not be opened: {getattr(error, 'strerror', None) or error}",
+        file=None,
+        offset=None,
+        errno=getattr(error, "errno", None) or 0,
+        advice=f"Check space, permissions and the disk under {directory}.",
+    )

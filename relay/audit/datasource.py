@@ -11,17 +11,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from relay.archive.archived_file import FIRST_EVENT
-from relay.audit.batches import ReadOptions, read_split
-from relay.audit.files import files_up_to, find_files
-from relay.audit.overlap import Overlap
-from relay.audit.pushdown import keep_times, push
-from relay.audit.schemas import LEVELS, known_columns
-from relay.audit.splits import Split, plan, written_between
-from relay.audit.store import store_of
-from relay.audit.stream import EARLIEST, BinlogStreamReader, limits_reads, starting_position
-from relay.audit.wanted import Wanted
-from relay.interpreter import keep_what_is_here
+from relay.archive.storage.archived_file import FIRST_EVENT
+from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, limits_reads, starting_position
+from relay.audit.plan.overlap import Overlap
+from relay.audit.plan.pushdown import keep_times, push
+from relay.audit.plan.schemas import LEVELS, known_columns
+from relay.audit.plan.series_files import files_up_to, find_files
+from relay.audit.plan.splits import Split, plan, written_between
+from relay.audit.plan.store import store_of
+from relay.audit.plan.wanted import Wanted
+from relay.process.interpreter import keep_what_is_here
 
 _BATCH_OPTIONS: Final = (
     "level",

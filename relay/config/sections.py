@@ -7,7 +7,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from protocol.auth.authenticator import Plugin
 from protocol.auth.credentials import Credentials
-from relay.certificates import ServerTls
 from relay.config.passwords import password_text
 from relay.config.problems import Problem, Wrong
 from relay.config.source_list import OTHERS
@@ -23,6 +22,7 @@ from relay.config.values import (
     checked_source_name,
     checked_version,
 )
+from relay.process.certificates import ServerTls
 
 SyncPolicy = Literal["transaction", "interval", "none"]
 PublishPolicy = Literal["written", "synced"]

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from relay.certificates import CertificateError, ServerTls, load_server_tls
 from relay.config.passwords import warn_of_open_file
 from relay.config.problems import Findings
 from relay.config.source_list import own_values, sources_in
 from relay.config.toml_text import accounts_in
+from relay.process.certificates import CertificateError, ServerTls, load_server_tls
 
 _TLS_FILES: Final = ("tls_cert", "tls_key", "tls_client_ca")
 _SSL_FILES: Final = ("ssl_ca", "ssl_cert", "ssl_key")

@@ -14,27 +14,27 @@ import structlog
 from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
 from protocol.errors import AnsweredError, ErrorCode, StatementRefused
-from protocol.source_side import Limits, Ruling
+from protocol.source_side.machine import Limits, Ruling
 from protocol.statements import Done, GivenAnswer, KillConnection, Request, SourceFacts, StatisticsText
-from protocol.statements.gtid_variables import GtidVariables
 from protocol.statements.requests import ShowStatistics
-from relay.archive.archive import Archive
-from relay.archive.generations import Generations
-from relay.archive.replica_marks import ReplicaIdentity
-from relay.background import guarded, tell_fault
-from relay.certificates import ServerTls, described
-from relay.downstream.acknowledgements import AcknowledgementSums, semi_sync_status
-from relay.downstream.dump import Dump, replaced_by_newer
-from relay.downstream.event_packets import OUTPUT_BYTES
-from relay.downstream.file_reads import BufferPool, FileReads
-from relay.downstream.gtid_lookup import GtidLookup
-from relay.downstream.login_guard import LoginGuard
-from relay.downstream.pacing import WakePacer
-from relay.downstream.place_after import PlaceSearches
-from relay.downstream.presentation import Presentation, located, source_facts
-from relay.downstream.session import Session
-from relay.downstream.stranger_log import StrangerLog
-from relay.downstream.traffic import Traffic
+from protocol.statements.session.gtid_variables import GtidVariables
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive
+from relay.archive.read.file_reads import BufferPool, FileReads
+from relay.archive.storage.replica_marks import ReplicaIdentity
+from relay.downstream.connection.login_guard import LoginGuard
+from relay.downstream.connection.presentation import Presentation, located, source_facts
+from relay.downstream.connection.replica_session import Session
+from relay.downstream.connection.strangers import StrangerLog
+from relay.downstream.connection.traffic import Traffic
+from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.start.place_after import PlaceSearches
+from relay.downstream.stream.acknowledgements import AcknowledgementSums, semi_sync_status
+from relay.downstream.stream.dump import Dump, replaced_by_newer
+from relay.downstream.stream.event_packets import OUTPUT_BYTES
+from relay.downstream.stream.pacing import WakePacer
+from relay.process.background import guarded, tell_fault
+from relay.process.certificates import ServerTls, described
 
 _INPUT_BYTES: Final = 65536
 _KEPT_OUTPUTS: Final = 8

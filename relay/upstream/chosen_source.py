@@ -13,9 +13,9 @@ from typing import Final
 import structlog
 from pydantic import ValidationError
 
-from relay.archive.files import SOURCE_NAME
+from relay.archive.storage.files import SOURCE_NAME
+from relay.archive.storage.small_file import write_small_file
 from relay.config import ServerSource
-from relay.upstream.small_file import write_small_file
 
 log = structlog.get_logger()
 

@@ -8,21 +8,21 @@ from typing import Final, Protocol
 import structlog
 from pydantic import SecretStr, ValidationError
 
-from relay.archive.archive import Archive
-from relay.archive.generations import Generations
-from relay.background import begin_task, run_to_end
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive
 from relay.config import DirectorySource, FailoverSection, ServerSource
-from relay.upstream.attachment import Attacher
+from relay.process.background import begin_task, run_to_end
+from relay.upstream.attach.attachment import Attacher
 from relay.upstream.chosen_source import address, first_source, kept_chosen, with_address
 from relay.upstream.directory_source import DirectoryUpstream
-from relay.upstream.errors import UpstreamError
 from relay.upstream.failover import Failover
-from relay.upstream.identity import own_registration
 from relay.upstream.server_source import IdentityChange, ServerUpstream
-from relay.upstream.source_gtids import SourceGtids, kept_source_gtids
-from relay.upstream.source_question import ask_source_gtids
-from relay.upstream.source_settings import kept_source_settings
-from relay.upstream.status import SourceLink, SourceStatus, read_status
+from relay.upstream.source.gtid_question import ask_source_gtids
+from relay.upstream.source.identity import own_registration
+from relay.upstream.source.source_errors import UpstreamError
+from relay.upstream.source.source_gtids import SourceGtids, kept_source_gtids
+from relay.upstream.source.source_settings import kept_source_settings
+from relay.upstream.source.source_status import SourceLink, SourceStatus, read_status
 
 log = structlog.get_logger()
 

@@ -12,14 +12,14 @@ from protocol.binlog.format_description import flavour_of
 from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.position import binlog_number
-from relay.archive.archive import Archive, ArchivedFile, ArchiveState, SourceIdentity
+from relay.archive.generation import Archive, ArchivedFile, ArchiveState, SourceIdentity
 from relay.config import DirectorySource, StartPosition
-from relay.upstream.buffers import BUFFER_BYTES, BufferPool, ReceiveBuffer
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.following import keep_following
-from relay.upstream.intake import Intake
+from relay.upstream.retry_loop import keep_following
 from relay.upstream.server_source import check_same_file
-from relay.upstream.status import SourceLink
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_status import SourceLink
+from relay.upstream.stream.intake import Intake
+from relay.upstream.stream.receive_buffers import BUFFER_BYTES, BufferPool, ReceiveBuffer
 
 log = structlog.get_logger()
 

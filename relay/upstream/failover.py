@@ -15,12 +15,12 @@ from typing import Final
 
 import structlog
 
-from relay.archive.errors import ArchiveError
-from relay.background import tell_fault
+from relay.archive.storage.archive_errors import ArchiveError
 from relay.config import FailoverMode, ServerSource
+from relay.process.background import tell_fault
 from relay.upstream.chosen_source import address
-from relay.upstream.errors import UpstreamError
-from relay.upstream.status import SourceLink
+from relay.upstream.source.source_errors import UpstreamError
+from relay.upstream.source.source_status import SourceLink
 
 log = structlog.get_logger()
 

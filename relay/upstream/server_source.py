@@ -9,25 +9,25 @@ import structlog
 
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
-from relay.archive.archive import Archive, ArchivedFile, ArchiveState
-from relay.archive.generations import Generation, Generations
-from relay.background import begin_task
+from relay.archive.archive import Generation, Generations
+from relay.archive.generation import Archive, ArchivedFile, ArchiveState
 from relay.config import ServerSource
-from relay.upstream.acknowledging import Acknowledger
-from relay.upstream.attachment import Attached, Attacher
-from relay.upstream.buffers import BufferPool
+from relay.process.background import begin_task
+from relay.schema_history.schema_watch import HeldFile, SchemaRecording, SchemaWatch
+from relay.upstream.attach.attachment import Attached, Attacher
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.following import keep_following
-from relay.upstream.identity import own_registration
-from relay.upstream.intake import Intake
-from relay.upstream.schema_watch import HeldFile, SchemaRecording, SchemaWatch
-from relay.upstream.source_gtids import SourceGtids, keep_source_gtids, kept_part
-from relay.upstream.source_settings import keep_source_settings, read_source_settings
-from relay.upstream.source_watch import SourceWatch
-from relay.upstream.status import SourceLink
-from relay.upstream.stream import DumpStream
-from relay.upstream.unlogged import note_never_logged, warn_of_a_replica
+from relay.upstream.retry_loop import keep_following
+from relay.upstream.source.identity import own_registration
+from relay.upstream.source.log_replica_updates import note_never_logged, warn_of_a_replica
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_gtids import SourceGtids, keep_source_gtids, kept_part
+from relay.upstream.source.source_settings import keep_source_settings, read_source_settings
+from relay.upstream.source.source_status import SourceLink
+from relay.upstream.source.source_watch import SourceWatch
+from relay.upstream.stream.acknowledger import Acknowledger
+from relay.upstream.stream.intake import Intake
+from relay.upstream.stream.receive_buffers import BufferPool
+from relay.upstream.stream.source_stream import DumpStream
 
 log = structlog.get_logger()
 

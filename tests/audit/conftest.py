@@ -26,7 +26,7 @@ def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         pytest.skip("there is no Java: Spark needs 17 or later")
-    from relay.audit.session import local_session
+    from relay.audit.spark_session import local_session
 
     # Spark's workers are processes of their own: they must import what these tests import.
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYSPARK_PYTHON")}

@@ -19,14 +19,14 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, LessThanOrE
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import _parse_datatype_string
 
-from relay.audit.batches import ReadOptions, read_split
 from relay.audit.datasource import BinlogDataSource, PushingReader
-from relay.audit.files import find_files
-from relay.audit.pushdown import push
-from relay.audit.schemas import LEVELS, arrow_schema, known_columns
-from relay.audit.splits import written_between
-from relay.audit.store import LocalStore
-from relay.audit.wanted import Range, Wanted
+from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.plan.pushdown import push
+from relay.audit.plan.schemas import LEVELS, arrow_schema, known_columns
+from relay.audit.plan.series_files import find_files
+from relay.audit.plan.splits import written_between
+from relay.audit.plan.store import LocalStore
+from relay.audit.plan.wanted import Range, Wanted
 from tests.audit.test_splits import big_binlog, splits_of, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder

@@ -16,14 +16,14 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.archive.archive import Archive
-from relay.archive.catalog import LedgerRow
-from relay.archive.generations import Generations
-from relay.audit.files import find_files
-from relay.audit.jobs import gtid_ranges
-from relay.audit.jobs.gtid_continuity import FileRange, compare, merged, without
-from relay.audit.jobs.ledger import GAPS, ledger_findings, read_ledgers
-from relay.audit.store import LocalStore
+from relay.archive.archive import Generations
+from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.generation import Archive
+from relay.audit.continuity import gtid_ranges
+from relay.audit.continuity.gtid_continuity import FileRange, compare, merged, without
+from relay.audit.continuity.ledger import GAPS, ledger_findings, read_ledgers
+from relay.audit.plan.series_files import find_files
+from relay.audit.plan.store import LocalStore
 from tests.audit.job_runs import run
 from tests.audit.test_splits import add_transaction, write
 from tests.support.archive_filling import fill

@@ -12,11 +12,11 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from protocol.binlog.event_type import EventType
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.files import SCHEMA_NAME
-from relay.archive.schema_record import Key, Table, line, table_facts, table_line
+from relay.archive.storage.files import SCHEMA_NAME
 from relay.audit.jobs import JOBS
+from relay.audit.readiness.defined_tables import read_table_map
 from relay.audit.readiness.events import CHECKS
-from relay.audit.readiness.tables import read_table_map
+from relay.schema_history.schema_record import Key, Table, line, table_facts, table_line
 from tests.audit.job_runs import run
 from tests.audit.test_job_boundaries import stamped
 from tests.audit.test_splits import write

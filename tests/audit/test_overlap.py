@@ -16,11 +16,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.generations import Generations
-from relay.archive.schema_record import Column, Table, line, table_facts, table_line
+from relay.archive.archive import Generations
 from relay.audit.datasource import BadOption, BinlogDataSource
-from relay.audit.schemas import LEVELS, arrow_schema
-from relay.audit.splits import Split
+from relay.audit.plan.schemas import LEVELS, arrow_schema
+from relay.audit.plan.splits import Split
+from relay.schema_history.schema_record import Column, Table, line, table_facts, table_line
 from tests.audit.test_splits import rows
 from tests.support.generation_filling import (
     A,

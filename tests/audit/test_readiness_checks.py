@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.kernel.digest import StatementDigest
+from protocol.columns.digest import StatementDigest
 from relay.audit.readiness.check import Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, STATEMENTS, found_in, shown
 from relay.audit.readiness.logged_statement import MOST_TOKENS, NO_ENGINE_SUBSTITUTION, LoggedStatement

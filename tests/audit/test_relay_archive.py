@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
-from relay.archive.schema_file import read_schema
+from relay.schema_history.schema_file import read_schema
 from tests.audit.test_splits import found_in, rows, splits_of
 from tests.conftest import ServerFactory
 from tests.support.chain import Chain, wait_until

@@ -13,14 +13,14 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo, GreaterThan, In
 
-from relay.archive.schema_record import Column, Table, line, table_facts, table_line
-from relay.audit.batches import ReadOptions, read_split
-from relay.audit.finding import BinlogUnreadable
-from relay.audit.pushdown import push
-from relay.audit.schemas import ROWS
-from relay.audit.splits import Split
-from relay.audit.store import LocalStore, store_of
-from relay.audit.wanted import Wanted
+from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.plan.pushdown import push
+from relay.audit.plan.read_finding import BinlogUnreadable
+from relay.audit.plan.schemas import ROWS
+from relay.audit.plan.splits import Split
+from relay.audit.plan.store import LocalStore, store_of
+from relay.audit.plan.wanted import Wanted
+from relay.schema_history.schema_record import Column, Table, line, table_facts, table_line
 from tests.audit.test_splits import SPLIT, rows, splits_of, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 
@@ -161,7 +161,7 @@ def test_what_is_compressed_is_opened(name: str) -> None:
 def test_statements_that_many_rows_share_do_not_make_batches_without_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relay.audit.row_batches._MOST_TEXT_BYTES", 1000)
+    monkeypatch.setattr("relay.audit.decode.rows._MOST_TEXT_BYTES", 1000)
     path = write(tmp_path, "bin.000001", shop_binlog(3, per_transaction=100).data)
     (split,) = splits_of(path, 1 << 30)
     batches = list(read_split(LocalStore(), split, ReadOptions("rows", ("row", "statement"), False), Wanted()))
@@ -173,7 +173,7 @@ def test_statements_that_many_rows_share_do_not_make_batches_without_bounds(
 def test_statements_of_single_rows_are_theirs_in_each_part_of_a_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relay.audit.row_batches._MOST_TEXT_BYTES", 200)
+    monkeypatch.setattr("relay.audit.decode.rows._MOST_TEXT_BYTES", 200)
     binlog = BinlogBuilder()
     texts = [f"INSERT INTO orders /* {number} */" for number in range(40)]
     for number, text in enumerate(texts):

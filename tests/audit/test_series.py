@@ -7,13 +7,13 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[audit]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
-from relay.audit.batches import ReadOptions
-from relay.audit.files import find_files
-from relay.audit.finding import BinlogUnreadable
-from relay.audit.schemas import LEVELS
-from relay.audit.splits import written_between
-from relay.audit.store import LocalStore, store_of
-from relay.audit.stream import BinlogStreamReader
+from relay.audit.decode.levels import ReadOptions
+from relay.audit.micro_batches import BinlogStreamReader
+from relay.audit.plan.read_finding import BinlogUnreadable
+from relay.audit.plan.schemas import LEVELS
+from relay.audit.plan.series_files import find_files
+from relay.audit.plan.splits import written_between
+from relay.audit.plan.store import LocalStore, store_of
 from tests.audit.test_splits import SPLIT, add_transaction, big_binlog, found_in, rows, splits_of, write
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder

@@ -16,15 +16,15 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 import pyarrow as pa
 
-from relay.archive.catalog import Catalog
-from relay.archive.files import FileLayer
-from relay.audit.batches import ReadOptions, read_split
-from relay.audit.files import NothingToRead, find_files
-from relay.audit.finding import BinlogUnreadable
-from relay.audit.schemas import LEVELS
-from relay.audit.splits import Split, plan
-from relay.audit.store import LocalStore, RemoteStore, Store, store_of
-from relay.audit.wanted import Wanted
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.storage.files import FileLayer
+from relay.audit.decode.levels import ReadOptions, read_split
+from relay.audit.plan.read_finding import BinlogUnreadable
+from relay.audit.plan.schemas import LEVELS
+from relay.audit.plan.series_files import NothingToRead, find_files
+from relay.audit.plan.splits import Split, plan
+from relay.audit.plan.store import LocalStore, RemoteStore, Store, store_of
+from relay.audit.plan.wanted import Wanted
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 
@@ -306,7 +306,7 @@ def test_files_that_go_or_shrink_after_planning_are_findings(tmp_path: Path) -> 
 @pytest.fixture
 async def growing(tmp_path: Path) -> "Iterator[tuple[Path, BinlogBuilder, int]]":  # type: ignore[misc]
     """An archive that a relay has open, whose newest file ends inside a transaction; and where the last whole one ends."""
-    from relay.archive.archive import Archive
+    from relay.archive.generation import Archive
 
     binlog = BinlogBuilder()
     add_transaction(add_transaction(binlog, 10), 10)

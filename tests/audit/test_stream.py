@@ -14,11 +14,11 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 
 from pyspark.errors import PySparkException
 
-from relay.audit.batches import ReadOptions
-from relay.audit.finding import FileLost
-from relay.audit.schemas import TRANSACTIONS
-from relay.audit.store import LocalStore
-from relay.audit.stream import BinlogStreamReader, PositionGone, limits_reads, starting_position
+from relay.audit.decode.levels import ReadOptions
+from relay.audit.micro_batches import BinlogStreamReader, PositionGone, limits_reads, starting_position
+from relay.audit.plan.read_finding import FileLost
+from relay.audit.plan.schemas import TRANSACTIONS
+from relay.audit.plan.store import LocalStore
 from tests.audit.test_splits import SPLIT, big_binlog, rows, write
 
 OPTIONS = ReadOptions("transactions", tuple(TRANSACTIONS), False)

@@ -118,7 +118,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 sys.path.insert(0, {package!r})
 from relay.audit.datasource import BinlogDataSource
-from relay.audit.schemas import LEVELS, arrow_schema
+from relay.audit.plan.schemas import LEVELS, arrow_schema
 from pyspark.sql.pandas.types import from_arrow_schema
 
 for level in LEVELS:

@@ -43,7 +43,7 @@ def workers_peak_mb() -> float:
 
 def main() -> None:
     """Runs each query `turns` times and prints the least seconds, [by the clock, of processors], by its name."""
-    from relay.audit.session import local_session
+    from relay.audit.spark_session import local_session
 
     path, turns = sys.argv[1], int(sys.argv[2])
     spark = local_session(1)

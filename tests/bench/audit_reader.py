@@ -10,9 +10,9 @@ import time
 
 def main() -> None:
     """Reads each level `turns` times; every batch is made and thrown away."""
-    from relay.audit.batches import ReadOptions
     from relay.audit.datasource import SPLIT_BYTES, BinlogReader
-    from relay.audit.schemas import LEVELS
+    from relay.audit.decode.levels import ReadOptions
+    from relay.audit.plan.schemas import LEVELS
 
     path, turns = sys.argv[1], int(sys.argv[2])
     results = {}

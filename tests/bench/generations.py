@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
 from tests.bench.figures import Report, median
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
 

@@ -14,11 +14,11 @@ from typing import Final
 import uvloop
 
 from protocol.auth.account import Account
-from relay.archive.archive import Archive, SourceIdentity
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, SourceIdentity
 from relay.downstream.server import DownstreamServer
-from relay.interpreter import keep_what_is_here, share_interpreter
-from relay.log_setup import setup_logging
+from relay.process.interpreter import keep_what_is_here, share_interpreter
+from relay.process.log_setup import setup_logging
 from relay.shown_gtids import ShownGtids
 from tests.bench.gtid_archive import SOURCE_UUID
 from tests.support.replica_client import PASSWORD, USER

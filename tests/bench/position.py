@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from relay.archive.archive import Archive, Verdict, rebuild_archive
-from relay.archive.recovery import index_path
+from relay.archive.generation import Archive, Verdict, rebuild_archive
+from relay.archive.storage.boundary_index import index_path
 from tests.bench.figures import Report, median
 from tests.bench.large_binlog import write_one_transaction, write_small_transactions
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from protocol.position import Position
-from relay.archive.archive import Archive, SyncPolicy
-from relay.upstream.acknowledging import Acknowledger, ack_packet
-from relay.upstream.status import SourceLink
+from relay.archive.generation import Archive, SyncPolicy
+from relay.upstream.source.source_status import SourceLink
+from relay.upstream.stream.acknowledger import Acknowledger, ack_packet
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 from tests.support.forgetful_disk import ForgetfulDisk

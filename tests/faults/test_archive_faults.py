@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 
 from protocol.position import Position
-from relay.archive.archive import (
+from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog_thread import CatalogThread
+from relay.archive.generation import (
     Archive,
     ArchiveState,
     PublishPolicy,
@@ -24,11 +26,9 @@ from relay.archive.archive import (
     list_archive,
     read_ledger,
 )
-from relay.archive.catalog import Catalog, LedgerRow
-from relay.archive.catalog_thread import CatalogThread
-from relay.archive.errors import ArchiveCorrupt, ArchiveWriteError
-from relay.archive.files import FileLayer
-from relay.archive.verify import verify_archive
+from relay.archive.inspect.verify import verify_archive
+from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveWriteError
+from relay.archive.storage.files import FileLayer
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 from tests.support.forgetful_disk import ForgetfulDisk
@@ -344,7 +344,7 @@ def test_a_catalog_that_finds_no_room_for_its_memory_index_says_that_the_disk_is
 KILLED_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from relay.archive.archive import Archive, SyncPolicy
+from relay.archive.generation import Archive, SyncPolicy
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 
 async def main():

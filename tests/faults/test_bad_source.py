@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from relay.upstream import reconnect
-from relay.upstream.errors import Trouble
+from relay.upstream.source import reconnect
+from relay.upstream.source.source_errors import Trouble
 from tests.support.binlog_builder import ALONE, BinlogBuilder
 from tests.support.fake_source import Dump, FakeSource, serve_all, with_crc
 from tests.support.relay_inside import RelayInside, damage, ledger, relay_inside

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.archive import Archive, ArchiveState, read_ledger
-from relay.archive.catalog import Catalog
-from relay.archive.errors import ArchiveWriteError
-from relay.archive.files import Buffer, FileLayer
-from relay.archive.generation_directories import begun_generations, remove_prepared
-from relay.archive.generations import Generations
-from relay.archive.verify import verify_generations
+from relay.archive.archive import Generations
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.generation_directories import begun_generations, remove_prepared
+from relay.archive.generation import Archive, ArchiveState, read_ledger
+from relay.archive.inspect.verify import verify_generations
+from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.storage.files import Buffer, FileLayer
 from tests.support.binlog_builder import runs_of
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series

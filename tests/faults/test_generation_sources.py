@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from relay.archive.archive import Archive
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive
 from relay.config import ServerSource
-from relay.upstream.attachment import Attached
+from relay.upstream.attach.attachment import Attached
 from relay.upstream.server_source import ServerUpstream
-from relay.upstream.source_gtids import SourceGtids
-from relay.upstream.status import SourceLink
+from relay.upstream.source.source_gtids import SourceGtids
+from relay.upstream.source.source_status import SourceLink
 from tests.support.fake_source import FakeSource
 from tests.support.generation_filling import (
     A,

@@ -13,9 +13,9 @@ import pytest
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
-from relay.archive.archive import Archive, SyncPolicy, rebuild_archive
-from relay.archive.gtid_state import GtidView
-from relay.archive.transaction_search import find_gtid
+from relay.archive.generation import Archive, SyncPolicy, rebuild_archive
+from relay.archive.gtids.gtid_state import GtidView
+from relay.archive.inspect.transaction_search import find_gtid
 from tests.support.archive_filling import append_all, fill
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
@@ -129,7 +129,7 @@ KILLED_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.archive import Archive, SyncPolicy
+from relay.archive.generation import Archive, SyncPolicy
 from tests.faults.test_gtid_faults import file_of
 from tests.support.binlog_builder import runs_of
 

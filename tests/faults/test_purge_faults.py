@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.archive import Archive, read_ledger
-from relay.archive.files import PURGE_NAME, Buffer
-from relay.archive.verify import verify_archive
+from relay.archive.generation import Archive, read_ledger
+from relay.archive.inspect.verify import verify_archive
+from relay.archive.storage.files import PURGE_NAME, Buffer
 from tests.support.archive_filling import fill
 from tests.support.forgetful_disk import ForgetfulDisk
-from tests.unit.test_purge import NAMES, binlogs, binlogs_in
+from tests.unit.archive.test_purge import NAMES, binlogs, binlogs_in
 
 GOING = NAMES[:3]
 MOST_STEPS = 40
@@ -137,7 +137,7 @@ async def test_an_intent_that_cannot_be_read_removes_nothing(tmp_path: Path) -> 
 PURGING_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from relay.archive.archive import Archive
+from relay.archive.generation import Archive
 
 async def main():
     archive = await Archive.open(Path(sys.argv[1]))

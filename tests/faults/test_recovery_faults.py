@@ -14,14 +14,14 @@ from typing import Final
 
 import pytest
 
-from relay.archive.archive import Archive, SyncPolicy, list_archive, read_ledger, rebuild_archive
-from relay.archive.catalog import Catalog, LedgerRow
-from relay.archive.errors import ArchiveWriteError
-from relay.archive.files import PURGE_NAME, Buffer, FileLayer
-from relay.archive.ledger_kinds import CATALOG_SET_ASIDE, PURGED
-from relay.archive.purge import write_intent
-from relay.archive.recovery import Recovery
-from relay.archive.verify import verify_archive
+from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.purge_intent import write_intent
+from relay.archive.generation import Archive, SyncPolicy, list_archive, read_ledger, rebuild_archive
+from relay.archive.inspect.verify import verify_archive
+from relay.archive.recovery.recovery import Recovery
+from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.storage.files import PURGE_NAME, Buffer, FileLayer
+from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, PURGED
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.forgetful_disk import ForgetfulDisk
@@ -310,7 +310,7 @@ async def test_a_writer_is_not_reopened_while_the_ledger_cannot_take_the_cut(
 
     with monkeypatch.context() as full:
         full.setattr(Catalog, "add_ledger", refuse)
-        full.setattr("relay.archive.catalog_thread._TELL_WAIT_S", 0.2)
+        full.setattr("relay.archive.catalog.catalog_thread._TELL_WAIT_S", 0.2)
         with pytest.raises(ArchiveWriteError, match="the ledger cannot be written"):
             await archive.reopen_writer()
         assert (tmp_path / NAMES[0]).stat().st_size == whole + 30

@@ -10,9 +10,9 @@ from deploy.servers import Server
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
-from relay.archive.archive import Archive, read_ledger, rebuild_archive
-from relay.archive.gtid_state import GtidView
-from relay.archive.transaction_search import find_gtid
+from relay.archive.generation import Archive, read_ledger, rebuild_archive
+from relay.archive.gtids.gtid_state import GtidView
+from relay.archive.inspect.transaction_search import find_gtid
 from tests.interop.conftest import ChainFactory
 
 pytestmark = pytest.mark.interop

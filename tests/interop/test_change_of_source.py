@@ -12,11 +12,11 @@ import structlog.testing
 from pydantic import SecretStr
 
 from deploy.servers import Server
-from relay.archive.archive import read_ledger
-from relay.archive.verify import verify_archive, verify_generations
+from relay.archive.generation import read_ledger
+from relay.archive.inspect.verify import verify_archive, verify_generations
 from relay.config import ServerSource
-from relay.upstream.opening import open_source
-from relay.upstream.unlogged import warn_of_a_replica
+from relay.upstream.source.log_replica_updates import warn_of_a_replica
+from relay.upstream.source.open_source import open_source
 from tests.conftest import ServerFactory
 from tests.support.binlog_comparison import differences
 from tests.support.chain import purge_before_newest, wait_for_checkpoint, wait_until

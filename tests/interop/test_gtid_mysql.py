@@ -10,16 +10,16 @@ import pymysql
 import pytest
 
 from deploy.servers import Server
-from protocol.artificial import heartbeat_v2_event
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
+from protocol.binlog.made_events import heartbeat_v2_event
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.position import Position
-from relay.archive.archive import Archive
-from relay.archive.generations import Generations
-from relay.downstream import mysql_walk
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive
+from relay.downstream.gtid_filter import mysql_walk
 from relay.downstream.server import DownstreamServer
 from relay.shown_gtids import ShownGtids
 from tests.conftest import ServerFactory

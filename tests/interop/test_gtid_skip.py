@@ -19,7 +19,7 @@ from protocol.gtid.file_search import FileSearch, first_needed_list, still_await
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.gtid.mysql_gtid import Tsid
-from protocol.kernel.gtid_skip import GtidSkip
+from protocol.kernel.gtid_filter import GtidSkip
 from tests.conftest import ServerFactory
 from tests.support.replica_client import ReplicaClient
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from deploy.servers import Server
-from protocol.binlog.column_description import ColumnDescription, encode_columns
+from protocol.binlog.schema.column_description import ColumnDescription, encode_columns
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from tests.conftest import ServerFactory
 from tests.support.kernel_builds import builds

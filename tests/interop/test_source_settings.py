@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.statements.source_settings import SOURCE_SETTINGS
+from protocol.statements.session.source_settings import SOURCE_SETTINGS
 from tests.conftest import ServerFactory
 from tests.support.chain import Chain, wait_until
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocol.position import Position
-from relay.archive.archive import Archive, PublishPolicy, SyncPolicy, list_archive
-from relay.archive.verify import verify_archive
+from relay.archive.generation import Archive, PublishPolicy, SyncPolicy, list_archive
+from relay.archive.inspect.verify import verify_archive
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 

@@ -20,7 +20,7 @@ from protocol.commands import decode_binlog_dump, decode_register_slave
 from protocol.errors import Malformed, StatementRefused
 from protocol.framing import PacketBuffer, frame_payload
 from protocol.handshake import decode_login
-from protocol.source_side import CheckAsked, Closed, DumpAsked, Event, SourceSide, State, StatementAsked
+from protocol.source_side.machine import CheckAsked, Closed, DumpAsked, Event, SourceSide, State, StatementAsked
 from protocol.statements import Done, SourceFacts, StatementSession, answer_statement, matches_like, tokenize
 from protocol.wire import Cursor, lenenc_bytes, lenenc_int
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from protocol.errors import StatementRefused
 from protocol.resultset import Rows, result_payloads
 from protocol.statements import Answer, SourceFacts, StatementSession, answer_statement, tokenize
-from protocol.statements.tokens import Kind
+from protocol.statements.expression.tokens import Kind
 from tests.support.statement_corpus import ERRORS, SAME, SAME_SHAPE
 
 FACTS = [

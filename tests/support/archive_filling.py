@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from relay.archive.archive import Archive
+from relay.archive.generation import Archive
 from tests.support.binlog_builder import runs_of
 
 

@@ -9,9 +9,9 @@ from protocol.charsets import TextEncoding
 from protocol.commands import RegisterSlave
 from protocol.resultset import Rows, result_payloads
 from protocol.statements import EncodedRows, SourceFacts
-from relay.downstream.traffic import Traffic
+from relay.downstream.connection.traffic import Traffic
 from relay.upstream.control import SourceChange, SourceRefused
-from relay.upstream.status import SourceStatus
+from relay.upstream.source.source_status import SourceStatus
 
 MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555", "CRC32")
 MYSQL_97 = SourceFacts("mysql", "9.7.4", 1, "11111111-2222-3333-4444-555555555555", "CRC32")

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from relay.archive.files import Buffer, FileLayer
+from relay.archive.storage.files import Buffer, FileLayer
 
 
 class ForgetfulDisk(FileLayer):

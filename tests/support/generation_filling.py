@@ -5,8 +5,8 @@ from pathlib import Path
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
-from relay.archive.archive import SourceIdentity
-from relay.archive.generations import Generation, Generations
+from relay.archive.archive import Generation, Generations
+from relay.archive.generation import SourceIdentity
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
 

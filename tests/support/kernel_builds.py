@@ -13,26 +13,29 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-KERNEL: Final = Path(__file__).resolve().parents[2] / "protocol" / "kernel"
-MODULES: Final = (
-    "crc",
-    "inference",
-    "format_description",
-    "event_table",
-    "stream_notes",
-    "ingest",
-    "frame",
-    "gtid_keys",
-    "gtid_skip",
-    "gtids",
-    "intervals",
-    "tables",
-    "event_columns",
-    "transaction_columns",
-    "digest",
-    "statement_columns",
-    "row_columns",
-)
+ROOT: Final = Path(__file__).resolve().parents[2]
+PACKAGES: Final = ("protocol.kernel", "protocol.columns")
+"""All that is compiled stands in these and in the packages below them."""
+MODULES: Final = {
+    "crc": "protocol.kernel.crc",
+    "inference": "protocol.kernel.inference",
+    "stream_format": "protocol.kernel.stream_format",
+    "event_table": "protocol.kernel.event_table",
+    "stream_notes": "protocol.kernel.stream_notes",
+    "ingest": "protocol.kernel.ingest",
+    "frame": "protocol.kernel.frame",
+    "gtid_head": "protocol.kernel.gtid_head",
+    "gtid_filter": "protocol.kernel.gtid_filter",
+    "gtid_scan": "protocol.kernel.gtid_scan",
+    "intervals": "protocol.kernel.intervals",
+    "tables": "protocol.columns.tables",
+    "event_columns": "protocol.columns.event_columns",
+    "transaction_columns": "protocol.columns.transactions.transaction_columns",
+    "digest": "protocol.columns.digest",
+    "statement_columns": "protocol.columns.statement_columns",
+    "row_columns": "protocol.columns.rows.row_columns",
+}
+"""Name in a `KernelBuild` -> module."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,14 @@ class KernelBuild:
     name: str
     crc: Any
     inference: Any
-    format_description: Any
+    stream_format: Any
     event_table: Any
     stream_notes: Any
     ingest: Any
     frame: Any
-    gtid_keys: Any
-    gtid_skip: Any
-    gtids: Any
+    gtid_head: Any
+    gtid_filter: Any
+    gtid_scan: Any
     intervals: Any
     tables: Any
     event_columns: Any
@@ -66,17 +69,25 @@ def is_extension(module: ModuleType) -> bool:
 
 @functools.cache
 def imported_kernel() -> KernelBuild:
-    """The modules that `import protocol.kernel...` gives."""
-    return KernelBuild("compiled", *(importlib.import_module(f"protocol.kernel.{name}") for name in MODULES))
+    """The modules that an import gives."""
+    return KernelBuild("compiled", **{name: importlib.import_module(module) for name, module in MODULES.items()})
+
+
+def source_of(module: str) -> Path:
+    """The text of one of `MODULES`."""
+    return ROOT.joinpath(*module.split(".")).with_suffix(".py")
+
+
+def _in_packages(name: str) -> bool:
+    return name.startswith(tuple(f"{package}." for package in PACKAGES))
 
 
 class _SourceFinder(MetaPathFinder):
-    """Finds the kernel's modules as text, and nothing else."""
+    """Finds the modules of the kernel and the columns as text, and nothing else."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, name = fullname.rpartition(".")
-        source = KERNEL / f"{name}.py"
-        if package != "protocol.kernel" or not source.exists():
+        source = source_of(fullname)
+        if not _in_packages(fullname) or not source.exists():
             return None
         return spec_from_file_location(fullname, source, loader=SourceFileLoader(fullname, str(source)))
 
@@ -85,22 +96,26 @@ class _SourceFinder(MetaPathFinder):
 def uncompiled_kernel() -> KernelBuild:
     """The same text run by the interpreter: modules of their own that import each other and nothing compiled."""
     imported_kernel()
-    package = sys.modules["protocol.kernel"]
-    prefix = "protocol.kernel."
-    real = {name: module for name, module in sys.modules.items() if name.startswith(prefix)}
+    # The packages themselves stay, with what hangs on them: of two of a name, an import would take the wrong one.
+    real = {name: module for name, module in sys.modules.items() if _in_packages(name) and not _is_package(module)}
     finder = _SourceFinder()
     for name in real:
         del sys.modules[name]
     sys.meta_path.insert(0, finder)
     try:
-        return KernelBuild("uncompiled", *(importlib.import_module(prefix + name) for name in MODULES))
+        return KernelBuild("uncompiled", **{name: importlib.import_module(module) for name, module in MODULES.items()})
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.startswith(prefix)]:
+        for name in [name for name, module in sys.modules.items() if _in_packages(name) and not _is_package(module)]:
             del sys.modules[name]
         sys.modules.update(real)
         for name, module in real.items():
-            setattr(package, name.removeprefix(prefix), module)
+            package, _, short = name.rpartition(".")
+            setattr(sys.modules[package], short, module)
+
+
+def _is_package(module: ModuleType) -> bool:
+    return hasattr(module, "__path__")
 
 
 @contextlib.contextmanager

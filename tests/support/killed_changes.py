@@ -17,8 +17,8 @@ from typing import Final
 
 import structlog
 
-from relay.archive.files import Buffer, FileLayer
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
+from relay.archive.storage.files import Buffer, FileLayer
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
 
 MOST: Final = 80

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import structlog
 
-from relay.archive.catalog import Catalog
-from relay.archive.recovery import Recovery
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.recovery.recovery import Recovery
 from tests.support.killed_changes import KillingDisk
 
 MOST: Final = 200

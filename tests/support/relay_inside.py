@@ -10,9 +10,9 @@ from typing import Any
 import structlog.testing
 
 from relay.app import Relay
-from relay.archive.archive import read_ledger
-from relay.archive.catalog import LedgerRow
-from relay.archive.verify import verify_archive
+from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.generation import read_ledger
+from relay.archive.inspect.verify import verify_archive
 from relay.config import load_config
 from tests.support.free_port import free_port
 from tests.support.relay_process import Endpoint

@@ -6,10 +6,10 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import Audit, place_of
-from relay.audit.jobs.job import AuditFinding, AuditResult, Job, Place
 from relay.audit.report.content import Bars, Section, Shares, Table
 from relay.audit.report.text import number_of
+from relay.audit.runner.audit import Audit, place_of
+from relay.audit.runner.job import AuditFinding, AuditResult, Job, Place
 
 _DIFFERS: Final = "stamped AND boundary <> inferred"
 _VIOLATES: Final = "finding = 'boundary_violation'"

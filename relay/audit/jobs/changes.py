@@ -5,11 +5,11 @@ from typing import Final
 
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import Audit
-from relay.audit.jobs.job import AuditFinding, AuditResult, Job
-from relay.audit.jobs.row_findings import HAS_FINDING, row_findings
 from relay.audit.report.content import Section, Table
 from relay.audit.report.text import number_of
+from relay.audit.runner.audit import Audit
+from relay.audit.runner.job import AuditFinding, AuditResult, Job
+from relay.audit.runner.row_findings import HAS_FINDING, row_findings
 
 _COLUMNS: Final = (
     "file", "position", "transaction", "row", "time", "gtid", "operation", "schema", "table", "before", "after", "statement",

@@ -9,14 +9,14 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from relay.audit.jobs.audit import Audit
-from relay.audit.jobs.file_chain import chain_findings, file_ends, files_frame, files_section, identity_findings
-from relay.audit.jobs.files_read import FileHead
-from relay.audit.jobs.gtid_ranges import gtid_findings, gtid_sections, gtids_of
-from relay.audit.jobs.job import AuditFinding, AuditResult, Job
-from relay.audit.jobs.ledger import ledger_findings, ledger_sections, read_ledgers
-from relay.audit.jobs.times_back import times_back
+from relay.audit.continuity.file_chain import chain_findings, file_ends, files_frame, files_section, identity_findings
+from relay.audit.continuity.gtid_ranges import gtid_findings, gtid_sections, gtids_of
+from relay.audit.continuity.ledger import ledger_findings, ledger_sections, read_ledgers
+from relay.audit.continuity.times_back import times_back
 from relay.audit.report.text import moment
+from relay.audit.runner.audit import Audit
+from relay.audit.runner.files_read import FileHead
+from relay.audit.runner.job import AuditFinding, AuditResult, Job
 
 _TRANSACTIONS: Final = ("file", "start", "last_time", "gtid", "events")
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from protocol.errors import Malformed
 from protocol.position import binlog_number
-from relay.audit.files import AuditedFile
-from relay.audit.recorded import recorded_schema
-from relay.audit.store import Store
+from relay.audit.plan.recorded import recorded_schema
+from relay.audit.plan.series_files import AuditedFile
+from relay.audit.plan.store import Store
 
 TRANSACTIONAL: Final = frozenset(
     {"innodb", "xtradb", "ndb", "ndbcluster", "tokudb", "rocksdb", "falcon", "bdb", "berkeleydb"}

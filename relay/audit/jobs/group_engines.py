@@ -6,7 +6,6 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import Audit
 from relay.audit.jobs.engines import (
     HIGH,
     NON_TRANSACTIONAL,
@@ -18,7 +17,8 @@ from relay.audit.jobs.engines import (
     recorded_engines,
 )
 from relay.audit.jobs.statement_tables import changed_table, defined_table, named_engine
-from relay.audit.store import store_of
+from relay.audit.plan.store import store_of
+from relay.audit.runner.audit import Audit
 
 _PLACE: Final = "struct<number: int, offset: bigint>"
 

@@ -8,14 +8,14 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import Audit
 from relay.audit.jobs.engines import EngineSpan
 from relay.audit.jobs.group_engines import ChangedGroups, changed_groups
-from relay.audit.jobs.job import AuditFinding, AuditResult, Job, Place
 from relay.audit.jobs.statement_tables import changed_table
 from relay.audit.readiness.checks import shown
 from relay.audit.report.content import Bars, Section, Shares, Table
 from relay.audit.report.text import number_of
+from relay.audit.runner.audit import Audit
+from relay.audit.runner.job import AuditFinding, AuditResult, Job, Place
 
 _STATEMENT_HEAD: Final = 300
 

@@ -8,13 +8,13 @@ from pyspark.sql import functions as F
 
 from protocol.binlog.format_description import flavour_of
 from relay.audit.jobs import readiness_cases as cases
-from relay.audit.jobs.audit import Audit
-from relay.audit.jobs.job import AuditFinding, AuditResult, Job, Place, Severity
 from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.readiness.check import MARIADB, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
 from relay.audit.report.content import Bars, Section, Table
 from relay.audit.report.text import number_of
+from relay.audit.runner.audit import Audit
+from relay.audit.runner.job import AuditFinding, AuditResult, Job, Place, Severity
 
 _SEVERITIES: Final[dict[Effect, Severity]] = {
     Effect.STOPS: "error",

@@ -10,11 +10,12 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import Audit
 from relay.audit.jobs.group_engines import changed_groups
-from relay.audit.readiness import events, tables
+from relay.audit.readiness import defined_tables as tables
+from relay.audit.readiness import events
 from relay.audit.readiness.checks import found_in, shown
 from relay.audit.readiness.logged_statement import LoggedStatement
+from relay.audit.runner.audit import Audit
 
 _INSERT_ID: Final = 2
 # Month or day 00, in a value of a row's JSON.

@@ -6,11 +6,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from protocol.errors import ProtocolError
-from relay.archive.schema_record import RecordedSchema
-from relay.audit.jobs.audit import Audit
-from relay.audit.readiness.tables import read_table_map
-from relay.audit.recorded import recorded_schema
-from relay.audit.store import store_of
+from relay.audit.plan.recorded import recorded_schema
+from relay.audit.plan.store import store_of
+from relay.audit.readiness.defined_tables import read_table_map
+from relay.audit.runner.audit import Audit
+from relay.schema_history.schema_record import RecordedSchema
 
 _TOLD: Final = "has_primary_key boolean, has_dates boolean, checks array<string>"
 

@@ -6,14 +6,14 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import Audit, place_of
-from relay.audit.jobs.job import AuditFinding, AuditResult, Job
-from relay.audit.jobs.row_findings import HAS_FINDING, row_findings
 from relay.audit.jobs.table_keys import mapped_tables
-from relay.audit.readiness.tables import NO_PRIMARY_KEY, PRIMARY_KEY_UNKNOWN
+from relay.audit.readiness.defined_tables import NO_PRIMARY_KEY, PRIMARY_KEY_UNKNOWN
 from relay.audit.report.charts import time_step
 from relay.audit.report.content import Bars, OverTime, Section, Table
 from relay.audit.report.text import number_of
+from relay.audit.runner.audit import Audit, place_of
+from relay.audit.runner.job import AuditFinding, AuditResult, Job
+from relay.audit.runner.row_findings import HAS_FINDING, row_findings
 
 _OPERATIONS: Final = {"insert": "inserted", "update": "updated", "delete": "deleted"}
 _COUNTS: Final = tuple(_OPERATIONS.values())

@@ -8,11 +8,11 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from relay.audit.jobs.audit import Audit
-from relay.audit.jobs.job import AuditFinding, AuditResult, Job
 from relay.audit.report.charts import time_step
 from relay.audit.report.content import Columns, Kind, OverTime, Section, Shares, Table
 from relay.audit.report.text import moment, number_of, size, span
+from relay.audit.runner.audit import Audit
+from relay.audit.runner.job import AuditFinding, AuditResult, Job
 
 _LARGE_BYTES: Final = 100 << 20
 _LONG_S: Final = 3600

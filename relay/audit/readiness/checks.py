@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from relay.audit.readiness import events, modes, removed, table_definitions, tables, unsafe
+from relay.audit.readiness import defined_tables as tables
+from relay.audit.readiness import events, modes, removed, table_definitions, unsafe
 from relay.audit.readiness.check import Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement
 
@@ -47,7 +48,7 @@ def found_in(statement: LoggedStatement, family: str) -> list[Check]:
 
 def shown(text: str, limit: int = 160) -> str:
     """A statement as a report may show it: without what its strings hold, and short."""
-    from protocol.statements.secrets import without_strings
+    from protocol.statements.session.secrets import without_strings
 
     line = " ".join(without_strings(text).split())
     return line if len(line) <= limit else f"{line[:limit]}…"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from protocol.statements.tokens import Kind, Token
+from protocol.statements.expression.tokens import Kind, Token
 
 _SINGLE: Final = r"'(?:[^'\\]++|\\.|'')*+(?:'|\\?\Z)"
 _DOUBLE: Final = r'"(?:[^"\\]++|\\.|"")*+(?:"|\\?\Z)'

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from protocol.statements.tokens import Kind
+from protocol.statements.expression.tokens import Kind
 from relay.audit.readiness import reserved_words
 from relay.audit.readiness.check import MARIADB, Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement

@@ -6,7 +6,7 @@ Compared by a test with information_schema.KEYWORDS of MySQL 9.7 and with what M
 from collections.abc import Container, Iterator
 from typing import Final
 
-from protocol.statements.tokens import Kind
+from protocol.statements.expression.tokens import Kind
 from relay.audit.readiness.logged_statement import LoggedStatement
 
 MYSQL_SINCE: Final = {

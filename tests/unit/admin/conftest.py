@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from relay.admin.console import Console
-from relay.archive.archive import Archive
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive
 from tests.support.archive_filling import fill
 from tests.support.console_fakes import FakeConnections, FakeSource
-from tests.unit.test_purge import binlogs
+from tests.unit.archive.test_purge import binlogs
 
 
 @pytest.fixture

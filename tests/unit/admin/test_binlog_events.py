@@ -14,7 +14,7 @@ from protocol.statements.requests import ShowBinlogEvents
 from relay.admin import binlog_events
 from relay.admin.binlog_events import MOST_EVENTS, BinlogEvents
 from relay.admin.dialect import Dialect
-from relay.archive.archive import Archive
+from relay.archive.generation import Archive
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.console_fakes import MARIADB, MYSQL_56, FakeConnection

@@ -19,7 +19,7 @@ from protocol.statements.requests import (
     StopReplica,
 )
 from relay.admin.console import Console
-from relay.archive.archive import Archive, read_ledger
+from relay.archive.generation import Archive, read_ledger
 from relay.upstream.control import SourceRefused
 from tests.support.console_fakes import (
     FOLLOWING,
@@ -31,7 +31,7 @@ from tests.support.console_fakes import (
     FakeSource,
     a_replica,
 )
-from tests.unit.test_purge import NAMES, binlogs_in
+from tests.unit.archive.test_purge import NAMES, binlogs_in
 
 OLD, NEW = Words.MASTER_SLAVE, Words.SOURCE_REPLICA
 STOPPED = replace(FOLLOWING, io_running="No", state="", attached_at=None)

@@ -11,8 +11,8 @@ from protocol.statements.requests import PurgeBefore, PurgeTo, ShowBinaryLogs
 from relay.admin.console import Console
 from relay.admin.dialect import Dialect
 from relay.admin.status_variables import StatusFacts, status_values
-from relay.archive.archive import read_ledger
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
+from relay.archive.generation import read_ledger
 from tests.support.console_fakes import FOLLOWING, MYSQL_97, FakeConnection, FakeConnections, FakeSource, a_replica
 from tests.support.generation_filling import A, B, append_files, mysql_series, two_generations
 

@@ -11,7 +11,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.resultset import Rows, Value
 from protocol.statements import Request, SourceFacts, StatisticsText, Words
-from protocol.statements.gtid_variables import GtidVariables
+from protocol.statements.expression.row_filter import Condition, RowFilter
 from protocol.statements.requests import (
     ShowBinaryLogs,
     ShowMasterStatus,
@@ -21,12 +21,12 @@ from protocol.statements.requests import (
     ShowStatistics,
     ShowStatus,
 )
-from protocol.statements.row_filter import Condition, RowFilter
+from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.console import Console
 from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import status_columns
-from relay.archive.archive import Archive
-from relay.archive.errors import ArchiveWriteError
+from relay.archive.generation import Archive
+from relay.archive.storage.archive_errors import ArchiveWriteError
 from tests.support.console_fakes import (
     FOLLOWING,
     MARIADB,
@@ -37,7 +37,7 @@ from tests.support.console_fakes import (
     FakeSource,
     a_replica,
 )
-from tests.unit.test_purge import NAMES
+from tests.unit.archive.test_purge import NAMES
 
 UUID = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
 OLD, NEW = Words.MASTER_SLAVE, Words.SOURCE_REPLICA

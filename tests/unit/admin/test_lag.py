@@ -8,7 +8,7 @@ import pytest
 
 from relay.admin import lag as lag_module
 from relay.admin.lag import Lag
-from relay.archive.archived_file import ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from tests.support.console_fakes import FOLLOWING
 
 AT_END = replace(FOLLOWING, received_offset=800)

@@ -13,8 +13,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from relay.audit.jobs import JOBS
-from relay.audit.jobs.run import load_job
-from relay.commands import audit as command
+from relay.audit.runner.run import load_job
+from relay.commands import audit_command as command
 from relay.commands.outcome import WRONG_USE, CommandFailed
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -68,8 +68,8 @@ def test_a_disk_that_is_full_is_no_finding(binlog: str, tmp_path: Path, monkeypa
     def full(*arguments: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "/out/report.html")
 
-    monkeypatch.setattr("relay.audit.jobs.spark.command_session", session)
-    monkeypatch.setattr("relay.audit.jobs.run.run_job", full)
+    monkeypatch.setattr("relay.audit.runner.spark_command.command_session", session)
+    monkeypatch.setattr("relay.audit.runner.run.run_job", full)
     told = refusal("boundaries", binlog, tmp_path / "out")
     assert told.startswith("The audit was not written: [Errno 28] No space left on device: '/out/report.html'.")
 

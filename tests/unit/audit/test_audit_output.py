@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.audit.jobs.output import SUMMARY, OutputRefused, check_output, write_summary, write_text, written_whole
+from relay.audit.runner.output import SUMMARY, OutputRefused, check_output, write_summary, write_text, written_whole
 
 
 def left_behind(directory: Path) -> list[str]:

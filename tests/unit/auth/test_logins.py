@@ -22,7 +22,7 @@ from protocol.auth.sha_crypt import sha256_crypt
 from protocol.capabilities import Capability
 from protocol.errors import AnsweredError, ErrorCode
 from protocol.framing import frame_payload
-from protocol.source_side import (
+from protocol.source_side.machine import (
     CheckAsked,
     Closed,
     IllegalInput,

@@ -4,7 +4,7 @@ import pytest
 
 from protocol.errors import PeerError
 from protocol.position import Position
-from relay.downstream.acknowledgements import Acknowledgements, AcknowledgementSums, semi_sync_status
+from relay.downstream.stream.acknowledgements import Acknowledgements, AcknowledgementSums, semi_sync_status
 
 FILE = "mysql-bin.000001"
 

@@ -11,15 +11,15 @@ from protocol.auth.authenticator import Channel
 from protocol.commands import BinlogDump, DumpFlag, RegisterSlave
 from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.position import Position
-from protocol.source_side import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
+from protocol.source_side.machine import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements.requests import ShowBinaryLogs
-from relay.archive.generations import Generations
-from relay.downstream import stranger_log
-from relay.downstream.acknowledgements import Acknowledgements
-from relay.downstream.connected_client import ConnectedClient
-from relay.downstream.connection_log import ConnectionLog
-from relay.downstream.dump import Dump
-from relay.downstream.stranger_log import StrangerLog
+from relay.archive.archive import Generations
+from relay.downstream.connection import strangers as stranger_log
+from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.connection_log import ConnectionLog
+from relay.downstream.connection.strangers import StrangerLog
+from relay.downstream.stream.acknowledgements import Acknowledgements
+from relay.downstream.stream.dump import Dump
 
 ACCOUNT = Account.with_password("repl", "s3cret")
 NUMBERED = {"connection_id": 7, "replica_address": "192.0.2.1:40000"}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from protocol.auth.authenticator import Channel
-from relay.certificates import ServerTls, load_server_tls
-from relay.downstream.connection_tls import ConnectionTls, TlsBroken
+from relay.downstream.connection.connection_tls import ConnectionTls, TlsBroken
+from relay.process.certificates import ServerTls, load_server_tls
 from tests.support.certificates import Authority
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from protocol.auth.account import Account
 from relay.admin.console import Console
-from relay.archive.archive import Archive, SourceIdentity
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, SourceIdentity
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from relay.downstream.deadline import Deadline
+from relay.downstream.connection.deadline import Deadline
 
 # uvloop's clock counts whole milliseconds.
 TICK_S = 0.001

@@ -10,15 +10,16 @@ import pymysql
 import pytest
 from structlog.testing import capture_logs
 
-from protocol.artificial import patch_format_description, rotate_event
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
+from protocol.binlog.made_events import patch_format_description, rotate_event
 from protocol.errors import ErrorCode
 from protocol.position import Position
-from relay.archive.archive import Archive, SourceIdentity
-from relay.archive.generations import Generations
-from relay.downstream import live_edge, stranger_log
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, SourceIdentity
+from relay.downstream.connection import strangers as stranger_log
 from relay.downstream.server import DownstreamServer
+from relay.downstream.stream import live_edge
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.replica_client import PASSWORD, USER, ReplicaClient

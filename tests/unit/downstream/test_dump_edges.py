@@ -9,16 +9,16 @@ from typing import Any
 import pymysql
 import pytest
 
-from protocol.artificial import rotate_event
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
+from protocol.binlog.made_events import rotate_event
 from protocol.errors import ErrorCode
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
-from relay.archive.archive import Archive, SourceIdentity
-from relay.archive.generations import Generations
-from relay.downstream.dump import Dump
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, SourceIdentity
 from relay.downstream.server import DownstreamServer
+from relay.downstream.stream.dump import Dump
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.replica_client import PASSWORD, USER, ReplicaClient, StreamedEvent

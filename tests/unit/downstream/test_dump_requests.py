@@ -13,13 +13,13 @@ from pymysql.constants import COMMAND
 
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
-from protocol.source_side import SourceSide
-from relay.archive.archive import Archive, PublishPolicy, SourceIdentity, SyncPolicy
-from relay.archive.generations import Generations
-from relay.archive.replica_marks import ReplicaIdentity
-from relay.downstream import live_edge
-from relay.downstream.dump import Dump
+from protocol.source_side.machine import SourceSide
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, PublishPolicy, SourceIdentity, SyncPolicy
+from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.downstream.server import DownstreamServer
+from relay.downstream.stream import live_edge
+from relay.downstream.stream.dump import Dump
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.replica_client import PASSWORD, USER, ReplicaClient, StreamedEvent

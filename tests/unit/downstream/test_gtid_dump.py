@@ -13,22 +13,23 @@ import pytest
 import structlog
 
 from protocol.auth.account import Account
+from protocol.gtid.block_index import StretchIndex, StretchWriter
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mysql_gtid import Tsid, parse_uuid
-from protocol.gtid.stretch_index import StretchIndex, StretchWriter
 from protocol.kernel.ingest import Ingest
 from protocol.pieces import Pieces
-from protocol.statements.gtid_variables import GtidVariables
-from relay.archive.archive import Archive, SourceIdentity
-from relay.archive.generations import Generations
-from relay.archive.gtid_recorder import gtx_path
-from relay.downstream import dump as dump_module
-from relay.downstream import mysql_plan, mysql_walk
+from protocol.statements.session.gtid_variables import GtidVariables
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.gtids.gtid_recorder import gtx_path
+from relay.downstream.connection.replica_session import Session
+from relay.downstream.gtid_filter import mysql_walk
 from relay.downstream.server import DownstreamServer
-from relay.downstream.session import Session
+from relay.downstream.start import mysql_plan
+from relay.downstream.stream import dump as dump_module
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
 from tests.support.replica_client import PASSWORD, ReplicaClient

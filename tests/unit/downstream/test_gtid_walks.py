@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from protocol.artificial import gtid_list_event, heartbeat_event, heartbeat_v2_event
+from protocol.binlog.made_events import gtid_list_event, heartbeat_event, heartbeat_v2_event
 from protocol.errors import PositionRefused
+from protocol.gtid.block_index import StretchWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
-from protocol.gtid.stretch_index import StretchWriter
 from protocol.position import Position
-from relay.archive.gtid_recorder import gtx_path
-from relay.downstream import mysql_walk
-from relay.downstream.file_extent import FileExtent
-from relay.downstream.gtid_walk import GtidWalk, Jump
-from relay.downstream.mariadb_walk import Awaited, MariadbWalk, Until
-from relay.downstream.mysql_walk import MysqlWalk
+from relay.archive.gtids.gtid_recorder import gtx_path
+from relay.archive.read.file_snapshot import FileExtent
+from relay.downstream.gtid_filter import mysql_walk
+from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
+from relay.downstream.gtid_filter.mariadb_walk import Awaited, MariadbWalk, Until
+from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
 

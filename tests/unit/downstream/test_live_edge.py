@@ -8,8 +8,8 @@ import structlog.testing
 
 from protocol.errors import AnsweredError
 from protocol.position import Position
-from relay.downstream import live_edge
-from relay.downstream.live_edge import LiveEdge
+from relay.downstream.stream import live_edge
+from relay.downstream.stream.live_edge import LiveEdge
 
 
 class Stream:

@@ -3,8 +3,8 @@
 import pytest
 
 from protocol.errors import ErrorCode
-from relay.downstream import login_guard
-from relay.downstream.login_guard import LoginGuard
+from relay.downstream.connection import login_guard
+from relay.downstream.connection.login_guard import LoginGuard
 
 ADDRESS = "192.0.2.1"
 

@@ -1,6 +1,6 @@
 """Broadcasts take at most half of the time, and a single replica never waits."""
 
-from relay.downstream.pacing import WakePacer
+from relay.downstream.stream.pacing import WakePacer
 
 
 def test_a_short_broadcast_may_be_followed_at_once() -> None:

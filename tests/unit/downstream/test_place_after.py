@@ -9,11 +9,11 @@ import pytest
 
 from protocol.errors import Malformed
 from protocol.position import Position
-from relay.archive.generations import Generations
-from relay.downstream import place_after
-from relay.downstream.gtid_lookup import GtidLookup
-from relay.downstream.place_after import PlaceSearches
-from relay.downstream.same_place import SamePlace
+from relay.archive.archive import Generations
+from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.start import place_after
+from relay.downstream.start.place_after import PlaceSearches
+from relay.downstream.start.same_place import SamePlace
 from tests.support.generation_filling import two_generations
 
 FOUND = SamePlace(Position("mysql-bin.000002", 4))

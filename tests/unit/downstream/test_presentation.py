@@ -6,7 +6,7 @@ import pytest
 
 from protocol.errors import ErrorCode, PositionRefused
 from protocol.statements import SourceFacts
-from relay.downstream.presentation import Presentation
+from relay.downstream.connection.presentation import Presentation
 
 SOURCE_UUID = "11111111-2222-3333-4444-555555555555"
 OWN_UUID = "99999999-2222-3333-4444-555555555555"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.replica_marks import ReplicaIdentity, ReplicaMarks
-from relay.downstream.resume_stretch import ResumeStretch
+from relay.archive.storage.replica_marks import ReplicaIdentity, ReplicaMarks
+from relay.downstream.stream.resume_stretch import ResumeStretch
 
 FILE = "mysql-bin.000001"
 REPLICA = ReplicaIdentity(77, "11111111-2222-3333-4444-000000000077")

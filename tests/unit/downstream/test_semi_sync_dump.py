@@ -17,14 +17,15 @@ from protocol.binlog.event_type import EventType
 from protocol.framing import frame_payload
 from protocol.position import Position
 from protocol.semisync import encode_acknowledgement
-from relay.archive.archive import Archive, SourceIdentity
-from relay.archive.generations import Generations
-from relay.archive.replica_marks import ReplicaMarks
-from relay.downstream import admission, session
-from relay.downstream.acknowledgements import Acknowledgements
-from relay.downstream.admission import AdmittedDump
-from relay.downstream.presentation import Presentation
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.storage.replica_marks import ReplicaMarks
+from relay.downstream.connection import replica_session as session
+from relay.downstream.connection.presentation import Presentation
 from relay.downstream.server import DownstreamServer
+from relay.downstream.stream import admission
+from relay.downstream.stream.acknowledgements import Acknowledgements
+from relay.downstream.stream.admission import AdmittedDump
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import walk

@@ -5,9 +5,24 @@ import re
 
 import pytest
 
-from tests.support.kernel_builds import KERNEL, MODULES, KernelBuild, imported_kernel, is_extension, uncompiled_kernel
+from tests.support.kernel_builds import (
+    MODULES,
+    PACKAGES,
+    ROOT,
+    KernelBuild,
+    imported_kernel,
+    is_extension,
+    source_of,
+    uncompiled_kernel,
+)
 
-COMPILED_FILES = sorted(KERNEL.glob("*.so")) + sorted(KERNEL.glob("*.pyd"))
+COMPILED_FILES = sorted(
+    path
+    for package in PACKAGES
+    for pattern in ("*.so", "*.pyd")
+    for path in ROOT.joinpath(*package.split(".")).rglob(pattern)
+)
+NATIVE = ROOT / "protocol" / "kernel"
 
 
 def test_the_kernel_is_compiled_where_compiling_was_required() -> None:
@@ -22,7 +37,8 @@ def test_no_compiled_module_is_older_than_its_sources(name: str) -> None:
     compiled = [path for path in COMPILED_FILES if path.name.startswith(f"{name}.")]
     if not compiled:
         pytest.skip(f"{name} is not compiled here")
-    sources = [KERNEL / f"{name}.py", KERNEL / f"{name}.pxd", KERNEL / "native.pxd", KERNEL / "native.h"]
+    source = source_of(MODULES[name])
+    sources = [source, source.with_suffix(".pxd"), NATIVE / "native.pxd", NATIVE / "native.h"]
     newest = max(source.stat().st_mtime for source in sources)
     assert compiled[0].stat().st_mtime >= newest, "stale: python setup.py build_ext --inplace"
 
@@ -39,7 +55,7 @@ def test_the_uncompiled_ingest_uses_the_uncompiled_inference() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_stub_names_every_public_function_and_class(build: KernelBuild, name: str) -> None:
-    stub = (KERNEL / f"{name}.pyi").read_text()
+    stub = source_of(MODULES[name]).with_suffix(".pyi").read_text()
     named = set(re.findall(r"^(?:def|class) (\w+)|^([A-Z_]+):", stub, re.MULTILINE))
     missing = [a or b for a, b in named if not hasattr(getattr(build, name), a or b)]
     assert missing == []

@@ -8,7 +8,7 @@ from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
 from protocol.auth.native import native_token
 from protocol.framing import frame_payload
-from protocol.source_side import Closed, SourceSide, State, StatementAsked, StatementFailed
+from protocol.source_side.machine import Closed, SourceSide, State, StatementAsked, StatementFailed
 from protocol.statements import SourceFacts
 from protocol.statements.requests import Flush, KillConnection, ShowProcesslist, ShowStatistics
 

@@ -9,8 +9,8 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.resultset import Rows
 from protocol.statements import Answer, Done, Request, SourceFacts, StatementSession, answer_statement
-from protocol.statements.gtid_variables import GtidVariables
-from protocol.statements.source_settings import SOURCE_SETTINGS
+from protocol.statements.session.gtid_variables import GtidVariables
+from protocol.statements.session.source_settings import SOURCE_SETTINGS
 
 MYSQL_55 = SourceFacts("mysql", "5.5.62-log", 3, hostname="relay1", port=3307, data_directory="/var/lib/relay")
 MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 3, "uuid", "CRC32", hostname="relay1", port=3307)

@@ -4,6 +4,7 @@ import pytest
 
 from protocol.errors import StatementRefused
 from protocol.statements import Request, SourceFacts, StatementSession, Words, answer_statement
+from protocol.statements.expression.row_filter import Condition, RowFilter
 from protocol.statements.requests import (
     ChangeSource,
     Flush,
@@ -20,7 +21,6 @@ from protocol.statements.requests import (
     StartReplica,
     StopReplica,
 )
-from protocol.statements.row_filter import Condition, RowFilter
 
 OLD, NEW = Words.MASTER_SLAVE, Words.SOURCE_REPLICA
 FACTS = SourceFacts("mysql", "5.6.24-log", 3)

@@ -7,9 +7,9 @@ import pytest
 from pydantic import SecretStr
 
 from relay.config import ServerSource
-from relay.upstream.connection import SourceConnection
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.opening import open_source
+from relay.upstream.source.connection import SourceConnection
+from relay.upstream.source.open_source import open_source
+from relay.upstream.source.source_errors import Trouble, UpstreamError
 from tests.support import fake_source
 from tests.support.fake_source import PASSWORD, USER, Dump, FakeSource
 

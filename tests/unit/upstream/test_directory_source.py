@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.archive import Archive, ArchiveState, PublishPolicy, SourceIdentity, SyncPolicy
-from relay.archive.files import Buffer, FileLayer
+from relay.archive.generation import Archive, ArchiveState, PublishPolicy, SourceIdentity, SyncPolicy
+from relay.archive.storage.files import Buffer, FileLayer
 from relay.config import DirectorySource
-from relay.upstream import reconnect
 from relay.upstream.directory_source import DirectoryUpstream
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.status import SourceLink
+from relay.upstream.source import reconnect
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_status import SourceLink
 from tests.support.binlog_builder import BinlogBuilder
 
 FIRST, SECOND, THIRD = "mysql-bin.000001", "mysql-bin.000002", "mysql-bin.000003"

@@ -13,9 +13,9 @@ from pydantic import SecretStr
 from relay.config import ServerSource
 from relay.config.sections import FailoverMode
 from relay.upstream import failover
-from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.failover import Failover
-from relay.upstream.status import SourceLink
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_status import SourceLink
 
 UNREACHABLE = UpstreamError(Trouble.NETWORK, "the source db1:3306 cannot be reached")
 REFUSES = UpstreamError(Trouble.IDENTITY, "it lacks transactions", name="source_lacks_transactions")

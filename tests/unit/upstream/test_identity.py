@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from relay.archive.archived_file import SourceIdentity
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.identity import (
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.upstream.source.identity import (
     ListedReplica,
     Registration,
     check_replicas,
@@ -18,6 +17,7 @@ from relay.upstream.identity import (
     keep_registration,
     own_uuid,
 )
+from relay.upstream.source.source_errors import Trouble, UpstreamError
 
 UUID, OTHER_UUID = "11111111-2222-3333-4444-555555555555", "22222222-3333-4444-5555-666666666666"
 OWN = Registration(4242, "relay-host", 3307)

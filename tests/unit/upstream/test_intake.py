@@ -6,10 +6,10 @@ from typing import Literal
 import pytest
 
 from protocol.position import Position
-from relay.archive.errors import ArchiveWriteError
-from relay.upstream.buffers import BufferPool, ReceiveBuffer
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.intake import Intake
+from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.stream.intake import Intake
+from relay.upstream.stream.receive_buffers import BufferPool, ReceiveBuffer
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import packetise
 

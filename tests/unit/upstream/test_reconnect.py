@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from relay.upstream.errors import TERMINAL, Trouble
-from relay.upstream.reconnect import Reconnect
+from relay.upstream.source.reconnect import Reconnect
+from relay.upstream.source.source_errors import TERMINAL, Trouble
 
 
 def test_network_trouble_is_retried_for_ever_with_pauses_that_grow_to_a_ceiling() -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.archive import Archive
-from relay.upstream import attachment, reconnect, server_source
-from relay.upstream.intake import Intake
+from relay.archive.generation import Archive
+from relay.upstream import server_source
+from relay.upstream.attach import attachment
 from relay.upstream.server_source import ServerUpstream
+from relay.upstream.source import reconnect
+from relay.upstream.stream.intake import Intake
 from tests.support import fake_source
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.fake_source import FakeSource

@@ -11,14 +11,15 @@ import pytest
 import structlog.testing
 from pydantic import SecretStr
 
-from relay.archive.archive import Archive, read_ledger
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, read_ledger
 from relay.config import DirectorySource, ServerSource, SslMode
-from relay.upstream import failover, reconnect
+from relay.upstream import failover
 from relay.upstream.control import SourceChange, SourceControl, SourceRefused
-from relay.upstream.errors import Trouble, UpstreamError
 from relay.upstream.server_source import ServerUpstream
-from relay.upstream.source_settings import kept_source_settings
+from relay.upstream.source import reconnect
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_settings import kept_source_settings
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.fake_source import PASSWORD, USER, FakeSource, with_crc
 

@@ -6,8 +6,8 @@ import pytest
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.upstream.gtid_check import lacking, lacking_in_its_files
-from relay.upstream.source_gtids import (
+from relay.upstream.attach.missing_gtids import lacking, lacking_in_its_files
+from relay.upstream.source.source_gtids import (
     SourceGtids,
     keep_source_gtids,
     kept_source_gtids,

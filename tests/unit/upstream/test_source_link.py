@@ -1,7 +1,7 @@
 """The upstream side's notes on its connection."""
 
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.status import Phase, SourceLink
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_status import Phase, SourceLink
 
 ERROR = UpstreamError(Trouble.NETWORK, "the source went away", name="lost")
 

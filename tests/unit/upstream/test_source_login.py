@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from relay.upstream.connection import SourceAddress, SourceConnection
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.tls import SourceTls
+from relay.upstream.source.connection import SourceAddress, SourceConnection
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_tls import SourceTls
 
 PASSWORD = "not-to-be-had"
 _BASE = 0x000FA20D  # protocol 4.1, plugins by name, no TLS

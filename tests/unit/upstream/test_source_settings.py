@@ -7,8 +7,8 @@ import pymysql.err
 import pytest
 import structlog.testing
 
-from protocol.statements.source_settings import SOURCE_SETTINGS
-from relay.upstream.source_settings import keep_source_settings, kept_source_settings, read_source_settings
+from protocol.statements.session.source_settings import SOURCE_SETTINGS
+from relay.upstream.source.source_settings import keep_source_settings, kept_source_settings, read_source_settings
 
 
 class Source:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.tls import SourceTls, handshake_error, make_context
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_tls import SourceTls, handshake_error, make_context
 from tests.support.certificates import Authority
 
 

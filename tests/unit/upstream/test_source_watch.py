@@ -9,11 +9,11 @@ import pytest
 import structlog.testing
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.upstream import source_watch
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.source_gtids import SourceGtids
-from relay.upstream.source_watch import SourceWatch
-from relay.upstream.status import SourceLink
+from relay.upstream.source import source_watch
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_gtids import SourceGtids
+from relay.upstream.source.source_status import SourceLink
+from relay.upstream.source.source_watch import SourceWatch
 
 
 class Source:

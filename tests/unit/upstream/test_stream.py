@@ -12,11 +12,11 @@ import structlog.testing
 import uvloop
 
 from protocol.position import Position
-from relay.upstream.buffers import BufferPool
-from relay.upstream.connection import SourceConnection, SourceFacts
-from relay.upstream.errors import Trouble, UpstreamError
-from relay.upstream.intake import Archive, Intake
-from relay.upstream.stream import DumpStream
+from relay.upstream.source.connection import SourceConnection, SourceFacts
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.stream.intake import Archive, Intake
+from relay.upstream.stream.receive_buffers import BufferPool
+from relay.upstream.stream.source_stream import DumpStream
 
 
 class SilentTransport:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.archive import Archive
-from relay.archive.errors import ArchiveCorrupt
-from relay.archive.files import Buffer, FileLayer
-from relay.upstream.connection import SourceConnection
-from relay.upstream.tail_check import compare_tail
+from relay.archive.generation import Archive
+from relay.archive.storage.archive_errors import ArchiveCorrupt
+from relay.archive.storage.files import Buffer, FileLayer
+from relay.upstream.attach.tail_check import compare_tail
+from relay.upstream.source.connection import SourceConnection
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 

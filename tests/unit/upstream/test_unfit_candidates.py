@@ -15,12 +15,12 @@ import pytest
 import structlog.testing
 from pydantic import SecretStr
 
-from relay.archive.archive import Archive, SourceIdentity
-from relay.archive.errors import ArchiveCorrupt
-from relay.archive.generations import Generations
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.storage.archive_errors import ArchiveCorrupt
 from relay.config import ServerSource
-from relay.upstream.connect_errors import Entering, refused_entry
 from relay.upstream.control import SourceControl
+from relay.upstream.source.connect_errors import Entering, refused_entry
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.fake_source import PASSWORD, USER, FakeSource

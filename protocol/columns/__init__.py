@@ -1,0 +1,1 @@
+"""The Spark reader's compiled part: runs of events become columns of numbers and text."""

@@ -1,0 +1,1 @@
+"""Row events become one row for each changed row, with its images as JSON."""

@@ -1,0 +1,1 @@
+"""Runs of events become one row a transaction."""

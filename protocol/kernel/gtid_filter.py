@@ -1,0 +1,304 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""Which bytes of an archived file a replica is sent that asked by GTID: whole transactions that it has are passed over.
+
+The walk goes over headers and heads of GTID events only. It tells ranges: bytes to send, then bytes to pass over. A range
+never ends inside an event unless the input does. Whatever belongs to no transaction (Rotate, Format_description, Gtid_list,
+Binlog_checkpoint, Previous_gtids ...) is sent.
+
+MySQL: a set is passed over. MariaDB: per domain everything is passed over up to the group that the replica has last, and
+where the replica named a place to stop at (`@slave_until_gtid`), everything behind it and all domains without one.
+"""
+
+from array import array
+
+import cython
+
+from protocol.kernel.gtid_head import GtidHead, KeyTable
+
+if not cython.compiled:
+    from protocol.kernel.pure import load16, load32, load64, store32
+
+BAD_LENGTH = cython.declare(cython.int, 1)
+BAD_GTID = cython.declare(cython.int, 2)
+ANONYMOUS = 1
+GTID = 2
+C_ANONYMOUS = cython.declare(cython.int, 1)
+C_GTID = cython.declare(cython.int, 2)
+_STATUS_TEXTS = {1: "an event shorter than its header", 2: "a GTID that cannot be"}
+
+
+class GtidSkip:
+    """What one replica has, and where in the stream it is. `next_range` releases the GIL; not thread-safe.
+
+    intervals: for MySQL, canonical intervals (`protocol.kernel.intervals`) by key; what the archive does not hold had better
+    be left out, it only costs. positions: for MariaDB, (domain, server, sequence) of the last group of each domain. strict:
+    the stream ends at a group that comes in the place of such a last one. until: (domain, server, sequence) of the last group
+    of each domain that is sent, None: no end; before: that group is not sent either.
+    `sending`: what the range that `next_range` told last is. `skipped`: transactions passed over.
+    MariaDB: `waiting`: domains whose last group did not come yet. `reached`: number (in `positions`) of the domain of which a
+    source tells the replica at the end of the range that was told last where it is, -1: none. That is the end of the last
+    group; or, `in_hole`, of the first event of a later one of the same server, where the last one is not in the stream and
+    the later one, number `hole_number`, is sent. `hole`: with `strict`, number of the domain for which such a later group
+    follows, -1: none.
+    `finished`: the range that was told last ends where the stream is to end.
+    MySQL: with `refuse_anonymous` the walk stops before a transaction without a GTID, with `refuse_gtids` before one that has
+    one: `refused` is then ANONYMOUS or GTID.
+    `problem`: None, or what is wrong with the event that follows.
+    """
+
+    def __init__(self, intervals=None, positions=(), strict=False, until=None, before=False):
+        self.head = GtidHead()
+        self.table = KeyTable()
+        self.kept = []
+        self.room = 0
+        self.spans = None
+        self.grow()
+        self.hold(intervals or {})
+        self.domains = KeyTable()
+        lasts = array("Q")
+        for domain, server, sequence in positions:
+            self.domains.add_bytes(domain.to_bytes(4, "little"))
+            lasts.extend((server, sequence, 1))
+        self.waiting = len(positions)
+        self.limits = KeyTable()
+        stops = array("Q")
+        for domain, server, sequence in until or ():
+            self.limits.add_bytes(domain.to_bytes(4, "little"))
+            stops.extend((server, sequence, 1))
+        self.limited = until is not None
+        self.before = before
+        self.unmet = len(until or ())
+        self.strict = strict
+        # Never empty: a view needs a first element.
+        lasts.append(0)
+        stops.append(0)
+        self.stops_view = stops
+        self.lasts_view = lasts
+        self.skipped = 0
+        self.hole = self.reached = self.reaching = self.holing = -1
+        self.hole_number = 0
+        self.refuse_anonymous = self.refuse_gtids = False
+        self.refused = 0
+        self.finished = self.in_hole = False
+        self.problem = None
+        self.begin()
+
+    def hold(self, intervals):
+        """MySQL: what is passed over from the next GTID event on, of these sources; what is held of others stays.
+
+        The bytes are kept, not copied: a set of 16 MB costs what its sources do.
+        """
+        for key in intervals:
+            numbers = intervals[key]
+            slot = self.table.add_bytes(key)
+            if slot == len(self.kept):
+                self.kept.append(numbers)
+            else:
+                self.kept[slot] = numbers
+            if slot == self.room:
+                self.grow()
+            if cython.compiled:
+                self.spans_view[slot * 3] = cython.cast(cython.size_t, cython.cast(cython.p_uchar, numbers))
+            self.spans_view[slot * 3 + 1] = len(numbers)
+            self.spans_view[slot * 3 + 2] = 0
+
+    def grow(self):
+        """Room for twice as many sources: where the numbers of each stand, how many bytes, where was looked last."""
+        self.room = 2 * self.room + 16
+        spans = array("q", bytes(24 * self.room))
+        if self.spans is not None:
+            spans[: len(self.spans)] = self.spans
+        self.spans = spans
+        self.spans_view = spans if cython.compiled else memoryview(spans)
+
+    def begin(self):
+        """The next bytes stand outside of any transaction: another file, or another place in it."""
+        self.sending = True
+        self.event_left = 0
+        self.passing = False
+        self.group_ends = False
+        self.reaching = self.holing = -1
+        self.ending = False  # the stream ends with the group that is open, or with the next event
+        self.decided = 0  # on the GTID event that comes next: 1 it is sent, 2 it is passed over
+
+    def next_range(self, src, start, stop):
+        """End of the range that begins at src[start]: all of it is sent, or (`sending` False) all of it passed over.
+
+        `start` itself: more bytes are wanted, a header or the head of a GTID event (256 bytes, or the event) is cut.
+        Raises: IndexError for a range outside src; ValueError for bytes that are no event, at `start`.
+        """
+        if start < 0 or stop < start or stop > len(src):
+            raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
+        self.reached = -1
+        self.in_hole = False
+        if start == stop or self.finished or self.refused or self.hole >= 0:
+            return start
+        if cython.compiled:
+            view = src
+            with cython.nogil:
+                end = self.walk(cython.address(view[0]), start, stop)
+        else:
+            end = self.walk(memoryview(src).cast("B"), start, stop)
+        if end < 0:
+            self.problem = _STATUS_TEXTS[-end]
+            raise ValueError(f"no event at input offset {start}: {self.problem}")
+        return end
+
+    def walk(self, p, start, stop):
+        r = start
+        while True:
+            if self.event_left:
+                n = stop - r
+                if n > self.event_left:
+                    n = self.event_left
+                r += n
+                self.event_left -= n
+                if self.event_left:
+                    return r
+                if self.holing >= 0:
+                    self.reached = self.holing
+                    self.holing = -1
+                    self.in_hole = True
+                    return r
+                if self.group_ends:
+                    self.group_ends = False
+                    self.passing = False
+                    if self.ending:
+                        self.finished = True
+                    if self.reaching >= 0:
+                        self.reached = self.reaching
+                        self.reaching = -1
+                        return r
+                    if self.finished:
+                        return r
+            if stop - r < 19:
+                return r
+            length = load32(p, r + 9)
+            t = p[r + 4]
+            if length < 19:
+                return r if r > start else -BAD_LENGTH
+            tbm = (load16(p, r + 17) >> 10) & 7
+            if (
+                tbm == 4
+                and length <= stop - r
+                and self.passing != self.sending
+                and not self.limited
+                and not (t == 33 or t == 34 or t == 42 or t == 162)
+                and not (t == 4 or t == 3 or t == 15 or t == 35 or t == 161 or t == 163)
+            ):
+                r += length  # the whole of an event inside of a transaction, which is what most of them are
+                continue
+            if t == 33 or t == 42 or t == 162:
+                if self.refuse_gtids and t != 162:
+                    self.refused = C_GTID
+                    return r
+                if stop - r < length and stop - r < 256:
+                    return r
+                if self.decided:
+                    passing = self.decided == 2
+                    self.decided = 0
+                else:
+                    n = length if length <= stop - r else 256
+                    if not self.head.take(p, r, n, t):
+                        return r if r > start else -BAD_GTID
+                    passing = self.has_group() if t == 162 else self.has_number()
+                    if self.hole >= 0:
+                        return r
+                    if passing == self.sending and r > start:
+                        self.decided = 2 if passing else 1
+                        return r
+                self.sending = not passing
+                self.passing = passing
+                self.group_ends = False
+                if passing:
+                    self.skipped += 1
+            else:
+                if self.refuse_anonymous and (
+                    t == 34 or tbm == 3 or (tbm == 2 and (t == 2 or t == 18 or t == 6 or t == 12 or t == 10 or t == 11))
+                ):
+                    self.refused = C_ANONYMOUS
+                    return r
+                if self.passing and (
+                    t == 4 or t == 3 or t == 15 or t == 34 or t == 35 or t == 161 or t == 163 or tbm == 3 or tbm == 2
+                ):
+                    self.passing = False  # what it belongs to was cut off, or has no markers
+                if self.passing == self.sending:
+                    if r > start:
+                        return r
+                    self.sending = not self.passing
+                if tbm == 5 and (self.passing or self.ending):
+                    self.group_ends = True
+                elif self.limited and self.unmet == 0 and not self.ending and t != 15 and t != 164:
+                    self.ending = self.group_ends = True
+            self.event_left = length
+
+    def has_number(self):
+        """Whether the replica has the transaction in `head`."""
+        slot = self.table.find(self.head.key)
+        if slot < 0:
+            return False
+        if cython.compiled:
+            numbers = cython.cast("const uint8_t*", cython.cast(cython.size_t, self.spans_view[slot * 3]))
+        else:
+            numbers = self.kept[slot]
+        number = self.head.number
+        stop = self.spans_view[slot * 3 + 1]
+        at = self.spans_view[slot * 3 + 2]
+        # Mostly it is in the interval where the last one was looked for, or in the next.
+        if at > 0 and load64(numbers, at - 8) > number:
+            at = 0
+        i = 0
+        while i < 4 and at < stop and load64(numbers, at + 8) <= number:
+            at += 16
+            i += 1
+        if i == 4:
+            low = at >> 4
+            high = stop >> 4
+            while low < high:
+                middle = (low + high) >> 1
+                if load64(numbers, (middle << 4) + 8) <= number:
+                    low = middle + 1
+                else:
+                    high = middle
+            at = low << 4
+        self.spans_view[slot * 3 + 2] = at
+        return at < stop and load64(numbers, at) <= number
+
+    def has_group(self):
+        """Whether the event group in `head`, which is the next of its domain, is not sent: the replica has it, or does not
+        want it."""
+        server = load32(self.head.key, 4)
+        store32(self.head.key, 4, 0)
+        number = self.head.number
+        passing = False
+        slot = self.domains.find(self.head.key) * 3
+        if slot >= 0 and self.lasts_view[slot + 2]:
+            if server != self.lasts_view[slot] or number < self.lasts_view[slot + 1]:
+                passing = True
+            else:
+                self.lasts_view[slot + 2] = 0
+                self.waiting -= 1
+                if number == self.lasts_view[slot + 1]:
+                    self.reaching = slot // 3
+                    passing = True
+                elif self.strict:
+                    self.hole = slot // 3
+                    return False
+                else:
+                    self.holing = slot // 3
+                    self.hole_number = number
+        if self.limited:
+            slot = self.limits.find(self.head.key) * 3
+            if slot < 0 or self.stops_view[slot + 2] == 0:
+                passing = True
+            elif server == self.stops_view[slot] and number >= self.stops_view[slot + 1]:
+                self.stops_view[slot + 2] = 0
+                self.unmet -= 1
+                if self.unmet == 0:
+                    self.ending = True
+                if self.before or number > self.stops_view[slot + 1]:
+                    passing = True
+        if passing and self.holing >= 0:
+            self.reaching = self.holing
+            self.holing = -1
+        return passing

@@ -1,0 +1,354 @@
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""What an archived file says about GTIDs: which transactions it holds, and about where.
+
+Bodies are passed over by the length in the header; only the heads of GTID events are decoded. A transaction counts when its
+last event, the one that is marked as its end, has passed whole; in a file without markers, when the next one begins. So what
+a crash cut off never counts, and cutting a file back to its last whole transaction takes nothing back here.
+
+The file is cut into stretches of about `gap_bytes` that start where a transaction does. Per stretch and source, runs of
+numbers that follow each other are reported. A source is a key: for MySQL uuid 16, tag; for MariaDB domain u32, server u32.
+"""
+
+from array import array
+
+import cython
+
+from protocol.kernel.gtid_head import GtidHead, KeyTable
+
+if not cython.compiled:
+    from protocol.kernel.pure import load16, load32, load64
+
+ROW = 5  # int64s a row
+GROW_SOURCES = cython.declare(cython.int, 1)
+GROW_ROWS = cython.declare(cython.int, 2)
+CAPTURE = cython.declare(cython.int, 3)
+BAD_LENGTH = cython.declare(cython.int, 4)
+BAD_GTID = cython.declare(cython.int, 5)
+C_MAX_GNO = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFE)
+_STATUS_TEXTS = {4: "an event shorter than its header", 5: "a GTID that cannot be"}
+
+
+class GtidScanner:
+    """Walks a file's bytes, which may be cut anywhere. `feed` releases the GIL; not thread-safe.
+
+    gap_bytes: how far apart stretches start at least; 0: each transaction is a stretch. `position`: file offset of the next
+    byte to be fed. `anonymous`: transactions without a GTID. `transactions`: all that ended. `problem`: None, or what
+    was wrong with the event at `position`; nothing is taken behind it.
+    """
+
+    def __init__(self, gap_bytes=65536):
+        self.gap_bytes = gap_bytes
+        self.captured_type = 0
+        self.captured = None
+        self.transactions = self.anonymous = 0
+        self.problem = None
+        self.status = 0
+        self.head = GtidHead()
+        self.head_type = 0  # of the event that `head` was read from, and of the source that the table found last
+        self.table = KeyTable()
+        self.runs = array("q", bytes(32 * self.table.capacity))
+        self.active = array("q", bytes(8 * self.table.capacity))
+        self.rows = array("q", bytes(8 * ROW * 256))
+        self.take_views()
+        self.row_capacity = 256
+        self.row_count = self.active_count = self.stretch = 0
+        self.stretch_start = -1
+        self.stretch_anonymous = self.stretch_timestamp = 0
+        self.begin(4)
+
+    @property
+    def source_count(self):
+        """How many sources were seen."""
+        return self.table.count
+
+    def begin(self, position):
+        """What is fed next stands at `position` of the file, outside of any transaction; an open one is forgotten."""
+        self.position = position
+        self.skip_left = 0
+        self.capture_left = 0
+        self.in_group = False
+        self.group_marked = False
+        self.group_source = -1
+        self.group_number = 0
+        self.group_ends = False
+
+    def take_views(self):
+        # A view keeps its array from being resized, so growing makes new ones.
+        if cython.compiled:
+            self.runs_view = self.runs
+            self.active_view = self.active
+            self.rows_view = self.rows
+        else:
+            self.runs_view = memoryview(self.runs)
+            self.active_view = memoryview(self.active)
+            self.rows_view = memoryview(self.rows)
+
+    def feed(self, buf, start, stop):
+        """Takes buf[start:stop]; returns up to where: the head of a GTID event, at most 256 bytes, is wanted whole.
+
+        Raises: IndexError for a range outside buf.
+        """
+        if start < 0 or stop < start or stop > len(buf):
+            raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
+        at = start
+        while at < stop and self.problem is None:
+            if self.capture_left:
+                n = min(self.capture_left, stop - at)
+                self.captured += buf[at : at + n]
+                self.capture_left -= n
+                self.position += n
+                at += n
+                continue
+            self.consumed = at
+            if cython.compiled:
+                view = buf
+                with cython.nogil:
+                    self.status = self.walk(cython.address(view[0]), at, stop)
+            else:
+                self.status = self.walk(memoryview(buf).cast("B"), at, stop)
+            at = self.consumed
+            if self.status == GROW_SOURCES:
+                self.grow_sources()
+            elif self.status == GROW_ROWS:
+                self.grow_rows()
+            elif self.status == CAPTURE:
+                self.captured = bytearray()
+            elif self.status:
+                self.problem = _STATUS_TEXTS[self.status]
+            else:
+                break
+        return at
+
+    def walk(self, p, start, stop):
+        r = start
+        base = self.position - start  # of p[0]
+        status = 0
+        if self.skip_left:
+            n = stop - r
+            if n > self.skip_left:
+                n = self.skip_left
+            r += n
+            self.skip_left -= n
+            if self.skip_left == 0 and self.group_ends:
+                self.end_group()
+        while stop - r >= 19:
+            length = load32(p, r + 9)
+            if length < 19:
+                status = BAD_LENGTH
+                break
+            t = p[r + 4]
+            flags = load16(p, r + 17)
+            tbm = (flags >> 10) & 7
+            if tbm != 4 or t == 33 or t == 34 or t == 42 or t == 162:
+                # All but the inside of a marked transaction, which is most.
+                if (self.row_count + self.active_count + 4) > self.row_capacity:
+                    status = GROW_ROWS
+                    break
+                if t == 33 or t == 34 or t == 42 or t == 162:
+                    if stop - r < length and stop - r < 256:
+                        break
+                    if self.table.is_full():
+                        status = GROW_SOURCES
+                        break
+                    if self.in_group and not self.group_marked:
+                        self.end_group()
+                    n = length if length <= stop - r else 256
+                    if not self.take_gtid(p, r, n, t):
+                        status = BAD_GTID
+                        break
+                    self.begin_group(base + r, load32(p, r))
+                    self.group_marked = tbm != 0
+                elif (t == 35 or t == 163) and not (flags & 0x20):
+                    self.captured_type = t
+                    self.capture_left = length
+                    status = CAPTURE
+                    break
+                elif t == 4 or t == 3 or t == 15:
+                    if self.in_group and not self.group_marked:
+                        self.end_group()
+                    self.in_group = False
+                elif tbm == 3:
+                    self.group_source = -1
+                    self.begin_group(base + r, load32(p, r))
+                    self.group_marked = True
+                elif tbm == 5:
+                    self.group_ends = self.in_group
+                elif tbm == 2:
+                    self.in_group = False
+                    if t == 2 or t == 165 or t == 18 or t == 6 or t == 12 or t == 10 or t == 11:
+                        self.group_source = -1
+                        self.begin_group(base + r, load32(p, r))
+                        self.group_ends = True
+            n = stop - r
+            if length > n:
+                self.skip_left = length - n
+                r = stop
+                break
+            r += length
+            if self.group_ends:
+                self.end_group()
+        self.position = base + r
+        self.consumed = r
+        return status
+
+    def begin_group(self, position, timestamp):
+        if self.stretch_start < 0 or position - self.stretch_start >= self.gap_bytes:
+            self.close_stretch(position)
+            self.stretch_start = position
+            self.stretch_timestamp = timestamp
+        self.in_group = True
+
+    def end_group(self):
+        self.in_group = False
+        self.group_ends = False
+        self.transactions += 1
+        slot = self.group_source
+        if slot < 0:
+            self.anonymous += 1
+            self.stretch_anonymous += 1
+            return
+        at = slot << 2
+        number = self.group_number
+        if self.runs_view[at + 3] != self.stretch:
+            self.runs_view[at + 3] = self.stretch
+            self.active_view[self.active_count] = slot
+            self.active_count += 1
+            self.runs_view[at] = number
+        elif self.runs_view[at + 1] + 1 != number:
+            self.put_run(slot)
+            self.runs_view[at] = number
+        self.runs_view[at + 1] = number
+        self.runs_view[at + 2] = self.transactions
+
+    def put_run(self, slot):
+        at = slot << 2
+        o = self.row_count * 5
+        self.rows_view[o] = self.stretch_start
+        self.rows_view[o + 1] = slot
+        self.rows_view[o + 2] = self.runs_view[at]
+        self.rows_view[o + 3] = self.runs_view[at + 1]
+        self.rows_view[o + 4] = self.runs_view[at + 2]
+        self.row_count += 1
+
+    def put_stretch(self, position):
+        for i in range(self.active_count):
+            self.put_run(self.active_view[i])
+        if self.active_count or self.stretch_anonymous:
+            o = self.row_count * 5
+            self.rows_view[o] = self.stretch_start
+            self.rows_view[o + 1] = -1
+            self.rows_view[o + 2] = self.stretch_anonymous
+            self.rows_view[o + 3] = self.stretch_timestamp
+            self.rows_view[o + 4] = position
+            self.row_count += 1
+
+    def close_stretch(self, position):
+        self.put_stretch(position)
+        self.active_count = 0
+        self.stretch_anonymous = 0
+        self.stretch_start = -1
+        self.stretch += 1
+
+    def grow_rows(self):
+        """Room for twice as many rows."""
+        self.row_capacity = 2 * (self.row_capacity + self.active_count)
+        rows = array("q", bytes(8 * ROW * self.row_capacity))
+        rows[: self.row_count * ROW] = self.rows[: self.row_count * ROW]
+        self.rows = rows
+        self.take_views()
+
+    def open_rows(self):
+        """The rows that `finish` would make of the stretch that is open now; it stays open. Rows as of `take_rows`.
+
+        Runs that were interrupted in it came with `take_rows` already.
+        """
+        if self.row_count + self.active_count + 4 > self.row_capacity:
+            self.grow_rows()
+        count = self.row_count
+        self.put_stretch(self.position)
+        rows = self.rows[count * ROW : self.row_count * ROW]
+        self.row_count = count
+        return rows
+
+    def finish(self):
+        """Ends the last stretch, at the file's end; also the transaction that is open in a file without markers."""
+        if self.in_group and not self.group_marked:
+            self.end_group()
+        self.close_stretch(self.position)
+
+    def take_gtid(self, p, at, n, t):
+        """Puts the source and number of the GTID event at `at` into the group that begins; False: they cannot be."""
+        self.group_source = -1
+        if t == 34:
+            return True
+        if self.head_type == t and self.is_next(p, at, n, t):
+            self.group_source = self.table.last
+            return True
+        self.head_type = 0
+        if not self.head.take(p, at, n, t):
+            return False
+        source = self.table.find(self.head.key)
+        if source < 0:
+            source = self.table.add(self.head.key)
+            self.runs_view[(source << 2) + 3] = -1
+        if cython.compiled:
+            self.group_number = self.head.number
+        else:
+            self.group_number = self.head.number if self.head.number < 1 << 63 else self.head.number - (1 << 64)
+        self.group_source = source
+        self.head_type = t
+        return True
+
+    def is_next(self, p, at, n, t):
+        """Whether the event is of the same source as the one before it: mostly it is, and nothing is to be looked up then."""
+        body = at + 19
+        if t == 162:
+            if (
+                n < 19 + 13
+                or load32(p, body + 8) != load32(self.head.key, 0)
+                or load32(p, at + 5) != load32(self.head.key, 4)
+            ):
+                return False
+            number = load64(p, body)
+        elif t == 33:
+            if (
+                n < 19 + 25
+                or load64(p, body + 1) != load64(self.head.key, 0)
+                or load64(p, body + 9) != load64(self.head.key, 8)
+            ):
+                return False
+            number = load64(p, body + 17)
+            if number == 0 or number > C_MAX_GNO:
+                return False
+        else:
+            return False
+        if cython.compiled:
+            self.group_number = number
+        else:
+            self.group_number = number if number < 1 << 63 else number - (1 << 64)
+        return True
+
+    def grow_sources(self):
+        """Room for twice as many sources."""
+        self.table.grow()
+        runs = array("q", bytes(32 * self.table.capacity))
+        runs[: len(self.runs)] = self.runs
+        active = array("q", bytes(8 * self.table.capacity))
+        active[: len(self.active)] = self.active
+        self.runs, self.active = runs, active
+        self.take_views()
+
+    def take_rows(self):
+        """The rows made since the last call, ROW int64s each, in the order of the file's stretches.
+
+        A run: start of its stretch, source, first number, last number, count of transactions up to the last one. Behind a
+        stretch's runs: its start, -1, transactions without GTID in it, time of its first event, where it ends.
+        MariaDB's numbers are unsigned.
+        """
+        rows = self.rows[: self.row_count * ROW]
+        self.row_count = 0
+        return rows
+
+    def source_key(self, source):
+        """The key of source number `source`, from 0 in the order of their first transactions."""
+        return self.table.key(source)

@@ -1,0 +1,1 @@
+"""A replica's connection as a state machine without I/O: bytes in, requests out, answers in, bytes out."""

@@ -1,0 +1,1 @@
+"""How the text of a statement is read: tokens, shapes, expressions, LIKE and WHERE."""

@@ -1,0 +1,67 @@
+"""The source as its replicas see it through the relay."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from protocol.statements.session.gtid_variables import GtidVariables
+
+_RENAMED_SINCE: Final = (8, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What answers depend on.
+
+    `version`: as `SELECT VERSION()` says it, e.g. `10.11.19-MariaDB-log`. `checksum`: what the newest file has.
+    `semi_sync`: whether replicas are offered semi-synchronous replication. `hostname`, `port`, `data_directory`,
+    `max_connections`: the relay's own, for monitors. `binlog_base_name`: file names without their numbers. `gtids`, and
+    `settings`, the texts of the source's own global variables by name as far as it said them: called for each answer, as they
+    change while a client is connected.
+    """
+
+    flavour: Literal["mysql", "mariadb"]
+    version: str
+    server_id: int
+    server_uuid: str | None = None
+    checksum: Literal["CRC32", "NONE"] = "NONE"
+    gtids: Callable[[], GtidVariables] = GtidVariables
+    settings: Callable[[], Mapping[str, str]] = dict
+    semi_sync: bool = False
+    hostname: str = ""
+    port: int = 3306
+    data_directory: str = ""
+    binlog_base_name: str = "mysql-bin"
+    max_connections: int = 500
+
+    @property
+    def gtid_mode(self) -> str:
+        """MySQL's GTID_MODE as it is now."""
+        return self.gtids().mode
+
+    @property
+    def version_numbers(self) -> tuple[int, ...]:
+        """(5, 6, 24) for `5.6.24-log`."""
+        match = re.match(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", self.version)
+        return tuple(int(part) for part in match.groups(default="0")) if match else (0, 0, 0)
+
+    @property
+    def is_mariadb(self) -> bool:
+        """Whether its results look as MariaDB's do."""
+        return self.flavour == "mariadb"
+
+    @property
+    def has_uca1400(self) -> bool:
+        """Whether this is a MariaDB whose default collations are the UCA 14.0.0 ones."""
+        return self.is_mariadb and self.version_numbers >= (11, 5)
+
+    @property
+    def says_utf8mb3(self) -> bool:
+        """Whether this is a server that calls the set of three bytes utf8mb3, not utf8."""
+        return self.version_numbers >= ((10, 6) if self.is_mariadb else (8, 0, 30))
+
+    @property
+    def is_mysql_8(self) -> bool:
+        """Whether its results look as those of MySQL 8.0 and newer do."""
+        return self.flavour == "mysql" and self.version_numbers >= _RENAMED_SINCE

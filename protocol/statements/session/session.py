@@ -1,0 +1,107 @@
+"""What statements of one connection see and change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timezone
+from typing import Final
+
+from protocol.charsets import CharacterSet, TextEncoding, charset_of_collation
+from protocol.packets import STATUS_AUTOCOMMIT
+from protocol.resultset import Value
+from protocol.statements.session.facts import SourceFacts
+from protocol.statements.session.notice import Notice
+from protocol.statements.session.time_zones import time_zone
+
+_UTF8MB4_OF_MYSQL_8: Final = 255
+_LATIN1: Final = 8
+# MariaDB 11.5's default collations have ids that older clients do not know: it tells them these.
+_UCA1400_ON_THE_WIRE: Final = {"utf8": 192, "utf8mb4": 224}
+
+
+def default_collation(charset: CharacterSet, facts: SourceFacts) -> int:
+    """The collation that a server of this kind takes where only a set is named."""
+    if charset.name == "utf8mb4" and facts.is_mysql_8:
+        return _UTF8MB4_OF_MYSQL_8
+    if facts.has_uca1400:
+        return _UCA1400_ON_THE_WIRE.get(charset.name, charset.collation)
+    return charset.collation
+
+
+def has_collation(name: str, facts: SourceFacts) -> bool:
+    """Whether a server of this kind has a collation of that name."""
+    if "_uca1400_" in name:
+        return facts.is_mariadb and facts.version_numbers >= (10, 10)
+    if "_0900_" in name:
+        return facts.is_mysql_8
+    return name.startswith("utf8mb3") is facts.says_utf8mb3 or not name.startswith(("utf8_", "utf8mb3_"))
+
+
+@dataclass(slots=True)
+class StatementSession:
+    """One connection's part of every statement. `log_in`, then `reset` for a client that wants to begin anew.
+
+    `is_admin`: whether statements that change the relay are taken. `attributes`: what the client said of itself.
+    `account_host`: the pattern that the account's hosts fit.
+    `notices`: of the statement before, for SHOW WARNINGS.
+    `user_variables`, `system_variables`: what it has set, by name in lower case.
+    """
+
+    facts: SourceFacts
+    connection_id: int
+    user: str = ""
+    host: str = ""
+    account_host: str = "%"
+    is_admin: bool = False
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    database: str | None = None
+    encoding: TextEncoding = field(default_factory=TextEncoding)
+    user_variables: dict[str, Value] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+    system_variables: dict[str, Value] = field(default_factory=dict)
+    _login_collation: int = _UTF8MB4_OF_MYSQL_8
+
+    def log_in(self, user: str, database: str, collation: int) -> None:
+        """What the login packet says. `database`: empty for none.
+
+        Any is taken. A server ends a login with 1049 if it has no such database, but a client that is moved from the
+        source to a relay names one that the source has, and a relay does not know those. USE refuses: whoever changes
+        over wants to read there.
+        """
+        self.user = user
+        self.database = database or None
+        self._login_collation = collation
+        self.use_collation(collation)
+
+    def use_collation(self, collation: int) -> None:
+        """Statements come, and results go, in the set of this collation."""
+        charset = charset_of_collation(collation)
+        if self.facts.has_uca1400 and collation == charset.collation:
+            collation = default_collation(charset, self.facts)
+        self.encoding = TextEncoding(charset, collation, 39 if self.facts.is_mariadb else 31)
+
+    def reset(self) -> None:
+        """COM_RESET_CONNECTION: as after the login, but for the database. In MySQL also but for the character set, which
+        becomes the server's. Source: MySQL 9.7.4, MariaDB 10.11.18."""
+        self.user_variables.clear()
+        self.system_variables.clear()
+        self.notices = ()
+        self.use_collation(self._login_collation if self.facts.is_mariadb else self._server_collation)
+
+    @property
+    def error_count(self) -> int:
+        """Errors among what the last statement left."""
+        return sum(notice.level == "Error" for notice in self.notices)
+
+    @property
+    def zone(self) -> timezone:
+        """The time zone of NOW(), and of times in statements."""
+        return time_zone(self.system_variables.get("time_zone", "SYSTEM"))
+
+    @property
+    def _server_collation(self) -> int:
+        return _UTF8MB4_OF_MYSQL_8 if self.facts.is_mysql_8 else _LATIN1
+
+    @property
+    def status(self) -> int:
+        """The server status that answers carry."""
+        return STATUS_AUTOCOMMIT if self.system_variables.get("autocommit", True) else 0

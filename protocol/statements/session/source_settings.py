@@ -1,0 +1,41 @@
+"""Settings of the source that readers of its binlogs look at before they begin: they are shown as the source has them."""
+
+from collections.abc import Callable
+from typing import Final
+
+from protocol.resultset import Value
+from protocol.statements.session.session import StatementSession
+
+SOURCE_SETTINGS: Final = (
+    "binlog_annotate_row_events",
+    "binlog_format",
+    "binlog_row_image",
+    "binlog_row_metadata",
+    "binlog_row_value_options",
+    "binlog_rows_query_log_events",
+    "binlog_transaction_compression",
+    "character_set_server",
+    "collation_server",
+    "log_bin_compress",
+    "lower_case_table_names",
+    "max_binlog_size",
+)
+"""Names of global variables that the source is asked for. How rows are logged, how names compare, what its text is in."""
+
+_MOST_DIGITS: Final = 20
+
+
+def of_source(name: str, otherwise: Callable[[StatementSession], Value]) -> Callable[[StatementSession], Value]:
+    """The value that the source has; `otherwise(session)`, which is of the same type, as long as it has not said it."""
+
+    def value(session: StatementSession) -> Value:
+        usual, said = otherwise(session), session.facts.settings().get(name)
+        if said is None:
+            return usual
+        if isinstance(usual, bool):
+            return said.upper() in ("ON", "1")
+        if isinstance(usual, int):
+            return int(said) if said.isascii() and said.isdecimal() and len(said) <= _MOST_DIGITS else usual
+        return said
+
+    return value

@@ -1,0 +1,48 @@
+"""A catalog that cannot be read is kept under another name: `catalog.sqlite.corrupt-SECONDS`, its -wal and -shm likewise.
+
+The file of that name says by itself that it happened, so a crash behind the first rename hides nothing.
+"""
+
+import re
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from relay.archive.storage.files import CATALOG_NAME
+
+_KEPT: Final = re.compile(re.escape(CATALOG_NAME) + r"\.corrupt-([0-9]+)")
+_SIDES: Final = ("-wal", "-shm")
+
+
+def kept_catalogs(names: Iterable[str]) -> list[str]:
+    """Those of `names` that are catalogs kept aside, oldest first."""
+    found = [match for name in names if (match := _KEPT.fullmatch(name)) is not None]
+    return [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
+
+
+def set_catalog_aside(path: Path) -> str:
+    """Renames the catalog, then its -wal and -shm, to a free name beside it; returns that name. Raises: OSError."""
+    serial = int(time.time())
+    while (target := path.with_name(f"{path.name}.corrupt-{serial}")).exists():
+        serial += 1
+    path.rename(target)
+    for suffix in _SIDES:
+        side = path.with_name(path.name + suffix)
+        if side.exists():
+            side.rename(target.with_name(target.name + suffix))
+    return target.name
+
+
+def finish_setting_aside(directory: Path, names: list[str]) -> None:
+    """Where a crash left a -wal or -shm without their catalog: they follow it. `names`: of `directory`. Raises: OSError.
+
+    SQLite would remove them when it makes a new catalog.
+    """
+    if CATALOG_NAME in names:
+        return
+    kept = kept_catalogs(names)
+    for suffix in _SIDES:
+        lacking = [name for name in kept if name + suffix not in names]
+        if CATALOG_NAME + suffix in names and lacking:
+            (directory / (CATALOG_NAME + suffix)).rename(directory / (lacking[-1] + suffix))

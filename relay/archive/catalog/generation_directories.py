@@ -1,0 +1,97 @@
+"""Where the generations of an archive are: the first in the archive's directory itself, each later one in `g0002`, ... in it.
+
+Each is a complete archive directory, with a catalog and plain binlogs of one source. A generation begins with its first
+binlog: until that is in place its directory is only prepared, and after a crash it is removed.
+"""
+
+import contextlib
+import errno
+import re
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from protocol.position import is_binlog_name
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
+from relay.archive.storage.archive_errors import ArchiveMisuse
+from relay.archive.storage.files import CATALOG_NAME, PURGE_NAME, FileLayer
+from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
+
+_NAME: Final = re.compile(r"g([0-9]{4,9})")
+FIRST: Final = 1
+BEGUN: Final = "generation_begun"
+"""The ledger's kind of a generation's first row, which is there before its first file."""
+ENDED: Final = "generation_ended"
+"""The ledger's kind where one ended."""
+_HAD_FILES: Final = frozenset({ENDED, PURGED, FILE_MISSING})
+"""What a ledger has only where there was a binlog. Any other row may be of an attempt that came to none: a full disk."""
+
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""What SQLite says of a file that is no catalog: tables that are not there, bytes that cannot be."""
+
+
+def generation_path(directory: Path, number: int) -> Path:
+    """The directory of generation `number` of the archive in `directory`."""
+    return directory if number == FIRST else directory / f"g{number:04d}"
+
+
+def generation_numbers(directory: Path, layer: FileLayer) -> list[int]:
+    """All generations that there are, also emptied and prepared ones, oldest first. Blocking. Raises: OSError."""
+    found = [FIRST]
+    for name in layer.directories(directory):
+        match = _NAME.fullmatch(name)
+        if match is not None and int(match[1]) > FIRST and generation_path(directory, int(match[1])).name == name:
+            found.append(int(match[1]))
+    return sorted(found)
+
+
+def is_prepared_only(path: Path, layer: FileLayer) -> bool:
+    """Whether a generation never began in this directory: no binlog is or was in it. Blocking.
+
+    Raises: OSError, also where that cannot be told just now.
+    """
+    names = layer.names(path)
+    if any(is_binlog_name(name) or name == PURGE_NAME for name in names):
+        return False
+    if CATALOG_NAME not in names:
+        return True
+    try:
+        catalog = Catalog.open_read_only(path / CATALOG_NAME)
+        try:
+            return not catalog.files() and not catalog.count_ledger().keys() & _HAD_FILES
+        finally:
+            catalog.close()
+    except (CatalogUnreadable, sqlite3.DatabaseError) as error:
+        # A crash while it was made leaves it without its tables. A damaged one of a generation without binlogs tells
+        # nothing either. But one that is busy, or that could not be opened, may have the ledger of files that were purged.
+        reason = error.__cause__ or error
+        code = getattr(reason, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the low byte is the primary code
+        if code in _DAMAGED or not layer.exists(path / CATALOG_NAME):
+            return True
+        raise OSError(errno.EIO, f"the catalog cannot be read: {reason}", str(path / CATALOG_NAME)) from error
+
+
+def begun_generations(directory: Path, layer: FileLayer | None = None) -> list[tuple[int, Path]]:
+    """The number and directory of each generation that has begun, oldest first; works beside a running relay. Blocking.
+
+    Raises: OSError.
+    """
+    layer = layer or FileLayer()
+    found = []
+    for number in generation_numbers(directory, layer):
+        path = generation_path(directory, number)
+        with contextlib.suppress(FileNotFoundError):  # the relay takes back what it had prepared
+            if number == FIRST or not is_prepared_only(path, layer):
+                found.append((number, path))
+    return found
+
+
+def remove_prepared(directory: Path, number: int, layer: FileLayer) -> None:
+    """Removes the directory of a generation that never began. Blocking. Raises: OSError; ArchiveMisuse if it has begun."""
+    path = generation_path(directory, number)
+    if number == FIRST or not is_prepared_only(path, layer):
+        raise ArchiveMisuse(f"generation {number} has begun and is not removed")
+    for name in layer.names(path):
+        layer.unlink(path / name)
+    layer.remove_directory(path)
+    layer.sync_directory(directory)

@@ -1,0 +1,52 @@
+"""The note of a removal that is going on: which files, and the ledger rows that will tell of them.
+
+It is written before the first file goes and removed behind the last, so that a removal that was killed is finished.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.storage.files import GTX_SUFFIX, IDX_SUFFIX, PURGE_NAME, FileLayer, replace_file
+from relay.archive.storage.ledger_kinds import PURGED
+
+
+def write_intent(layer: FileLayer, directory: Path, rows: Iterable[LedgerRow]) -> None:
+    """Names, durably, the files that are about to be removed. Raises: OSError."""
+    lines = [json.dumps([row.time, row.kind, row.file, row.offset, row.text]) + "\n" for row in rows]
+    replace_file(layer, directory / PURGE_NAME, "".join(lines).encode())
+
+
+def read_intent(layer: FileLayer, directory: Path) -> list[LedgerRow]:
+    """The files whose removal was begun and perhaps not finished, as their ledger rows. Raises: OSError; ValueError."""
+    path = directory / PURGE_NAME
+    if not layer.exists(path):
+        return []
+    fd = layer.open_read(path)
+    try:
+        content = layer.pread(fd, layer.size(fd), 0)
+    finally:
+        layer.close(fd)
+    rows = []
+    for line in content.decode().splitlines():
+        at, kind, file, offset, text = json.loads(line)
+        if kind != PURGED or not isinstance(file, str) or "/" in file:
+            raise ValueError(f"{PURGE_NAME} names {file!r}")
+        rows.append(LedgerRow(float(at), PURGED, file, int(offset), str(text)))
+    return rows
+
+
+def remove_files(layer: FileLayer, directory: Path, names: Iterable[str]) -> None:
+    """Removes binlogs and their indexes, durably on return. Fine where some are gone already. Raises: OSError."""
+    for name in names:
+        layer.unlink(directory / name)
+        layer.unlink(directory / (name + IDX_SUFFIX))
+        layer.unlink(directory / (name + GTX_SUFFIX))
+    layer.sync_directory(directory)
+
+
+def forget_intent(layer: FileLayer, directory: Path) -> None:
+    """All that the intent names is done. Raises: OSError."""
+    layer.unlink(directory / PURGE_NAME)
+    layer.sync_directory(directory)

@@ -1,0 +1,570 @@
+"""The archive of one source: what upstream appends to, and the only thing downstream reads."""
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from protocol.position import Position, binlog_number
+from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog_thread import CatalogThread
+from relay.archive.inspect.listing import count_ledger, list_archive, read_ledger, rebuild_archive
+from relay.archive.read.held_files import HeldFiles
+from relay.archive.read.position_check import PositionCheck, Verdict
+from relay.archive.read.position_judge import PositionJudge
+from relay.archive.read.reader import FileReader
+from relay.archive.recovery.digest import DigestThread
+from relay.archive.recovery.recovery import Recovered, Recovery
+from relay.archive.recovery.reopening import recover_again
+from relay.archive.storage.archive_errors import (
+    ArchiveMisuse,
+    ArchiveQueueFull,
+    ArchiveWriteError,
+)
+from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity
+from relay.archive.storage.directory_lock import take_lock
+from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, Buffer, FileLayer
+from relay.archive.storage.rebuild_index import Progress
+from relay.archive.storage.replica_marks import ReplicaMarks
+from relay.archive.storage.watchers import Watchers
+from relay.archive.write.file_sequence import judge_succession
+from relay.archive.write.publication import Publication
+from relay.archive.write.purge import Purging
+from relay.archive.write.sync_thread import SyncPolicy
+from relay.archive.write.writer import PublishPolicy, Run, Writer
+from relay.process.background import run_to_end
+
+__all__ = [
+    "Archive",
+    "ArchiveState",
+    "ArchivedFile",
+    "PositionCheck",
+    "PublishPolicy",
+    "SourceIdentity",
+    "SyncPolicy",
+    "Verdict",
+    "count_ledger",
+    "list_archive",
+    "read_ledger",
+    "rebuild_archive",
+]
+
+log = structlog.get_logger(__name__)
+
+QUEUE_LIMIT_BYTES: Final = 64 << 20
+"""Default of the most that may wait for the disk. Upstream stops reading far earlier (`queued_bytes`)."""
+
+
+class ArchiveState(Enum):
+    """What may be done with an archive."""
+
+    OPEN = "open"
+    FAILED = "failed"
+    """A write failed; reading goes on, `reopen_writer` may bring it back."""
+    ENDED = "ended"
+    """Another source's archive goes on where this one ends: reading and purging go on, nothing is appended any more."""
+    CLOSED = "closed"
+
+
+class Archive:
+    """One source's archive directory, open for writing by this process. All methods are for the event loop's thread.
+
+    Get one by `await Archive.open(...)`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        layer: FileLayer,
+        lock_fd: int,
+        recovered: Recovered,
+        marks: ReplicaMarks,
+        *,
+        sync: SyncPolicy,
+        publish: PublishPolicy,
+        sync_interval_s: float,
+        queue_limit_bytes: int,
+        on_failure: Callable[[ArchiveWriteError], None] | None,
+    ) -> None:
+        self.directory = directory
+        self.replicas = marks
+        self.gtids = recovered.gtids
+        """What is published, by GTID. Others only read it."""
+        self.state = ArchiveState.OPEN
+        self.failure: ArchiveWriteError | None = None
+        self._failure_watchers: Watchers[[ArchiveWriteError]] = Watchers()
+        self.purged_bytes = 0
+        """Of files that were removed since the archive was opened."""
+        self.queue_limit_bytes = queue_limit_bytes
+        self._layer = layer
+        self._lock_fd = lock_fd
+        self._on_failure = on_failure
+        self._identity = recovered.identity
+        self.beginning = recovered.beginning
+        """How it goes on from the archive of another source; None for the first one."""
+        self.held = HeldFiles(directory, layer, recovered.files)
+        """The files as readers have them; only the archive changes them."""
+        self._loop = asyncio.get_running_loop()
+        self._judge = PositionJudge(directory, layer, self.held, self.append_ledger)
+        self.publication = Publication(self.held, self.gtids, publish, self._file_sealed, self._become_failed)
+        self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
+        self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
+        self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, sync, sync_interval_s)
+        self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
+        self._purge_lock = asyncio.Lock()
+        newest = self.held.newest
+        self._append_name: str | None = newest.name if newest and not newest.sealed else None
+        self._append_at = newest.end if newest else FIRST_EVENT
+
+    # --- opening and closing -----------------------------------------------------------------------------------------
+
+    @classmethod
+    async def open(
+        cls,
+        directory: Path,
+        *,
+        sync: SyncPolicy = SyncPolicy.INTERVAL,
+        publish: PublishPolicy = PublishPolicy.WRITTEN,
+        sync_interval_s: float = 1.0,
+        queue_limit_bytes: int = QUEUE_LIMIT_BYTES,
+        on_failure: Callable[[ArchiveWriteError], None] | None = None,
+        on_progress: Progress | None = None,
+        layer: FileLayer | None = None,
+    ) -> "Archive":
+        """Opens the archive of one source in `directory` (<archive_dir>/<source name>), made when missing; recovers it.
+
+        Afterwards `end` is the place to resume from. `on_failure` is called on the loop when the state becomes FAILED.
+        `on_progress(file, bytes)` is called in another thread while files are read.
+        Raises: ArchiveLocked, ArchiveCorrupt, ArchiveConflict, ArchiveWriteError, ArchiveMisuse.
+        """
+        if publish is PublishPolicy.SYNCED and sync is SyncPolicy.NONE:
+            raise ArchiveMisuse('publish = "synced" needs sync = "transaction" or "interval"')
+        layer = layer or FileLayer()
+        lock_fd = -1
+        marks: ReplicaMarks | None = None
+
+        def prepare() -> Recovered:
+            nonlocal lock_fd, marks
+            layer.make_directory(directory)
+            lock_fd = take_lock(directory, layer)
+            recovered = Recovery(directory, layer, on_progress).run()
+            marks = ReplicaMarks.open(directory / MARKS_NAME)
+            return recovered
+
+        try:
+            recovered = await asyncio.to_thread(prepare)
+            assert marks is not None
+            archive = cls(
+                directory,
+                layer,
+                lock_fd,
+                recovered,
+                marks,
+                sync=sync,
+                publish=publish,
+                sync_interval_s=sync_interval_s,
+                queue_limit_bytes=queue_limit_bytes,
+                on_failure=on_failure,
+            )
+            await asyncio.to_thread(archive._writer.start, archive.held.open_file, recovered.chain)
+        except (OSError, sqlite3.Error) as error:
+            _release(lock_fd, marks)
+            raise ArchiveWriteError(
+                f"the archive could not be opened: {error}",
+                file=None,
+                offset=None,
+                errno=getattr(error, "errno", 0) or 0,
+                advice=f"Check space, permissions and the disk under {directory}.",
+            ) from error
+        except BaseException:
+            _release(lock_fd, marks)
+            raise
+        archive._catalog.start()
+        archive._digests.start()
+        for file in archive.held.all:
+            if file.sealed and file.digest is None and not file.damaged:
+                archive._digests.add(directory / file.name, file.end)
+        for row in recovered.findings:
+            log.warning("archive_recovery_finding", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
+        return archive
+
+    async def close(self) -> None:
+        """Takes back an incomplete transaction, syncs, notes that nothing needs a rescan, and lets go of the directory.
+
+        Raises: ArchiveWriteError if that could not be written; the archive is closed all the same.
+        """
+        if self.state is ArchiveState.CLOSED:
+            return
+        ended = self.state is ArchiveState.ENDED
+        self.state = ArchiveState.CLOSED
+        async with self._purge_lock:  # a purge that is at work needs the threads
+            closing = None if ended else self._writer.close()
+        try:
+            if closing is not None:
+                await closing
+        finally:
+            undone = await asyncio.to_thread(self._stop_threads)
+            _release(self._lock_fd, self.replicas)
+            self.held.moved()
+        if undone:
+            raise ArchiveWriteError(
+                f"{len(undone)} catalog changes could not be written",
+                file=CATALOG_NAME,
+                offset=None,
+                errno=0,
+                advice="The binlogs are complete; rows are made again at the next start, ledger rows are in the log.",
+            )
+
+    def _stop_threads(self) -> list[str]:
+        self._writer.join()
+        self._digests.stop()
+        undone = self._catalog.stop()
+        self._judge.stop()
+        return undone
+
+    async def end_for_good(self, kind: str, text: str) -> None:
+        """Seals the newest file: nothing is appended any more. `kind`, `text`: the row for the ledger, once ever.
+
+        What is behind the last whole transaction is taken back. Fine when it has ended already.
+        Raises: ArchiveWriteError, ArchiveMisuse (closed).
+        """
+        if self.state is ArchiveState.ENDED:
+            return
+        self._writable()
+        await self._writer.seal()
+        self.state = ArchiveState.ENDED
+        self._append_name = None
+        end = self.end
+        row = LedgerRow(
+            time.time(), kind, end.file if end is not None else "", end.offset if end is not None else -1, text
+        )
+        self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
+        await asyncio.to_thread(self._writer.join)
+        self.held.moved()
+
+    async def reopen_writer(self) -> Position | None:
+        """After a failure: recovers the newest file again and goes on. Returns `end`, where upstream must resume.
+
+        Raises: ArchiveWriteError when the disk still refuses; ArchiveCorrupt when published bytes are damaged.
+        """
+        if self.state in (ArchiveState.CLOSED, ArchiveState.ENDED):
+            raise ArchiveMisuse(f"the archive is {self.state.value}")
+        with contextlib.suppress(ArchiveWriteError):
+            # Does nothing if it was the writer that failed (it has cut the file back then, and says so again).
+            await self._writer.trim()
+        again = self.held.open_file
+        received = self.publication.received
+        synced_offset = self.publication.synced_offset_in(again) if again is not None else FIRST_EVENT
+        recovered: ArchivedFile | None = None
+
+        def recover() -> ArchivedFile | None:
+            nonlocal recovered
+            if again is None or received is None:
+                return None
+            recovered = recover_again(
+                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.tell
+            )
+            return recovered
+
+        try:
+            await self._writer.reopen(recover)
+        except OSError as error:
+            raise ArchiveWriteError(
+                f"the archive could not be reopened: {error}",
+                file=again.name if again else None,
+                offset=None,
+                errno=error.errno or 0,
+                advice="Free space or correct the disk, then try again.",
+            ) from error
+        if again is not None and recovered is not None:
+            again.end, again.events, again.groups = recovered.end, recovered.events, recovered.groups
+            self._append_name = again.name
+        else:
+            self._append_name = None
+        newest = self.held.newest
+        self._append_at = newest.end if newest else 0
+        self.publication.begin_again()
+        self.failure = None
+        self.state = ArchiveState.OPEN
+        self._catalog.retry()
+        self.held.moved()
+        return self.end
+
+    # --- facts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> SourceIdentity | None:
+        """The source whose bytes are here; None in a new archive. To compare it is upstream's business."""
+        return self._identity
+
+    def set_identity(self, identity: SourceIdentity) -> None:
+        """Remembers the source, also across restarts."""
+        self._identity = identity
+        self._catalog.submit(lambda catalog: catalog.set_identity(identity))
+
+    @property
+    def received(self) -> Position | None:
+        """End of what is written; may be inside a transaction or event."""
+        return self.publication.received
+
+    @property
+    def synced(self) -> Position | None:
+        """End of the last transaction that is on stable storage."""
+        return self.publication.synced
+
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes that were appended and are not written yet: upstream's backpressure."""
+        return self.publication.queued_bytes
+
+    def watch_sync(self, callback: Callable[[], None]) -> None:
+        """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
+        self.publication.watch_sync(callback)
+
+    def unwatch_sync(self, callback: Callable[[], None]) -> None:
+        """Ends `watch_sync`; fine when it was not watching."""
+        self.publication.unwatch_sync(callback)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def start_file(self, name: str, *, previous_cut: bool = False) -> asyncio.Future[None]:
+        """Queues the end of the current file and the start of `name`; runs appended from now on belong to it.
+
+        A last group without its end in the current file is published as the source left it and written to the ledger;
+        `previous_cut` says that the caller knows it for the source's crash. The new file appears when its first run
+        (which starts with the format description) is written. The future is done when the current file is sealed; its
+        failure also arrives through `on_failure`.
+        Raises: ArchiveMisuse, ArchiveConflict (a number that does not go up), ArchiveWriteError (failed before).
+        """
+        self._writable()
+        newest = self._append_name or (self.held.newest.name if self.held.newest else None)
+        for kind, offset, text in judge_succession(newest, name):
+            self.append_ledger(kind, name, offset, text)
+        sealed = self._writer.begin_file(name, previous_cut)
+        # Nobody has to wait for it: the same failure is delivered through `on_failure`.
+        sealed.add_done_callback(_look_at_result)
+        self._append_name = name
+        self._append_at = FIRST_EVENT
+        return sealed
+
+    async def begin_file(self, name: str, *, previous_cut: bool = False) -> None:
+        """`start_file`, and waits until the previous file is sealed."""
+        await asyncio.shield(self.start_file(name, previous_cut=previous_cut))
+
+    def append(
+        self,
+        run: Buffer,
+        *,
+        boundary: int,
+        position: int,
+        entries: bytes,
+        events: int,
+        groups: int,
+        timestamp: int,
+        on_written: Callable[[], None] | None = None,
+    ) -> None:
+        """Queues `run` for the current file; it ends at offset `position` there and must follow what was queued before.
+
+        boundary: offset of the newest transaction boundary, <= position. entries: `Ingest.take_entries()`. events, groups:
+        how many this run adds (not sums). timestamp: the newest event's, seconds. The buffer is the writer's until
+        `on_written` is called on the loop (also when the writer has failed and dropped it).
+        Raises: ArchiveMisuse, ArchiveQueueFull, ArchiveWriteError (the archive has failed; `reopen_writer` first).
+        """
+        self._writable()
+        size = len(run)
+        if self._append_name is None or position - size != self._append_at or boundary > position:
+            raise ArchiveMisuse(
+                f"a run [{position - size}, {position}) with boundary {boundary} cannot follow offset {self._append_at}",
+                file=self._append_name,
+                offset=self._append_at,
+            )
+        if self.queued_bytes + size > self.queue_limit_bytes and self.queued_bytes:
+            raise ArchiveQueueFull(f"{self.queued_bytes} bytes wait for the disk", file=self._append_name)
+        self._append_at = position
+        self.publication.queued_bytes += size
+        self._writer.put(Run(run, boundary, position, entries, events, groups, timestamp, on_written))
+
+    def sync_up_to(self, file: str, offset: int) -> None:
+        """Wants whole transactions up to there on stable storage as soon as they are written, whatever the policy.
+
+        One sync answers all that were wanted before it; `watch_sync` tells when `synced` has moved.
+        """
+        self._writer.sync_up_to(binlog_number(file), offset)
+
+    def watch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
+        """`callback(error)` is called on the loop when the state becomes FAILED; now, where it is already."""
+        self._failure_watchers.add(callback)
+        if self.state is ArchiveState.FAILED and self.failure is not None:
+            callback(self.failure)
+
+    def unwatch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
+        """Ends `watch_failure`; fine when it was not watching."""
+        self._failure_watchers.remove(callback)
+
+    async def trim(self) -> Position | None:
+        """After a lost connection: takes back what is behind the last whole transaction and syncs the rest.
+
+        Returns `end`, where upstream must resume. A file whose header never came is forgotten: begin it again.
+        Raises: ArchiveWriteError.
+        """
+        self._writable()
+        await self._writer.trim()
+        newest = self.open_file
+        self._append_name = newest.name if newest is not None else None
+        self._append_at = newest.end if newest is not None else FIRST_EVENT
+        return self.end
+
+    def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
+        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none."""
+        log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
+        self._catalog.add_ledger(kind, file, offset, text)
+
+    async def purge(self, names: Sequence[str], reason: str) -> None:
+        """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.
+
+        Of one that has ended all may go; of others the newest stays.
+
+        At once nobody finds them here any more; readers that have them open keep what they have. Whether a reader still
+        needs one of them is for the caller to say, in the same turn of the loop. Works in an archive that has failed too:
+        a full disk is why one purges. Cancelling the caller does not stop it.
+        Raises: ArchiveMisuse (not the oldest ones, or the newest among them, or closed, or a purge is at work);
+        ArchiveWriteError.
+        """
+        if self.state is ArchiveState.CLOSED:
+            raise ArchiveMisuse("the archive is closed")
+        if self._purge_lock.locked():
+            raise ArchiveMisuse("another purge is at work")
+        count = len(names)
+        most = len(self.files) - (self.state is not ArchiveState.ENDED)
+        if count > most or [file.name for file in self.files[:count]] != list(names):
+            raise ArchiveMisuse(f"{count} files to purge are not the oldest ones, or are all there are")
+        if not count:
+            return
+        await self._purge_lock.acquire()  # it is free: this does not wait
+        files = self.held.take_oldest(count)
+        # At once too, and not taken back where a purge fails: the operator does not want them to be served.
+        self.gtids.forget_oldest(frozenset(names))
+        await run_to_end(self._purge(files, reason), "purging the archive", expected=(ArchiveWriteError,))
+
+    async def _purge(self, files: list[ArchivedFile], reason: str) -> None:
+        bytes_before = sum(file.end for file in files)
+        try:
+            await self._purging.run(files, reason, lambda: self.state is ArchiveState.CLOSED)
+        finally:
+            self.purged_bytes += bytes_before - sum(file.end for file in files)
+            self.held.put_back(files)
+            self._purge_lock.release()
+
+    def _writable(self) -> None:
+        if self.state is ArchiveState.OPEN:
+            return
+        if self.failure is not None:
+            raise self.failure
+        raise ArchiveMisuse(f"the archive is {self.state.value}")
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def files(self) -> Sequence[ArchivedFile]:
+        """All files, oldest first; the last one may be open. Do not keep or change the sequence."""
+        return self.held.all
+
+    def file(self, name: str) -> ArchivedFile | None:
+        """The file of that name, or None."""
+        return self.held.get(name)
+
+    def next_file(self, name: str) -> ArchivedFile | None:
+        """The file after `name`, or None if `name` is the newest. Raises: as `HeldFiles.after`."""
+        return self.held.after(name)
+
+    def path(self, name: str) -> Path:
+        """Where the file is. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
+        return self.held.path(name)
+
+    @property
+    def open_file(self) -> ArchivedFile | None:
+        """The file that grows, or None: no file yet, or the newest is sealed and its successor has no header yet."""
+        return self.held.open_file
+
+    @property
+    def end(self) -> Position | None:
+        """The published watermark: end of the last transaction that readers may see."""
+        return self.held.end
+
+    def open_reader(self, name: str) -> FileReader:
+        """Opens a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
+        return self.held.open_reader(name)
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""
+        self.held.watch(callback)
+
+    def unwatch(self, callback: Callable[[], None]) -> None:
+        """Ends `watch`; fine when it was not watching."""
+        self.held.unwatch(callback)
+
+    async def check_position(self, file: str, offset: int) -> PositionCheck:
+        """Judges a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
+        return await self._judge.check(file, offset)
+
+    # --- reports from other threads and from the writer --------------------------------------------------------------
+
+    def _file_sealed(self, file: ArchivedFile) -> None:
+        if file.cut:
+            self.append_ledger(
+                "cut_group",
+                file.name,
+                file.end,
+                "The source's crash left the last group without its end; served as it is.",
+            )
+        self._digests.add(self.directory / file.name, file.end)
+
+    def _become_failed(self, error: ArchiveWriteError) -> None:
+        if self.state is not ArchiveState.OPEN:
+            return
+        self.state = ArchiveState.FAILED
+        self.failure = error
+        if self._on_failure is not None:
+            self._on_failure(error)
+        else:
+            log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
+        self._failure_watchers.tell(error)
+
+    def _catalog_failed(self, error: ArchiveWriteError) -> None:
+        self._loop.call_soon_threadsafe(self._become_failed, error)
+
+    def _digest_made(self, name: str, digest: str) -> None:
+        self._catalog.submit(lambda catalog: catalog.set_digest(name, digest))
+        self._loop.call_soon_threadsafe(self._note_digest, name, digest)
+
+    def _note_digest(self, name: str, digest: str) -> None:
+        file = self.held.get(name)
+        if file is not None:
+            file.digest = digest
+
+    def _digest_failed(self, name: str, error: Exception) -> None:
+        self._loop.call_soon_threadsafe(self._note_failed_digest, name, str(error))
+
+    def _note_failed_digest(self, name: str, error: str) -> None:
+        if self.held.get(name) is not None:  # else it was purged before its turn came
+            log.error("archive_digest_failed", file=name, error=error)
+            self._catalog.add_ledger("digest_failed", name, -1, error)
+
+
+def _look_at_result(future: asyncio.Future[None]) -> None:
+    if not future.cancelled():
+        future.exception()
+
+
+def _release(lock_fd: int, marks: ReplicaMarks | None) -> None:
+    if marks is not None:
+        marks.close()
+    if lock_fd >= 0:
+        os.close(lock_fd)

@@ -1,0 +1,1 @@
+"""Which GTIDs the archived files hold, kept while they grow."""

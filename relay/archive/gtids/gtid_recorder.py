@@ -1,0 +1,224 @@
+"""NAME.gtx and the GTID facts of one archived file, while it is written and when it is read again.
+
+NAME.gtx is made from the file's bytes alone, so a part of it that may be torn is simply made again: of an index that is
+gone on with only those stretches are believed that end where the file is known to be on stable storage.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.gtid.block_index import StretchIndex, StretchWriter, last_start
+from protocol.gtid.file_gtids import FileGtidCollector, Stretch
+from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.files import GTX_SUFFIX, Buffer, FileLayer, replace_file, write_all
+from relay.archive.storage.gtid_facts import GtidFacts, GtidNews, GtidValue
+
+_CHUNK: Final = 1 << 20
+_SMALL_BYTES: Final = 16 << 10
+
+
+def gtx_path(path: Path) -> Path:
+    """NAME.gtx beside NAME."""
+    return path.with_name(path.name + GTX_SUFFIX)
+
+
+class GtidRecorder:
+    """Follows the file that grows. For the writer thread."""
+
+    def __init__(
+        self, layer: FileLayer, fd: int, size: int, collector: FileGtidCollector, index: StretchWriter
+    ) -> None:
+        self._layer = layer
+        self._fd = fd
+        self._size = size
+        self._collector = collector
+        self._index = index
+        self._synced_size = -1
+        self._told_serial = collector.transactions
+        self._head_told = collector.head_complete
+        self.problem: str | None = None
+        """Why the file's GTIDs cannot be read; nothing is recorded from then on."""
+
+    @classmethod
+    def create(cls, layer: FileLayer, path: Path, file: ArchivedFile) -> "GtidRecorder":
+        """For a new file. Raises: OSError."""
+        collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
+        return cls(layer, layer.create(gtx_path(path)), 0, collector, StretchWriter())
+
+    @classmethod
+    def resume(cls, layer: FileLayer, path: Path, file: ArchivedFile) -> "GtidRecorder":
+        """For a file that recovery has left whole up to `file.end`. Raises: OSError."""
+        try:
+            collector, stretches = collect(layer, path, file, file.end)
+        except Malformed as error:
+            recorder = cls.create(layer, path, file)
+            recorder.problem = str(error)
+            return recorder
+        index = StretchWriter()
+        data = b"".join(map(index.encode, stretches))
+        fd = layer.create(gtx_path(path))
+        write_all(layer, fd, [data], 0, len(data))
+        return cls(layer, fd, len(data), collector, index)
+
+    def take(self, batch: Sequence[Buffer]) -> GtidNews | None:
+        """Takes the next bytes of the file, and notes what ended in NAME.gtx; None: nothing new. Raises: OSError."""
+        if self.problem is not None:
+            return None
+        collector = self._collector
+        try:
+            # Each call lets go of the interpreter and has to get it back, which costs more than copying what is small.
+            if len(batch) > 1 and sum(map(len, batch)) <= len(batch) * _SMALL_BYTES:
+                batch = (b"".join(batch),)
+            for data in batch:
+                collector.take(data)
+            head = None
+            if not self._head_told and collector.head_complete:
+                head = collector.before
+                self._head_told = True
+        except Malformed as error:
+            self.problem = str(error)
+            return None
+        ended = collector.take_stretches()
+        if ended:
+            self._write(ended)
+        if collector.transactions == self._told_serial and head is None:
+            return None
+        opened = collector.open_stretch()
+        if opened is not None:
+            ended.append(opened)
+        told = self._told_serial
+        self._synced_size = -1
+        self._told_serial = collector.transactions
+        runs = tuple(run for stretch in ended for run in stretch.runs if run.serial > told)
+        return GtidNews(head, runs, collector.anonymous)
+
+    def _write(self, stretches: list[Stretch]) -> None:
+        data = b"".join(map(self._index.encode, stretches))
+        if data:
+            write_all(self._layer, self._fd, [data], self._size, len(data))
+            self._size += len(data)
+
+    def cut_back(self, boundary: int) -> None:
+        """What is behind this end of a transaction is taken out of the file again."""
+        self._collector.begin(boundary)
+
+    def sync(self) -> None:
+        """What was noted is on stable storage on return. Not only for the writer thread. Raises: OSError."""
+        size = self._size
+        if size != self._synced_size:
+            self._layer.sync_data(self._fd)
+            self._synced_size = size
+
+    def finish(self) -> None:
+        """The file ends here, for ever or until the relay starts again. Raises: OSError."""
+        if self.problem is None:
+            self._collector.finish()
+            self._write(self._collector.take_stretches())
+
+    def close(self) -> None:
+        """Closes NAME.gtx."""
+        self._layer.close(self._fd)
+
+    @property
+    def before(self) -> GtidValue | None:
+        """What the file's head says."""
+        return self._collector.before if self._head_told and self.problem is None else None
+
+    @property
+    def facts(self) -> GtidFacts:
+        """All that the file says by now."""
+        if self.problem is not None:
+            return GtidFacts(None, None, self._collector.anonymous)
+        return GtidFacts(self.before, self._collector.inside(), self._collector.anonymous)
+
+
+def collect(
+    layer: FileLayer,
+    path: Path,
+    file: ArchivedFile,
+    trusted: int,
+    on_progress: Callable[[int], None] | None = None,
+) -> tuple[FileGtidCollector, list[Stretch]]:
+    """Reads `file` up to `file.end` as far as NAME.gtx does not tell: of it stretches up to offset `trusted` are taken.
+
+    Returns a collector that has all of the file, and the stretches that ended. Raises: Malformed; OSError.
+    """
+    stretches = _known_stretches(layer, path, trusted) if trusted > FIRST_EVENT else []
+    fd = layer.open_read(path)
+    try:
+        collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
+        at = FIRST_EVENT
+        if stretches:
+            head = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
+            while not head.head_complete and at < file.end:
+                data = layer.pread(fd, min(_CHUNK >> 4, file.end - at), at)
+                if not data:
+                    break
+                head.take(data)
+                at += len(data)
+            collector.go_on(head.before, stretches)
+            at = stretches[-1].stop
+        while at < file.end:
+            data = layer.pread(fd, min(_CHUNK, file.end - at), at)
+            if not data:
+                break
+            collector.take(data)
+            at += len(data)
+            if on_progress is not None:
+                on_progress(len(data))
+    finally:
+        layer.close(fd)
+    return collector, [*stretches, *collector.take_stretches()]
+
+
+def recover_gtids(
+    layer: FileLayer,
+    path: Path,
+    file: ArchivedFile,
+    trusted: int,
+    on_progress: Callable[[int], None] | None = None,
+) -> GtidFacts:
+    """Makes NAME.gtx whole, as `collect` does; the facts of the file up to `file.end`. Raises: Malformed; OSError."""
+    collector, stretches = collect(layer, path, file, trusted, on_progress)
+    if file.sealed:
+        collector.finish()
+        stretches.extend(collector.take_stretches())
+    index = StretchWriter()
+    replace_file(layer, gtx_path(path), b"".join(map(index.encode, stretches)))
+    return GtidFacts(collector.before, collector.inside(), collector.anonymous)
+
+
+def read_index(layer: FileLayer, path: Path, *, torn: bool = False) -> StretchIndex | None:
+    """NAME.gtx of the file at `path`, or None where there is none. torn: as for `StretchIndex`. Raises: Malformed; OSError."""
+    try:
+        fd = layer.open_read(gtx_path(path))
+    except FileNotFoundError:
+        return None
+    try:
+        return StretchIndex(layer.pread(fd, layer.size(fd), 0), torn=torn)
+    finally:
+        layer.close(fd)
+
+
+def read_last_start(layer: FileLayer, path: Path) -> int | None:
+    """Of a complete file, where its last stretch starts by the end of its NAME.gtx; None: it does not tell.
+
+    Raises: OSError.
+    """
+    try:
+        fd = layer.open_read(gtx_path(path))
+    except FileNotFoundError:
+        return None
+    try:
+        return last_start(layer.pread(fd, layer.size(fd), 0))
+    finally:
+        layer.close(fd)
+
+
+def _known_stretches(layer: FileLayer, path: Path, trusted: int) -> list[Stretch]:
+    """Those that end up to `trusted`, as far as NAME.gtx is sound."""
+    index = read_index(layer, path, torn=True)
+    return list(takewhile(lambda stretch: stretch.stop <= trusted, index or ()))

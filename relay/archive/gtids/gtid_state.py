@@ -1,0 +1,254 @@
+"""What the archive has, by GTID: what a replica that asks by GTID is judged by, and what statements are answered from.
+
+Only what is published counts. The state belongs to the event loop; `view` gives a picture that may go to a thread.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from protocol.gtid.file_search import FileSearch
+from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
+from protocol.gtid.mariadb import GtidList
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.gtid_facts import GtidFacts, GtidNews, GtidValue, domain_gtid
+
+
+@dataclass(frozen=True, slots=True)
+class GtidView:
+    """The archive by GTID at one moment. Nobody changes it.
+
+    flavour: "mysql", "mariadb", "" while there is no file. names: the files, oldest first; numbers of files below are
+    places in it. search: of MySQL's, what each holds. befores: of MariaDB's, the state before each.
+    executed: all that was published, and what was purged before it. purged: what of it no file here holds; of MariaDB's,
+    the state before the oldest file. anonymous_files: those with transactions that have no GTID, or none that could be read.
+    """
+
+    flavour: str
+    names: tuple[str, ...]
+    search: FileSearch
+    befores: tuple[GtidList, ...]
+    executed: GtidValue
+    purged: GtidValue
+    anonymous_files: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileGtids:
+    """What is known of one file. inside: of MySQL's, its transactions, encoded. before, behind: of MariaDB's, the states
+    around it. None of these while the file grows. anonymous: whether it has transactions without a GTID, or none that could
+    be read."""
+
+    inside: bytes | None
+    before: GtidList | None
+    behind: GtidList | None
+    anonymous: bool
+
+
+class GtidState:
+    """Built from the files of the catalog, then fed by the writer's reports. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.flavour = ""
+        self.source_purged = GtidSet()
+        """MySQL's @@gtid_purged at the source, once somebody asked: transactions that may be in no file's head."""
+        self._names: list[str] = []
+        self._places: dict[str, int] = {}
+        """Of the files that are there, counted from the first that there ever was."""
+        self._dropped = 0
+        """How many files were purged: `_without` counts from the first that there ever was."""
+        self._without: dict[int, None] = {}
+        """Sealed files with transactions that have no GTID, or none that could be read."""
+        self._search = FileSearch()
+        self._befores: list[GtidList] = []
+        self._behind = GtidList()
+        """MariaDB: the state where there is no file: nothing, or what is behind the last one that was purged."""
+        self._executed = GtidSetBuilder()
+        self._not_here = GtidSet()
+        """MySQL: executed before the oldest file, or named by a later head and held by no file before that."""
+        self._sealed = True
+        self._head: GtidValue | None = None
+        self._inside = GtidSetBuilder()
+        self._latest = GtidList()
+        """Of the newest file, and so is `_inside`."""
+        self._anonymous = 0
+        self._waiting: deque[tuple[int, GtidNews]] = deque()
+        self._searched = True
+        """Whether `_search` has all of the newest file."""
+
+    # --- what it is fed with -----------------------------------------------------------------------------------------
+
+    def load(self, files: Sequence[ArchivedFile], facts: Iterable[GtidFacts]) -> None:
+        """At the start: all files, oldest first, and what each says, the newest up to its published end. Takes some 30 us
+        a file: for a thread, before anybody else has the state."""
+        for file, said in zip(files, facts, strict=True):
+            self.begin_file(file.name, file.flavour)
+            if file.sealed:
+                self.seal(said)
+            else:
+                self.resume(said)
+
+    def begin_file(self, name: str, flavour: str) -> None:
+        """A file was made; it grows from now on."""
+        self.flavour = flavour
+        if flavour != "mysql":
+            before = self._state()
+            self._befores.append(before)
+        self._places[name] = self._dropped + len(self._names)
+        self._names.append(name)
+        self._head = None
+        self._inside, self._latest = GtidSetBuilder(), GtidList()
+        self._anonymous = 0
+        self._waiting.clear()
+        self._search.append(GtidSet())
+        self._searched = True
+        self._sealed = False
+
+    def tell(self, boundary: int, news: GtidNews) -> None:
+        """These transactions are in the file that grows; they end at `boundary` at the latest."""
+        self._waiting.append((boundary, news))
+
+    def publish(self, end: int) -> None:
+        """What was told up to this offset of the file that grows may be seen."""
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= end:
+            _boundary, news = waiting.popleft()
+            if news.head is not None:
+                self._take_head(news.head)
+            self._anonymous = news.anonymous
+            if not news.runs:
+                continue
+            if self.flavour == "mysql":
+                for run in news.runs:
+                    self._executed.add_run(run.key, run.first, run.last + 1)
+                    self._inside.add_run(run.key, run.first, run.last + 1)
+                self._searched = False
+            else:
+                self._latest = self._latest.advanced(map(domain_gtid, news.runs))
+
+    def resume(self, facts: GtidFacts) -> None:
+        """The newest file was read up to its published end: this is all there is of it."""
+        self._waiting.clear()
+        if facts.before is not None:
+            self._take_head(facts.before)
+        self._anonymous = facts.anonymous
+        inside = facts.inside
+        if isinstance(inside, GtidSet):
+            self._inside = GtidSetBuilder(inside)
+            self._executed.add_set(inside)
+            self._searched = False
+        elif inside is not None:
+            self._latest = inside
+        else:
+            self._anonymous = max(self._anonymous, 1)
+
+    def seal(self, facts: GtidFacts) -> None:
+        """The file that grew is complete and all of it published."""
+        self.resume(facts)
+        self._note_search()
+        if self._anonymous:
+            self._without[self._dropped + len(self._names) - 1] = None
+        self._sealed = True
+
+    def forget_oldest(self, names: Collection[str]) -> None:
+        """Files are being purged. Names that are forgotten already are passed over."""
+        count = 0
+        while count < len(self._names) and self._names[count] in names:
+            count += 1
+        if self.flavour == "mysql":
+            self._not_here |= self._search.union_of_oldest(count)
+        self._search.drop_oldest(count)
+        if count == len(self._names):
+            self._behind = self._state()
+        for name in self._names[:count]:
+            del self._places[name]
+        del self._names[:count]
+        del self._befores[:count]
+        self._dropped += count
+        self._without = {place: None for place in self._without if place >= self._dropped}
+
+    def _take_head(self, head: GtidValue) -> None:
+        if self._head is not None:
+            return
+        self._head = head
+        if isinstance(head, GtidList):
+            # The list that is there already, where it says the same, so that 10,000 equal ones are one.
+            if head != self._befores[-1]:
+                self._befores[-1] = head
+            return
+        unheard = head - self._executed.snapshot()
+        if unheard:
+            self._not_here |= unheard
+            self._executed.add_set(unheard)
+
+    def _note_search(self) -> None:
+        if not self._searched:
+            self._search.extend_newest(self._inside.snapshot())
+            self._searched = True
+
+    def _state(self) -> GtidList:
+        if not self._befores:
+            return self._behind
+        return self._befores[-1].advanced(self._latest) if len(self._latest) else self._befores[-1]
+
+    # --- what is asked -----------------------------------------------------------------------------------------------
+
+    @property
+    def executed(self) -> GtidValue:
+        """All that was published, and what was executed before the oldest file (`@@gtid_executed`, `@@gtid_binlog_state`)."""
+        if self.flavour == "mariadb":
+            return self._state()
+        return self._executed.snapshot() | self._gone_before()
+
+    @property
+    def purged(self) -> GtidValue:
+        """What was executed and is in no file here: of MySQL a set, of MariaDB the state before the oldest file."""
+        if self.flavour == "mariadb":
+            return self._befores[0] if self._befores else self._behind
+        return self._not_here | self._gone_before()
+
+    def _gone_before(self) -> GtidSet:
+        """Of MySQL's @@gtid_purged what no head of a file here names. It only gets less: mostly it is nothing soon."""
+        if self.source_purged:
+            self.source_purged -= self._executed.snapshot()
+        return self.source_purged
+
+    @property
+    def sources(self) -> Sequence[bytes]:
+        """Of MySQL's, the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
+        return self._executed.sources
+
+    def has_anonymous(self, name: str) -> bool:
+        """Whether a transaction without a GTID is published of this file, or one that could not be read."""
+        place = self._places.get(name, -1)
+        newest = place == self._dropped + len(self._names) - 1 and not self._sealed
+        return place >= 0 and (self._anonymous > 0 if newest else place in self._without)
+
+    def file(self, name: str) -> FileGtids | None:
+        """What is known of this file; None: there is no such."""
+        place = self._places.get(name)
+        if place is None:
+            return None
+        number = place - self._dropped
+        anonymous = self.has_anonymous(name)
+        if number == len(self._names) - 1:
+            return FileGtids(None, None, None, anonymous)
+        if self.flavour == "mysql":
+            return FileGtids(self._search.encoded_inside(number), None, None, anonymous)
+        return FileGtids(None, self._befores[number], self._befores[number + 1], anonymous)
+
+    def view(self) -> GtidView:
+        """All of it as it is now. Costs some 0.1 ms with 10,000 files."""
+        self._note_search()
+        without = [place - self._dropped for place in self._without]
+        if self._anonymous and not self._sealed:
+            without.append(len(self._names) - 1)
+        return GtidView(
+            self.flavour,
+            tuple(self._names),
+            self._search.copy(),
+            tuple(self._befores),
+            self.executed,
+            self.purged,
+            tuple(without),
+        )

@@ -1,0 +1,84 @@
+"""An archive from outside of the process that writes it: what its catalog says, and making that anew."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.recovery.recovery import Recovered, Recovery
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.directory_lock import take_lock
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.rebuild_index import Progress
+
+
+def list_archive(directory: Path) -> list[ArchivedFile]:
+    """The files as the catalog knows them (the open one up to its last checkpoint). Works beside a running relay.
+
+    Raises: CatalogUnreadable.
+    """
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        return catalog.files()
+    finally:
+        catalog.close()
+
+
+def read_ledger(directory: Path) -> list[LedgerRow]:
+    """All ledger rows, oldest first. Works beside a running relay. Raises: CatalogUnreadable."""
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        return catalog.ledger()
+    finally:
+        catalog.close()
+
+
+def count_ledger(directory: Path) -> dict[str, int]:
+    """Ledger rows by kind. Works beside a running relay. Blocking. Raises: CatalogUnreadable, sqlite3.Error."""
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        return catalog.count_ledger()
+    finally:
+        catalog.close()
+
+
+def list_generations(directory: Path) -> list[tuple[int, list[ArchivedFile]]]:
+    """The number and the files of each generation, oldest first. Works beside a running relay. Blocking.
+
+    Raises: CatalogUnreadable; OSError.
+    """
+    return [(number, list_archive(path)) for number, path in begun_generations(directory)]
+
+
+def read_ledgers(directory: Path) -> list[tuple[int, LedgerRow]]:
+    """The ledger rows of all generations, each with the number of its generation, oldest first. Works beside a running relay.
+
+    Blocking. Raises: CatalogUnreadable; OSError.
+    """
+    rows = [(number, row) for number, path in begun_generations(directory) for row in read_ledger(path)]
+    return sorted(rows, key=lambda numbered: numbered[1].time)
+
+
+def count_ledgers(directory: Path) -> dict[str, int]:
+    """The rows of all generations by kind. Works beside a running relay. Blocking. Raises: as `count_ledger`; OSError."""
+    counts: Counter[str] = Counter()
+    for _number, path in begun_generations(directory):
+        counts.update(count_ledger(path))
+    return dict(counts)
+
+
+def rebuild_archive(directory: Path, on_progress: Progress | None = None, layer: FileLayer | None = None) -> Recovered:
+    """Makes catalog rows and indexes anew from the binlogs alone; the ledger and the identity stay. Blocking.
+
+    Raises: ArchiveLocked while a relay runs; ArchiveError; OSError.
+    """
+    layer = layer or FileLayer()
+    if not directory.is_dir():
+        raise ArchiveError(f"there is no archive in {directory}")
+    fd = take_lock(directory, layer)
+    try:
+        return Recovery(directory, layer, on_progress).run(force=True)
+    finally:
+        os.close(fd)

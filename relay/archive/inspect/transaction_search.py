@@ -1,0 +1,161 @@
+"""Where in an archive a transaction is: by its GTID, or by the time it began. Works beside a running relay.
+
+The catalog names the file, NAME.gtx the stretch of 64 KiB, and that stretch's bytes the offset; an index that is missing
+or cannot be read costs a walk through its file.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.gtid.file_gtids import FileGtidCollector, Stretch, gtid_text
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import DomainGtid, GtidList
+from protocol.gtid.mysql_gtid import MysqlGtid
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.gtids.gtid_recorder import collect, read_index
+from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.gtid_facts import GtidFacts
+
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPlace:
+    """A transaction's range [start, end) of its file; a replica may start from either. `gtid` None: it has none.
+
+    `timestamp`: of its first event, s.
+    """
+
+    file: str
+    start: int
+    end: int
+    gtid: str | None
+    timestamp: int
+
+
+def find_gtid(directory: Path, gtid: MysqlGtid | DomainGtid) -> TransactionPlace | None:
+    """The transaction with this GTID, or None. Blocking. Raises: CatalogUnreadable; OSError."""
+    if isinstance(gtid, MysqlGtid):
+        key, number, flavour = gtid.tsid.key, gtid.gno, "mysql"
+    else:
+        key = gtid.domain_id.to_bytes(4, "little") + gtid.server_id.to_bytes(4, "little")
+        number, flavour = gtid.sequence_number, "mariadb"
+    layer = FileLayer()
+    for file, facts in _files(directory):
+        if file.flavour != flavour or not _may_hold(facts, gtid):
+            continue
+        path = directory / file.name
+        stretch = _stretch_with(layer, path, file, facts, key, number)
+        if stretch is not None:
+            for place, found in _transactions(layer, path, file, stretch.start, stretch.stop):
+                if found == (key, number):
+                    return place
+    return None
+
+
+def find_time(directory: Path, timestamp: int) -> TransactionPlace | None:
+    """The first transaction, in the archive's order, that began at `timestamp` (s) or later; None: there is none yet.
+
+    Transactions begin in the order of the files but for seconds; one that stands before much older ones may be passed over.
+    Blocking. Raises: CatalogUnreadable; OSError.
+    """
+    layer = FileLayer()
+    for file, facts in _files(directory):
+        if facts is not None and file.last_timestamp < timestamp:
+            continue
+        path = directory / file.name
+        start = FIRST_EVENT
+        try:
+            index = read_index(layer, path)
+            stretch = index.at_time(timestamp - 1) if index is not None else None
+        except Malformed:
+            stretch = None
+        if stretch is not None:
+            start = stretch.start
+        for place, _gtid in _transactions(layer, path, file, start, file.end):
+            if place.timestamp >= timestamp:
+                return place
+    return None
+
+
+def _files(directory: Path) -> Iterator[tuple[ArchivedFile, GtidFacts | None]]:
+    """All files, oldest first; without facts those that still grow, up to what they have by now."""
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        files, gtids = catalog.files(), catalog.gtids()
+    finally:
+        catalog.close()
+    for file in files:
+        if not file.sealed:
+            # The catalog is told of its end once a second. Of what lies behind it only whole transactions are taken.
+            file.end = (directory / file.name).stat().st_size
+        yield file, gtids.get(file.number) if file.sealed else None
+
+
+def _may_hold(facts: GtidFacts | None, gtid: MysqlGtid | DomainGtid) -> bool:
+    if facts is None or facts.inside is None:
+        return True
+    inside = facts.inside
+    if isinstance(inside, GtidSet):
+        return isinstance(gtid, MysqlGtid) and gtid in inside
+    return isinstance(gtid, DomainGtid) and _reaches(inside, gtid)
+
+
+def _reaches(inside: GtidList, gtid: DomainGtid) -> bool:
+    last = inside.server(gtid.domain_id, gtid.server_id)
+    return last is not None and last.sequence_number >= gtid.sequence_number
+
+
+def _stretch_with(
+    layer: FileLayer, path: Path, file: ArchivedFile, facts: GtidFacts | None, key: bytes, number: int
+) -> Stretch | None:
+    try:
+        if facts is not None and facts.inside is not None:
+            index = read_index(layer, path)
+            found = None if index is None else index.find(key, number)
+            # A MySQL file that is known to hold it has it, whatever its index says.
+            if found is not None or (index is not None and isinstance(facts.inside, GtidList)):
+                return found
+    except Malformed:
+        pass
+    try:
+        collector, stretches = collect(layer, path, file, FIRST_EVENT if facts is not None else file.end)
+    except Malformed:
+        return None
+    opened = collector.open_stretch()
+    if opened is not None:
+        stretches.append(opened)
+    return next((stretch for stretch in stretches if stretch.has(key, number)), None)
+
+
+def _transactions(
+    layer: FileLayer, path: Path, file: ArchivedFile, start: int, stop: int
+) -> Iterator[tuple[TransactionPlace, tuple[bytes, int] | None]]:
+    """The transactions in [start, stop), with key and number of those that have a GTID."""
+    collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1, gap_bytes=0)
+    collector.begin(start)
+    fd = layer.open_read(path)
+    try:
+        at = start
+        while at < stop:
+            data = layer.pread(fd, min(_CHUNK, stop - at), at)
+            if not data:
+                break
+            at += len(data)
+            try:
+                collector.take(data)
+            except Malformed:
+                break
+            if at >= stop:
+                collector.finish()
+            for stretch in collector.take_stretches():
+                run = stretch.runs[0] if stretch.runs else None
+                gtid = None if run is None else (run.key, run.first)
+                text = None if gtid is None else gtid_text(*gtid)
+                yield TransactionPlace(file.name, stretch.start, stretch.stop, text, stretch.timestamp), gtid
+    finally:
+        layer.close(fd)

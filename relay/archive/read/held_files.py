@@ -1,0 +1,147 @@
+"""The files of an archive as its readers have them: which there are, how far each may be read, and who waits for more."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from protocol.errors import Malformed
+from protocol.position import Position, binlog_number
+from relay.archive.read.reader import FileReader
+from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveGap, ArchiveUnknownFile
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import FileLayer
+from relay.archive.storage.watchers import Watchers
+
+
+class HeldFiles:
+    """The files in one directory, by number, and the published end. All on the event loop.
+
+    Nothing here writes to the disk: whoever changes the files says so by `add`, `take_oldest`, `put_back` and `moved`.
+    """
+
+    def __init__(self, directory: Path, layer: FileLayer, files: Iterable[ArchivedFile]) -> None:
+        self._directory = directory
+        self._layer = layer
+        self._files = list(files)
+        self._by_name = {file.name: file for file in self._files}
+        self._watchers: Watchers[[]] = Watchers()
+
+    # --- which there are ---------------------------------------------------------------------------------------------
+
+    @property
+    def all(self) -> Sequence[ArchivedFile]:
+        """All files, oldest first; the last one may be open. Do not keep or change the sequence."""
+        return self._files
+
+    @property
+    def newest(self) -> ArchivedFile | None:
+        """The last one, sealed or not; None while there is none."""
+        return self._files[-1] if self._files else None
+
+    @property
+    def open_file(self) -> ArchivedFile | None:
+        """The file that grows, or None: no file yet, or the newest is sealed and its successor has no header yet."""
+        return self._files[-1] if self._files and not self._files[-1].sealed else None
+
+    @property
+    def end(self) -> Position | None:
+        """The published watermark: end of the last transaction that readers may see."""
+        if not self._files:
+            return None
+        newest = self._files[-1]
+        return Position(newest.name, newest.end)
+
+    def get(self, name: str) -> ArchivedFile | None:
+        """The file of that name, or None."""
+        return self._by_name.get(name)
+
+    def after(self, name: str) -> ArchivedFile | None:
+        """The file after `name`, or None if `name` is the newest.
+
+        Raises: ArchiveUnknownFile; ArchiveGap if files between are not held; ArchiveCorrupt if `name` itself is damaged.
+        """
+        file = self._by_name.get(name)
+        if file is None:
+            raise ArchiveUnknownFile("the archive does not hold this file", file=name)
+        if file.damaged:
+            raise ArchiveCorrupt(
+                "the rest of this file is damaged and nothing is served past it",
+                file=name,
+                offset=file.end,
+                advice="Run `archive verify --deep`, then restore the file from the source or another relay.",
+            )
+        place = bisect_right(self._files, file.number, key=lambda other: other.number)
+        if place == len(self._files):
+            return None
+        following = self._files[place]
+        if following.number != file.number + 1:
+            raise ArchiveGap(
+                f"{following.number - file.number - 1} file(s) between {name} and {following.name} are not held",
+                file=name,
+                offset=file.end,
+                advice="Restore them from the source, or start the replica in a later file from a new copy of the data.",
+            )
+        return following
+
+    def path(self, name: str) -> Path:
+        """Where the file is. Raises: ArchiveUnknownFile (so a name from the network never becomes a path)."""
+        if name not in self._by_name:
+            raise ArchiveUnknownFile("the archive does not hold this file", file=name)
+        return self._directory / name
+
+    def follows_newest(self, name: str) -> bool:
+        """Whether a file of that name is the one that comes next, as far as names say; without a file: any is."""
+        newest = self.newest
+        if newest is None:
+            return True
+        try:
+            follows = binlog_number(name) == newest.number + 1
+        except Malformed:
+            return False
+        return follows and name.rpartition(".")[0] == newest.name.rpartition(".")[0]
+
+    def open_reader(self, name: str) -> FileReader:
+        """Opens a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
+        file = self._by_name.get(name)
+        if file is None:
+            raise ArchiveUnknownFile("the archive does not hold this file", file=name)
+        try:
+            return FileReader(self._layer, file, self._layer.open_read(self._directory / name))
+        except OSError as error:
+            raise ArchiveCorrupt(
+                f"the file cannot be opened: {error.strerror}", file=name, advice="Run `archive verify`."
+            ) from error
+
+    # --- who waits for more ------------------------------------------------------------------------------------------
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""
+        self._watchers.add(callback)
+
+    def unwatch(self, callback: Callable[[], None]) -> None:
+        """Ends `watch`; fine when it was not watching."""
+        self._watchers.remove(callback)
+
+    def moved(self) -> None:
+        """`end` moved, or a file was made or sealed: tells those who watch."""
+        self._watchers.tell()
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def add(self, file: ArchivedFile) -> None:
+        """A file was made; its number is greater than all there are."""
+        self._files.append(file)
+        self._by_name[file.name] = file
+
+    def take_oldest(self, count: int) -> list[ArchivedFile]:
+        """Takes the oldest ones out: nobody finds them here any more; readers that have them open keep what they have."""
+        taken = self._files[:count]
+        del self._files[:count]
+        for file in taken:
+            del self._by_name[file.name]
+        return taken
+
+    def put_back(self, files: Sequence[ArchivedFile]) -> None:
+        """Of those that were taken out, the newest ones: they are served again."""
+        self._files[:0] = files
+        self._by_name.update((file.name, file) for file in files)

@@ -1,0 +1,57 @@
+"""Which damaged NAME.gtx was told of: thousands of replicas that connect again meet the same one, each with its request."""
+
+import threading
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from relay.archive.gtids.gtid_recorder import gtx_path
+
+log = structlog.get_logger()
+
+_MOST_FILES: Final = 4096
+"""Of an archive's files; each costs some 200 bytes."""
+_NOTE: Final = "replicas that ask by GTID wait until the file itself was searched"
+_ADVICE: Final = "Stop the relay and run `archive rebuild`."
+
+
+class IndexDamage:
+    """Says once of each file, and of each content of it, that it is damaged. From any thread.
+
+    most_files: beyond so many files no more are named; that is said once too.
+    """
+
+    def __init__(self, most_files: int = _MOST_FILES) -> None:
+        self._most_files = most_files
+        self._told: dict[Path, tuple[int, int, int]] = {}
+        """What the file was like when it was told of: inode, size in bytes, time of its last change in ns."""
+        self._rest_told = False
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    def tell(self, binlog: Path, why: str) -> None:
+        """The NAME.gtx of `binlog` cannot be believed. Blocking: looks at the file's facts, not into it."""
+        path = gtx_path(binlog)
+        try:
+            facts = path.stat()
+        except OSError:
+            return  # it was purged or made anew since
+        like = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
+        with self._lock:
+            if self._told.get(path) == like:
+                return
+            is_full = path not in self._told and len(self._told) >= self._most_files
+            if is_full and self._rest_told:
+                return
+            if is_full:
+                self._rest_told = True
+            else:
+                self._told[path] = like
+        if is_full:
+            what = f"more than the {self._most_files} that were named; no more are: `archive verify --deep` names all"
+            log.warning("gtid_indexes_damaged", what=what, note=_NOTE, advice=_ADVICE)
+        else:
+            log.warning("gtid_index_damaged", file=str(path), why=why, note=_NOTE, advice=_ADVICE)

@@ -1,0 +1,83 @@
+"""Digests of sealed files, computed by one thread that yields to everything else."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final
+
+from protocol.kernel.crc import crc32
+from relay.archive.storage.files import FileLayer
+from relay.process.background import tell_fault
+
+_CHUNK: Final = 1 << 20
+
+
+def file_digest(layer: FileLayer, path: Path, end: int, stop: Callable[[], bool] = lambda: False) -> str | None:
+    """`crc32:%08x` of the file's first `end` bytes; None if `stop()` came true first. Raises: OSError, EOFError."""
+    buffer = bytearray(_CHUNK)
+    view = memoryview(buffer)
+    value = 0
+    at = 0
+    fd = layer.open_read(path)
+    try:
+        while at < end:
+            if stop():
+                return None
+            got = layer.preadv(fd, [view[: min(_CHUNK, end - at)]], at)
+            if got == 0:
+                raise EOFError(f"{path.name} ends at {at}, not at {end}")
+            value = crc32(buffer, 0, got, value)
+            at += got
+    finally:
+        layer.close(fd)
+    return f"crc32:{value:08x}"
+
+
+class DigestThread:
+    """Takes files one by one; reports (name, digest) or (name, error), both in its own thread."""
+
+    def __init__(
+        self,
+        layer: FileLayer,
+        on_digest: Callable[[str, str], None],
+        on_error: Callable[[str, Exception], None],
+    ) -> None:
+        self._layer = layer
+        self._on_digest = on_digest
+        self._on_error = on_error
+        self._queue: SimpleQueue[tuple[Path, int] | None] = SimpleQueue()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._main, name="archive-digest", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread; call once."""
+        self._thread.start()
+
+    def add(self, path: Path, end: int) -> None:
+        """Queues a sealed file. Any thread."""
+        self._queue.put((path, end))
+
+    def stop(self) -> None:
+        """Ends the thread within one read. Files left get their digest after the next open."""
+        self._stopping = True
+        self._queue.put(None)
+        self._thread.join()
+
+    def _main(self) -> None:
+        # On Linux a priority belongs to the thread; elsewhere setting it would slow the whole process.
+        if hasattr(os, "setpriority") and hasattr(os, "posix_fallocate"):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+        while (item := self._queue.get()) is not None:
+            path, end = item
+            try:
+                digest = file_digest(self._layer, path, end, lambda: self._stopping)
+            except Exception as error:
+                if not isinstance(error, OSError | EOFError):
+                    tell_fault("digest_failed", error, file=path.name)
+                self._on_error(path.name, error)
+                continue
+            if digest is None:
+                return
+            self._on_digest(path.name, digest)

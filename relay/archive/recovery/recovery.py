@@ -1,0 +1,518 @@
+"""Brings an archive directory back to whole transactions, whatever happened to the process or the power.
+
+Files are the truth. What is synced is known from the catalog's checkpoint; everything after it is read again, CRCs included.
+
+A recovery may itself be killed at any step. So what it finds is in the ledger before the trace of it is removed, and what
+the next one then finds again is told once.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.position import binlog_number, is_binlog_name
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow
+from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
+from relay.archive.catalog.purge_intent import forget_intent, read_intent, remove_files
+from relay.archive.gtids.gtid_recorder import recover_gtids
+from relay.archive.gtids.gtid_state import GtidState
+from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
+from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity, describe_new_file
+from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
+from relay.archive.storage.files import (
+    CATALOG_NAME,
+    EVIDENCE_INFIX,
+    GTX_SUFFIX,
+    IDX_SUFFIX,
+    INDEX_NAME,
+    LOCK_NAME,
+    MAGIC,
+    MARKS_NAME,
+    PURGE_NAME,
+    REGISTRATION_NAME,
+    SCHEMA_NAME,
+    SOURCE_GTIDS_NAME,
+    SOURCE_NAME,
+    SOURCE_SETTINGS_NAME,
+    TEMPORARY_SUFFIX,
+    UUID_NAME,
+    FileLayer,
+    replace_file,
+    write_all,
+)
+from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
+from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, FILE_MISSING
+from relay.archive.storage.origin import Beginning
+from relay.archive.storage.quarantine import keep_aside
+from relay.archive.storage.rebuild_index import Progress
+from relay.archive.storage.scan import Scan, first_event, scan
+
+_OWN_NAMES: Final = frozenset(
+    {
+        *(INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
+        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
+    }
+)
+
+
+_LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE})
+"""Findings that are there again at every open: one ledger row is enough."""
+
+
+@dataclass(slots=True)
+class Recovered:
+    """An archive's state after recovery: files by number, and what was found on the way (already in the ledger).
+
+    `chain` stands behind the last sealed file.
+    """
+
+    files: list[ArchivedFile]
+    identity: SourceIdentity | None
+    gtids: GtidState
+    chain: GtidChain
+    beginning: Beginning | None = None
+    findings: list[LedgerRow] = field(default_factory=list)
+
+
+class Recovery:
+    """One recovery of one directory. Blocking: run it in a thread."""
+
+    def __init__(self, directory: Path, layer: FileLayer, progress: Progress | None = None) -> None:
+        self._directory = directory
+        self._layer = layer
+        self._progress = progress
+        self._findings: list[LedgerRow] = []
+        self._told = 0
+        """How many of them are in the ledger."""
+
+    def run(self, *, force: bool = False) -> Recovered:
+        """Recovers. `force` reads every file again and makes catalog rows and indexes anew (`archive rebuild`).
+
+        Raises: ArchiveConflict, ArchiveCorrupt, OSError, sqlite3.Error.
+        """
+        names = self._layer.names(self._directory)
+        for name in names:
+            if name.endswith(TEMPORARY_SUFFIX):
+                self._layer.unlink(self._directory / name)
+        purged, unreadable = self._finish_purge()
+        if purged:
+            names = self._layer.names(self._directory)
+        catalog, kept = self._open_catalog(names)
+        try:
+            self._note_kept(catalog, kept)
+            self._tell(catalog)
+            catalog.forget_files(purged)
+            if unreadable:
+                self._find("purge_unreadable", PURGE_NAME, -1, unreadable)
+                self._tell(catalog)
+                forget_intent(self._layer, self._directory)
+            listed = {file.name: file for file in catalog.files()}
+            known = {} if force else listed
+            held = self._held_names(names, known)
+            self._note_foreign(names, held)
+            self._note_missing(catalog, held, listed)
+            stored = {} if force else catalog.gtids()
+            files, changed = self._reconcile(catalog, held, known, force)
+            state, chain, entries = self._reconcile_gtids(files, changed, stored)
+            self._tell(catalog)
+            if changed or entries or force:
+                catalog.put_files((file for file, _trusted in changed.values()), entries, in_place_of_all=force)
+            self._reconcile_index(files)
+            if self._layer.exists(self._directory / PURGE_NAME):
+                forget_intent(self._layer, self._directory)
+            return Recovered(files, catalog.identity(), state, chain, catalog.beginning(), self._findings)
+        finally:
+            catalog.close()
+
+    def _finish_purge(self) -> tuple[list[LedgerRow], str]:
+        """Removes the files whose removal had begun; their ledger rows, and what to say where the intent cannot be read."""
+        try:
+            rows = read_intent(self._layer, self._directory)
+        except ValueError as error:
+            return [], f"The purge that had begun is left as it is: {error}."
+        if rows:
+            remove_files(self._layer, self._directory, [row.file for row in rows])
+        return rows, ""
+
+    def _find(self, kind: str, file: str, offset: int, text: str) -> None:
+        self._findings.append(LedgerRow(time.time(), kind, file, offset, text))
+
+    def _tell(self, catalog: Catalog) -> None:
+        """Into the ledger with what was found. Before the trace of it is removed: a kill in between must not hide it."""
+        for row in self._findings[self._told :]:
+            if row.kind in _LASTING:
+                catalog.add_ledger_once(row)
+            else:
+                catalog.add_ledger(row)
+            self._told += 1
+
+    def _open_catalog(self, names: list[str]) -> tuple[Catalog, dict[str, str]]:
+        """The catalog, and those that are kept aside with the reason."""
+        path = self._directory / CATALOG_NAME
+        finish_setting_aside(self._directory, names)
+        reasons = dict.fromkeys(kept_catalogs(names), "An earlier start could not read the catalog.")
+        try:
+            catalog = Catalog.open(path, self._layer)
+            try:
+                catalog.files()
+            except CatalogUnreadable:
+                catalog.close()
+                raise
+        except CatalogUnreadable as error:
+            reasons[set_catalog_aside(path)] = str(error)
+            catalog = Catalog.open(path, self._layer)
+        return catalog, reasons
+
+    def _note_kept(self, catalog: Catalog, reasons: dict[str, str]) -> None:
+        """Each catalog that is kept aside and not in the ledger: it may be a recovery that was killed which has kept it."""
+        if not reasons:
+            return
+        told = {row.file for row in catalog.ledger() if row.kind == CATALOG_SET_ASIDE}
+        for name in sorted(reasons.keys() - told):
+            self._find(
+                CATALOG_SET_ASIDE,
+                name,
+                -1,
+                f"{reasons[name]} It was kept as {name} (earlier ledger rows and the source's identity are only there); "
+                "a new one was made from the binlogs.",
+            )
+
+    def _held_names(self, names: list[str], known: dict[str, ArchivedFile]) -> list[str]:
+        held: dict[int, str] = {}
+        for name in names:
+            if name not in known and not is_binlog_name(name):
+                continue
+            number = known[name].number if name in known else binlog_number(name)
+            other = held.setdefault(number, name)
+            if other != name:
+                raise ArchiveConflict(
+                    f"{other} and {name} both claim number {number} in the source's sequence",
+                    file=name,
+                    advice="Move the one that is not this source's out of the archive directory.",
+                )
+        return [held[number] for number in sorted(held)]
+
+    def _note_foreign(self, names: list[str], held: list[str]) -> None:
+        mine = set(held)
+        for name in names:
+            if name in mine or name in _OWN_NAMES or name.startswith(CATALOG_NAME) or name.endswith(TEMPORARY_SUFFIX):
+                continue
+            base = name.removesuffix(IDX_SUFFIX).removesuffix(GTX_SUFFIX)
+            if base != name and is_binlog_name(base):
+                if base not in mine:
+                    self._layer.unlink(self._directory / name)
+                continue
+            if EVIDENCE_INFIX in name:
+                continue
+            self._find("foreign_file", name, -1, f"{name} is not part of the archive and is left alone.")
+
+    def _note_missing(self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile]) -> None:
+        on_disk = set(held)
+        lost = [file for file in known.values() if file.name not in on_disk]
+        if lost:
+            self._tell(catalog)
+            for file in lost:
+                text = f"{file.name} ({file.end} bytes) was archived and is no longer there. {PUT_BACK}"
+                self._find(FILE_MISSING, file.name, file.end, text)
+            # In one step: known to the catalog and lost, or forgotten and in the ledger.
+            catalog.forget_files(self._findings[self._told :])
+            self._told = len(self._findings)
+        numbers = [known[name].number if name in known else binlog_number(name) for name in held]
+        for before, after, name in zip(numbers, numbers[1:], held[1:], strict=False):
+            if after != before + 1:
+                self._find(
+                    "gap",
+                    name,
+                    FIRST_EVENT,
+                    f"{after - before - 1} file(s) before {name} are not held; none is served past it. {PUT_BACK}",
+                )
+
+    def _reconcile(
+        self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile], force: bool
+    ) -> tuple[list[ArchivedFile], dict[str, tuple[ArchivedFile, int]]]:
+        """All files, and by name those that were looked into, with the offset up to which they were known to be synced."""
+        files = []
+        changed = {}
+        for name in held:
+            file = known.get(name)
+            newest = name == held[-1]
+            if file is not None and file.sealed:
+                size = self._layer.size_of(self._directory / name)
+                if size >= file.end:
+                    files.append(file)
+                    continue
+                if newest:
+                    raise ArchiveCorrupt(
+                        f"{name} has {size} bytes, {file.end} were archived",
+                        file=name,
+                        offset=size,
+                        advice="Check the disk; then run `archive rebuild` to go on with what is left.",
+                    )
+                # Serving it by the catalog would end inside an event: scanned anew, it is served up to its last group.
+                file = None
+            fresh = file is None
+            if file is None:
+                described = self._describe(name, newest)
+                if described is None:
+                    continue
+                file = described
+            trusted = FIRST_EVENT if fresh else file.end
+            if not file.damaged:
+                recover_file(
+                    self._directory,
+                    self._layer,
+                    file,
+                    newest=newest,
+                    find=self._find,
+                    tell=partial(self._tell, catalog),
+                    progress=self._progress,
+                    anew=fresh,
+                )
+            if not newest:
+                file.sealed = True
+            files.append(file)
+            changed[name] = (file, trusted)
+        return files, changed
+
+    def _reconcile_gtids(
+        self,
+        files: list[ArchivedFile],
+        changed: dict[str, tuple[ArchivedFile, int]],
+        stored: dict[int, GtidFacts | None],
+    ) -> tuple[GtidState, GtidChain, list[GtidEntry]]:
+        """What all files say of GTIDs; those whose facts are not stored are read. Also the rows that the catalog lacks."""
+        chain = GtidChain()
+        entries = []
+        known = []
+        for file in files:
+            facts = None if file.name in changed else stored.get(file.number)
+            if facts is None:
+                facts = self._read_gtids(file, changed.get(file.name, (file, FIRST_EVENT))[1])
+                difference = chain.difference(file.number, facts.before)
+                if difference is not None:
+                    self._find(HEAD_DIFFERS, file.name, FIRST_EVENT, difference)
+                if file.sealed:
+                    entries.append(chain.entry(file.number, facts))
+            known.append(facts)
+            if file.sealed:
+                chain.add(file.number, facts)
+        state = GtidState()
+        state.load(files, known)
+        return state, chain, entries
+
+    def _read_gtids(self, file: ArchivedFile, trusted: int) -> GtidFacts:
+        progress = self._progress
+        on_progress = None
+        if progress is not None and trusted < file.end:
+            on_progress = partial(progress, file.name)
+        try:
+            if file.end > FIRST_EVENT:
+                return recover_gtids(self._layer, self._directory / file.name, file, trusted, on_progress)
+            return GtidFacts(None, None, 0)
+        except Malformed as error:
+            text = f"{error}; no replica that asks by GTID gets this file."
+            self._find(UNREADABLE, file.name, FIRST_EVENT, text)
+            return GtidFacts(None, None, 0)
+
+    def _describe(self, name: str, newest: bool) -> ArchivedFile | None:
+        fd = self._layer.open_read(self._directory / name)
+        try:
+            magic = self._layer.pread(fd, len(MAGIC), 0)
+            head = first_event(self._layer, fd)
+        finally:
+            self._layer.close(fd)
+        try:
+            if magic != MAGIC:
+                raise Malformed(f"{name} starts with {magic.hex() or 'nothing'}, a binlog with fe62696e")
+            return describe_new_file(name, head)
+        except Malformed as error:
+            if newest:
+                # Files appear whole with their header, so this was never ours; it must not become the newest file.
+                self._find("foreign_file", name, 0, f"{error}; the file is left alone and not part of the archive.")
+                return None
+            self._find("damaged", name, 0, f"{error}; nothing is served from here on. {PUT_BACK}")
+            return ArchivedFile(
+                name=name,
+                number=binlog_number(name),
+                end=0,
+                sealed=True,
+                created=0,
+                server_version="",
+                server_id=0,
+                checksum=0,
+                flavour="",
+                damaged=True,
+            )
+
+    def _reconcile_index(self, files: list[ArchivedFile]) -> None:
+        path = self._directory / INDEX_NAME
+        wanted = "".join(f"./{file.name}\n" for file in files).encode()
+        try:
+            if path.read_bytes() == wanted:
+                return
+        except FileNotFoundError:
+            if not wanted:
+                return
+        replace_file(self._layer, path, wanted)
+
+
+def recover_file(
+    directory: Path,
+    layer: FileLayer,
+    file: ArchivedFile,
+    *,
+    newest: bool,
+    find: Callable[[str, str, int, str], None],
+    tell: Callable[[], None],
+    progress: Progress | None = None,
+    anew: bool = False,
+) -> None:
+    """Scans `file` from `file.end` (a synced boundary, or 4) and leaves it whole, its index too; updates its fields.
+
+    The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the
+    source's own cut, bad bytes make it damaged from there on. With `anew` the index is made from nothing.
+    `find(kind, file, offset, text)` is called for what goes into the ledger, and `tell()` before bytes are cut off: on its
+    return what was found is there, durably. Raises: ArchiveCorrupt if the newest file is shorter than what was synced;
+    OSError; what `tell` raises, with the file as it was.
+    """
+    path = directory / file.name
+    fd = layer.open_write(path)
+    try:
+        size = layer.size(fd)
+        start = FIRST_EVENT if anew else file.end
+        if size < start:
+            text = f"{file.name} has {size} bytes, {start} were synced"
+            if newest:
+                raise ArchiveCorrupt(
+                    text,
+                    file=file.name,
+                    offset=size,
+                    advice="Check the disk; then run `archive rebuild` to go on with what is left.",
+                )
+            find("damaged", file.name, size, f"{text}; nothing is served from there on. {PUT_BACK}")
+            file.end, file.damaged = size, True
+            return
+        idx_ok = not anew and _index_reaches(layer, path, start)
+        if start == size and idx_ok and _index_ends_by(layer, path, start):
+            return
+        if not idx_ok and start != FIRST_EVENT:
+            start = FIRST_EVENT
+        if start == FIRST_EVENT:
+            file.events = file.groups = 0
+        on_progress = None if progress is None else (lambda count: progress(file.name, count))
+        result = scan(layer, fd, start, size, on_progress=on_progress)
+        file.events += result.events
+        file.groups += result.groups
+        file.last_timestamp = max(file.last_timestamp, result.timestamp)
+        if newest:
+            file.end = result.boundary
+            if not result.whole:
+                _note_tail(directory, layer, fd, file.name, result, size, find)
+                tell()
+                layer.truncate(fd, file.end)
+        else:
+            _judge_older(file, result, size, find)
+        _put_records(layer, path, start, result, file.end)
+        layer.sync_data(fd)
+    finally:
+        layer.close(fd)
+
+
+def _judge_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[str, str, int, str], None]) -> None:
+    if result.status or result.incomplete:
+        why = result.error_text or "the last event is incomplete"
+        file.end, file.damaged = result.boundary, True
+        find(
+            "damaged",
+            file.name,
+            result.position,
+            f"{file.name}: {why}; nothing is served from offset {file.end} on. {PUT_BACK}",
+        )
+        return
+    file.end = size
+    file.cut = result.in_group
+    if file.cut:
+        find("cut_group", file.name, result.boundary, "The source's crash left this group without its end.")
+
+
+def _note_tail(
+    directory: Path,
+    layer: FileLayer,
+    fd: int,
+    name: str,
+    result: Scan,
+    size: int,
+    find: Callable[[str, str, int, str], None],
+) -> None:
+    """What is to be cut off behind the last whole group. If it is not merely an incomplete tail it is kept aside: it may
+    be evidence."""
+    boundary = result.boundary
+    if result.status:
+        kept = keep_aside(directory, layer, fd, name, result.position, size)
+        find(
+            "trimmed_bad_bytes",
+            name,
+            boundary,
+            f"{size - boundary} bytes behind the last whole transaction were cut off; at {result.position}: {result.error_text}"
+            + (f" The bytes from there on are kept in {kept}." if kept else " They were all zero."),
+        )
+    else:
+        find(
+            "trimmed_tail",
+            name,
+            boundary,
+            f"{size - boundary} bytes of an incomplete transaction were cut off; the source sends it again.",
+        )
+
+
+def _index_reaches(layer: FileLayer, path: Path, start: int) -> bool:
+    """Whether the index has a sound last record at or below `start`; records for `start` itself and later are made again."""
+    try:
+        fd = layer.open_read(index_path(path))
+    except FileNotFoundError:
+        return False
+    try:
+        index = BoundaryIndex(layer, fd)
+        number = index.last_at_or_before(start)
+        if start == FIRST_EVENT:
+            return True
+        return number >= 0 and index.record(0).offset == FIRST_EVENT and index.record(number).plausible
+    finally:
+        layer.close(fd)
+
+
+def _index_ends_by(layer: FileLayer, path: Path, end: int) -> bool:
+    fd = layer.open_read(index_path(path))
+    try:
+        index = BoundaryIndex(layer, fd)
+        whole = layer.size(fd) == index.count * RECORD.size
+        return whole and index.last_at_or_before(end) == index.count - 1
+    finally:
+        layer.close(fd)
+
+
+def _put_records(layer: FileLayer, path: Path, start: int, result: Scan, end: int) -> None:
+    idx = index_path(path)
+    if start == FIRST_EVENT:
+        # By a rename: a look-up, or a kill in the middle of a rebuild, must never meet half an index.
+        whole = [entry for entry in RECORD.iter_unpack(result.records) if entry[0] <= end]
+        replace_file(layer, idx, result.records[: len(whole) * RECORD.size])
+        return
+    fd = layer.open_write(idx)
+    try:
+        keep = records_before(layer, fd, start)
+        layer.truncate(fd, keep)
+        records = result.records
+        if not records or RECORD.unpack_from(records)[0] != start:
+            # The parser starts anew here; the record keeps a group before it from reaching into what follows.
+            records = RECORD.pack(start, start, result.timestamp & 0xFFFFFFFF, 1) + records
+        if records:
+            write_all(layer, fd, [records], keep, len(records))
+        layer.truncate(fd, records_before(layer, fd, end + 1))
+        layer.sync_data(fd)
+    finally:
+        layer.close(fd)

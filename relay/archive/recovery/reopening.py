@@ -1,0 +1,44 @@
+"""Making an archive's newest file sound again after a write has failed, while readers go on."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.recovery.recovery import recover_file
+from relay.archive.storage.archive_errors import ArchiveCorrupt
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import FileLayer, write_again
+
+
+def recover_again(
+    directory: Path,
+    layer: FileLayer,
+    file: ArchivedFile,
+    received: int,
+    synced: int,
+    tell: Callable[[list[LedgerRow]], None],
+) -> ArchivedFile:
+    """Recovers the open `file`, of which `received` bytes were written; what was not `synced` is written again. Blocking.
+
+    `file` itself stays as it is: it is the event loop's; the copy that is returned says what is on the disk. `tell(rows)`
+    puts what is cut off into the ledger, durably on its return, before it is cut off.
+    Raises: ArchiveCorrupt when published bytes are damaged; OSError; what `tell` raises.
+    """
+    scratch = replace(file, end=received)
+    findings: list[LedgerRow] = []
+
+    def find(kind: str, name: str, offset: int, text: str) -> None:
+        findings.append(LedgerRow(time.time(), kind, name, offset, text))
+
+    recover_file(directory, layer, scratch, newest=True, find=find, tell=lambda: tell(findings))
+    if scratch.end < file.end:
+        raise ArchiveCorrupt(
+            f"{file.end} bytes were published, {scratch.end} can be read",
+            file=file.name,
+            offset=scratch.end,
+            advice="Check the disk; replicas may hold what is lost here.",
+        )
+    write_again(layer, directory / file.name, synced, scratch.end)
+    return scratch

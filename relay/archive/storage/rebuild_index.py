@@ -1,0 +1,35 @@
+"""Making NAME.idx anew from the file that it belongs to."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from relay.archive.storage.archive_errors import ArchiveCorrupt
+from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.boundary_index import index_path
+from relay.archive.storage.files import FileLayer, replace_file
+from relay.archive.storage.scan import scan
+
+Progress = Callable[[str, int], None]
+"""Called with a file's name and how many of its bytes were read since the last call. May run in another thread."""
+
+
+def rebuild_index(directory: Path, layer: FileLayer, file: ArchivedFile, progress: Progress | None = None) -> None:
+    """Makes a sealed file's NAME.idx anew from its bytes.
+
+    Raises: ArchiveCorrupt if the file itself cannot be read up to its end.
+    """
+    path = directory / file.name
+    fd = layer.open_read(path)
+    try:
+        on_progress = None if progress is None else (lambda count: progress(file.name, count))
+        result = scan(layer, fd, FIRST_EVENT, file.end, on_progress=on_progress)
+    finally:
+        layer.close(fd)
+    if result.status or result.incomplete:
+        raise ArchiveCorrupt(
+            result.error_text or "the last event is incomplete",
+            file=file.name,
+            offset=result.position,
+            advice="Run `archive verify --deep`, then restore this file from the source or from another relay.",
+        )
+    replace_file(layer, index_path(path), result.records)

@@ -1,0 +1,297 @@
+"""`replicas.marks`: which stretch of which file each replica was being sent, surviving a kill of this process.
+
+A replica that lost its connection asks for the event after the last one it stored, which may be inside a transaction. It
+alone may start there, and only in a stretch that was sent to it.
+
+Slots of 256 bytes, little endian. At 0: crc32 u32 of the 41 bytes that follow, server_id u32, length of uuid u8, uuid 36
+bytes. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then sequence u64, time
+u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64): of the newest file that was sent, and of
+the oldest one that may not have arrived; the files between them were sent whole. The sound copy with the greater sequence
+counts, so a write that a kill tears leaves the state before it, which is what the replica has.
+"""
+
+import mmap
+import os
+import struct
+import time
+import zlib
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.position import binlog_number
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.files import FILE_MODE
+
+SLOT_SIZE: Final = 256
+FIRST_SLOTS: Final = 4096
+MOST_SLOTS: Final = 65536
+_IDENTITY: Final = struct.Struct("<IB36s")
+_CRC: Final = struct.Struct("<I")
+_STATE: Final = struct.Struct("<QIQIQQQIQQ")
+_STATE_WITH_CRC: Final = struct.Struct("<IQIQIQQQIQQ")
+_COPIES: Final = (64, 160)
+# A file after which so much was sent has arrived: more than the buffers of both systems hold between here and a replica.
+ARRIVED_AFTER_BYTES: Final = 64 << 20
+# Of files so small that this many are on their way at once, the oldest are forgotten.
+_MOST_FILES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaIdentity:
+    """A replica as it registers: server_id (u32), server_uuid ("" where it has none, at most 36 bytes)."""
+
+    server_id: int
+    server_uuid: str
+
+
+class _Window:
+    __slots__ = ("high", "low", "name_crc", "number")
+
+    def __init__(self, number: int = 0, name_crc: int = 0, low: int = 0, high: int = 0) -> None:
+        self.number = number
+        self.name_crc = name_crc
+        self.low = low
+        self.high = high
+
+    def holds(self, number: int, name_crc: int, offset: int) -> bool:
+        """Whether `offset` of that file was in the stretch; both ends count: the high end is the event after the last."""
+        return 0 < self.low <= offset <= self.high and self.number == number and self.name_crc == name_crc
+
+
+# There is no earlier file.
+_NO_WINDOW: Final = _Window()
+
+
+class Mark:
+    """One session's note of what it sends. `end` when the session is over; the note stays for the next one."""
+
+    __slots__ = ("_begun", "_current", "_earlier", "_file", "_marks", "_sent_before", "_sequence", "_slot", "identity")
+
+    def __init__(self, marks: "ReplicaMarks", identity: ReplicaIdentity, slot: int, sequence: int) -> None:
+        self._marks = marks
+        self.identity = identity
+        self._slot = slot
+        self._sequence = sequence
+        self._file = ""
+        self._current = _Window()
+        self._begun = 0
+        """Where sending the current file began."""
+        self._earlier: deque[tuple[_Window, int]] = deque(maxlen=_MOST_FILES)
+        """Files that may not have arrived, oldest first, each with the bytes sent by its end."""
+        self._sent_before = 0
+        """Bytes sent of all files before the current one."""
+
+    def sending(self, file: str, low: int, high: int) -> None:
+        """Call before bytes up to `high` of `file` are sent; `low` is where this session's sending of the file began.
+
+        Windows of the files before it are kept until they must have arrived. Costs about a microsecond.
+        """
+        current = self._current
+        if file != self._file:
+            if self._file:
+                self._sent_before += current.high - self._begun
+                self._earlier.append((current, self._sent_before))
+            number, name_crc = _file_key(file)
+            current = self._current = _Window(number, name_crc)
+            self._begun = low
+            self._file = file
+        current.low = low
+        current.high = high
+        earlier = self._earlier
+        while earlier and self._sent_before + high - self._begun - earlier[0][1] > ARRIVED_AFTER_BYTES:
+            earlier.popleft()
+        oldest = earlier[0][0] if earlier else _NO_WINDOW
+        self._sequence = sequence = self._sequence + 1
+        state = _STATE.pack(
+            sequence,
+            int(time.time()),
+            current.number,
+            current.name_crc,
+            low,
+            high,
+            oldest.number,
+            oldest.name_crc,
+            oldest.low,
+            oldest.high,
+        )
+        self._marks.write(self._slot * SLOT_SIZE + _COPIES[sequence & 1], _CRC.pack(zlib.crc32(state)) + state)
+
+    def arrived(self) -> None:
+        """The replica has everything that was sent: it may go on at the end of it, and nowhere before."""
+        self._earlier.clear()
+        self.sending(self._file, self._current.high, self._current.high)
+
+    def end(self) -> None:
+        """The session is over: its slot may be reused once all others are younger."""
+        self._marks.release(self)
+
+
+class ReplicaMarks:
+    """All marks of an archive. For the event loop's thread."""
+
+    def __init__(self, path: Path, fd: int, memory: mmap.mmap, most_slots: int) -> None:
+        self._path = path
+        self._fd = fd
+        self._memory = memory
+        self._most_slots = most_slots
+        self._slots: OrderedDict[ReplicaIdentity, int] = OrderedDict()
+        """Least recently used first."""
+        self._free: list[int] = []
+        self._users: dict[int, int] = {}
+        """Sessions at work per slot."""
+        self._load()
+
+    @classmethod
+    def open(cls, path: Path, *, first_slots: int = FIRST_SLOTS, most_slots: int = MOST_SLOTS) -> "ReplicaMarks":
+        """Opens or makes the file (mode 0640). A file of odd size is extended to whole slots. Raises: OSError."""
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        try:
+            os.fchmod(fd, FILE_MODE)
+            size = os.fstat(fd).st_size
+            wanted = max(first_slots * SLOT_SIZE, -(-size // SLOT_SIZE) * SLOT_SIZE)
+            if size != wanted:
+                os.posix_fallocate(fd, 0, wanted)
+            memory = mmap.mmap(fd, wanted)
+        except BaseException:
+            os.close(fd)
+            raise
+        return cls(path, fd, memory, most_slots)
+
+    def close(self) -> None:
+        """Closes the file; marks must not be used afterwards."""
+        if self._fd >= 0:
+            self._memory.close()
+            os.close(self._fd)
+            self._fd = -1
+
+    def begin(self, identity: ReplicaIdentity, file: str, offset: int) -> Mark:
+        """A session of this replica starts at (file, offset); what was noted for it before is replaced.
+
+        Call it after `may_resume` was asked. Raises: ArchiveError when all slots are in use by connected replicas.
+        """
+        slot = self._slots.get(identity)
+        sequence = 0
+        if slot is None:
+            slot = self._take_slot()
+            self._name_slot(slot, identity)
+        else:
+            state = self._state(slot)
+            sequence = state[0] if state is not None else 0
+        self._slots[identity] = slot
+        self._slots.move_to_end(identity)
+        self._users[slot] = self._users.get(slot, 0) + 1
+        mark = Mark(self, identity, slot, sequence)
+        mark.sending(file, offset, offset)
+        return mark
+
+    def may_resume(self, identity: ReplicaIdentity, file: str, offset: int) -> bool:
+        """Whether this very replica was being sent the stretch that holds (file, offset) when its last session ended."""
+        slot = self._slots.get(identity)
+        if slot is None or not self._is_named(slot, identity):
+            return False
+        state = self._state(slot)
+        if state is None:
+            return False
+        try:
+            number, name_crc = _file_key(file)
+        except Malformed:
+            return False
+        newest, oldest = _Window(*state[2:6]), _Window(*state[6:10])
+        if oldest.low and oldest.number < number < newest.number:
+            return True
+        return newest.holds(number, name_crc, offset) or oldest.holds(number, name_crc, offset)
+
+    def write(self, at: int, data: bytes) -> None:
+        """Puts bytes into the mapped file; for `Mark`."""
+        if self._fd >= 0:
+            self._memory[at : at + len(data)] = data
+
+    def release(self, mark: Mark) -> None:
+        """For `Mark.end`."""
+        slot = self._slots.get(mark.identity)
+        if slot is None:
+            return
+        left = self._users.get(slot, 0) - 1
+        if left > 0:
+            self._users[slot] = left
+        else:
+            self._users.pop(slot, None)
+
+    def _load(self) -> None:
+        used: list[tuple[int, ReplicaIdentity, int]] = []
+        count = len(self._memory) // SLOT_SIZE
+        for slot in range(count - 1, -1, -1):
+            raw = self._memory[slot * SLOT_SIZE : slot * SLOT_SIZE + 4 + _IDENTITY.size]
+            identity = _identity_of(raw)
+            state = self._state(slot) if identity is not None else None
+            if identity is None or state is None:
+                self._free.append(slot)
+            else:
+                used.append((state[1], identity, slot))
+        for _, identity, slot in sorted(used, key=lambda item: item[0]):
+            if identity in self._slots:
+                self._free.append(self._slots.pop(identity))
+            self._slots[identity] = slot
+
+    def _state(self, slot: int) -> tuple[int, ...] | None:
+        best: tuple[int, ...] | None = None
+        for copy in _COPIES:
+            at = slot * SLOT_SIZE + copy
+            raw = self._memory[at : at + _STATE_WITH_CRC.size]
+            if _CRC.unpack_from(raw)[0] != zlib.crc32(raw[4:]):
+                continue
+            state = _STATE.unpack_from(raw, 4)
+            if state[0] and (best is None or state[0] > best[0]):
+                best = state
+        return best
+
+    def _is_named(self, slot: int, identity: ReplicaIdentity) -> bool:
+        raw = self._memory[slot * SLOT_SIZE : slot * SLOT_SIZE + 4 + _IDENTITY.size]
+        return _identity_of(raw) == identity
+
+    def _name_slot(self, slot: int, identity: ReplicaIdentity) -> None:
+        uuid = identity.server_uuid.encode()
+        if len(uuid) > 36:
+            raise ArchiveError(f"a server_uuid of {len(uuid)} bytes; at most 36 are possible")
+        at = slot * SLOT_SIZE
+        # Windows first: a kill between the two must not leave one replica's windows under another's name.
+        self._memory[at + _COPIES[0] : at + SLOT_SIZE] = bytes(SLOT_SIZE - _COPIES[0])
+        packed = _IDENTITY.pack(identity.server_id, len(uuid), uuid)
+        self._memory[at : at + 4 + len(packed)] = _CRC.pack(zlib.crc32(packed)) + packed
+
+    def _take_slot(self) -> int:
+        if self._free:
+            return self._free.pop()
+        count = len(self._memory) // SLOT_SIZE
+        if count < self._most_slots:
+            grown = min(count * 2, self._most_slots)
+            os.posix_fallocate(self._fd, 0, grown * SLOT_SIZE)
+            self._memory.resize(grown * SLOT_SIZE)
+            self._free.extend(range(grown - 1, count - 1, -1))
+            return self._free.pop()
+        for identity, slot in self._slots.items():
+            if not self._users.get(slot):
+                del self._slots[identity]
+                return slot
+        raise ArchiveError(
+            f"all {count} replica slots are in use by connected replicas",
+            file=self._path.name,
+            advice="Disconnect some.",
+        )
+
+
+def _identity_of(raw: bytes) -> ReplicaIdentity | None:
+    if not any(raw) or _CRC.unpack_from(raw)[0] != zlib.crc32(raw[4:]):
+        return None
+    server_id, length, uuid = _IDENTITY.unpack_from(raw, 4)
+    try:
+        return ReplicaIdentity(server_id, uuid[:length].decode())
+    except UnicodeDecodeError:
+        return None
+
+
+def _file_key(file: str) -> tuple[int, int]:
+    return binlog_number(file), zlib.crc32(file.encode())

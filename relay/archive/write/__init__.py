@@ -1,0 +1,1 @@
+"""The way in: runs of events become files, synced, published, and at last purged."""

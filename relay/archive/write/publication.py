@@ -1,0 +1,151 @@
+"""What the writer has done becomes visible: how far is received, synced and published, and who is told of it."""
+
+from collections.abc import Callable
+
+from protocol.position import Position
+from relay.archive.gtids.gtid_state import GtidState
+from relay.archive.read.held_files import HeldFiles
+from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.gtid_facts import GtidFacts, GtidNews
+from relay.archive.storage.watchers import Watchers
+from relay.archive.write.writer import PublishPolicy, Run
+
+
+class Publication:
+    """Takes the writer's reports (`WriterEvents`) and keeps `held` and `gtids` as they say. All on the event loop.
+
+    on_sealed(file): a file is complete. on_failure(error): the writer has failed and drops everything.
+    """
+
+    def __init__(
+        self,
+        held: HeldFiles,
+        gtids: GtidState,
+        policy: PublishPolicy,
+        on_sealed: Callable[[ArchivedFile], None],
+        on_failure: Callable[[ArchiveWriteError], None],
+    ) -> None:
+        self._held = held
+        self._gtids = gtids
+        self._policy = policy
+        self._on_sealed = on_sealed
+        self._on_failure = on_failure
+        self._sync_watchers: Watchers[[]] = Watchers()
+        self.queued_bytes = 0
+        """Bytes that were appended and are not written yet: whoever queues a run adds them, reports take them off."""
+        newest = held.newest
+        self._received_file = newest
+        self._received_offset = newest.end if newest else 0
+        self._synced_file = newest
+        self._synced_offset = newest.end if newest else 0
+
+    @property
+    def received(self) -> Position | None:
+        """End of what is written; may be inside a transaction or event."""
+        file = self._received_file
+        return None if file is None else Position(file.name, self._received_offset)
+
+    @property
+    def synced(self) -> Position | None:
+        """End of the last transaction that is on stable storage."""
+        file = self._synced_file
+        return None if file is None else Position(file.name, self._synced_offset)
+
+    def synced_offset_in(self, file: ArchivedFile) -> int:
+        """Up to where `file`, the newest one, is on stable storage."""
+        return self._synced_offset if self._synced_file is file else FIRST_EVENT
+
+    def begin_again(self) -> None:
+        """The newest file was recovered after a failure: nothing is written behind its published end."""
+        newest = self._held.newest
+        self._received_file = newest
+        self._received_offset = newest.end if newest else 0
+
+    def watch_sync(self, callback: Callable[[], None]) -> None:
+        """`callback()` is called on the loop when `synced` moved; many moves may be one call."""
+        self._sync_watchers.add(callback)
+
+    def unwatch_sync(self, callback: Callable[[], None]) -> None:
+        """Ends `watch_sync`; fine when it was not watching."""
+        self._sync_watchers.remove(callback)
+
+    def _synced_moved(self) -> None:
+        self._sync_watchers.tell()
+
+    # --- WriterEvents ------------------------------------------------------------------------------------------------
+
+    def file_created(self, file: ArchivedFile) -> None:
+        """WriterEvents."""
+        self._held.add(file)
+        self._gtids.begin_file(file.name, file.flavour)
+        self._received_file, self._received_offset = file, FIRST_EVENT
+
+    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
+        """WriterEvents."""
+        file = self._held.all[-1]
+        self._received_file = file
+        self._received_offset = received
+        for run in runs:
+            file.events += run.events
+            file.groups += run.groups
+            self.queued_bytes -= len(run.data)
+        if runs[-1].timestamp > file.last_timestamp:
+            file.last_timestamp = runs[-1].timestamp
+        if gtids is not None:
+            self._gtids.tell(boundary, gtids)
+        if self._policy is PublishPolicy.WRITTEN and boundary > file.end:
+            file.end = boundary
+            self._gtids.publish(boundary)
+            self._held.moved()
+        for run in runs:
+            if run.on_written is not None:
+                run.on_written()
+
+    def dropped(self, runs: list[Run]) -> None:
+        """WriterEvents."""
+        for run in runs:
+            self.queued_bytes -= len(run.data)
+            if run.on_written is not None:
+                run.on_written()
+
+    def synced_to(self, name: str, boundary: int) -> None:
+        """WriterEvents."""
+        file = self._held.get(name)
+        if file is None:
+            return  # purged since
+        self._synced_file, self._synced_offset = file, boundary
+        if boundary > file.end and not file.sealed:
+            file.end = boundary
+            self._gtids.publish(boundary)
+            self._held.moved()
+        self._synced_moved()
+
+    def gtids_resumed(self, gtids: GtidFacts) -> None:
+        """WriterEvents."""
+        self._gtids.resume(gtids)
+
+    def file_sealed(self, file: ArchivedFile, gtids: GtidFacts) -> None:
+        """WriterEvents."""
+        mine = self._held.get(file.name)
+        assert mine is not None, "the newest file is never purged"
+        for field in ("events", "groups", "last_timestamp", "cut", "end", "sealed"):
+            setattr(mine, field, getattr(file, field))
+        self._gtids.seal(gtids)
+        self._synced_file, self._synced_offset = mine, file.end
+        self._received_offset = file.end
+        self._on_sealed(mine)
+        self._held.moved()
+        self._synced_moved()
+
+    def trimmed(self, name: str, boundary: int, events: int) -> None:
+        """WriterEvents."""
+        file = self._held.get(name)
+        assert file is not None, "the newest file is never purged"
+        file.events = events
+        self._received_file, self._received_offset = file, boundary
+
+    def failed(self, error: ArchiveWriteError, runs: list[Run]) -> None:
+        """WriterEvents."""
+        self.dropped(runs)
+        self._on_failure(error)

@@ -1,0 +1,607 @@
+"""The one writer of an archive: a thread that writes runs in order; a second one syncs them (`SyncThread`).
+
+    loop: append() --queue--> writer thread: pwritev, (boundary is published), index records --Written--> sync thread
+    loop: <------------- one call_soon_threadsafe per batch of runs / per sync ------------------------------+
+
+Python's work is per batch of runs, not per event.
+"""
+
+import asyncio
+import errno as errno_numbers
+import os
+import threading
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, NamedTuple, Protocol
+
+from protocol.errors import Malformed
+from relay.archive.catalog.catalog import file_row
+from relay.archive.catalog.catalog_thread import CatalogThread
+from relay.archive.gtids.gtid_recorder import GtidRecorder, gtx_path
+from relay.archive.storage.archive_errors import DISK_ADVICE, ArchiveWriteError
+from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
+from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, index_path, records_before
+from relay.archive.storage.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, FileLayer, replace_file, write_all
+from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
+from relay.archive.write.sync_thread import Checkpoint, SyncPolicy, SyncThread, Written
+from relay.process.background import tell_fault
+
+_BATCH_BYTES: Final = 8 << 20
+_BATCH_RUNS: Final = 256
+
+
+class PublishPolicy(Enum):
+    """What readers may see."""
+
+    WRITTEN = "written"
+    """Whole transactions, as soon as they are written."""
+    SYNCED = "synced"
+    """Whole transactions, once they are on stable storage."""
+
+
+class Run(NamedTuple):
+    """A run on its way to the writer. See `Archive.append`."""
+
+    data: Buffer
+    boundary: int
+    position: int
+    records: bytes
+    events: int
+    groups: int
+    timestamp: int
+    on_written: Callable[[], None] | None
+
+
+class WriterEvents(Protocol):
+    """What the writer reports, always on the event loop."""
+
+    def file_created(self, file: ArchivedFile) -> None:
+        """A new file is in place under its name, with its header."""
+
+    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
+        """`runs` are in the file: written up to `received`, whole groups up to `boundary`. `gtids`: what they added."""
+
+    def dropped(self, runs: list[Run]) -> None:
+        """`runs` were not written (the writer has failed before)."""
+
+    def synced_to(self, name: str, boundary: int) -> None:
+        """The file's whole groups up to `boundary` are on stable storage."""
+
+    def file_sealed(self, file: ArchivedFile, gtids: GtidFacts) -> None:
+        """The file is complete and synced; `file` and `gtids` hold its final facts."""
+
+    def gtids_resumed(self, gtids: GtidFacts) -> None:
+        """The newest file was recovered; this is what it says of GTIDs up to its end."""
+
+    def trimmed(self, name: str, boundary: int, events: int) -> None:
+        """Bytes behind `boundary` were taken back."""
+
+    def failed(self, error: ArchiveWriteError, runs: list[Run]) -> None:
+        """A write or sync failed; the writer drops everything until it is reopened. `runs` were not written."""
+
+
+class _OpenFile:
+    """The writer thread's view of the file that grows."""
+
+    __slots__ = (
+        "boundary",
+        "facts",
+        "fd",
+        "gtids",
+        "idx_fd",
+        "idx_size",
+        "last_record",
+        "mark_end",
+        "mark_events",
+        "position",
+        "resumed",
+    )
+
+    def __init__(
+        self, facts: ArchivedFile, fd: int, idx_fd: int, idx_size: int, last_record: int, gtids: GtidRecorder
+    ) -> None:
+        self.facts = facts
+        """The writer's own copy: events, groups, last_timestamp as of `position`."""
+        self.fd = fd
+        self.idx_fd = idx_fd
+        self.idx_size = idx_size
+        self.last_record = last_record
+        """Offset of the newest index record, -1 when there is none."""
+        self.gtids = gtids
+        self.position = facts.end
+        self.boundary = facts.end
+        self.mark_end = facts.end
+        """End of the run in which `boundary` lies; `mark_events`, events up to there, tells events at `boundary`."""
+        self.mark_events = facts.events
+        self.resumed = facts.end > FIRST_EVENT
+        """The next run is the first behind a recovery or trim: it must start with an index record of its own."""
+
+    @property
+    def name(self) -> str:
+        """The binlog's."""
+        return self.facts.name
+
+    def written(self) -> Written:
+        """What of it may be synced as of now."""
+        facts = self.facts
+        return Written(self, self.boundary, self.mark_end, self.mark_events, facts.groups, facts.last_timestamp)
+
+    def sync_indexes(self, layer: FileLayer) -> None:
+        """NAME.idx and NAME.gtx are on stable storage on return. Raises: OSError."""
+        layer.sync_data(self.idx_fd)
+        self.gtids.sync()
+
+
+class Writer:
+    """Writes runs, makes and seals files, syncs. All methods are for the event loop's thread."""
+
+    def __init__(
+        self,
+        directory: Path,
+        layer: FileLayer,
+        catalog: CatalogThread,
+        loop: asyncio.AbstractEventLoop,
+        events: WriterEvents,
+        sync: SyncPolicy,
+        sync_interval_s: float,
+    ) -> None:
+        self._directory = directory
+        self._layer = layer
+        self._catalog = catalog
+        self._loop = loop
+        self._events = events
+        self._queue: SimpleQueue[Run | Callable[[], None] | None] = SimpleQueue()
+        self._file: _OpenFile | None = None
+        self._pending_name: str | None = None
+        self._failure: ArchiveWriteError | None = None
+        self._index_lock = threading.Lock()
+        """Held while NAME.index is replaced: the writer adds to it, a purge takes from it."""
+        self._chain = GtidChain()
+        """Behind the last file that was sealed."""
+        self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
+        self._sync = SyncThread(
+            layer,
+            sync,
+            sync_interval_s,
+            on_synced=self._synced,
+            on_checkpoint=self._checkpoint,
+            on_failure=self._sync_failed,
+        )
+
+    # --- event loop side ---------------------------------------------------------------------------------------------
+
+    def start(self, newest: ArchivedFile | None, chain: GtidChain) -> None:
+        """Starts the threads; `newest` is the open file to go on with, if there is one, `chain` stands behind the last
+        sealed one. Blocking: opens files."""
+        self._chain = chain
+        if newest is not None:
+            self._file = self._reopen(newest)
+            self._sync.begin_at(self._file.written())
+        self._thread.start()
+        self._sync.start()
+
+    def put(self, run: Run) -> None:
+        """Queues a run."""
+        self._queue.put(run)
+
+    def sync_up_to(self, number: int, offset: int) -> None:
+        """Wants a sync as soon as whole groups up to there are written; one sync answers all that were wanted by then."""
+        self._sync.want(number, offset)
+
+    def begin_file(self, name: str, cut: bool) -> asyncio.Future[None]:
+        """Queues: seal the current file, make `name` when the next run comes. Done when sealed."""
+        return self._command(lambda: self._begin_file(name, cut))
+
+    def seal(self) -> asyncio.Future[None]:
+        """Queues: take back what is behind the last whole group and seal the file; no other follows."""
+        return self._command(self._seal_last)
+
+    def trim(self) -> asyncio.Future[None]:
+        """Queues: take back what is behind the last whole group, and sync what is left."""
+        return self._command(self._trim)
+
+    def reopen(self, recover: Callable[[], ArchivedFile | None]) -> asyncio.Future[None]:
+        """Queues: forget the failure and go on with the file that `recover` (run in the writer thread) returns."""
+        return self._command(lambda: self._recover(recover))
+
+    def close(self) -> asyncio.Future[None]:
+        """Queues: trim, sync, checkpoint, close the file. `join` afterwards."""
+        return self._command(self._close)
+
+    def join(self) -> None:
+        """Ends both threads. Blocking, at most one system call long."""
+        self._queue.put(None)
+        self._thread.join()
+        self._sync.stop()
+
+    def _command(self, action: Callable[[], None]) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = self._loop.create_future()
+
+        def settle(error: BaseException | None) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+        def run() -> None:
+            error: BaseException | None = None
+            try:
+                action()
+            except Exception as problem:
+                error = problem
+            self._loop.call_soon_threadsafe(settle, error)
+
+        self._queue.put(run)
+        return future
+
+    # --- writer thread -----------------------------------------------------------------------------------------------
+
+    def _main(self) -> None:
+        get = self._queue.get
+        empty = self._queue.empty
+        item: Run | Callable[[], None] | None
+        while (item := get()) is not None:
+            while isinstance(item, Run):
+                batch = [item]
+                size = len(item.data)
+                item = None
+                # A new file is made of one run, so that it appears soon and needs little room.
+                while self._file is not None and size < _BATCH_BYTES and len(batch) < _BATCH_RUNS and not empty():
+                    following = get()
+                    if not isinstance(following, Run):
+                        item = following
+                        if item is None:
+                            self._queue.put(None)
+                        break
+                    batch.append(following)
+                    size += len(following.data)
+                self._write(batch, size)
+            if item is not None:
+                item()
+
+    def _write(self, batch: list[Run], size: int) -> None:
+        if self._failure is not None:
+            self._loop.call_soon_threadsafe(self._events.dropped, batch)
+            return
+        file = self._file
+        try:
+            if file is None:
+                file = self._create(batch, size)
+            else:
+                write_all(self._layer, file.fd, [run.data for run in batch], file.position, size)
+            # Before they are published: a look-up between the two would take the next group for part of the last one.
+            records = b"".join([run.records for run in batch])
+            if records or file.resumed:
+                self._write_records(file, records)
+            gtids = self._record_gtids(file, batch)
+        except (OSError, Malformed) as error:
+            self._fail("the archive could not be written", error, batch)
+            return
+        except Exception as fault:
+            # The thread goes on: nothing would be written any more, and a stop would wait for it for ever.
+            tell_fault("archive_writer_failed", fault, file=self._pending_name if file is None else file.facts.name)
+            self._fail("the archive could not be written, by a fault of binlog-relay", fault, batch)
+            return
+        facts = file.facts
+        moved = False
+        before = (facts.number, file.boundary)
+        for run in batch:
+            facts.events += run.events
+            facts.groups += run.groups
+            if run.boundary > file.boundary:
+                moved = True
+                file.boundary = run.boundary
+                file.mark_end = run.position
+                file.mark_events = facts.events
+        last = batch[-1]
+        file.position = last.position
+        if last.timestamp > facts.last_timestamp:
+            facts.last_timestamp = last.timestamp
+        self._loop.call_soon_threadsafe(self._events.advanced, facts.name, last.position, file.boundary, batch, gtids)
+        if moved:
+            self._sync.grow(file.written(), before)
+
+    def _record_gtids(self, file: _OpenFile, batch: list[Run]) -> GtidNews | None:
+        recorder = file.gtids
+        readable = recorder.problem is None
+        news = recorder.take([run.data for run in batch])
+        name = file.facts.name
+        if recorder.problem is not None:
+            if readable:
+                self._catalog.add_ledger(
+                    UNREADABLE, name, file.position, f"{recorder.problem}; no replica that asks by GTID gets this file."
+                )
+        elif news is not None and news.head is not None:
+            difference = self._chain.difference(file.facts.number, news.head)
+            if difference is not None:
+                self._catalog.add_ledger(HEAD_DIFFERS, name, FIRST_EVENT, difference)
+        return news
+
+    def _write_records(self, file: _OpenFile, records: bytes) -> None:
+        """Appends index records, none twice; behind a resume the first record is for the resume's own offset."""
+        while records and RECORD.unpack_from(records)[0] <= file.last_record:
+            records = records[RECORD_SIZE:]
+        if file.resumed:
+            file.resumed = False
+            start = file.position
+            if start > file.last_record and (not records or RECORD.unpack_from(records)[0] != start):
+                records = RECORD.pack(start, start, file.facts.last_timestamp & 0xFFFFFFFF, 1) + records
+        if not records:
+            return
+        write_all(self._layer, file.idx_fd, [records], file.idx_size, len(records))
+        file.idx_size += len(records)
+        file.last_record = RECORD.unpack_from(records, len(records) - RECORD_SIZE)[0]
+
+    def _create(self, batch: list[Run], size: int) -> _OpenFile:
+        """Makes the file under a temporary name with its header, syncs, renames, syncs the directory, lists it."""
+        name = self._pending_name
+        if name is None:
+            raise Malformed("bytes came before the name of their file")
+        path = self._directory / name
+        if self._layer.exists(path):
+            raise OSError(errno_numbers.EEXIST, "a file of this name is there already", str(path))
+        facts = describe_new_file(name, bytes(memoryview(batch[0].data)[: 1 << 16]))
+        temporary = path.with_name(name + TEMPORARY_SUFFIX)
+        fd = idx_fd = -1
+        gtids: GtidRecorder | None = None
+        try:
+            fd = self._layer.create(temporary)
+            write_all(self._layer, fd, [MAGIC, *(run.data for run in batch)], 0, len(MAGIC) + size)
+            self._layer.sync_data(fd)
+            idx_fd = self._layer.create(index_path(path))
+            gtids = GtidRecorder.create(self._layer, path, facts)
+            self._layer.rename(temporary, path)
+            self._layer.sync_directory(self._directory)
+            self._list(name)
+        except OSError:
+            for opened in (fd, idx_fd):
+                if opened >= 0:
+                    self._layer.close(opened)
+            if gtids is not None:
+                gtids.close()
+            for leftover in (temporary, path, index_path(path), gtx_path(path)):
+                self._discard(leftover)
+            raise
+        file = _OpenFile(facts, fd, idx_fd, 0, -1, gtids)
+        row = file_row(facts)
+        self._catalog.submit(lambda catalog: catalog.put_file(row))
+        self._file = file
+        self._pending_name = None
+        self._loop.call_soon_threadsafe(self._events.file_created, _copy(facts))
+        return file
+
+    def _discard(self, path: Path) -> None:
+        try:
+            self._layer.unlink(path)
+        except OSError as error:
+            # The disk is failing already and that is being reported; recovery removes leftovers at the next open.
+            self._catalog.add_ledger("leftover", path.name, -1, f"could not be removed: {error}")
+
+    def _list(self, name: str) -> None:
+        # Replaced, not appended to: a disk that refuses leaves no half line, and the next attempt no second one.
+        path = self._directory / INDEX_NAME
+        line = f"./{name}\n".encode()
+        with self._index_lock:
+            listed = path.read_bytes() if self._layer.exists(path) else b""
+            if not listed.endswith(line):
+                replace_file(self._layer, path, listed + line)
+
+    def unlist(self, names: Sequence[str]) -> None:
+        """Takes names out of the index, durably on return. Any thread. Raises: OSError."""
+        path = self._directory / INDEX_NAME
+        gone = {f"./{name}\n".encode() for name in names}
+        with self._index_lock:
+            listed = path.read_bytes().splitlines(keepends=True) if self._layer.exists(path) else []
+            kept = [line for line in listed if line not in gone]
+            if len(kept) != len(listed):
+                replace_file(self._layer, path, b"".join(kept))
+
+    def _begin_file(self, name: str, cut: bool) -> None:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self._seal(cut)
+        except OSError as error:
+            raise self._fail("the finished file could not be synced", error, []) from error
+        self._pending_name = name
+
+    def _seal_last(self) -> None:
+        self._trim()
+        try:
+            self._seal(cut=False)
+        except OSError as error:
+            raise self._fail("the last file could not be synced", error, []) from error
+
+    def _seal(self, cut: bool) -> None:
+        file = self._file
+        if file is None:
+            return
+        open_group = file.position > file.boundary
+        if open_group:
+            file.boundary = file.mark_end = file.position
+            file.mark_events = file.facts.events
+            if not cut:
+                self._catalog.add_ledger(
+                    "unannounced_cut", file.facts.name, file.position, "The file changed inside a transaction."
+                )
+        self._sync.withdraw()
+        file.gtids.finish()
+        with self._sync.paused():
+            self._sync.sync_here(file.fd)
+            file.sync_indexes(self._layer)
+            self._layer.close(file.fd)
+            self._layer.close(file.idx_fd)
+            file.gtids.close()
+            self._file = None
+        facts = file.facts
+        facts.end = file.position
+        facts.sealed = True
+        facts.cut = open_group
+        row = file_row(facts)
+        gtids = file.gtids.facts
+        entry = self._chain.entry(facts.number, gtids)
+        self._chain.add(facts.number, gtids)
+        self._catalog.submit(lambda catalog: catalog.put_sealed(row, entry))
+        self._loop.call_soon_threadsafe(self._events.file_sealed, _copy(facts), gtids)
+
+    def _trim(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self._trim_file()
+        except OSError as error:
+            raise self._fail("the incomplete transaction could not be taken back", error, []) from error
+
+    def _trim_file(self) -> None:
+        self._pending_name = None
+        file = self._file
+        if file is None:
+            return
+        # What was given to be synced speaks of the end of a run that may be cut off here.
+        self._sync.withdraw()
+        with self._sync.paused():
+            if file.position > file.boundary:
+                self._cut_back(file)
+            self._sync.sync_here(file.fd)
+        file.resumed = True
+        self._sync.begin_at(file.written())
+        name, boundary = file.facts.name, file.boundary
+        self._loop.call_soon_threadsafe(self._events.trimmed, name, boundary, file.facts.events)
+        self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
+
+    def _cut_back(self, file: _OpenFile) -> None:
+        file.gtids.cut_back(file.boundary)
+        events = file.written().events(self._layer)
+        self._layer.truncate(file.fd, file.boundary)
+        file.position = file.mark_end = file.boundary
+        file.facts.events = file.mark_events = events
+        file.idx_size = records_before(self._layer, file.idx_fd, file.boundary + 1)
+        self._layer.truncate(file.idx_fd, file.idx_size)
+        index = BoundaryIndex(self._layer, file.idx_fd)
+        file.last_record = index.record(index.count - 1).offset if index.count else -1
+
+    def _recover(self, recover: Callable[[], ArchivedFile | None]) -> None:
+        self._sync.withdraw()
+        with self._sync.paused():
+            if self._file is not None:
+                for close in (
+                    partial(self._layer.close, self._file.fd),
+                    partial(self._layer.close, self._file.idx_fd),
+                    self._file.gtids.close,
+                ):
+                    try:
+                        close()
+                    except OSError as error:
+                        self._catalog.add_ledger("close_failed", self._file.facts.name, -1, str(error))
+                self._file = None
+        newest = recover()
+        if newest is not None:
+            file = self._reopen(newest)
+            self._layer.sync_data(file.fd)
+            self._file = file
+            self._sync.begin_at(file.written())
+            self._loop.call_soon_threadsafe(self._events.gtids_resumed, file.gtids.facts)
+            self._loop.call_soon_threadsafe(self._events.synced_to, newest.name, file.boundary)
+        self._pending_name = None
+        self._failure = None
+        self._sync.begin_again()
+
+    def _reopen(self, facts: ArchivedFile) -> _OpenFile:
+        path = self._directory / facts.name
+        gtids = GtidRecorder.resume(self._layer, path, facts)
+        fd = idx_fd = -1
+        try:
+            fd = self._layer.open_write(path)
+            idx_fd = self._layer.open_write(index_path(path))
+            index = BoundaryIndex(self._layer, idx_fd)
+            last = index.record(index.count - 1).offset if index.count else -1
+        except OSError:
+            gtids.close()
+            for opened in (fd, idx_fd):
+                if opened >= 0:
+                    self._layer.close(opened)
+            raise
+        return _OpenFile(_copy(facts), fd, idx_fd, index.count * RECORD_SIZE, last, gtids)
+
+    def _close(self) -> None:
+        self._pending_name = None
+        file = self._file
+        self._sync.withdraw()
+        if file is None:
+            return
+        try:
+            if self._failure is None:
+                with self._sync.paused():
+                    if file.position > file.boundary:
+                        self._cut_back(file)
+                    file.gtids.finish()
+                    self._sync.sync_here(file.fd)
+                    file.sync_indexes(self._layer)
+                facts = file.facts
+                end, events, groups, stamp = file.boundary, facts.events, facts.groups, facts.last_timestamp
+                self._catalog.submit(lambda catalog: catalog.checkpoint(facts.name, end, events, groups, stamp))
+        except OSError as error:
+            raise self._fail("the archive could not be synced at its close", error, []) from error
+        finally:
+            with self._sync.paused():
+                self._layer.close(file.fd)
+                self._layer.close(file.idx_fd)
+                file.gtids.close()
+                self._file = None
+
+    def _fail(self, what: str, error: Exception, runs: list[Run]) -> ArchiveWriteError:
+        """Cuts the file back to its last whole group (best effort) and reports; everything later is dropped."""
+        file = self._file
+        self._sync.withdraw()
+        number = getattr(error, "errno", None) or 0
+        reason = os.strerror(number) if number else str(error)
+        name = file.facts.name if file is not None else self._pending_name
+        offset = file.position if file is not None else 0
+        problem = ArchiveWriteError(
+            f"{what}: {reason}",
+            file=name,
+            offset=offset,
+            errno=number,
+            advice=DISK_ADVICE.get(
+                number, "Nothing incomplete was published; correct the cause, the relay goes on by itself then."
+            ),
+        )
+        if self._failure is not None:
+            return self._failure
+        self._failure = problem
+        if file is not None:
+            try:
+                with self._sync.paused():
+                    self._cut_back(file)
+            except OSError as second:
+                self._catalog.add_ledger(
+                    "trim_failed", file.facts.name, file.boundary, f"not cut back after a failed write: {second}"
+                )
+            self._loop.call_soon_threadsafe(self._events.trimmed, file.facts.name, file.boundary, file.facts.events)
+        self._catalog.add_ledger("write_failed", name or "", offset, str(problem))
+        self._loop.call_soon_threadsafe(self._events.failed, problem, runs)
+        return problem
+
+    # --- reports of the sync thread, made in it ----------------------------------------------------------------------
+
+    def _synced(self, name: str, boundary: int) -> None:
+        self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
+
+    def _checkpoint(self, reached: Checkpoint) -> None:
+        self._catalog.submit(lambda catalog: catalog.checkpoint(*reached))
+
+    def _sync_failed(self, error: Exception) -> None:
+        # The failure belongs to the writer thread: only it may cut the file and refuse what is queued.
+        def fail() -> None:
+            self._fail("the archive could not be synced", error, [])
+
+        self._queue.put(fail)
+
+
+def _copy(facts: ArchivedFile) -> ArchivedFile:
+    return ArchivedFile(**{name: getattr(facts, name) for name in ArchivedFile.__slots__})

@@ -1,0 +1,1 @@
+"""The parts of the audit of continuity: files, ledger, GTIDs, times."""

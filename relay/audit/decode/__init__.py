@@ -1,0 +1,1 @@
+"""Parts of files become Arrow batches of the levels' columns."""

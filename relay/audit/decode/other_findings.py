@@ -1,0 +1,90 @@
+"""What is wrong with events that a level does not show, or that a filter leaves out: its result lacks them, and says so."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from protocol.columns import event_columns
+from protocol.columns.event_columns import EventColumns
+from relay.audit.decode import arrow_arrays as arrays
+from relay.audit.decode.split_reader import Run, SplitReader
+from relay.audit.plan.read_finding import NAMES, TEXTS, BinlogUnreadable
+from relay.audit.plan.schemas import arrow_schema
+from relay.audit.plan.splits import Split
+
+_ROWS: Final = 1024
+_NAMES: Final = pa.array(NAMES, pa.string())
+_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
+
+
+class OtherFindings:
+    """Looks at every run of a split beside the level's own columns, and keeps the findings of events.
+
+    They become rows that are only a finding: file, position, end and time, as for a file that cannot be read.
+    `columns`: what the level must make so that nothing is told twice; those that are asked for come out.
+    """
+
+    def __init__(
+        self, reader: SplitReader, split: Split, level: str, columns: tuple[str, ...], *, failfast: bool
+    ) -> None:
+        self._reader = reader
+        self._split = split
+        self._schema = arrow_schema(level, columns)
+        self.columns = tuple(dict.fromkeys((*columns, "position", "finding")))
+        self._failfast = failfast
+        self._shown: set[int] = set()
+        self._found: list[pa.RecordBatch] = []
+        self._events = EventColumns(["position", "end", "time", "finding"], _ROWS)
+        self._events.keep_findings()
+        self._begun = False
+        reader.on_run = self._take
+
+    def beside(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The level's batches, then rows for what none of theirs tells. Raises: BinlogUnreadable with `failfast`."""
+        for batch in batches:
+            finding = batch.column("finding")
+            if finding.null_count < batch.num_rows:
+                self._shown.update(batch.column("position").filter(finding.is_valid()).to_pylist())
+            yield batch.select(self._schema.names)
+        self._keep()
+        for batch in self._found:
+            rest = batch.filter(pa.array([at not in self._shown for at in batch.column("position").to_pylist()]))
+            if rest.num_rows:
+                yield self._as_level(rest)
+
+    def _take(self, run: Run) -> None:
+        events = self._events
+        if not self._begun:
+            events.begin_file(self._reader.post_lengths(), self._split.in_use)
+            self._begun = True
+        while events.take(run.buffer, run.base, run.table, run.rows) == event_columns.FULL:
+            self._keep()
+        if self._failfast and (events.rows or self._found):
+            self._keep()
+            first = self._found[0]
+            name = first.column("finding")[0].as_py()
+            raise BinlogUnreadable(self._split.name, first.column("position")[0].as_py(), name, TEXTS[name])
+
+    def _keep(self) -> None:
+        events, rows = self._events, self._events.rows
+        if not rows:
+            return
+        values: dict[str, Any] = {name: arrays.numbers(events.column(name), "q", rows) for name in ("position", "end")}
+        values["time"] = arrays.times(events.column("time"), rows)
+        values["finding"] = arrays.words(events.column("finding"), rows, _NAMES)
+        values["finding_text"] = arrays.words(events.column("finding"), rows, _TEXTS)
+        self._found.append(pa.RecordBatch.from_pydict(values))
+        events.begin_batch()
+
+    def _as_level(self, found: pa.RecordBatch) -> pa.RecordBatch:
+        names = found.schema.names
+        columns = [
+            pa.repeat(pa.scalar(self._split.name, pa.string()), found.num_rows)
+            if field.name == "file"
+            else found.column(field.name).cast(field.type)
+            if field.name in names
+            else pa.nulls(found.num_rows, field.type)
+            for field in self._schema
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)

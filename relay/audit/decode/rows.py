@@ -1,0 +1,201 @@
+"""Level rows: each row that a transaction changed, with its images as JSON, as Arrow batches."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from protocol.columns.rows import row_columns
+from protocol.columns.rows.row_columns import RowColumns
+from relay.audit.decode import arrow_arrays as arrays
+from relay.audit.decode.split_reader import SplitReader
+from relay.audit.decode.unpack import take_run
+from relay.audit.plan.read_finding import TEXTS, BinlogUnreadable
+from relay.audit.plan.recorded import Describer, recorded_schema
+from relay.audit.plan.schemas import arrow_schema
+from relay.audit.plan.splits import Split
+from relay.audit.plan.store import Store
+from relay.audit.plan.wanted import Wanted
+
+_ROWS: Final = 8192
+# A statement stands once in the kernel's batch, and once for each of its rows in Spark's: larger batches go out in parts.
+_MOST_TEXT_BYTES: Final = 64 << 20
+
+_OPERATIONS: Final = pa.array([name or None for name in row_columns.OPERATIONS], pa.string())
+_NAMES: Final = [row_columns.FINDINGS.get(code) for code in range(max(row_columns.FINDINGS) + 1)]
+_FINDINGS: Final = pa.array(_NAMES, pa.string())
+_FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in _NAMES], pa.string())
+_NEEDS: Final = {"finding_text": "finding"}
+_SHARED: Final[tuple[str, ...]] = ("gtid", "schema", "table", "statement")
+_IN_ORDER: Final = pa.array(range(_ROWS), pa.int32())
+
+
+def read_rows(
+    store: Store, reader: SplitReader, split: Split, columns: tuple[str, ...], failfast: bool, wanted: Wanted
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a split. Raises: BinlogUnreadable at the first finding with `failfast`."""
+    known = recorded_schema(store, _directory(split.path))
+    made = _row_columns(columns, wanted, asks=bool(known))
+    batches = _Batches(made, columns, split, failfast)
+    answers = _Answers(made, Describer(known, _base(split.path)))
+
+    def stopped(status: int) -> Iterator[pa.RecordBatch]:
+        if status == row_columns.OPEN_TABLE:
+            answers.answer()
+        else:
+            yield from batches.full()
+
+    begun = False
+    for run in reader.runs():
+        if not begun:
+            made.begin_file(reader.post_lengths())
+            begun = True
+        yield from take_run(made, run, stopped)
+    while made.finish() == row_columns.FULL:
+        yield from batches.full()
+    yield from batches.full()
+
+
+def _row_columns(columns: tuple[str, ...], wanted: Wanted, *, asks: bool) -> RowColumns:
+    needed = {_NEEDS.get(name, name) for name in columns if name != "file"}
+    made = RowColumns(_ROWS, sorted(needed | {"position", "finding", "finding_position"}), asks=asks)
+    schemas, tables = (
+        [value.encode() for value in wanted.names[name]] if name in wanted.names else None
+        for name in ("schema", "table")
+    )
+    if schemas is not None or tables is not None:
+        made.keep_names(schemas, tables)
+    if "time" in wanted.ranges:
+        made.keep_times(wanted.ranges["time"].low, wanted.ranges["time"].high)
+    if "operation" in wanted.names:
+        made.keep_operations(wanted.names["operation"] & set(row_columns.OPERATIONS[1:]))
+    return made
+
+
+class _Answers:
+    """What is recorded of the tables that the kernel asks for."""
+
+    def __init__(self, made: RowColumns, describer: Describer) -> None:
+        self._made = made
+        self._describer = describer
+
+    def answer(self) -> None:
+        """Answers a question for a table."""
+        asked = self._made.asked_table
+        if asked is None:
+            return
+        schema, table, types = asked
+        description = self._describer.describe(schema, table, types, self._made.asked_position)
+        if description is None:
+            self._made.not_described()
+        else:
+            self._made.described(description)
+
+
+class _Shared:
+    """A column of texts that rows share: which of the texts each row has."""
+
+    def __init__(self, indices: pa.Array, texts: pa.Array) -> None:
+        self._indices = indices
+        self._texts = texts
+        # Where each row has one of its own, the texts are the column: nothing is copied.
+        self._are_rows = indices.equals(_IN_ORDER.slice(0, len(indices)))
+
+    def part(self, start: int, count: int) -> pa.Array:
+        """The texts of `count` rows."""
+        if self._are_rows:
+            return self._texts.slice(start, count)
+        return self._texts.take(self._indices.slice(start, count))
+
+    def parts(self, most_bytes: int) -> Iterator[tuple[int, int]]:
+        """(first row, count) of parts with texts of at most so many bytes, or of one row."""
+        rows = len(self._indices)
+        lengths = pc.binary_length(self._texts)
+        if (pc.max(lengths).as_py() or 0) * rows <= most_bytes:
+            yield 0, rows
+            return
+        start = size = 0
+        for row, length in enumerate(lengths.take(self._indices).to_pylist()):
+            if size + (length or 0) > most_bytes and row > start:
+                yield start, row - start
+                start, size = row, 0
+            size += length or 0
+        yield start, rows - start
+
+
+class _Batches:
+    """Makes Arrow batches of what the kernel filled."""
+
+    def __init__(self, made: RowColumns, columns: tuple[str, ...], split: Split, failfast: bool) -> None:
+        self._made = made
+        self._columns = columns
+        self._split = split
+        self._failfast = failfast
+        self._schema = arrow_schema("rows", columns)
+        self._file = arrays.Repeated(split.name)
+
+    def full(self) -> Iterator[pa.RecordBatch]:
+        """The kernel's batch, in one or more of Arrow's; the kernel begins another. Raises: BinlogUnreadable."""
+        made = self._made
+        if self._failfast and made.findings:
+            raise self._first_finding()
+        if made.rows:
+            shared = {name: self._shared(name) for name in _SHARED if name in self._columns}
+            parts = shared["statement"].parts(_MOST_TEXT_BYTES) if "statement" in shared else [(0, made.rows)]
+            for start, count in parts:
+                yield self._batch(shared, start, count)
+        made.begin_batch()
+
+    def _batch(self, shared: dict[str, _Shared], start: int, count: int) -> pa.RecordBatch:
+        made, rows = self._made, self._made.rows
+
+        def numbers(name: str, kind: str = "q") -> pa.Array:
+            return arrays.numbers(made.column(name), kind, rows).slice(start, count)
+
+        def words(name: str, dictionary: pa.Array) -> pa.Array:
+            return dictionary.take(numbers(name, "B"))
+
+        def texts(name: str) -> pa.Array:
+            offsets, data = made.text_column(name)
+            return arrays.texts(offsets, data, rows, made.validity(name)).slice(start, count)
+
+        special: dict[str, Callable[[], pa.Array]] = {
+            "file": lambda: self._file.take(count),
+            "time": lambda: arrays.times(made.column("time"), rows).slice(start, count),
+            "operation": lambda: words("operation", _OPERATIONS),
+            "before": lambda: texts("before"),
+            "after": lambda: texts("after"),
+            "finding": lambda: words("finding", _FINDINGS),
+            "finding_text": lambda: words("finding", _FINDING_TEXTS),
+            "finding_position": lambda: pc.if_else(
+                pc.equal(numbers("finding", "B"), 0), pa.scalar(None, pa.int64()), numbers("finding_position")
+            ),
+        }
+
+        def array(name: str) -> pa.Array:
+            if name in shared:
+                return shared[name].part(start, count)
+            return special[name]() if name in special else numbers(name)
+
+        return pa.RecordBatch.from_arrays([array(name) for name in self._columns], schema=self._schema)
+
+    def _shared(self, name: str) -> _Shared:
+        indices, validity, count, offsets, data = self._made.dictionary_column(name)
+        return _Shared(arrays.numbers(indices, "i", self._made.rows, validity), arrays.texts(offsets, data, count))
+
+    def _first_finding(self) -> BinlogUnreadable:
+        made = self._made
+        codes = arrays.numbers(made.column("finding"), "B", made.rows).to_pylist()
+        row = next(row for row, code in enumerate(codes) if code)
+        name = str(_NAMES[codes[row]])
+        position = arrays.numbers(made.column("finding_position"), "q", made.rows)[row].as_py()
+        return BinlogUnreadable(self._split.name, position, name, TEXTS[name])
+
+
+def _directory(path: str) -> str:
+    return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,0 +1,1 @@
+"""Which files and parts of files a query reads."""

@@ -1,0 +1,193 @@
+"""Which binlogs a path means: an archive of the relay, a directory of plain binlogs, a pattern, or one file."""
+
+import itertools
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import FIRST_EVENT
+from relay.archive.storage.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX
+from relay.audit.plan.store import LocalStore, Store, plain_path
+
+_NAME: Final = re.compile(r"(.+)\.(\d{6,})")
+_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, ".index")
+_GENERATION: Final = re.compile(r"g\d{4,9}")
+
+
+class NothingToRead(Exception):
+    """A path at which there is no binlog. `str()` is a sentence with what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedFile:
+    """A binlog. `end`: up to where it may be read; None: its size when it is opened.
+
+    `growing`: a relay is writing it, so what stands behind its last whole transaction is not there yet. `cut`: the source's
+    crash cut its last transaction. `damaged`: bytes from `end` on cannot be trusted, as the archive found. `followed`: its
+    source went on to another file.
+    """
+
+    path: str
+    name: str
+    end: int | None = None
+    growing: bool = False
+    cut: bool = False
+    damaged: bool = False
+    followed: bool = False
+
+    @property
+    def generation(self) -> str:
+        """The later source's directory in the archive that the file is in, `g0002`; empty for the first one's."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def number(self) -> int:
+        """The number at the name's end; -1: it has none."""
+        return _order(self.name)[1]
+
+    @property
+    def series(self) -> str:
+        """What the names of one source's files have in common; the whole name where it has no number."""
+        match = _NAME.fullmatch(self.name)
+        return match[1] if match else self.name
+
+
+def find_files(store: Store, path: str) -> list[AuditedFile]:
+    """The binlogs at `path`, in the order in which they were written. Raises: NothingToRead, OSError.
+
+    An archive that has been over several sources has a directory for each later one in it; their files are called
+    g0002/NAME, and come behind those of the source before.
+    """
+    files = _files_at(store, path)
+    return [
+        replace(file, followed=file.series == following.series)
+        for file, following in itertools.pairwise([*files, AuditedFile("", "")])
+    ]
+
+
+def files_up_to(store: Store, path: str, files: list[AuditedFile], name: str, position: int) -> list[AuditedFile]:
+    """Those of the files at `path` that were there when `name` was the newest, and it up to `position`. One that is gone is
+    among them: whoever reads it finds that out."""
+    behind = next((index for index, file in enumerate(files) if file.name == name), None)
+    if behind is None:
+        return [*files, AuditedFile(store.join(path, name), name, end=position)]
+    last = replace(files[behind], end=position, followed=False)
+    return files[:behind] + ([last] if position > FIRST_EVENT else [])
+
+
+def _files_at(store: Store, path: str) -> list[AuditedFile]:
+    if store.is_file(path):
+        return _as_archived(store, [AuditedFile(path, _base(path))])
+    if not store.is_directory(path):
+        if any(mark in path for mark in "*?["):
+            return _matching(store, path)
+        raise NothingToRead(f"there is nothing at {path}. Name an archive, a directory of binlogs, or a binlog.")
+    names = store.names(path)
+    if CATALOG_NAME in names and isinstance(store, LocalStore):
+        return _generations(store, path)
+    # A copy of an archive, or one that is read over a network.
+    later = [file for name in names if _GENERATION.fullmatch(name) for file in _of_generation(store, path, name)]
+    binlogs = [name for name in names if _NAME.fullmatch(name)]
+    if not binlogs and later:
+        return later
+    if not binlogs:
+        inner = [name for name in names if store.is_file(store.join(store.join(path, name), CATALOG_NAME))]
+        if len(inner) == 1:
+            return _files_at(store, store.join(path, inner[0]))
+        if inner:
+            raise NothingToRead(f"{path} holds the archives of several sources: {', '.join(inner)}. Name one of them.")
+        raise NothingToRead(f"{path} holds no binlog: none of its {len(names)} names ends in a number of six digits.")
+    return [AuditedFile(store.join(path, name), name) for name in sorted(binlogs, key=_order)] + later
+
+
+def _matching(store: Store, pattern: str) -> list[AuditedFile]:
+    """The files that a pattern names, without what stands beside binlogs."""
+    found = [AuditedFile(one, _base(one)) for one in store.matching(pattern) if not one.endswith(_BESIDE)]
+    if not found:
+        raise NothingToRead(f"no file matches {pattern}.")
+    return _as_archived(store, sorted(found, key=lambda file: _order(file.name)))
+
+
+def _as_archived(store: Store, files: list[AuditedFile]) -> list[AuditedFile]:
+    """The files; those of an archive as its catalog knows them: up to where, and whether a relay is writing them."""
+    if not isinstance(store, LocalStore):
+        return files
+    known: dict[str, dict[str, AuditedFile]] = {}
+    for directory in {_directory(file.path) for file in files}:
+        if store.is_file(store.join(directory, CATALOG_NAME)):
+            try:
+                known[directory] = {file.name: file for file in _archived(store, directory, "")}
+            except ArchiveError:
+                continue
+    told = [known.get(_directory(file.path), {}).get(file.name, file) for file in files]
+    return [replace(archived, path=file.path) for archived, file in zip(told, files, strict=True)]
+
+
+def _of_generation(store: Store, path: str, name: str) -> list[AuditedFile]:
+    """The plain binlogs of a later source, in its own directory in the archive."""
+    directory = store.join(path, name)
+    if not store.is_directory(directory):
+        return []
+    binlogs = sorted((one for one in store.names(directory) if _NAME.fullmatch(one)), key=_order)
+    return [AuditedFile(store.join(directory, one), f"{name}/{one}") for one in binlogs]
+
+
+def _generations(store: Store, path: str) -> list[AuditedFile]:
+    """The files of all sources of an archive, in their order; those of later generations are named `g0002/mysql-bin.000001`.
+
+    Where a source took another one's place, its first file may begin with transactions that stand in the files before.
+    """
+    found: list[AuditedFile] = []
+    for number, _directory in begun_generations(Path(plain_path(path))):
+        within = str(generation_path(Path(), number)) if number != FIRST else ""
+        found += _archived(store, store.join(path, within) if within else path, within)
+    if not found:
+        raise NothingToRead(f"the archive at {path} is empty. It fills when a relay with it runs.")
+    return found
+
+
+def _archived(store: Store, path: str, within: str) -> list[AuditedFile]:
+    names = store.names(path)
+    catalog = Catalog.open_read_only(Path(plain_path(path)) / CATALOG_NAME)
+    try:
+        files = catalog.files()
+    finally:
+        catalog.close()
+    found = [
+        AuditedFile(
+            store.join(path, file.name),
+            file.name,
+            end=file.end if file.sealed or file.damaged else None,
+            growing=not file.sealed and not file.damaged,
+            cut=file.cut,
+            damaged=file.damaged,
+        )
+        for file in files
+    ]
+    # A relay that has just begun a file tells the catalog a moment later.
+    # By number alone: numbers go up in an archive, while the source may give its binlogs another name.
+    newest = max((_order(file.name)[1] for file in found), default=-1)
+    new = [name for name in names if _NAME.fullmatch(name) and _order(name)[1] > newest]
+    found += [
+        AuditedFile(store.join(path, name), name, growing=True) for name in sorted(new, key=lambda one: _order(one)[1])
+    ]
+    if not within:
+        return found
+    return [replace(file, name=f"{within}/{file.name}") for file in found]
+
+
+def _directory(path: str) -> str:
+    return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+
+
+def _base(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _order(name: str) -> tuple[str, int, str]:
+    match = _NAME.fullmatch(name)
+    return (match[1], int(match[2]), name) if match else (name, -1, name)

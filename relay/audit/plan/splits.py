@@ -1,0 +1,406 @@
+"""Cuts files into splits at transaction boundaries: by the archive's index, or by one pass where there is none."""
+
+import itertools
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pyspark.sql.datasource import InputPartition
+
+from protocol.kernel.ingest import ROW, Ingest
+from relay.archive.storage.archived_file import FIRST_EVENT
+from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, IndexRecord
+from relay.archive.storage.files import IDX_SUFFIX
+from relay.audit.plan.overlap import Overlap, Span
+from relay.audit.plan.read_finding import Finding
+from relay.audit.plan.series_files import AuditedFile
+from relay.audit.plan.store import Reader, Store, read_bytes
+
+MAGIC: Final = b"\xfebin"
+_ENCRYPTED_MAGIC: Final = b"\xfdbin"
+_CHUNK_BYTES: Final = 1 << 20
+_FIRST_ERROR: Final = 16
+_HEADER_BYTES: Final = 19
+_FORMAT_DESCRIPTION: Final = 15
+_LONGEST_FORMAT: Final = 1 << 16
+_TABLE_ROWS: Final = 4096
+_LOOKED_AT_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class Split(InputPartition):
+    """Events [start, stop) of a file: whole transactions. What a task reads.
+
+    format_event: the file's format description, where the split does not begin with it. in_use: its flag. last: the file
+    ends here. cut: with a transaction that its source's end cut. findings: known before anything is read. skips: what of it is
+    not read, whole transactions that an earlier source's files hold (see overlap).
+    """
+
+    path: str
+    name: str
+    start: int
+    stop: int
+    format_event: bytes = field(default=b"", repr=False)
+    in_use: bool = False
+    last: bool = True
+    cut: bool = False
+    findings: tuple[Finding, ...] = ()
+    skips: tuple[Span, ...] = ()
+
+    @property
+    def parts(self) -> list[Span]:
+        """What is read of it, in order."""
+        edges = [self.start, *itertools.chain.from_iterable(self.skips), self.stop]
+        return [(start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True) if start < stop]
+
+
+def plan(
+    store: Store,
+    files: list[AuditedFile],
+    split_bytes: int,
+    wanted: Callable[[str], bool] = lambda name: True,
+    *,
+    whole_files: bool = False,
+    overlap: Overlap | None = None,
+) -> list[Split]:
+    """The splits of all `files` whose name is `wanted`, in order. What cannot be read is a split with a finding."""
+    splits: list[Split] = []
+    sources = SourceChain()
+    for file in files:
+        if wanted(file.name):
+            splits += plan_file(store, file, split_bytes, whole_files=whole_files, sources=sources, overlap=overlap)
+    return splits
+
+
+class SourceChain:
+    """Who wrote each of the files that follow each other, as far as their first events say."""
+
+    def __init__(self) -> None:
+        self._series = ""
+        self._before: tuple[str, int] = ("", 0)
+
+    def follow(self, file: AuditedFile, format_event: bytes) -> tuple[Finding, ...]:
+        """The next file, with its format description; a finding if it is of another source than the one before."""
+        if not format_event:
+            return ()
+        server_id = int.from_bytes(format_event[5:9], "little")
+        before, series = self._before, self._series
+        self._before, self._series = (file.name, server_id), file.series
+        if series != file.series or before[1] == server_id:
+            return ()
+        text = (
+            f"server_id {server_id} wrote this file, and {before[1]} the one before, {before[0]}: it is another server's, "
+            "or the server was given another id."
+        )
+        time = int.from_bytes(format_event[:4], "little")
+        return (Finding(file.name, FIRST_EVENT, FIRST_EVENT + len(format_event), time, "source_changed", text),)
+
+    def look_at(self, store: Store, file: AuditedFile) -> None:
+        """A file that is not read itself."""
+        try:
+            reader = store.open(file.path)
+        except OSError:
+            return
+        try:
+            self.follow(file, _format_event(reader, reader.size))
+        except OSError:
+            return
+        finally:
+            reader.close()
+
+
+def plan_file(
+    store: Store,
+    file: AuditedFile,
+    split_bytes: int,
+    *,
+    whole_files: bool = False,
+    start: int = FIRST_EVENT,
+    stop: int | None = None,
+    sources: SourceChain | None = None,
+    overlap: Overlap | None = None,
+) -> list[Split]:
+    """The splits of [start, stop) of one file, both of them transaction boundaries; `stop` None: to its end.
+
+    `sources`: knows the file before, if that was of the same source. `overlap`: what is left out because it stands in the
+    files of an earlier source.
+    """
+
+    def nothing(name: str, text: str, position: int = 0, end: int = 0) -> list[Split]:
+        finding = Finding(file.name, position, end, 0, name, text)
+        return [Split(file.path, file.name, FIRST_EVENT, FIRST_EVENT, findings=(finding,))]
+
+    try:
+        reader = store.open(file.path)
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError)
+        return nothing("file_gone" if gone else "file_unreadable", f"The file cannot be opened: {error}.")
+    try:
+        size = reader.size if file.end is None else file.end
+        magic = read_bytes(reader, 0, len(MAGIC))
+        if magic == _ENCRYPTED_MAGIC:
+            return nothing(
+                "file_encrypted",
+                "MySQL encrypted the file at rest. Read it through its server: mysqlbinlog --read-from-remote-server --raw.",
+                end=size,
+            )
+        if magic != MAGIC:
+            if file.growing and MAGIC.startswith(magic):
+                return []
+            what = f"it starts with {magic.hex(' ')}" if magic else "it is empty"
+            return nothing("not_a_binlog", f"The file is no binlog: {what} instead of fe 62 69 6e.", end=size)
+        format_event = _format_event(reader, size)
+        in_use = bool(len(format_event) > 17 and format_event[17] & 1)
+        records = _Records(store, file.path) if format_event else None
+        to_end = stop is None or stop >= size
+        if stop is not None:
+            size = min(size, stop)
+        elif file.growing:
+            boundary, whole = _last_boundary(reader, size, format_event, records)
+            # What cannot be walked over is read, so that it becomes a finding.
+            size = boundary if whole else size
+        cuts = []
+        if not whole_files and size - start > 2 * split_bytes and format_event:
+            if records is None or not records.count:
+                records = _Records.of(_scan(reader, size, start, format_event)[1])
+            cuts = _cuts(records, start, size, split_bytes)
+        findings = sources.follow(file, format_event) if sources is not None and start == FIRST_EVENT else ()
+        if file.damaged and stop is None:
+            text = "The archive marked the file as damaged from here on; what follows is not served and not read."
+            findings += (Finding(file.name, size, size, 0, "file_damaged", text),)
+        cut = (file.cut or (in_use and file.followed)) and to_end
+        edges = [start, *cuts, max(size, start)]
+        splits = [
+            Split(
+                file.path,
+                file.name,
+                first,
+                behind,
+                format_event if first != FIRST_EVENT else b"",
+                in_use,
+                behind == edges[-1],
+                cut and behind == edges[-1],
+            )
+            for first, behind in itertools.pairwise(edges)
+        ]
+        splits[-1] = replace(splits[-1], findings=findings)
+        if overlap is not None:
+            repeated = overlap.spans(file, format_event, reader, start, max(size, start))
+            splits = [replace(split, skips=_within(repeated, split.start, split.stop)) for split in splits]
+        return [split for split in splits if split.findings or split.parts]
+    except OSError as error:
+        return nothing("file_unreadable", f"The file cannot be read: {error}.")
+    finally:
+        reader.close()
+
+
+def _within(spans: Iterable[Span], start: int, stop: int) -> tuple[Span, ...]:
+    """What of the spans is in [start, stop)."""
+    cut = ((max(first, start), min(behind, stop)) for first, behind in spans)
+    return tuple((first, behind) for first, behind in cut if first < behind)
+
+
+def written_between(store: Store, files: list[AuditedFile], since_s: float, until_s: float) -> list[AuditedFile]:
+    """The files that may hold something of [since, until), by the times in their first events.
+
+    Nothing is written to a file once the source has begun the next one. What a file begins with may be older than the file:
+    a source that is another one's replica keeps the times of what it repeats. What does not tell its time is kept.
+    """
+    times = [_first_times(store, file) for file in files]
+    kept = []
+    for number, file in enumerate(files):
+        begun, oldest = times[number]
+        ended = times[number + 1][0] if file.followed else None
+        if ended is not None and (begun is None or ended < begun):
+            ended = None  # a clock that went back: the file may hold later times than it says
+        if (oldest is None or oldest < until_s) and (ended is None or ended >= since_s):
+            kept.append(file)
+    return kept
+
+
+def _first_times(store: Store, file: AuditedFile) -> tuple[int | None, int | None]:
+    """When the file was begun, and the oldest time in its first 64 KiB; None: it does not tell."""
+    try:
+        reader = store.open(file.path)
+    except OSError:
+        return None, None
+    try:
+        head = read_bytes(reader, 0, _LOOKED_AT_BYTES)
+    except OSError:
+        return None, None
+    finally:
+        reader.close()
+    begun = int.from_bytes(head[FIRST_EVENT : FIRST_EVENT + 4], "little") if head[:FIRST_EVENT] == MAGIC else 0
+    if not begun:
+        return None, None
+    oldest, at = begun, FIRST_EVENT
+    while at + _HEADER_BYTES <= len(head):
+        oldest = min(oldest, int.from_bytes(head[at : at + 4], "little") or oldest)
+        length = int.from_bytes(head[at + 9 : at + 13], "little")
+        if length < _HEADER_BYTES:
+            break
+        at += length
+    return begun, oldest
+
+
+def _format_event(reader: Reader, size: int) -> bytes:
+    """The format description that heads the file; nothing where there is none that could be told to a later split."""
+    head = read_bytes(reader, FIRST_EVENT, _HEADER_BYTES)
+    if len(head) < _HEADER_BYTES or head[4] != _FORMAT_DESCRIPTION:
+        return b""
+    length = int.from_bytes(head[9:13], "little")
+    if not _HEADER_BYTES <= length <= min(_LONGEST_FORMAT, size):
+        return b""
+    event = read_bytes(reader, FIRST_EVENT, length)
+    known = Ingest().read_format(bytearray(event), 0, len(event))
+    return event if known else b""
+
+
+class _Records:
+    """Records of a boundary index, from NAME.idx or from memory."""
+
+    def __init__(self, store: Store, path: str) -> None:
+        self._reader: Reader | None = None
+        self._data = b""
+        try:
+            if store.is_file(path + IDX_SUFFIX):
+                self._reader = store.open(path + IDX_SUFFIX)
+                # what bisection touches is small, and the whole is 400 kB for a gigabyte of binlog
+                self._data = read_bytes(self._reader, 0, self._reader.size)
+        except OSError:
+            self._data = b""
+        finally:
+            if self._reader is not None:
+                self._reader.close()
+        self.count = len(self._data) // RECORD_SIZE
+        if self.count and self[0].offset != FIRST_EVENT:
+            self.count = 0
+
+    @classmethod
+    def of(cls, data: bytes) -> "_Records":
+        """Records that were made just now."""
+        made = cls.__new__(cls)
+        made._reader = None
+        made._data = data
+        made.count = len(data) // RECORD_SIZE
+        return made
+
+    def __getitem__(self, number: int) -> IndexRecord:
+        return IndexRecord(*RECORD.unpack_from(self._data, number * RECORD_SIZE))
+
+    def first_from(self, offset: int) -> int:
+        """Number of the first record whose offset is at or behind `offset`."""
+        low, high = 0, self.count
+        while low < high:
+            middle = (low + high) // 2
+            if self[middle].offset < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def _cuts(records: _Records, start: int, size: int, split_bytes: int) -> list[int]:
+    """Where to cut [start, size): after each `split_bytes` the next boundary."""
+    cuts: list[int] = []
+    target = start + split_bytes
+    while target < size - split_bytes // 2:
+        number = records.first_from(target)
+        while number < records.count and not (records[number].at_boundary and records[number].plausible):
+            number += 1
+        if number >= records.count or records[number].offset >= size:
+            break
+        cuts.append(records[number].offset)
+        target = cuts[-1] + split_bytes
+    return cuts
+
+
+def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[int, bytes, bool]:
+    """Walks [start, size): the end of the last whole transaction, index records, and whether all could be walked.
+
+    A bad checksum or position is no end: what follows it can be read. A length that lies is.
+    """
+    ingest: Any = Ingest()
+    ingest.set_table(array("q", bytes(8 * ROW * _TABLE_ROWS)), True)
+    ingest.begin_file(FIRST_EVENT)
+    if start != FIRST_EVENT:
+        ingest.read_format(bytearray(format_event), 0, len(format_event))
+        ingest.begin_file(start)
+    buffer = bytearray(_CHUNK_BYTES)
+    view = memoryview(buffer)
+    records = []
+    have = 0
+    offset = start
+    while True:
+        want = min(_CHUNK_BYTES - have, size - offset)
+        got = reader.read_into(view[have : have + want], offset) if want > 0 else 0
+        offset += got
+        have += got
+        status, used = 0, 0
+        while used < have:
+            status = ingest.feed(buffer, used, have)
+            records.append(ingest.take_entries())
+            ingest.take_violations()
+            ingest.take_unknown_types()
+            if status >= _FIRST_ERROR or ingest.consumed == used:
+                break
+            used = ingest.consumed
+        if status >= _FIRST_ERROR or (not got and not used):
+            return max(ingest.boundary, start), b"".join(records), status < _FIRST_ERROR
+        view[: have - used] = view[used:have]
+        have -= used
+
+
+def _last_boundary(
+    reader: Reader, size: int, format_event: bytes, records: _Records | None, start: int = FIRST_EVENT
+) -> tuple[int, bool]:
+    """Where the last whole transaction of a growing file ends, and whether all up to `size` could be walked.
+
+    `start`: a boundary that is known.
+    """
+    if records is not None:
+        number = records.first_from(size + 1) - 1
+        while number >= 0 and not records[number].at_boundary:
+            number -= 1
+        if number >= 0:
+            start = max(start, records[number].offset)
+    boundary, _records, whole = _scan(reader, size, start, format_event)
+    return boundary, whole
+
+
+def end_of(store: Store, file: AuditedFile, start: int = FIRST_EVENT) -> int:
+    """Up to where the file can be read now: its end, or that of its last whole transaction while it grows.
+
+    `start`: a boundary that is known. Raises: OSError.
+    """
+    reader = store.open(file.path)
+    try:
+        if read_bytes(reader, 0, len(MAGIC)) != MAGIC:
+            return FIRST_EVENT
+        size = reader.size if file.end is None else file.end
+        if not file.growing:
+            return max(size, FIRST_EVENT)
+        format_event = _format_event(reader, size)
+        if not format_event:
+            return FIRST_EVENT
+        return _last_boundary(reader, size, format_event, _Records(store, file.path), start)[0]
+    finally:
+        reader.close()
+
+
+def is_boundary(store: Store, file: AuditedFile, position: int) -> bool:
+    """Whether a transaction, or the first event, starts at `position`, or the last one ends there."""
+    if position == FIRST_EVENT:
+        return True
+    try:
+        reader = store.open(file.path)
+    except OSError:
+        return False
+    try:
+        format_event = _format_event(reader, reader.size)
+        if position > reader.size or not format_event:
+            return False
+        return _last_boundary(reader, position, format_event, _Records(store, file.path))[0] == position
+    finally:
+        reader.close()

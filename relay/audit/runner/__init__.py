@@ -1,0 +1,1 @@
+"""What an audit is, and how one is run and reported."""

@@ -1,0 +1,236 @@
+"""What a job works with: the archive as Spark's frames, as the options narrow them, and what could not be read of it."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
+from pyspark.sql import functions as F
+
+from relay.archive.storage.archived_file import FIRST_EVENT
+from relay.audit.datasource import SPLIT_BYTES
+from relay.audit.plan.overlap import Overlap
+from relay.audit.plan.read_finding import TEXTS
+from relay.audit.plan.series_files import AuditedFile, find_files
+from relay.audit.plan.splits import end_of, plan, written_between
+from relay.audit.plan.store import store_of
+from relay.audit.runner.files_read import FileHead, read_head
+from relay.audit.runner.job import AuditFinding, AuditOptions, Place, Severity, found_at
+
+_MOST_SERIES: Final = 100
+
+READING_TITLES: Final = {
+    "checksum_mismatch": "Events whose checksum does not fit",
+    "boundary_violation": "Events that cannot stand where they stand",
+    "position_chain_broken": "Events whose end_log_pos is not their end",
+    "unknown_event_type": "Events of a type that nobody knows",
+    "event_malformed": "Events whose lengths lie",
+    "rows_unreadable": "Rows that cannot be told apart",
+    "payload_unreadable": "Compressed transactions that cannot be unpacked",
+    "transaction_unfinished": "Transactions without an end",
+    "event_truncated": "Files that end inside an event",
+    "event_length_wrong": "Files that cannot be read on",
+    "file_encrypted": "Encrypted files",
+    "file_damaged": "Files that the archive marked as damaged",
+    "not_a_binlog": "Files that are no binlog",
+    "file_gone": "Files that are gone",
+    "file_shrunk": "Files that became shorter",
+    "file_unreadable": "Files that cannot be read",
+    "source_changed": "Files of another source",
+    "transaction_cut": "Transactions that the source's crash cut",
+    "format_description_missing": "Files that do not begin with a Format_description",
+    "format_description_unsupported": "Files of a layout that no server writes",
+}
+# All that stands there is read, and servers write such files when they crash, or get another id.
+_WARNINGS: Final = frozenset({"source_changed", "transaction_cut"})
+
+
+class Audit:
+    """One run of a job over one archive. `on_step` is told what is being done, in a few words."""
+
+    def __init__(
+        self, spark: SparkSession, options: AuditOptions, on_step: Callable[[str], None] = lambda step: None
+    ) -> None:
+        self.spark = spark
+        self.options = options
+        self.step = on_step
+        self._kept: list[DataFrame] = []
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """The frame, computed once however often it is used, until the job's output is written. For aggregates."""
+        self._kept.append(frame.persist())
+        return frame
+
+    def release(self) -> None:
+        """Forgets what was kept."""
+        while self._kept:
+            self._kept.pop().unpersist()
+
+    @cached_property
+    def _found(self) -> list[AuditedFile]:
+        """All files that were there when the audit began."""
+        return find_files(store_of(self.options.archive), self.options.archive)
+
+    @cached_property
+    def _ending(self) -> str | None:
+        """Up to where the archive went when the audit began, as the data source takes it: an audit goes over it several
+        times, and what it tells must fit together while a relay writes. None: it cannot be told."""
+        store, newest = store_of(self.options.archive), self._found[-1]
+        try:
+            end = end_of(store, newest)
+        except OSError:
+            return None
+        return f"{newest.name}:{end}" if end > FIRST_EVENT or newest.growing else None
+
+    @cached_property
+    def files(self) -> list[AuditedFile]:
+        """The files of the archive, of the time that is asked for, oldest first. Raises: NothingToRead, ArchiveError, OSError."""
+        since, until = self.options.since, self.options.until
+        if since is None and until is None:
+            return self._found
+        return written_between(
+            store_of(self.options.archive),
+            self._found,
+            -1e18 if since is None else since.timestamp(),
+            1e18 if until is None else until.timestamp(),
+        )
+
+    @cached_property
+    def heads(self) -> list[FileHead]:
+        """What each file's head says, in the files' order."""
+        store = store_of(self.options.archive)
+        return [read_head(store, file) for file in self.files]
+
+    @cached_property
+    def file_order(self) -> list[Column]:
+        """What puts rows with a `file` into the order of the files: mysql-bin.999999 before mysql-bin.1000000, and files of
+        another name, or of a later source, where the archive has them.
+        """
+        order = [F.length("file").alias("length"), F.col("file")]
+        series = list(dict.fromkeys(file.series for file in self.files))
+        if len(series) < 2:
+            return order
+        if len(series) > _MOST_SERIES:  # files without numbers, which come by their names
+            return order[1:]
+        own = F.regexp_extract("file", r"^(.+)\.\d{6,}$", 1)
+        rank = F.lit(len(series))
+        for number, name in enumerate(series):
+            rank = F.when((own == name) | (F.col("file") == name), number).otherwise(rank)
+        return [rank.alias("series"), *order]
+
+    def first_of(self, *columns: str) -> Column:
+        """The `columns`, as a struct of them and `file`, of the row that comes first in the archive."""
+        return F.min(F.struct(*self.file_order, *columns))
+
+    def read_whole(self, level: str, *columns: str) -> DataFrame:
+        """A level of the files that were written between --since and --until, with all that is in them. For one query."""
+        if not self.options.timed:
+            return self._reader(level, columns).load(self.options.archive)
+        frame = self._reader(level, columns).option("pushdown", "true").load(self.options.archive)
+        return frame.where(F.col("file").isin([file.name for file in self.files]))
+
+    def read(self, level: str, *columns: str) -> DataFrame:
+        """A level of the archive, with --since and --until. Rows that only carry a finding of reading are among it."""
+        reader = self._reader(level, columns)
+        if self.options.since is not None:
+            reader = reader.option("since", self.options.since.isoformat())
+        if self.options.until is not None:
+            reader = reader.option("until", self.options.until.isoformat())
+        return reader.load(self.options.archive)
+
+    def once(self, events: DataFrame) -> DataFrame:
+        """Events (file, position) without those that a later source's files repeat: level events has them, others have not."""
+        if not self._repeated:
+            return events
+        spans = F.broadcast(self.frame_of("of string, first bigint, behind bigint", self._repeated))
+        return events.join(spans, F.expr("file = of AND position >= first AND position < behind"), "left_anti")
+
+    @cached_property
+    def _repeated(self) -> list[tuple[str, int, int]]:
+        """(file, from, to) of what a later source's files repeat of the sources before it."""
+        later = {file.name for file in self.files if file.generation}
+        if not later:
+            return []
+        store = store_of(self.options.archive)
+        overlap = Overlap(store, self._found, held=True)
+        splits = plan(store, self._found, SPLIT_BYTES, later.__contains__, whole_files=True, overlap=overlap)
+        return [(split.name, *span) for split in splits for span in split.skips]
+
+    def _reader(self, level: str, columns: Sequence[str]) -> DataFrameReader:
+        reader = self.spark.read.format("binlog").option("level", level)
+        if self._ending is not None:
+            reader = reader.option("endingPosition", self._ending)
+        return reader.option("columns", ",".join(columns)) if columns else reader
+
+    def wants_table(self, table: Column) -> Column:
+        """Whether `table`, a text schema.table, is among --tables."""
+        patterns = self.options.tables
+        if not patterns:
+            return F.lit(True)
+        return table.rlike(f"(?s)^(?:{'|'.join(_regular(pattern) for pattern in patterns)})$")
+
+    def wants_any_table(self, tables: Column) -> Column:
+        """Whether one of an array of tables is among --tables."""
+        return F.exists(tables, self.wants_table) if self.options.tables else F.lit(True)
+
+    @cached_property
+    def unreadable(self) -> list[AuditFinding]:
+        """What is wrong with the files as such: every level leaves out, or may misread, what stands at these places.
+
+        One pass over all bytes: checksums, boundaries, positions, lengths, rows.
+        """
+        self.step("Checking every event")
+        frame = self.keep(self.read("findings", "file", "position", "time", "finding", "finding_text"))
+        counted = {row["finding"]: row["count"] for row in frame.groupBy("finding").count().collect()}
+        found = []
+        for name in sorted(counted):
+            first = frame.where(F.col("finding") == name).orderBy(*self.file_order, "position")
+            places = [place_of(row, row["finding_text"] or "") for row in first.limit(self.options.limit).collect()]
+            title = READING_TITLES.get(name, name.replace("_", " ").capitalize())
+            severity: Severity = "warning" if name in _WARNINGS else "error"
+            found.append(AuditFinding(name, severity, title, TEXTS.get(name, ""), counted[name], places))
+        return found
+
+    def gone(self) -> list[AuditFinding]:
+        """Files that were there when the audit began, and are not any more."""
+        store = store_of(self.options.archive)
+        there: dict[str, set[str]] = {}
+        lost = []
+        for file in self.files:
+            directory, _, name = file.path.rpartition("/")
+            if directory not in there:
+                try:
+                    there[directory] = set(store.names(directory or ("/" if file.path.startswith("/") else ".")))
+                except OSError:
+                    there[directory] = set()
+            if name not in there[directory]:
+                lost.append(Place(file.name, None, "It was purged while the audit ran."))
+        text = "They were there when the audit began. What is told of them may be only a part, or nothing."
+        return list(
+            found_at(
+                "file_purged", "error", "Files that were purged while the audit ran", text, lost, self.options.limit
+            )
+        )
+
+    def first_places(self, frame: DataFrame, text: Callable[[Row], str], position: str = "position") -> list[Place]:
+        """The first rows of a frame with `file` and `position`, --limit at most, in the order of the archive."""
+        rows = frame.orderBy(*self.file_order, position).limit(self.options.limit).collect()
+        return [place_of(row, text(row)) for row in rows]
+
+    def frame_of(self, schema: str, rows: Sequence[Sequence[object]]) -> DataFrame:
+        """A small frame of what was computed here. `schema`: as SQL has it."""
+        return self.spark.createDataFrame([tuple(row) for row in rows], schema)
+
+
+def place_of(row: Row, text: str) -> Place:
+    """Where a row of some level is: its file, its `position` or `start`, its time."""
+    told = row.asDict()
+    position = told.get("position", told.get("start"))
+    return Place(told["file"], position, text, told.get("time", told.get("first_time")))
+
+
+def _regular(pattern: str) -> str:
+    """A pattern with * and ? as Java's regular expression; without a dot it is a table of any schema."""
+    made = "".join({"*": ".*", "?": "."}.get(mark) or re.escape(mark) for mark in pattern)
+    return made if "." in pattern else rf".*\.{made}"

@@ -1,0 +1,43 @@
+"""What is wrong with single rows: only who reads rows meets it."""
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from relay.audit.plan.read_finding import TEXTS
+from relay.audit.runner.audit import Audit, place_of
+from relay.audit.runner.job import AuditFinding
+
+ROW_FINDINGS: Final = {
+    "table_map_missing": "Rows of tables that nothing names",
+    "column_type_unknown": "Rows of tables with a column type that nobody knows",
+    "row_malformed": "Rows that pass their event's end",
+    "value_malformed": "Values that cannot be of their column's type",
+    "row_too_large": "Rows that are too large to be shown",
+}
+HAS_FINDING: Final = f"finding IN ({', '.join(map(repr, ROW_FINDINGS))})"
+
+
+def row_findings(audit: Audit, table: Column, *, values: bool) -> list[AuditFinding]:
+    """One pass over the rows for what is wrong with them; of tables in --tables, and where nobody knows the table.
+
+    `values`: also with their values, which are looked at only where they are read.
+    """
+    images = ("before", "after") if values else ()
+    columns = ("file", "position", "time", "schema", "table", *images, "finding", "finding_position")
+    wrong = audit.keep(
+        audit.read("rows", *columns)
+        .where(HAS_FINDING)
+        .drop(*images)
+        .where(F.col("table").isNull() | audit.wants_table(table))
+        .withColumn("position", F.coalesce("finding_position", "position"))
+        .withColumn("name", F.concat_ws(".", "schema", "table"))
+    )
+    found = []
+    for row in wrong.groupBy("finding").count().orderBy("finding").collect():
+        name = row["finding"]
+        first = wrong.where(F.col("finding") == name).orderBy(*audit.file_order, "position").limit(audit.options.limit)
+        places = [place_of(one, one["name"]) for one in first.collect()]
+        found.append(AuditFinding(name, "error", ROW_FINDINGS[name], TEXTS[name], row["count"], places))
+    return found

@@ -1,0 +1,222 @@
+"""`binlog-relay archive list | verify | rebuild | ledger`: tables on a terminal, plain lines elsewhere, or JSON."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from protocol.position import is_binlog_name
+from relay.archive.catalog.catalog import CatalogUnreadable, LedgerRow
+from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
+from relay.archive.inspect.listing import list_generations, read_ledgers, rebuild_archive
+from relay.archive.inspect.verify import verify_generations
+from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME
+from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
+from relay.commands.progress import bytes_progress
+
+
+def list_files(directory: Path, *, as_json: bool) -> None:
+    """Prints one line a file. Works beside a running relay. Raises: CommandFailed."""
+    with archive_failures(directory):
+        generations = list_generations(directory)
+    held = [(number, file) for number, files in generations for file in files]
+    if as_json:
+        _print_lines(json.dumps(_file_record(number, file)) for number, file in held)
+        return
+    rows = [
+        (
+            shown_name(number, file.name),
+            str(file.end),
+            "sealed" if file.sealed else "open",
+            time_text(file.first_timestamp),
+            time_text(file.last_timestamp),
+            str(file.events),
+            str(file.groups),
+            f"{file.flavour} {file.server_version}",
+            "CRC32" if file.checksum else "none",
+            ", ".join(word for word, there in (("cut", file.cut), ("damaged", file.damaged)) if there),
+        )
+        for number, file in held
+    ]
+    headings = ("file", "end", "state", "first", "last", "events", "groups", "source", "checksum", "notes")
+    print_table(headings, rows, numbers=(1, 5, 6))
+
+
+def show_ledger(directory: Path, *, as_json: bool) -> None:
+    """Prints the ledger, oldest first. Works beside a running relay. Raises: CommandFailed."""
+    with archive_failures(directory):
+        ledger = read_ledgers(directory)
+    if as_json:
+        _print_lines(json.dumps(_ledger_record(number, row)) for number, row in ledger)
+        return
+    if not ledger and sys.stdout.isatty():
+        sys.stdout.write("The ledger is empty: nothing happened that an operator should know.\n")
+        return
+    rows = [_ledger_cells(number, row) for number, row in ledger]
+    print_table(("time", "what", "place", "text"), rows, numbers=())
+
+
+def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
+    """Prints what is wrong as it is found; returns how many findings. Works beside a running relay. Raises: CommandFailed."""
+    count = 0
+    with archive_failures(directory), _file_progress("verify", directory) as on_progress:
+        for number, finding in verify_generations(directory, deep=deep, on_progress=on_progress):
+            count += 1
+            if as_json:
+                sys.stdout.write(json.dumps({**asdict(finding), "generation": number}) + "\n")
+            else:
+                name = shown_name(number, finding.file)
+                place = name if finding.offset is None else f"{name}:{finding.offset}"
+                sys.stdout.write(f"{place}: {finding.what}\n")
+    if not as_json:
+        found = "1 finding" if count == 1 else f"{count} findings"
+        sys.stdout.write(f"{found}.\n" if count else "The archive is fine.\n")
+    return count
+
+
+def rebuild(directory: Path, *, as_json: bool) -> None:
+    """Makes catalog and indexes again; prints what was found on the way. Raises: CommandFailed."""
+    with archive_failures(directory), _file_progress("rebuild", directory) as on_progress:
+        recovered = [(number, rebuild_archive(path, on_progress)) for number, path in begun_generations(directory)]
+    findings = [(number, row) for number, one in recovered for row in one.findings]
+    if as_json:
+        _print_lines(json.dumps(_ledger_record(number, row)) for number, row in findings)
+        return
+    if findings:
+        rows = [_ledger_cells(number, row) for number, row in findings]
+        print_table(("time", "what", "place", "text"), rows, numbers=())
+    count = sum(len(one.files) for _number, one in recovered)
+    of = f" in {len(recovered)} generations" if len(recovered) > 1 else ""
+    sys.stdout.write(f"{count} files{of}, catalog and indexes made again.\n")
+
+
+@contextmanager
+def archive_failures(directory: Path) -> Iterator[None]:
+    """Turns the archive's errors into sentences with an exit code."""
+    if not directory.is_dir():
+        raise CommandFailed(_no_archive(directory), WRONG_USE)
+    # SQLite calls a database that may not be read one that cannot be opened: that is no damage.
+    for path, wanted in ((directory, os.R_OK | os.X_OK), (directory / CATALOG_NAME, os.R_OK)):
+        if os.access(directory, os.X_OK) and not path.exists():
+            continue
+        if not os.access(path, wanted):
+            raise CommandFailed(_not_permitted(path), WRONG_USE)
+    if not any(path.name == CATALOG_NAME or is_binlog_name(path.name) for path in directory.iterdir()):
+        # A catalog and binlogs that are both gone leave nothing either: nothing can be made again from that.
+        raise CommandFailed(_no_archive(directory), WRONG_USE)
+    try:
+        yield
+    except ArchiveLocked as error:
+        raise CommandFailed(f"The archive is in use: {error}", WRONG_USE) from error
+    except PermissionError as error:
+        raise CommandFailed(_not_permitted(error.filename or directory), WRONG_USE) from error
+    except CatalogUnreadable as error:
+        message = f"{directory}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
+        raise CommandFailed(message, ARCHIVE_DAMAGED) from error
+    except ArchiveError as error:
+        raise CommandFailed(f"{directory}: {error}", ARCHIVE_DAMAGED) from error
+
+
+def _no_archive(directory: Path) -> str:
+    return f"There is no archive in {directory}. Check [archive] dir and [source] name, or start the relay once."
+
+
+def _not_permitted(path: object) -> str:
+    return f"{path} may not be used by this user. Run the command as the user that the relay runs as."
+
+
+@contextmanager
+def _file_progress(title: str, directory: Path) -> Iterator[Callable[[str, int], None] | None]:
+    held = [path for _number, one in begun_generations(directory) for path in one.iterdir()]
+    total = sum(path.stat().st_size for path in held if path.suffix[1:].isdigit())
+    with bytes_progress(title, total) as advance:
+        if advance is None:
+            yield None
+        else:
+            forward = advance
+            yield lambda _name, count: forward(count)
+
+
+def time_text(timestamp: float) -> str:
+    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if timestamp else "-"
+
+
+def shown_name(number: int, name: str) -> str:
+    """A file's path in the archive's directory."""
+    return name if number == FIRST or not name else f"{generation_path(Path(), number)}/{name}"
+
+
+def _file_record(number: int, file: ArchivedFile) -> dict[str, object]:
+    return {
+        "file": file.name,
+        "generation": number,
+        "end": file.end,
+        "sealed": file.sealed,
+        "first_time": time_text(file.first_timestamp) if file.first_timestamp else None,
+        "last_time": time_text(file.last_timestamp) if file.last_timestamp else None,
+        "events": file.events,
+        "groups": file.groups,
+        "flavour": file.flavour,
+        "server_version": file.server_version,
+        "server_id": file.server_id,
+        "checksum": "crc32" if file.checksum else "none",
+        "cut": file.cut,
+        "damaged": file.damaged,
+        "digest": file.digest,
+    }
+
+
+def _ledger_record(number: int, row: LedgerRow) -> dict[str, object]:
+    return {
+        "time": time_text(row.time),
+        "kind": row.kind,
+        "file": row.file,
+        "generation": number,
+        "offset": row.offset if row.offset >= 0 else None,
+        "text": row.text,
+    }
+
+
+def _ledger_cells(number: int, row: LedgerRow) -> tuple[str, ...]:
+    name = shown_name(number, row.file)
+    place = f"{name}:{row.offset}" if row.offset >= 0 else name
+    return time_text(row.time), row.kind, place or "-", row.text
+
+
+def _print_lines(lines: Iterator[str]) -> None:
+    for line in lines:
+        sys.stdout.write(line + "\n")
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int]) -> None:
+    """A rich table on a terminal; elsewhere a line a row, cells separated by tabs, empty cells as '-'."""
+    if not sys.stdout.isatty():
+        _print_lines("\t".join(cell or "-" for cell in row) for row in rows)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for column, heading in enumerate(headings):
+        longest = max(len(heading), *(len(row[column]) for row in rows)) if rows else len(heading)
+        # Only a text at the end is folded: a file name or a number over several lines can be neither read nor copied.
+        table.add_column(
+            heading,
+            justify="right" if column in numbers else "left",
+            overflow="fold",
+            min_width=longest if column < len(headings) - 1 else min(longest, 40),
+        )
+    for row in rows:
+        # As Text: a "[" in a name or message is no markup.
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console()
+    # A terminal that is too narrow gets long lines, which it wraps itself.
+    needed = console.measure(table, options=console.options.update(max_width=1000)).minimum
+    console.print(table, width=max(console.width, needed), crop=False, soft_wrap=True)

@@ -1,0 +1,173 @@
+"""`binlog-relay audit NAME ARCHIVE --out DIR`: what is typed becomes a job's options, its outcome a summary and an exit code."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from relay.archive.catalog.catalog import CatalogUnreadable
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.commands.arguments import timestamp
+from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
+
+if TYPE_CHECKING:
+    from relay.audit.runner.run import Outcome
+
+_LEAST_JAVA: Final = 17
+_SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit: the session is the cluster's, and its driver's Java runs already."""
+_SHOWN_FINDINGS: Final = 20
+_SHOWN_PLACES: Final = 3
+
+
+def audit(
+    name: str,
+    archive: str,
+    out: Path,
+    *,
+    since: str | None = None,
+    until: str | None = None,
+    tables: list[str] | None = None,
+    limit: int = 100,
+    replace: bool = False,
+    cores: int | None = None,
+    as_json: bool = False,
+) -> bool:
+    """Runs a job; whether it found something. Raises: CommandFailed."""
+    check_installed()
+    from relay.audit.jobs import JOBS
+    from relay.audit.plan.series_files import NothingToRead
+    from relay.audit.runner.job import AuditOptions
+    from relay.audit.runner.output import OutputRefused, check_output
+    from relay.audit.runner.run import load_job, run_job
+    from relay.audit.runner.spark_command import SparkFailed, command_session
+    from relay.audit.runner.spark_progress import spark_progress
+
+    if name not in JOBS:
+        raise CommandFailed(f"there is no audit {name}. There are:\n{listed_jobs()}", WRONG_USE)
+    job = load_job(name)
+    names = tuple(part.strip() for text in tables or () for part in text.split(",") if part.strip())
+    if tables and not names:
+        raise CommandFailed("--tables names no table: it takes shop.orders, shop.* or several with commas.", WRONG_USE)
+    if names and not job.takes_tables:
+        raise CommandFailed(f"{name} looks at all events: --tables cannot narrow it.", WRONG_USE)
+    options = AuditOptions(archive, _time("--since", since), _time("--until", until), names, limit)
+    if options.since and options.until and options.since >= options.until:
+        raise CommandFailed("--since is not before --until: nothing lies between them.", WRONG_USE)
+    try:
+        check_output(out, replace=replace)
+        check_archive(archive)
+        if sys.stderr.isatty():
+            sys.stderr.write("Starting Spark; that takes some seconds.\n")
+        with (
+            command_session(cores, submitted=_SUBMITTED in os.environ) as spark,
+            spark_progress(spark.sparkContext) as on_step,
+        ):
+            outcome = run_job(spark, job, options, out, on_step, replace=replace)
+    except (NothingToRead, OutputRefused, SparkFailed) as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+    except CatalogUnreadable as error:
+        message = f"{archive}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
+        raise CommandFailed(message, ARCHIVE_DAMAGED) from None
+    except ArchiveError as error:
+        raise CommandFailed(f"{archive}: {error}", ARCHIVE_DAMAGED) from None
+    except OSError as error:
+        if os.environ.get("BINLOG_RELAY_DEBUG") == "1":
+            raise
+        message = f"The audit was not written: {error}. Correct this, and run it again."
+        raise CommandFailed(message, WRONG_USE) from None
+    _report(outcome, as_json)
+    return outcome.found
+
+
+def listed_jobs() -> str:
+    """A line for each audit."""
+    from relay.audit.jobs import JOBS
+
+    width = max(len(name) for name in JOBS)
+    return "\n".join(f"  {name:<{width}}  {what}" for name, what in JOBS.items())
+
+
+def check_installed() -> None:
+    """Says what to install where something is missing. Raises: CommandFailed."""
+    for module in ("pyspark", "pyarrow"):
+        try:
+            __import__(module)
+        except ImportError:
+            message = f"Audits need {module}, which is not installed: pip install 'binlog-relay[audit]'"
+            raise CommandFailed(message, WRONG_USE) from None
+    if os.environ.get(_SUBMITTED):
+        return
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None:
+        raise CommandFailed(
+            f"Audits run on Spark, which needs Java {_LEAST_JAVA} or later, and there is none: install a Java runtime "
+            "(Debian: apt install openjdk-17-jre-headless) or set JAVA_HOME.",
+            WRONG_USE,
+        )
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CommandFailed(f"{java} cannot be run: {error}. Check JAVA_HOME.", WRONG_USE) from None
+    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    if match and int(match[1]) < _LEAST_JAVA:
+        message = f"{java} is Java {match[1]}; Spark needs {_LEAST_JAVA} or later. Install it, or set JAVA_HOME to one."
+        raise CommandFailed(message, WRONG_USE)
+
+
+def check_archive(archive: str) -> None:
+    """Refuses at once what Spark would refuse seconds later. Raises: NothingToRead, ArchiveError, CommandFailed."""
+    from relay.audit.plan.series_files import find_files
+    from relay.audit.plan.store import store_of
+
+    try:
+        find_files(store_of(archive), archive)
+    except ImportError as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
+    except PermissionError as error:
+        place = error.filename or archive
+        message = f"{place} may not be read by this user. Run the command as the user that the relay runs as."
+        raise CommandFailed(message, WRONG_USE) from None
+
+
+def _time(option: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    seconds = timestamp(option, text)
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise CommandFailed(f"{option} {text}: no binlog has such a time.", WRONG_USE) from None
+
+
+def _report(outcome: "Outcome", as_json: bool) -> None:
+    from relay.audit.runner.run import summary
+
+    if as_json:
+        sys.stdout.write(json.dumps(summary(outcome)) + "\n")
+        return
+    sys.stdout.write(told(outcome))
+
+
+def told(outcome: "Outcome") -> str:
+    """The outcome as lines for people."""
+    from relay.audit.report.text import count, shown
+
+    result = outcome.result
+    lines = [f"{outcome.job.title}: {result.verdict}", outcome.complete]
+    for finding in result.findings[:_SHOWN_FINDINGS]:
+        lines.append(f"{finding.severity}: {finding.title}: {count(finding.count)}")
+        for place in finding.places[:_SHOWN_PLACES]:
+            lines.append(f"  {place}  {shown(place.text, 300)}".rstrip())
+        if finding.count > _SHOWN_PLACES and finding.places:
+            lines.append("  …")
+    if len(result.findings) > _SHOWN_FINDINGS:
+        lines.append(f"{len(result.findings) - _SHOWN_FINDINGS} more kinds of findings are in the report.")
+    lines.append(f"Report: {outcome.report}")
+    return "".join(f"{shown(line)}\n" for line in lines)

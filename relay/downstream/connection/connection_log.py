@@ -1,0 +1,171 @@
+"""What the log says of one connection."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from protocol.commands import BinlogDump
+from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
+from protocol.gtid.dump_request import BinlogDumpGtid
+from protocol.position import Position
+from protocol.source_side.machine import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
+from protocol.statements import Request
+from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.strangers import StrangerLog
+from relay.downstream.request.refusal import shown_name
+from relay.downstream.stream.acknowledgements import Acknowledgements
+from relay.downstream.stream.dump import Dump
+
+# Of what a client says of itself.
+_SHOWN_CHARACTERS: Final = 100
+
+
+class ConnectionLog:
+    """Writes the lines of one connection, which are about `client`, each with what tells it from other connections.
+
+    Until its login a client is a stranger, who may come as often as he likes: of his refusals `strangers` says how many
+    are written.
+    """
+
+    def __init__(self, client: ConnectedClient, strangers: StrangerLog) -> None:
+        self._client = client
+        self._strangers = strangers
+        self._loop = asyncio.get_running_loop()
+        self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
+
+    # --- coming and going -------------------------------------------------------------------------------------------
+
+    def refused(self, error: AnsweredError) -> None:
+        """It gets `error` instead of a greeting."""
+        self._log = self._log.bind(replica_address=self._client.address)
+        if error.number == ErrorCode.ER_HOST_IS_BLOCKED:
+            # A blocked address was named when the block began; it may come a thousand times a second.
+            self._log.debug("connection_refused", reason=error.message)
+        else:
+            self.stranger("connection_refused", reason=error.message)
+
+    def greeted(self) -> None:
+        """From now on its lines have its number."""
+        self._log = self._log.bind(connection_id=self._client.connection_id, replica_address=self._client.address)
+
+    def stranger(self, event: str, **fields: object) -> None:
+        """A warning about a peer that has not logged in, unless there were very many."""
+        left_out = self._strangers.left_out(self._loop.time())
+        if left_out:
+            fields["left_out"] = left_out
+        if left_out is not None:
+            self._log.warning(event, **fields)
+
+    def happened(self, event: Event) -> None:
+        """What the protocol machine tells of it; nothing of what is no news."""
+        user = self._client.user
+        if isinstance(event, LoggedIn):
+            self._logged_in(event)
+        elif isinstance(event, LoginRefused):
+            self._log.warning("login_refused", user=event.user, reason=event.reason)
+        elif isinstance(event, StatementFailed):
+            self._log.info("statement_refused", user=user, statement=event.statement, number=int(event.number))
+        elif isinstance(event, Registered):
+            uuid = self._client.replica_uuid
+            self._log.info("replica_registered", user=user, server_id=event.replica.server_id, uuid=uuid)
+        elif isinstance(event, Closed) and isinstance(event.error, PeerError):
+            self._broke_rules(event.error)
+
+    def _logged_in(self, event: LoggedIn) -> None:
+        said = {
+            key.lstrip("_"): "".join(c if c.isprintable() else "?" for c in event.attributes[key][:_SHOWN_CHARACTERS])
+            for key in ("program_name", "_client_version")
+            if key in event.attributes
+        }
+        user, tls = event.account.user, event.channel.tls or None
+        self._log.info("replica_logged_in", user=user, plugin=event.plugin, tls=tls, **said)
+
+    def _broke_rules(self, error: PeerError) -> None:
+        if error.number == ErrorCode.ER_ACCESS_DENIED_ERROR:
+            return  # told as a refused login
+        fields: dict[str, object] = {"number": int(error.number), "reason": error.message}
+        if self._client.user:
+            self._log.warning("connection_ended", user=self._client.user, **fields)
+        else:
+            self.stranger("connection_ended", user="", **fields)
+
+    def closed(self) -> None:
+        """It ended without a stream."""
+        self._log.debug("connection_closed", user=self._client.user)
+
+    # --- its streams ------------------------------------------------------------------------------------------------
+
+    def dump_started(self, described: dict[str, object]) -> None:
+        """described: how."""
+        self._log.info("dump_started", **self._replica(), **described)
+
+    def dump_refused(self, asked: BinlogDump | BinlogDumpGtid, error: PositionRefused) -> None:
+        """Its request is answered with `error`."""
+        reason = error.message
+        self._log.warning("dump_refused", number=int(error.number), reason=reason, **self._replica(), **_place(asked))
+
+    def dump_not_begun(self, asked: tuple[str, int], archive_end: Position | None) -> None:
+        """It left while its request was looked at.
+
+        Its slave_net_timeout may be shorter than the wait: it would come again for ever, and never be told why.
+        """
+        self._log.info(
+            "dump_not_begun",
+            **self._replica(),
+            file=shown_name(asked[0]),
+            offset=asked[1],
+            archive_end=str(archive_end) if archive_end is not None else None,
+            reason="the replica left while it was waited whether the position comes",
+        )
+
+    def dump_ended(self, dump: Dump, acknowledgements: Acknowledgements | None, reason: str) -> None:
+        """Its stream is over, by what itself or an operator did."""
+        self._log.info("dump_ended", **self._stream(dump, acknowledgements, reason))
+
+    def dump_stopped(self, dump: Dump, acknowledgements: Acknowledgements | None, reason: str) -> None:
+        """Its stream cannot go on."""
+        self._log.warning("dump_stopped", **self._stream(dump, acknowledgements, reason))
+
+    def _replica(self) -> dict[str, object]:
+        client = self._client
+        return {"user": client.user, "server_id": client.server_id, "uuid": client.replica_uuid}
+
+    def _stream(self, dump: Dump, acknowledgements: Acknowledgements | None, reason: str) -> dict[str, object]:
+        position = dump.position
+        fields = {
+            **self._replica(),
+            "file": position.file,
+            "offset": position.offset,
+            "sent_bytes": dump.sent_bytes,
+            "reason": reason,
+        }
+        if acknowledgements is None:
+            return fields
+        return fields | {"acknowledged": str(acknowledgements.acked), "unanswered": acknowledgements.open}
+
+    # --- faults -----------------------------------------------------------------------------------------------------
+
+    def tls_broken(self, reason: str) -> None:
+        """Its TLS broke in the middle of a stream."""
+        self._log.warning("tls_broken", user=self._client.user, reason=reason)
+
+    def broken_off(self, fault: Exception) -> None:
+        """It is ended for a fault of ours, which has been told in full."""
+        self._log.warning("connection_broken_off", user=self._client.user, why=type(fault).__name__)
+
+    def login_check_failed(self) -> None:
+        """For a handler of the exception: of ours."""
+        self._log.exception("login_check_failed")
+
+    def statement_failed(self, request: Request) -> None:
+        """For a handler of the exception: of ours."""
+        self._log.exception("statement_failed", user=self._client.user, request=repr(request))
+
+    def dump_request_failed(self, asked: BinlogDump | BinlogDumpGtid) -> None:
+        """For a handler of the exception: of ours."""
+        self._log.exception("dump_request_failed", **_place(asked), **self._replica())
+
+
+def _place(asked: BinlogDump | BinlogDumpGtid) -> dict[str, object]:
+    return {"file": shown_name(asked.file), "offset": asked.offset}

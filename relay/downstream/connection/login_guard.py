@@ -1,0 +1,117 @@
+"""What keeps passwords from being guessed: answers that come later after each failure, then no answers for a while."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from ipaddress import IPv6Address
+from typing import Final
+
+from protocol.auth.host_pattern import plain_address
+from protocol.errors import AnsweredError, ErrorCode
+from protocol.source_side.machine import Ruling
+
+# Of one address; the first guess is free, people mistype.
+_FIRST_HOLD_S: Final = 0.1
+_LONGEST_HOLD_S: Final = 2.0
+# A replica with an old password comes once a minute, and for days.
+_FORGOTTEN_AFTER_S: Final = 600.0
+_MAX_ADDRESSES: Final = 10_000
+# Of one address, with a count of its own each; the rest share one.
+_MAX_USERS: Final = 8
+# Whoever has one IPv6 address has all 2**64 of its network.
+_IPV6_NETWORK: Final = 64
+
+
+@dataclass(slots=True)
+class _Failures:
+    by_user: dict[int | None, int] = field(default_factory=dict)
+    """By the hash of the user's name, which may be long; None: of users beyond the first few."""
+    last_at: float = 0.0
+    blocked_until: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.by_user.values())
+
+    def add(self, user: str) -> None:
+        key = hash(user) if hash(user) in self.by_user or len(self.by_user) < _MAX_USERS else None
+        self.by_user[key] = self.by_user.get(key, 0) + 1
+
+    def forgive(self, user: str) -> None:
+        self.by_user.pop(hash(user), None)
+
+
+class LoginGuard:
+    """Failed logins by address. Times are those of one monotonic clock, in seconds.
+
+    An address is blocked for `block_s` after `max_failures` refused logins in a row; 0: never. Only refused logins count:
+    a balancer that connects to see whether somebody listens is no guesser. Who is logged in stays. A right password makes
+    the failures of its own user forgotten: whoever has one account could guess another's password without end.
+    """
+
+    def __init__(self, max_failures: int, block_s: float) -> None:
+        self.max_failures = max_failures
+        self.block_s = block_s
+        # The oldest failure first; memory is bounded by forgetting it.
+        self._failures: OrderedDict[str, _Failures] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._failures)
+
+    def refusal(self, address: str, now: float) -> AnsweredError | None:
+        """The error for a connection from a blocked address, in a server's words."""
+        failures = self._failures.get(_network_of(address))
+        if failures is None or now >= failures.blocked_until:
+            return None
+        text = f"Host '{address}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'"
+        return AnsweredError(ErrorCode.ER_HOST_IS_BLOCKED, text)
+
+    def rule(self, address: str, now: float, *, user: str, accepted: bool) -> Ruling:
+        """Counts a verdict. A right password is answered as late as a wrong one, or the delay would tell them apart;
+        while the address is blocked, it is refused too: its connections may have been opened before."""
+        key = _network_of(address)
+        failures = self._failures.get(key)
+        if failures is not None and failures.blocked_until <= now and self._is_over(failures, now):
+            del self._failures[key]
+            failures = None
+        blocked = self.refusal(address, now)
+        hold_s = _hold_s(failures.count) if failures is not None else 0.0
+        if blocked is not None:
+            return Ruling(hold_s, blocked)
+        if accepted:
+            if failures is not None:
+                failures.forgive(user)
+                if not failures.by_user:
+                    del self._failures[key]
+            return Ruling(hold_s)
+        if failures is None:
+            failures = self._failures.setdefault(key, _Failures())
+        failures.add(user)
+        failures.last_at = now
+        self._failures.move_to_end(key)
+        if self.max_failures and failures.count >= self.max_failures:
+            failures.blocked_until = now + self.block_s
+        while len(self._failures) > _MAX_ADDRESSES:
+            self._failures.popitem(last=False)
+        return Ruling(hold_s)
+
+    def _is_over(self, failures: _Failures, now: float) -> bool:
+        """A block that has ended, or failures of long ago."""
+        return failures.blocked_until > 0 or now >= failures.last_at + _FORGOTTEN_AFTER_S
+
+    def forget(self) -> None:
+        """Unblocks everybody: FLUSH HOSTS."""
+        self._failures.clear()
+
+
+def _hold_s(failures: int) -> float:
+    if failures == 0:
+        return 0.0
+    return min(_FIRST_HOLD_S * 2.0 ** min(failures - 1, 16), _LONGEST_HOLD_S)
+
+
+def _network_of(address: str) -> str:
+    """What failures are counted by: the address, or the network of an IPv6 one."""
+    parsed = plain_address(address)
+    if isinstance(parsed, IPv6Address) and not parsed.is_loopback:
+        return str(IPv6Address(int(parsed) >> 64 << 64)) + f"/{_IPV6_NETWORK}"
+    return str(parsed) if parsed is not None else address

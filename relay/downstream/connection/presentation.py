@@ -1,0 +1,94 @@
+"""As whom the relay shows itself to replicas, and which replicas cannot be told from somebody else."""
+
+import socket
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from protocol.handshake import plain_version
+from protocol.statements import SourceFacts
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.connection.archive_view import ServedArchive
+from relay.downstream.request.refusal import refusal
+
+PresentAs = Literal["source", "relay"]
+
+
+class IdentifiedArchive(ServedArchive, Protocol):
+    """An archive that knows whose it is."""
+
+    @property
+    def identity(self) -> SourceIdentity | None:
+        """The source; None until it was seen."""
+
+
+def source_facts(archive: IdentifiedArchive) -> SourceFacts | None:
+    """The source itself; None while nothing is known of it.
+
+    The newest file says whether there are checksums; without an identity (binlogs of a source that is gone) it also
+    says who wrote it.
+    """
+    newest = archive.files[-1] if archive.files else None
+    checksum: Literal["CRC32", "NONE"] = "CRC32" if newest is not None and newest.checksum else "NONE"
+    identity = archive.identity
+    if identity is not None:
+        flavour: Literal["mysql", "mariadb"] = "mariadb" if identity.flavour == "mariadb" else "mysql"
+        version = plain_version(identity.version)
+        return SourceFacts(flavour, version, identity.server_id, identity.server_uuid, checksum)
+    if newest is None:
+        return None
+    flavour = "mariadb" if newest.flavour == "mariadb" else "mysql"
+    return SourceFacts(flavour, plain_version(newest.server_version), newest.server_id, None, checksum)
+
+
+def located(facts: SourceFacts, archive: ServedArchive, port: int) -> SourceFacts:
+    """With where the relay is and keeps its files: what monitors ask for by @@hostname, @@port and @@datadir."""
+    facts = replace(facts, hostname=socket.gethostname(), port=port)
+    newest = archive.files[-1] if archive.files else None
+    if newest is None:
+        return facts
+    directory = str(archive.path(newest.name).parent)
+    return replace(facts, data_directory=directory, binlog_base_name=newest.name.rpartition(".")[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """What replicas are shown. `server_id`, `server_uuid`: the relay's own; None where it has none.
+
+    `present_as`: whose ids are shown. `version`: instead of the source's. `semi_sync`: acknowledgements are asked for.
+    """
+
+    present_as: PresentAs = "source"
+    version: str | None = None
+    server_id: int | None = None
+    server_uuid: str | None = None
+    semi_sync: bool = False
+
+    def facts(self, source: SourceFacts) -> SourceFacts:
+        """The source as replicas are to see it."""
+        shown = replace(source, semi_sync=self.semi_sync)
+        if self.version is not None:
+            shown = replace(shown, version=plain_version(self.version))
+        if self.present_as == "relay" and self.server_id is not None:
+            shown = replace(shown, server_id=self.server_id, server_uuid=self.server_uuid)
+        return shown
+
+    def check_replica(self, source: SourceFacts, server_id: int, server_uuid: str) -> None:
+        """Refuses a replica that has the ids of the source, or of the relay. Raises: PositionRefused (1236).
+
+        A replica leaves out events that carry its own server_id: behind a source with the same one it would do so with
+        all of them and say nothing. It looks at the id of the server it is connected to, which may be the relay's.
+        """
+        advice = "Give each server a server_id of its own"
+        if server_id == source.server_id:
+            raise refusal(
+                f"This replica has server_id {server_id}, and so has the source behind binlog-relay: the replica would leave "
+                f"out the source's events as its own. {advice}"
+            )
+        if server_id == self.server_id:
+            raise refusal(f"This replica has server_id {server_id}, and so has binlog-relay itself. {advice}")
+        owner = {source.server_uuid: "the source behind binlog-relay", self.server_uuid: "binlog-relay itself"}
+        if server_uuid and server_uuid in owner:
+            raise refusal(
+                f"This replica has server_uuid {server_uuid}, and so has {owner[server_uuid]}. "
+                "A copied data directory? Delete auto.cnf there and restart the replica"
+            )

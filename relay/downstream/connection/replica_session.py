@@ -1,0 +1,538 @@
+"""One replica's connection: bytes from the socket to the protocol machine and back, and the order of what they ask for."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import time
+from concurrent.futures import Executor
+from functools import partial
+from typing import Final, Protocol, cast
+
+from protocol.auth.accounts import Accounts
+from protocol.auth.authenticator import REFUSED, Channel, Work
+from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
+from protocol.framing import frame_payload
+from protocol.packets import err_payload
+from protocol.position import Position
+from protocol.source_side.machine import (
+    AckReceived,
+    CheckAsked,
+    Closed,
+    DumpAsked,
+    Event,
+    Limits,
+    Registered,
+    Ruling,
+    SourceSide,
+    State,
+    StatementAsked,
+    TlsAsked,
+)
+from protocol.statements import GivenAnswer, Request, SourceFacts
+from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.connection_log import ConnectionLog
+from relay.downstream.connection.connection_tls import ConnectionTls, TlsBroken
+from relay.downstream.connection.deadline import Deadline
+from relay.downstream.connection.peer_socket import PeerSocket
+from relay.downstream.connection.pending_statement import AskedStatement
+from relay.downstream.connection.strangers import StrangerLog
+from relay.downstream.connection.traffic import Traffic
+from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
+from relay.downstream.stream.acknowledgements import Acknowledgements, AcknowledgementSums
+from relay.downstream.stream.admission import AdmissionHost, AdmittedDump, DumpRequest, admit
+from relay.downstream.stream.dump import Dump
+from relay.process.background import begin_task, guarded
+from relay.process.certificates import ServerTls
+
+# After so many buffers from one client the others get their turn.
+_FULL_READS_A_TURN: Final = 4
+_LINGER_S: Final = 1.0
+# A replica's receiving thread that was told to stop closes its socket within this time.
+_RESET_SHOWS_S: Final = 2.0
+_REQUEST_NUMBERS: Final = itertools.count(1)
+
+
+class SessionHost(AdmissionHost, Protocol):
+    """What the sessions of one server share."""
+
+    input_view: memoryview
+    accounts: Accounts
+    checks: Executor
+    handshakes: Executor
+    tls: ServerTls | None
+    limits: Limits
+    acknowledgement_sums: AcknowledgementSums
+    traffic: Traffic
+    stranger_log: StrangerLog
+
+    def admit(self, session: "Session") -> AnsweredError | tuple[int, SourceFacts]:
+        """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
+
+    def rule_login(self, session: "Session", user: str, accepted: bool) -> Ruling:
+        """A verdict on a login as `user`: counted, and when it may be told."""
+
+    def gone(self, session: "Session") -> None:
+        """The connection ended."""
+
+    async def answer_request(self, session: "Session", request: Request) -> GivenAnswer:
+        """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
+
+    def dump_begins(self, session: "Session") -> None:
+        """Ends an older dump of the same replica."""
+
+    def leave_edge(self, dump: Dump) -> None:
+        """`dump` has ended."""
+
+
+class Session(ConnectedClient, asyncio.BufferedProtocol):
+    """One connection, from accept to close."""
+
+    def __init__(self, host: SessionHost) -> None:
+        super().__init__(host.generations)
+        self._host = host
+        self._loop = asyncio.get_running_loop()
+        self.log = ConnectionLog(self, host.stranger_log)
+        self._transport: asyncio.Transport | None = None
+        time_passed = guarded(self._time_passed, "looking at a connection's deadline", self._broken)
+        self._deadline = Deadline(time_passed)
+        self._turn: asyncio.Handle | None = None
+        self._checking: asyncio.Task[None] | None = None
+        self._admission: asyncio.Task[None] | None = None
+        self._statement: AskedStatement | None = None
+        self._offered_tls: ServerTls | None = None
+        self._tls: ConnectionTls | None = None
+        self.write_paused = False
+        self._peer = PeerSocket(None)
+        self._closed_by_peer = False
+        self.leaving: asyncio.Event | None = None
+        """While it is found out what its replica had read when it left; set when that is known."""
+        self._full_reads = 0
+        """How many of its last reads filled the buffer."""
+        self._counted = (0, 0)
+        """Of its commands and statements, those that are in the traffic."""
+        self._said_goodbye = False
+
+    # --- transport ------------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Greets."""
+        self._transport = cast(asyncio.Transport, transport)
+        # 0: pause_writing then tells that the buffer which was just given is still in use.
+        self._transport.set_write_buffer_limits(high=0)
+        self._peer = PeerSocket(transport.get_extra_info("socket"))
+        self._peer.keep_alive()
+        peer = transport.get_extra_info("peername")
+        self.host = str(peer[0]) if peer else ""
+        self.address = f"{peer[0]}:{peer[1]}" if peer else ""
+        answer = self._host.admit(self)
+        if isinstance(answer, AnsweredError):
+            self.log.refused(answer)
+            payload = err_payload(answer.number, answer.message, with_sqlstate=False)
+            self._transport.write(frame_payload(payload, 0))
+            self._close_soon()
+            return
+        self.connection_id, facts = answer
+        self.log.greeted()
+        now = self._loop.time()
+        # As it is now: a reload between the greeting and the client's request for TLS changes nothing here.
+        self._offered_tls = self._host.tls
+        self._machine = SourceSide(
+            connection_id=self.connection_id,
+            facts=facts,
+            accounts=self._host.accounts,
+            host=self.host,
+            random_bytes=os.urandom,
+            now=now,
+            wall_offset_s=time.time() - now,
+            limits=self._host.limits,
+            offer_tls=self._offered_tls is not None,
+            rule=self._rule,
+        )
+        self._after([])
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """The server's one input buffer: it is used up before another connection is read."""
+        return self._host.input_view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes came."""
+        self._host.traffic.bytes_received += nbytes
+        self.last_heard_at = self._loop.time()
+        # uvloop reads on at once, up to 32 times, as long as reads fill the buffer. The time says nothing about that: it goes
+        # on meanwhile.
+        self._full_reads = self._full_reads + 1 if nbytes == len(self._host.input_view) else 0
+        if self._full_reads == _FULL_READS_A_TURN and self._transport is not None:
+            self._full_reads = 0
+            self._transport.pause_reading()
+            self._loop.call_soon(self._read_on)
+        if self._tls is not None:
+            self._take_secured(self._tls, self._host.input_view[:nbytes])
+        elif self._machine is not None:
+            self._take(self._machine, self._host.input_view[:nbytes])
+
+    def eof_received(self) -> bool:
+        """The peer is done: so are we.
+
+        Of a dump at rest it is first found out whether the peer's system had read everything. It sends a reset when it
+        closes a socket with bytes that nobody has read, but a replica's STOP SLAVE shuts its socket down first, which
+        looks like an end with everything read, and closes it when its receiving thread has come to that. A goodbye, of
+        the protocol or of TLS, says nothing about what was read.
+        """
+        if self.dump is not None and self.dump.is_settled:
+            self.dump.silence()
+            self.leaving = asyncio.Event()
+            self._loop.call_later(_RESET_SHOWS_S, self._end_after_eof)
+            return True
+        self._abort_later()
+        return False
+
+    def _end_after_eof(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._closed_by_peer = self._peer.peer_ended_cleanly and not self._peer.unread_bytes()
+        transport.abort()
+
+    def pause_writing(self) -> None:
+        """The socket is full. A client that asks without reading the answers is not listened to."""
+        self.write_paused = True
+        if self.dump is None and self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The socket took everything."""
+        self.write_paused = False
+        self._read_on()
+        self._schedule_turn()
+        if self.dump is not None:
+            self.dump.writable()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Frees what the connection held."""
+        self._deadline.cancel()
+        for task in (self._admission, self._checking):
+            if task is not None:
+                task.cancel()
+        for beside in (self._statement, self._tls):
+            if beside is not None:
+                beside.drop()
+        if self.dump is not None:
+            self._end_dump(str(exc) if exc else "connection closed")
+        elif self.waits_for_position and self.asked_position is not None:
+            self.log.dump_not_begun(self.asked_position, self._host.generations.archive.end)
+        elif self._machine is not None:
+            self.log.closed()
+        if not self.user:
+            self._host.traffic.aborted_connects += 1
+        elif not self._said_goodbye:
+            self._host.traffic.aborted_clients += 1
+        self._host.gone(self)
+
+    # --- the machine ----------------------------------------------------------------------------------------------
+
+    def _take(self, machine: SourceSide, data: memoryview | bytes) -> None:
+        """What the client said, inside of TLS where there is some."""
+        self._after(machine.receive(data, self._loop.time()))
+        if machine.holds_unread_commands and self._transport is not None:
+            self._transport.pause_reading()
+
+    def _schedule_turn(self) -> None:
+        """Commands that were sent ahead are taken a few at a time, and none while the client reads no answers."""
+        machine = self._machine
+        if machine is not None and machine.has_more_to_do and not self.write_paused and self._turn is None:
+            next_turn = guarded(self._next_turn, "taking commands that were sent ahead", self._broken)
+            self._turn = self._loop.call_soon(next_turn, machine)
+
+    def _next_turn(self, machine: SourceSide) -> None:
+        self._turn = None
+        if self.write_paused or self._transport is None or self._transport.is_closing():
+            return
+        self._after(machine.go_on(self._loop.time()))
+        self._read_on()
+
+    def _after(self, events: list[Event]) -> None:
+        """Does what the machine's events ask for, then sends what it has to say."""
+        machine = self._machine
+        transport = self._transport
+        if machine is None or transport is None:
+            return
+        closed: Closed | None = None
+        for event in events:
+            if isinstance(event, StatementAsked):
+                find = partial(self._host.answer_request, self, event.request)
+                self._statement = AskedStatement(event.request, find, self._answered, self.log, self._broken)
+            elif isinstance(event, TlsAsked):
+                self._begin_tls(transport, event.received)
+            elif isinstance(event, CheckAsked):
+                self._checking = begin_task(self._check(machine, event.work), "checking a login", self._broken)
+            elif isinstance(event, DumpAsked):
+                request = self.asks_for_dump(event.request, next(_REQUEST_NUMBERS))
+                admission = self._admit(machine, request)
+                self._admission = begin_task(admission, "deciding about a dump request", self._broken)
+            elif isinstance(event, AckReceived):
+                closed = self._acknowledged(machine, event.position)
+                if closed is not None:
+                    break
+            else:
+                if isinstance(event, Registered):
+                    self.registers(event.replica)
+                self.log.happened(event)
+                closed = event if isinstance(event, Closed) else closed
+        data = machine.bytes_to_send()
+        if data and not transport.is_closing():
+            transport.write(data)
+        self._count(machine, len(data))
+        if closed is not None:
+            self._said_goodbye = closed.error is None
+            if self._admission is not None:
+                # It said goodbye, or broke the rules, while its dump request was looked at.
+                self._admission.cancel()
+            if self.dump is not None:
+                self._end_dump(closed.error.message if closed.error else "the replica said goodbye")
+            self._close_soon()
+        self._deadline.set(machine.next_deadline())
+        self._schedule_turn()
+
+    def _count(self, machine: SourceSide, sent_bytes: int) -> None:
+        traffic = self._host.traffic
+        traffic.bytes_sent += sent_bytes
+        commands, statements = self._counted
+        self._counted = (machine.commands, machine.statements)
+        traffic.commands += machine.commands - commands
+        traffic.statements += machine.statements - statements
+
+    def _time_passed(self) -> None:
+        if self._machine is not None:
+            self._after(self._machine.pass_time(self._loop.time() + 0.001))
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """What was waited for is there: the peer is listened to again."""
+        transport, machine = self._transport, self._machine
+        if transport is None or machine is None or transport.is_closing():
+            return
+        if not self.write_paused and not machine.holds_unread_commands:
+            transport.resume_reading()
+
+    def _close_soon(self) -> None:
+        """Closes when the peer does, or shortly. Closing at once over unread input would reset the connection and take
+        the error away that explains it."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        with contextlib.suppress(OSError):  # it is aborted below
+            transport.write_eof()
+        self._abort_later()
+
+    def _abort_later(self) -> None:
+        """A peer that reads nothing any more is not waited for."""
+        if self._transport is not None:
+            self._loop.call_later(_LINGER_S, self._transport.abort)
+
+    def _rule(self, accepted: bool) -> Ruling:
+        user = self._machine.session.user if self._machine is not None else ""
+        return self._host.rule_login(self, user, accepted)
+
+    # --- TLS --------------------------------------------------------------------------------------------------------
+
+    def _begin_tls(self, transport: asyncio.Transport, received: bytes) -> None:
+        """From now on what comes is TLS, also before the handshake's task has begun."""
+        offered = self._offered_tls
+        assert offered is not None, "the machine asks for what the greeting offered"
+        self._tls = ConnectionTls(transport, offered, received, self._host.handshakes, self._secured, self._broken)
+
+    def _secured(self, tls: ConnectionTls, outcome: Channel | TlsBroken) -> None:
+        """The handshake is over: TLS is between the socket and the machine, or the connection ends."""
+        if isinstance(outcome, TlsBroken):
+            self._tls_failed(outcome)
+            return
+        machine, transport = self._machine, self._transport
+        if machine is None or machine.state is not State.TLS_EXPECTED or transport is None or transport.is_closing():
+            return
+        self._transport = tls.transport
+        machine.tls_established(outcome)
+        # What the client has sent behind its part of the handshake.
+        self._take_secured(tls, b"")
+
+    def _take_secured(self, tls: ConnectionTls, data: memoryview | bytes) -> None:
+        machine = self._machine
+        if machine is None or machine.state is State.CLOSED:
+            return
+        try:
+            plain = tls.received(data)
+        except TlsBroken as broken:
+            self._tls_failed(broken)
+            return
+        if plain:
+            self._take(machine, plain)
+        if tls.peer_said_goodbye:
+            tls.transport.close()
+            self._abort_later()
+
+    def _tls_failed(self, broken: TlsBroken) -> None:
+        if self._machine is None or self._machine.state is State.CLOSED:
+            return
+        if self.dump is not None:
+            self.log.tls_broken(str(broken))
+            self.abort()
+            return
+        self._after(self._machine.tls_failed(str(broken)))
+
+    # --- what is found out beside the connection --------------------------------------------------------------------
+
+    async def _check(self, machine: SourceSide, work: Work) -> None:
+        """What of a login takes milliseconds, in a thread."""
+        try:
+            step = await self._loop.run_in_executor(self._host.checks, work)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            self.log.login_check_failed()
+            step = REFUSED
+        self._checking = None
+        self._after(machine.answer_check(step, self._loop.time()))
+        self._read_on()
+
+    def _answered(self, answer: GivenAnswer | AnsweredError) -> None:
+        """The answer to the statement that was asked last."""
+        self._statement = None
+        machine, transport = self._machine, self._transport
+        if machine is None or machine.state is not State.ANSWER_OWED or transport is None or transport.is_closing():
+            return
+        self._after(machine.answer(answer, self._loop.time()))
+        self._read_on()
+
+    # --- semi-sync ------------------------------------------------------------------------------------------------
+
+    def _acknowledged(self, machine: SourceSide, position: Position) -> Closed | None:
+        """An acknowledgement came. One that cannot be true ends the connection."""
+        if self.acknowledgements is None:
+            return None
+        try:
+            self.acknowledgements.take(position, self._loop.time())
+        except PeerError as error:
+            closed = machine.break_off(error)
+            self.log.happened(closed)
+            return closed
+        return None
+
+    # --- ends that come from outside --------------------------------------------------------------------------------
+
+    def stop(self, error: AnsweredError) -> None:
+        """Ends this connection with an error where there is room for one."""
+        if self.dump is not None:
+            self.dump.fail(error)
+        elif self._machine is not None and self.waits_for_position:
+            self._after(self._machine.refuse_dump(error))
+        elif self._transport is not None:
+            self._transport.close()
+
+    def interrupt(self) -> None:
+        """Ends the statement that is answered, if it only shows something: the connection goes on."""
+        if self._statement is not None:
+            self._statement.interrupt()
+
+    def abort(self) -> None:
+        """Ends this connection now."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _broken(self, fault: Exception) -> None:
+        """What belongs to this connection failed by surprise: the client is not left waiting for what never comes."""
+        self.log.broken_off(fault)
+        self.abort()
+
+    # --- the dump -------------------------------------------------------------------------------------------------
+
+    async def _admit(self, machine: SourceSide, request: DumpRequest) -> None:
+        """Decides about a dump request, and begins the dump."""
+        try:
+            admitted = await admit(self._host, request)
+            self._admission = None
+            if self._waits_still(machine):
+                self._begin_dump(machine, request, admitted)
+            else:
+                # asyncio.wait_for of Python 3.11 swallows a cancellation that meets a result.
+                admitted.drop()
+            return
+        except PositionRefused as error:
+            refused = error
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            # A bug of ours must not leave the replica waiting without an answer.
+            self.log.dump_request_failed(request.asked)
+            refused = refusal(INTERNAL_ERROR, ErrorCode.ER_UNKNOWN_ERROR)
+        self._admission = None
+        if machine.state is State.DUMP_REQUESTED:
+            self.log.dump_refused(request.asked, refused)
+            self._after(machine.refuse_dump(refused))
+        elif machine.state is State.DUMPING:
+            # It failed after it had begun: nothing that could be said has a place in the stream.
+            self.abort()
+
+    def _waits_still(self, machine: SourceSide) -> bool:
+        """Whether there is still a connection whose request is to be decided."""
+        transport = self._transport
+        return machine.state is State.DUMP_REQUESTED and transport is not None and not transport.is_closing()
+
+    def _begin_dump(self, machine: SourceSide, request: DumpRequest, admitted: AdmittedDump) -> None:
+        semi_sync = request.wants_semi_sync
+        acknowledgements: Acknowledgements | None = None
+        if semi_sync:
+            acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
+        try:
+            self._host.dump_begins(self)
+            self.dump_began_at = self._loop.time()
+            dump = admitted.prepare(self, lambda: machine.accept_dump(takes_acks=semi_sync), acknowledgements)
+        except BaseException:
+            admitted.drop()
+            raise
+        # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
+        self.dump, self.acknowledgements = dump, acknowledgements
+        self.log.dump_started(admitted.described())
+        admitted.start(dump)
+
+    def _knows_file(self, name: str) -> bool:
+        return any(one.archive.file(name) is not None for one in self._host.generations.all)
+
+    def _end_dump(self, reason: str, *, failed: bool = False) -> None:
+        dump, self.dump = self.dump, None
+        if dump is None:
+            return
+        if self.leaving is not None:
+            self.leaving.set()
+        tell = self.log.dump_stopped if failed else self.log.dump_ended
+        tell(dump, self.acknowledgements, reason)
+        if self.acknowledgements is not None:
+            self.acknowledgements.end()
+            self.acknowledgements = None
+        dump.close(all_was_read=self._closed_by_peer)
+        self._host.traffic.bytes_sent += dump.sent_bytes
+        self._host.leave_edge(dump)
+
+    # --- what the dump calls ----------------------------------------------------------------------------------------
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Gives bytes to the socket."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def unread_bytes(self) -> int | None:
+        """Of all that was written, what the replica has not read, as far as the system can tell."""
+        return self._peer.unread_bytes()
+
+    def dump_ended(self, sequence: int) -> None:
+        """The client wanted EOF at the end, and the end is here."""
+        self._end_dump("the client asked for what there is, and has it")
+        if self._machine is not None:
+            self._after(self._machine.end_dump(sequence, self._loop.time()))
+
+    def dump_failed(self, sequence: int | None, error: AnsweredError) -> None:
+        """The stream cannot go on."""
+        self._end_dump(error.message, failed=True)
+        if sequence is None or self._machine is None:
+            self.abort()
+            return
+        self._after(self._machine.fail_dump(sequence, error))

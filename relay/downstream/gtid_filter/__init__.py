@@ -1,0 +1,1 @@
+"""Which transactions a replica by GTID is not sent, and what ends its stream."""

@@ -1,0 +1,26 @@
+"""The sentence that a replica's operator reads when a dump request is not served.
+
+ERR 1236 stops a replica until a human acts, so the file, the position and what to use instead come first; ERR 1105
+makes it try again by itself.
+"""
+
+from typing import Final
+
+from protocol.errors import ErrorCode, PositionRefused
+from protocol.packets import cut_text
+
+# The servers keep an error's text in a field of about 512 bytes and put words of their own before it.
+MAX_TEXT_BYTES: Final = 480
+INTERNAL_ERROR: Final = "binlog-relay has an internal error, see its log"
+"""What a replica is told of a fault of ours."""
+_MAX_NAME_BYTES: Final = 100
+
+
+def refusal(text: str, number: int = ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG) -> PositionRefused:
+    """The error for a request that is not served; `text` is cut to what a server's error field holds."""
+    return PositionRefused(number, cut_text(text, MAX_TEXT_BYTES).decode())
+
+
+def shown_name(file: str) -> str:
+    """A file name as a message shows it: whatever a client sent, bounded and printable."""
+    return cut_text("".join(c if c.isprintable() else "?" for c in file), _MAX_NAME_BYTES).decode()

@@ -1,0 +1,197 @@
+"""How a stream passes from the end of one generation of the archive to the next: the binlogs of the source that came after.
+
+by GTID           it goes on there, on the same connection
+by file and position   it ends with ERR 1236, which names the same place in the next generation
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from protocol.binlog.made_events import patch_format_description
+from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
+from protocol.position import Position
+from relay.archive.archive import Generation, Generations
+from relay.archive.generation import Archive
+from relay.archive.read.file_reads import FileReads, OpenFile
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
+from relay.downstream.gtid_filter.stream_guide import StreamGuide
+from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
+from relay.downstream.start.gtid_plan import GtidRequest
+from relay.downstream.start.place_after import PlaceSearches, rest
+from relay.downstream.start.same_place import SamePlace
+from relay.process.background import begin_task, tell_fault
+
+
+@dataclass(frozen=True, slots=True)
+class NextPart:
+    """Where the stream goes on, its file open. server_id: of the events made here. format_description: as it is sent, None:
+    it is part of the stream. The rest: as for a dump that begins."""
+
+    archive: Archive
+    file: ArchivedFile
+    opened: OpenFile
+    server_id: int
+    format_description: bytes | None
+    walk: GtidWalk | None
+    jump: Jump | None
+    guide: StreamGuide | None
+
+
+PassedOn = Callable[[NextPart | AnsweredError], None]
+
+
+class Passage(Protocol):
+    """What a dump asks for at the end of a file that has no next one. On the event loop."""
+
+    def is_due(self) -> bool:
+        """Whether the generation that is read has ended and a later one goes on."""
+
+    def begin(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+        """At the generation's end. `done` is called later, unless `cancel` is: with where the stream goes on, or with the error
+        that ends it."""
+
+    def cancel(self) -> None:
+        """The dump has ended."""
+
+
+class _Task(ABC):
+    """A passage that is looked for in a task. On the event loop. `reading`: the generation that the stream is of."""
+
+    def __init__(self, generations: Generations, reading: Generation) -> None:
+        self.generations = generations
+        self.reading = reading
+        self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
+        self._task: asyncio.Task[None] | None = None
+
+    def is_due(self) -> bool:
+        """See `Passage`."""
+        reading = self.reading
+        # One whose files were all purged is in no list any more.
+        return self.following is not None and (reading.ended or reading not in self.generations.all)
+
+    @property
+    def following(self) -> Generation | None:
+        """The generation after the one that is read."""
+        return self.generations.after(self.reading)
+
+    def begin(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+        """See `Passage`."""
+        self._task = begin_task(self._run(end, walk, done), "looking for where a stream goes on")
+
+    def cancel(self) -> None:
+        """See `Passage`."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+        found: NextPart | AnsweredError
+        try:
+            found = await self.find(end, walk)
+        except PositionRefused as refused:
+            found = refused
+        except (ArchiveError, OSError, Malformed) as error:
+            text = f"{end}: the files of the next source cannot be read: {error}"
+            found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        except Exception as fault:
+            # A bug of ours must not leave the replica waiting without a word.
+            tell_fault("passage_failed", fault, end=str(end))
+            text = f"{end}: {INTERNAL_ERROR}. The replica may try again"
+            found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        try:
+            done(found)
+        except Exception as fault:
+            tell_fault("passage_failed", fault, end=str(end))
+            done(refusal(f"{end}: {INTERNAL_ERROR}. The replica may try again", ErrorCode.ER_UNKNOWN_ERROR))
+
+    @abstractmethod
+    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
+        """Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be read."""
+
+
+class GtidPassage(_Task):
+    """Of a replica that asked by GTID.
+
+    check: refuses a replica that cannot follow the next source. server_id: of its events, as replicas see it.
+    """
+
+    def __init__(
+        self,
+        generations: Generations,
+        reading: Generation,
+        gtids: GtidLookup,
+        reads: FileReads,
+        asked: GtidRequest,
+        *,
+        strip_markers: bool,
+        check: Callable[[ArchivedFile], None],
+        server_id: Callable[[Archive], int],
+    ) -> None:
+        super().__init__(generations, reading)
+        self._gtids = gtids
+        self._reads = reads
+        self._asked = asked
+        self._strip_markers = strip_markers
+        self._check = check
+        self._server_id = server_id
+
+    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
+        """See `_Task`."""
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            following, sent = self.following, self.reading.executed
+            assert following is not None
+            start = await self._gtids.ask_of(following, lambda archived: self._asked.go_on(sent, walk, archived))  # noqa: B023
+            if start is not None and start.format_description is not None:
+                break
+            await rest(loop.time() - began)
+        file = following.archive.file(start.file)
+        if file is None:
+            text = f"{start.file} was removed from binlog-relay's archive just now. The replica may try again"
+            raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        self._check(file)
+        head = patch_format_description(
+            start.format_description, mid_file=False, strip_markers=self._strip_markers, clear_created=True
+        )
+        opened = self._reads.open(following.archive.path(file.name))
+        self.reading = following
+        server_id = self._server_id(following.archive)
+        return NextPart(following.archive, file, opened, server_id, head, start.walk, start.jump, start.guide)
+
+
+class PositionPassage(_Task):
+    """Of a replica that reads by file and position."""
+
+    def __init__(self, generations: Generations, reading: Generation, searches: PlaceSearches) -> None:
+        super().__init__(generations, reading)
+        self._searches = searches
+
+    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
+        """See `_Task`. Always raises."""
+        place = await self._searches.find(self.reading)
+        raise ended_here(end, place, self.following)
+
+
+def ended_here(end: Position, place: SamePlace, following: Generation | None) -> PositionRefused:
+    """ERR 1236 for a replica that reads by file and position, at the end of a source's binlogs."""
+    identity = following.archive.identity if following is not None else None
+    who = "another source"
+    if identity is not None:
+        who += f", server_id {identity.server_id}" + (f", {identity.server_uuid}" if identity.server_uuid else "")
+    if place.position is None:
+        advice = f"The same place there has no file and position, {place.why}: follow by GTID, or copy the data anew"
+    else:
+        file, offset = place.position.file, place.position.offset
+        advice = (
+            f"The same place there is {file}, position {offset}: "
+            f"CHANGE MASTER TO MASTER_LOG_FILE='{file}', MASTER_LOG_POS={offset}"
+        )
+    return refusal(f"{end} is where the binlogs of a former source end; binlog-relay goes on with {who}. {advice}")

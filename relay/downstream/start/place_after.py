@@ -1,0 +1,76 @@
+"""Where in the newest generation the place is at which an ended one ends, and the wait of many replicas for it."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.errors import Malformed
+from relay.archive.archive import Generation, Generations
+from relay.archive.generation import Archive
+from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.start.same_place import SamePlace, same_place
+from relay.process.background import begin_task
+
+# What the next source is still to deliver is looked for so often; where that takes long, so many times as long is waited.
+_AGAIN_S: Final = 0.2
+_REST: Final = 4
+# What an archive that cannot be read ends the search in: for all who wait for it.
+_TOLD: Final = (OSError, Malformed)
+
+
+async def place_after(generations: Generations, gtids: GtidLookup, archive: Archive) -> SamePlace | None:
+    """In the newest generation, the same place as this archive's end; None: the source is still to deliver it.
+
+    Raises: OSError, Malformed.
+    """
+    generation = generations.of_archive(archive)
+    if generation is None or generation is generations.current:
+        return SamePlace(None, "its files were purged")
+    executed = generation.executed
+    return await gtids.ask_of(generations.current, lambda archived: same_place(archived, executed))
+
+
+async def rest(took_s: float) -> None:
+    """Waits between two looks for what is still to come. took_s: how long the last one took, with its wait for a thread."""
+    await asyncio.sleep(max(_AGAIN_S, _REST * took_s))
+
+
+@dataclass(slots=True)
+class _Search:
+    task: asyncio.Task[SamePlace]
+    waiting: int = 0
+
+
+class PlaceSearches:
+    """Searches for the place after each ended generation, one for all replicas that wait for it. On the event loop."""
+
+    def __init__(self, generations: Generations, gtids: GtidLookup) -> None:
+        self._generations = generations
+        self._gtids = gtids
+        self._searches: dict[Generation, _Search] = {}
+
+    async def find(self, ended: Generation) -> SamePlace:
+        """Once the source has delivered it. Raises: OSError, Malformed."""
+        search = self._searches.get(ended)
+        if search is None:
+            looking = begin_task(self._look(ended), "looking for the place after a generation", expected=_TOLD)
+            search = self._searches[ended] = _Search(looking)
+        search.waiting += 1
+        try:
+            return await asyncio.shield(search.task)
+        finally:
+            search.waiting -= 1
+            if search.task.done() or not search.waiting:
+                search.task.cancel()
+                # Whoever comes now begins another one.
+                if self._searches.get(ended) is search:
+                    del self._searches[ended]
+
+    async def _look(self, ended: Generation) -> SamePlace:
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            place = await place_after(self._generations, self._gtids, ended.archive)
+            if place is not None:
+                return place
+            await rest(loop.time() - began)

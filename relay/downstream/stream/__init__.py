@@ -1,0 +1,1 @@
+"""The archive's bytes on their way to a replica's socket."""

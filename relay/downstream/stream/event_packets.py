@@ -1,0 +1,40 @@
+"""The packets of one replica's stream: of stored events, which the kernel frames, and of events that are made here."""
+
+from typing import Final
+
+from protocol.framing import frame_payload, packet_count
+from protocol.kernel.frame import Framer, required_size
+from protocol.semisync import PREFIX as SEMI_SYNC_PREFIX
+from relay.archive.read.file_reads import STEP_BYTES
+
+OUTPUT_BYTES: Final = required_size(STEP_BYTES, len(SEMI_SYNC_PREFIX))
+_STATUS: Final = b"\0"
+# Of an event that may take a second packet.
+_PACKET_HEADERS: Final = 8
+
+
+class EventPackets:
+    """Numbers and prefixes are one stream's, whoever makes the packet.
+
+    mode: of the framer. asks: acknowledgements are asked for, semi-sync. sequence: of the first packet.
+    """
+
+    def __init__(self, mode: int, *, asks: bool, sequence: int) -> None:
+        self._prefix = SEMI_SYNC_PREFIX if asks else _STATUS
+        self.framer = Framer(mode, self._prefix, asks)
+        self.framer.sequence = sequence
+
+    def framed(self, event: bytes) -> bytes:
+        """The packets of an event that is made here; it stands between stored events."""
+        payload = self._prefix + event
+        framed = frame_payload(payload, self.framer.sequence)
+        self.framer.sequence = (self.framer.sequence + packet_count(len(payload))) & 0xFF
+        return framed
+
+    def room_for(self, events: list[bytes]) -> int:
+        """Bytes that the packets of these events take at most."""
+        return sum(len(self._prefix) + len(event) + _PACKET_HEADERS for event in events)
+
+    def room_for_stored(self, size_bytes: int) -> int:
+        """Bytes that the packets of so many stored bytes take at most."""
+        return int(required_size(size_bytes, len(self._prefix)))

@@ -1,0 +1,147 @@
+"""A stream that has sent all there is: the heartbeats it sends meanwhile, and when its replica has stored everything."""
+
+import asyncio
+from typing import Final, Protocol
+
+from protocol.errors import AnsweredError, ErrorCode
+from protocol.position import Position
+from relay.downstream.request.refusal import INTERNAL_ERROR
+from relay.process.background import guarded
+
+# How long no event of the archive may have been sent, with an empty send queue, until a replica is believed to have
+# stored it all. Heartbeats do not count: they may be more frequent than this.
+SETTLED_S: Final = 3.0
+# What the replica has not read is looked at again after this.
+_UNREAD_AGAIN_S: Final = 1.0
+# The loop's timers count in milliseconds: one that fires a moment early is not waited for again.
+_TIMER_GRAIN_S: Final = 0.0005
+_SHORTEST_WAIT_S: Final = 0.001
+
+
+class RestingStream(Protocol):
+    """The stream that waits for the archive to grow."""
+
+    @property
+    def position(self) -> Position:
+        """Up to where it was given to the socket."""
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the socket has taken all that was published; such a stream stays so until it is pumped."""
+
+    def unread_bytes(self) -> int | None:
+        """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
+
+    def heartbeat(self) -> bytes | None:
+        """The event for where the stream is; None: none can be sent here."""
+
+    def send_heartbeat(self, event: bytes) -> None:
+        """Sends it."""
+
+    def fail(self, error: AnsweredError) -> None:
+        """Ends the stream with this error."""
+
+
+class LiveEdge:
+    """The silence of one stream, measured from what `run_sent` and `sent` tell.
+
+    heartbeat_s: silence after which a heartbeat is sent, 0: none. settles: it is to be found out when the replica has stored
+    everything. Times are the loop's, in seconds.
+    """
+
+    def __init__(self, stream: RestingStream, *, heartbeat_s: float, settles: bool) -> None:
+        self._stream = stream
+        self._heartbeat_s = heartbeat_s
+        self._settles = settles
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_sent = self._last_run = self._loop.time()
+        self._taken = False
+        """Whether the replica's system had nothing of the newest events any more, when last looked at."""
+        self._settled = False
+        """Whether a heartbeat was sent since."""
+        self._settle_not_before = 0.0
+        self._closed = False
+        self._wake = guarded(self._in_silence, "a stream's silence", self._failed)
+        self._heartbeat: bytes | None = None
+        self._heartbeat_for: Position | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """The newest events were taken, and a heartbeat was sent since: a replica that has read it has stored them."""
+        return self._settled and self._settles
+
+    def sent(self, now: float) -> None:
+        """Something was sent."""
+        self._last_sent = now
+
+    def run_sent(self, now: float) -> None:
+        """Events of the archive were sent."""
+        self._last_sent = self._last_run = now
+        self._taken = self._settled = False
+
+    def moved_on(self) -> None:
+        """The stream goes on with a file that may have the name of the one before."""
+        self._heartbeat_for = None
+
+    def wait(self) -> None:
+        """The stream has sent all there is. May be called again at any time."""
+        if self._timer is None:
+            self._set_timer()
+
+    def close(self) -> None:
+        """The stream is over."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set_timer(self) -> None:
+        """One timer for all that happens in silence; set again when it fires, not when something is sent."""
+        dues = []
+        if self._heartbeat_s > 0:
+            dues.append(self._last_sent + self._heartbeat_s)
+        if self._settles and not self._taken:
+            dues.append(max(self._last_run + SETTLED_S, self._settle_not_before))
+        if dues:
+            due = max(min(dues), self._loop.time() + _SHORTEST_WAIT_S)
+            self._timer = self._loop.call_at(due, self._wake)
+
+    def _failed(self, _fault: Exception) -> None:
+        """A replica that hears nothing any more would wait for its own limit of time."""
+        self._stream.fail(AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, f"{INTERNAL_ERROR}. The replica may try again"))
+
+    def _in_silence(self) -> None:
+        self._timer = None
+        if not self._stream.is_at_rest:
+            return
+        now = self._loop.time()
+        proof = False
+        if self._settles and not self._taken and now >= self._last_run + SETTLED_S:
+            proof = self._settle(now)
+        if self._heartbeat_s > 0 and (proof or now >= self._last_sent + self._heartbeat_s - _TIMER_GRAIN_S):
+            self._send_heartbeat(now)
+        if not self._closed:
+            self._set_timer()
+
+    def _settle(self, now: float) -> bool:
+        """The file's end is a transaction boundary, and for some time nothing but heartbeats was sent.
+
+        True: a heartbeat sent now, once it is read, shows that the replica has stored everything; its own period may be
+        half an hour.
+        """
+        if not self._stream.unread_bytes():
+            self._taken = True
+        else:
+            self._settle_not_before = now + _UNREAD_AGAIN_S
+        return self._taken
+
+    def _send_heartbeat(self, now: float) -> None:
+        # A replica that asks for one every millisecond gets a thousand of the same.
+        if self._heartbeat_for != self._stream.position:
+            self._heartbeat = self._stream.heartbeat()
+            self._heartbeat_for = self._stream.position
+        self._last_sent = now
+        if self._heartbeat is not None:
+            self._stream.send_heartbeat(self._heartbeat)
+            self._settled = self._taken

@@ -1,0 +1,124 @@
+"""`source-schema.jsonl` of one archive directory, as its writer keeps it. What the lines mean: relay/schema_history/schema_record.py.
+
+Lines are appended and synced; a torn last one is taken back at the next open. At an open, and when binlogs were purged, the
+file is written anew without what belongs to binlogs that are gone, and put in place as a whole.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from protocol.position import binlog_number
+from relay.archive.storage.files import SCHEMA_NAME, FileLayer, replace_file, write_all
+from relay.schema_history.schema_record import Line, Place, RecordedSchema, line, parse_lines, table_facts, table_line
+
+_FIRST_EVENT: Final = 4
+
+
+class SchemaFile:
+    """The file in `directory`. Blocking. Every method raises OSError as the system does."""
+
+    def __init__(self, directory: Path, layer: FileLayer | None = None) -> None:
+        self._layer = layer or FileLayer()
+        self.path = directory / SCHEMA_NAME
+        self._size = 0
+        self.covered: tuple[str, int] | None = None
+        """Up to where statements that define tables were noted; None: nowhere."""
+
+    def open(self, oldest: str | None, end: tuple[str, int] | None) -> RecordedSchema:
+        """Reads it, and makes it anew without what is before the archive's `oldest` binlog, and behind its end.
+
+        Lines behind the end are of transactions that a crash took back; the source sends them again.
+        """
+        lines = list(parse_lines(self._read()))
+        place = (binlog_number(end[0]), end[1]) if end is not None else None
+        lines = [one for one in lines if place is not None and one.place <= place]
+        return self._rewrite(kept_from(lines, oldest))
+
+    def purge(self, oldest: str) -> None:
+        """Leaves out what belongs to binlogs before `oldest`."""
+        self._rewrite(kept_from(list(parse_lines(self._read())), oldest))
+
+    def append(self, lines: Sequence[str]) -> None:
+        """Adds lines, durably. After an error none of them is there for readers of the next open."""
+        data = "".join(lines).encode()
+        if not data:
+            return
+        if not self._layer.exists(self.path):
+            replace_file(self._layer, self.path, b"")
+            self._size = 0
+        fd = self._layer.open_write(self.path)
+        try:
+            if self._layer.size(fd) != self._size:
+                self._layer.truncate(fd, self._size)  # what is left of a write that failed
+            write_all(self._layer, fd, [data], self._size, len(data))
+            self._layer.sync_data(fd)
+        finally:
+            self._layer.close(fd)
+        self._size += len(data)
+        self._note_covered(parse_lines(data))
+
+    def _read(self) -> bytes:
+        if not self._layer.exists(self.path):
+            return b""
+        fd = self._layer.open_read(self.path)
+        try:
+            return self._layer.pread(fd, self._layer.size(fd), 0)
+        finally:
+            self._layer.close(fd)
+
+    def _rewrite(self, lines: list[Line]) -> RecordedSchema:
+        data = "".join(one.text for one in lines).encode()
+        if data or self._layer.exists(self.path):
+            replace_file(self._layer, self.path, data)
+        self._size = len(data)
+        self.covered = None
+        self._note_covered(lines)
+        return RecordedSchema(lines)
+
+    def _note_covered(self, lines: Iterable[Line]) -> None:
+        for one in lines:
+            if self.covered is None or one.place >= (binlog_number(self.covered[0]), self.covered[1]):
+                self.covered = (str(one.facts["file"]), one.place[1])
+
+
+def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
+    """The lines that say the same of everything from the beginning of the binlog `oldest` on."""
+    if oldest is None:
+        return []
+    begin: Place = (binlog_number(oldest), _FIRST_EVENT)
+    lines = _without_old_covers(lines)
+    later = [number for number, one in enumerate(lines) if one.place >= begin]
+    if not lines or not later:
+        return []
+    if later[0] == 0:
+        return lines
+    # A stretch that was being watched at the beginning goes on; tables that were known in it are known from there.
+    before, rest = lines[: later[0]], [one for one in lines[later[0] :] if one.place >= begin]
+    if rest[0].kind == "watched":
+        return rest
+    schema = RecordedSchema(before)
+    texts = [line("watched", oldest, _FIRST_EVENT)]
+    texts += [table_line(table_facts(table), oldest, _FIRST_EVENT) for table in schema.standing(begin)]
+    return [*parse_lines("".join(texts).encode()), *rest]
+
+
+def _without_old_covers(lines: list[Line]) -> list[Line]:
+    """Of the marks up to where it was noted only the last of each stretch tells something."""
+    kept: list[Line] = []
+    for one in lines:
+        if one.kind == "covered" and kept and kept[-1].kind == "covered":
+            kept.pop()
+        kept.append(one)
+    return [one for number, one in enumerate(kept) if one.kind != "covered" or _ends_a_stretch(kept, number)]
+
+
+def _ends_a_stretch(lines: list[Line], number: int) -> bool:
+    return number + 1 == len(lines) or lines[number + 1].kind == "watched"
+
+
+def read_schema(directory: Path) -> RecordedSchema:
+    """What is recorded in an archive's directory; nothing where nothing is. Raises: OSError."""
+    path = directory / SCHEMA_NAME
+    return RecordedSchema.parse(path.read_bytes() if os.path.exists(path) else b"")

@@ -1,0 +1,320 @@
+"""Attaching to a source: who it is, whether the archive can go on with it and where, and all that is said before the dump."""
+
+import asyncio
+from dataclasses import dataclass
+
+import pymysql.err
+import structlog
+
+from protocol.position import Position
+from relay.archive.archive import Generations
+from relay.archive.generation import Archive, SourceIdentity
+from relay.config import ServerSource, StartGtid
+from relay.upstream.attach.another_source import file_to_go_on_with
+from relay.upstream.attach.missing_gtids import lacking_in_its_files, lacks_transactions
+from relay.upstream.attach.starting_gtids import file_for_gtids
+from relay.upstream.attach.starting_place import agree_on_start, beyond_the_command
+from relay.upstream.attach.tail_check import compare_tail
+from relay.upstream.source.connection import BinlogsWithheld, SourceConnection, SourceFacts
+from relay.upstream.source.identity import (
+    Registration,
+    check_replicas,
+    check_source,
+    earlier_registration,
+    keep_registration,
+)
+from relay.upstream.source.log_replica_updates import switched_off
+from relay.upstream.source.open_source import open_source
+from relay.upstream.source.own_address import is_own_address
+from relay.upstream.source.source_errors import TERMINAL, Trouble, UpstreamError
+from relay.upstream.source.source_gtids import SourceGtids, read_source_gtids
+from relay.upstream.source.source_status import SourceLink
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A connection that is ready for the dump command."""
+
+    connection: SourceConnection
+    identity: SourceIdentity
+    gtids: SourceGtids
+    place: Position | None
+    """Where the stream goes on in the archive; None: with a new file."""
+    file: str
+    """Its name for the dump command; empty: the source's oldest."""
+    asked: bool
+    """Whether the source's list of binlogs was seen."""
+    semi_sync: bool
+    another: bool
+    """Whether it is another server than the archive's, accepted by an operator."""
+    begins: bool
+    """Whether a new generation of the archive begins with `file`."""
+    leaves_out: str | None = None
+    """The variable by which the source writes nothing of what it applies as a replica; None: it writes that too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Agreed:
+    place: Position | None
+    file: str
+    gtids: SourceGtids
+    begins: bool = False
+
+
+class Attacher:
+    """Makes connections to one source, for one archive. `link` is told who answers; nothing else changes by a failed attempt.
+
+    listen_host: where this relay itself listens, at the port of `own`; None: nowhere.
+    """
+
+    def __init__(
+        self,
+        generations: Generations,
+        settings: ServerSource,
+        own: Registration,
+        server_uuid: str,
+        link: SourceLink,
+        *,
+        listen_host: str | None = None,
+    ) -> None:
+        self._generations = generations
+        self._settings = settings
+        self._own = own
+        self._server_uuid = server_uuid
+        self._link = link
+        self._listen_host = listen_host
+
+    @property
+    def where(self) -> str:
+        """host:port."""
+        return f"{self._settings.host}:{self._settings.port}"
+
+    @property
+    def _archive(self) -> Archive:
+        return self._generations.archive
+
+    async def open(self) -> SourceConnection:
+        """A connection that is logged in. Raises: UpstreamError."""
+        settings, listen_host = self._settings, self._listen_host
+        # Nothing else would tell: a relay shows replicas its source's identity, and has all that its archive has.
+        if listen_host is not None and await asyncio.to_thread(
+            is_own_address, settings.host, settings.port, listen_host, self._own.port
+        ):
+            text = f"the source {self.where} is this relay itself: it listens there"
+            advice = "Name the server that is to be followed, in relay.toml, by --source or by CHANGE MASTER TO."
+            raise UpstreamError(Trouble.SETUP, text, advice, name="source_is_this_relay")
+        return await open_source(settings)
+
+    async def attach(self, place: Position | None, *, accept_another: bool) -> Attached:
+        """A connection with everything said before the dump. place: the archive's end. Raises: UpstreamError.
+
+        MariaDB does not list its binlogs while a commit waits for an acknowledgement. It may wait for ours, or for that of
+        a replica that is away: the list is done without then, and the source's answer to the dump command tells. For another
+        server than the archive's the list is needed.
+        """
+        ask = self._settings.ack == "none" or beyond_the_command(place)
+        connection = await self.open()
+        try:
+            try:
+                return await self._set_up(connection, place, ask, accept_another)
+            except BinlogsWithheld as error:
+                connection.close()  # its statement may be answered in an hour
+                log.info("binlog_list_withheld", what=error.what, note="attaching without it")
+                connection = await self.open()
+                return await self._set_up(connection, place, False, accept_another)
+        except BaseException:
+            connection.close()
+            raise
+
+    async def examine(self, place: Position | None) -> str:
+        """Whether the archive could go on with this source now, without attaching to it. Returns with what, for a person.
+
+        Raises: UpstreamError with why it cannot.
+        """
+        connection = await self.open()
+        try:
+            found = source_identity(connection.facts)
+            another = check_source(
+                self._archive.identity, found, self._settings.server_id, self.where, accept_change=True
+            )
+            agreed = await self._agree_on_start(connection, place, ask=True, another=another)
+        finally:
+            connection.close()
+        if agreed.begins:
+            return f"with a new generation, from its {agreed.file} on"
+        where = f"at {agreed.place}" if agreed.place is not None else f"with its {agreed.file or 'oldest binlog'}"
+        # A second address, or an address that was given to it since.
+        return where if another or self._archive.identity is None else f"{where}; it is the archive's own server"
+
+    async def _set_up(
+        self, connection: SourceConnection, place: Position | None, ask: bool, accept_another: bool
+    ) -> Attached:
+        settings = self._settings
+        found = source_identity(connection.facts)
+        self._link.identity = found
+        another = check_source(
+            self._archive.identity, found, settings.server_id, self.where, accept_change=accept_another
+        )
+        await self._check_own_identity(connection)
+        agreed = await self._agree_on_start(connection, place, ask=ask or another, another=another)
+        await connection.set_up_dump(self._own, self._server_uuid, settings.heartbeat_period_s)
+        semi_sync = await self._ask_semi_sync(connection)
+        leaves_out = await switched_off(connection)
+        return Attached(
+            connection=connection,
+            identity=found,
+            gtids=agreed.gtids,
+            place=agreed.place,
+            file=agreed.file,
+            asked=ask,
+            semi_sync=semi_sync,
+            another=another,
+            begins=agreed.begins,
+            leaves_out=leaves_out,
+        )
+
+    async def _agree_on_start(
+        self, connection: SourceConnection, place: Position | None, *, ask: bool, another: bool
+    ) -> _Agreed:
+        """Where to go on. Raises: UpstreamError; IDENTITY also for a source without transactions that the archive has."""
+        gtids = await self._ask_gtids(connection, ask)
+        if place is None and isinstance(self._settings.start, StartGtid):
+            asking = await self.open()
+            try:
+                return _Agreed(None, await file_for_gtids(asking, self._settings.start.gtid, gtids), gtids)
+            finally:
+                asking.close()
+        try:
+            return _Agreed(*await self._go_on(connection, place, gtids, ask=ask, another=another), gtids)
+        except UpstreamError as error:
+            if not another or place is None or error.trouble not in (Trouble.IDENTITY, Trouble.POSITION_GONE):
+                raise
+            not_the_same = error
+        executed = self._generations.executed
+        file = await file_to_go_on_with(self._archive, executed, gtids, self.where, self.open, not_the_same)
+        return _Agreed(None, file, gtids, begins=True)
+
+    async def _go_on(
+        self, connection: SourceConnection, place: Position | None, gtids: SourceGtids, *, ask: bool, another: bool
+    ) -> tuple[Position | None, str]:
+        """In the archive's own files."""
+        executed = self._generations.executed
+        missing = ""
+        if place is not None and executed is not None:
+            missing = lacking_in_its_files(self._archive.gtids.executed, executed, gtids, same_server=not another)
+        try:
+            if another and place is not None:
+                await self._compare_tail(place)
+            found = await agree_on_start(connection, place, self._settings, ask=ask)
+        except UpstreamError as error:
+            if not missing or error.trouble not in TERMINAL:
+                raise
+            # The position has the clearer name, the transactions say what is at stake.
+            text = f"{error.what}. It lacks transactions that the archive has: {missing}"
+            raise UpstreamError(error.trouble, text, error.advice, name=error.name, number=error.number) from error
+        if missing:
+            raise lacks_transactions(missing, self.where)
+        return found
+
+    async def _ask_gtids(self, connection: SourceConnection, ask: bool) -> SourceGtids:
+        """What the source says of GTIDs. Raises: UpstreamError."""
+        try:
+            return await read_source_gtids(connection, connection.facts.flavour, with_state=ask)
+        except pymysql.err.MySQLError as error:
+            text = f"the source does not tell its GTID variables: {error}"
+            raise UpstreamError(Trouble.SETUP, text) from error
+        except UpstreamError as error:
+            if connection.facts.flavour == "mariadb" and isinstance(error.__cause__, TimeoutError):
+                raise BinlogsWithheld(error.trouble, error.what) from error
+            raise
+
+    async def _compare_tail(self, place: Position) -> None:
+        """Another server than the archive's, and an operator said that it has the same binlogs."""
+        connection = await self.open()
+        try:
+            await compare_tail(connection, self._archive, place)
+        finally:
+            connection.close()
+
+    async def _check_own_identity(self, connection: SourceConnection) -> None:
+        directory = self._generations.directory
+        earlier = await asyncio.to_thread(earlier_registration, directory)
+        check_replicas(await connection.replicas(), self._own, earlier, self._server_uuid)
+        if earlier is not None and earlier.server_id != self._own.server_id:
+            log.warning(
+                "server_id_changed",
+                server_id=self._own.server_id,
+                before=earlier.server_id,
+                note="the source knows this relay under another source.server_id from now on",
+            )
+        if earlier != self._own:
+            try:
+                await asyncio.to_thread(keep_registration, directory, self._own)
+            except OSError as error:
+                log.warning("registration_not_kept", why=error.strerror, note="asked again at the next attempt")
+
+    async def _ask_semi_sync(self, connection: SourceConnection) -> bool:
+        """Whether the stream is semi-synchronous. What the source makes of it is said when it is other than before."""
+        if self._settings.ack == "none":
+            return False
+        state = await connection.ask_semi_sync()
+        if state != self._link.semi_sync_state:
+            self._link.semi_sync_state = state
+            if state is None:
+                log.warning(
+                    "semi_sync_unsupported",
+                    note="the source has no semi-synchronous replication: nothing is acknowledged, its commits do not wait",
+                    advice='On the source: INSTALL PLUGIN rpl_semi_sync_source SONAME "semisync_source.so" (before 8.0.26 '
+                    'rpl_semi_sync_master, "semisync_master.so"), then START REPLICA here. Or write source.ack = "none".',
+                )
+            else:
+                log.info(
+                    "semi_sync_agreed",
+                    enabled=state,
+                    note=None if state == "ON" else "the source asks for acknowledgements when it is switched on there",
+                )
+        return state is not None
+
+    # --- what else a refused stream can be told of ---------------------------------------------------------------------
+
+    async def explained(self, error: UpstreamError, place: Position | None) -> UpstreamError:
+        """What the list of binlogs has to say about a position that the source refused; the refusal where it is withheld."""
+        connection: SourceConnection | None = None
+        try:
+            connection = await self.open()
+            await agree_on_start(connection, place, self._settings)
+        except UpstreamError as found:
+            return found if found.trouble in TERMINAL else error
+        finally:
+            if connection is not None:
+                connection.close()
+        return error
+
+    async def with_the_others_name(self, error: UpstreamError) -> UpstreamError:
+        """The refusal, with where the other replica may be as far as the source tells."""
+        connection: SourceConnection | None = None
+        try:
+            connection = await self.open()
+            found = [
+                f"{row.host}:{row.port}" for row in await connection.replicas() if row.server_id == self._own.server_id
+            ]
+            found = [place for place in found if place not in (":0", f"{self._own.host}:{self._own.port}")]
+            found = found or [f"one of {', '.join(hosts)}" for hosts in [await connection.dumping_hosts()] if hosts]
+        except UpstreamError:
+            return error
+        finally:
+            if connection is not None:
+                connection.close()
+        if not found:
+            return error
+        text = f"{error.what} (it is {' or '.join(found)})"
+        return UpstreamError(error.trouble, text, error.advice, name=error.name, number=error.number)
+
+
+def source_identity(facts: SourceFacts) -> SourceIdentity:
+    """Who the server is, for the archive."""
+    return SourceIdentity(
+        flavour=facts.flavour, version=facts.version, server_id=facts.server_id, server_uuid=facts.server_uuid
+    )

@@ -1,0 +1,66 @@
+"""`source.start = { gtid = … }`: the file to begin with is the one that the source would begin with for such a replica.
+
+An archived file is a copy of the source's from its first byte on, so the stream itself is asked for by file and position.
+"""
+
+from typing import Final
+
+import structlog
+
+from protocol.errors import Malformed
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.dump_request import encode_binlog_dump_gtid, known_to
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidPosition
+from relay.upstream.source.connection import SourceConnection
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_gtids import SourceGtids
+
+log = structlog.get_logger()
+
+_DUMP_NON_BLOCK: Final = 1
+
+
+async def file_for_gtids(
+    connection: SourceConnection, text: str, source: SourceGtids, *, of: str = "source.start"
+) -> str:
+    """The source's file for a replica that has the transactions in `text`; the connection is used up by the question.
+
+    of: whose transactions they are, for the messages.
+    Raises: UpstreamError, SETUP for a text or a source that is of another kind, POSITION_GONE for purged transactions.
+    """
+    facts = connection.facts
+    held, position = _parsed(text, facts.flavour)
+    if held is None:
+        file = await connection.file_for_position(str(position), of)
+        log.info("start_file_found", gtid=str(position), file=file, note="the file is archived from its beginning")
+        return file
+    if source.mode != "ON":
+        raise UpstreamError(
+            Trouble.SETUP,
+            f"source.start names GTIDs, and the source has GTID_MODE = {source.mode or 'OFF, or none at all'}",
+            'Only with ON can it be asked by GTID: write start = { file = "…" } or start = "earliest".',
+            name="gtid_mode_off",
+        )
+    numbers = tuple(int(part) if part.isdigit() else 0 for part in facts.version.split("-")[0].split(".")[:2])
+    asked = encode_gtid_set(known_to(numbers, held))
+    file = await connection.file_for_set(encode_binlog_dump_gtid(asked, flags=_DUMP_NON_BLOCK, server_id=0), of)
+    log.info("start_file_found", gtid=held.line, file=file, note="the file is archived from its beginning")
+    return file
+
+
+def _parsed(text: str, flavour: str) -> tuple[GtidSet | None, GtidPosition | None]:
+    try:
+        if flavour == "mysql":
+            return GtidSet.from_text(text), None
+        return None, GtidPosition.from_text(text)
+    except Malformed as error:
+        kind, example = (
+            ("MySQL", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77") if flavour == "mysql" else ("MariaDB", "0-1-77")
+        )
+        raise UpstreamError(
+            Trouble.SETUP,
+            f"source.start names GTIDs that are none of a {kind} source: {error}",
+            f'Write start = {{ gtid = "{example}" }}, as its kind of server writes them.',
+            name="gtid_of_another_kind",
+        ) from error

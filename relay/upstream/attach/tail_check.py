@@ -1,0 +1,115 @@
+"""Is the file of another server the one that was archived? The last events of both are compared before the stream goes on."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.header import HEADER_SIZE
+from protocol.position import Position
+from relay.archive.generation import Archive
+from relay.archive.read.reader import FileReader
+from relay.archive.storage.archive_errors import ArchiveCorrupt
+from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.upstream.source.connection import SourceConnection
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+
+_TAIL_BYTES: Final = 1024
+_FLAGS: Final = slice(17, 19)
+# The marker bits of both layouts and the in-use bit, which stands in the low byte.
+_IGNORED_FLAGS: Final = 0x3C01
+_CRC_BYTES: Final = 4
+
+
+async def compare_tail(connection: SourceConnection, archive: Archive, place: Position) -> None:
+    """Compares what stands before `place`, the archive's end, with the source's file; the connection is used up.
+
+    Markers and the checksums that cover them are left out. Raises: UpstreamError, IDENTITY where they differ; ArchiveCorrupt.
+    """
+    with archive.open_reader(place.file) as reader:
+        around = await archive.check_position(place.file, max(FIRST_EVENT, place.offset - _TAIL_BYTES))
+        start = around.before if around.before is not None else FIRST_EVENT
+        if around.group is not None:
+            start = around.group[0]
+        try:
+            ours = await asyncio.to_thread(_read_tail, reader, start, place.offset)
+        except OSError as error:
+            raise ArchiveCorrupt(
+                f"what stands before the archive's end cannot be read: {error.strerror}",
+                file=place.file,
+                offset=start,
+                advice="Check the disk, then run `archive verify --deep`.",
+            ) from error
+    checksum = reader.file.checksum > 0
+    # When its file was made, and by whom: that is the same in every copy.
+    head = reader.file.created.to_bytes(4, "little") + reader.file.server_id.to_bytes(4, "little")
+    if not ours:
+        return
+    async with contextlib.aclosing(connection.events_up_to_end(place.file, ours[0][0])) as theirs:
+        for offset, event in ours:
+            got = b""
+            async for got in theirs:
+                if not _artificial(got, first=offset == FIRST_EVENT):
+                    break
+                if got[4] == EventType.FORMAT_DESCRIPTION and got[:4] + got[5:9] != head:
+                    raise _made_otherwise(reader.file, got)
+                got = b""
+            if not got or _comparable(got, checksum) != _comparable(event, checksum):
+                raise _differs(place.file, offset, len(event), len(got))
+
+
+def _made_otherwise(file: ArchivedFile, theirs: bytes) -> UpstreamError:
+    created, server_id = int.from_bytes(theirs[:4], "little"), int.from_bytes(theirs[5:9], "little")
+    return UpstreamError(
+        Trouble.IDENTITY,
+        f"the source's {file.name} is not the archived one: it was made at {created} by server_id {server_id}, the archived "
+        f"one at {file.created} by server_id {file.server_id} (Unix seconds)",
+        "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",
+        name="source_file_differs",
+    )
+
+
+def _differs(file: str, offset: int, size: int, got: int) -> UpstreamError:
+    theirs = f"has other bytes in its event of {got} bytes" if got else "ends before it"
+    return UpstreamError(
+        Trouble.IDENTITY,
+        f"the source's {file} is not the archived one: at offset {offset}, where the archive has an event of {size} bytes, "
+        f"it {theirs}",
+        "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",
+        name="source_file_differs",
+    )
+
+
+def _read_tail(reader: FileReader, start: int, stop: int) -> list[tuple[int, bytes]]:
+    """(offset, event) of the last events before `stop`, at least _TAIL_BYTES of them; all from `start` where there is less."""
+    places: list[tuple[int, int]] = []
+    header = memoryview(bytearray(HEADER_SIZE))
+    offset = start
+    while offset < stop and reader.read_into(header, offset) == HEADER_SIZE:
+        size = int.from_bytes(header[9:13], "little")
+        places.append((offset, size))
+        offset += size
+        while len(places) > 1 and stop - places[1][0] >= _TAIL_BYTES:
+            places.pop(0)
+    return [(place, event) for place, size in places for event in _event(reader, place, size)]
+
+
+def _event(reader: FileReader, offset: int, size: int) -> Iterator[bytes]:
+    view = memoryview(bytearray(size))
+    if reader.read_into(view, offset) == size:
+        yield bytes(view)
+
+
+def _artificial(event: bytes, *, first: bool) -> bool:
+    """Whether the source made it for this stream: no byte of it is in the file."""
+    kind = event[4]
+    if kind == EventType.FORMAT_DESCRIPTION:
+        return not first
+    return event[13:17] == bytes(4) and kind in (EventType.ROTATE, EventType.HEARTBEAT, EventType.START_ENCRYPTION)
+
+
+def _comparable(event: bytes, checksum: bool) -> bytes:
+    flags = int.from_bytes(event[_FLAGS], "little") & ~_IGNORED_FLAGS
+    end = len(event) - _CRC_BYTES if checksum or event[4] == EventType.FORMAT_DESCRIPTION else len(event)
+    return event[:17] + flags.to_bytes(2, "little") + event[19:end]

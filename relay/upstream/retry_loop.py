@@ -1,0 +1,52 @@
+"""Trying again: one attempt at a source after the other, until one ends in a way that a retry cannot cure."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from relay.archive.generation import Archive
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.upstream.source.reconnect import Reconnect
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_status import SourceLink
+
+log = structlog.get_logger()
+
+
+async def keep_following(
+    archived: Callable[[], Archive], attempt: Callable[[], Awaitable[None]], link: SourceLink
+) -> UpstreamError:
+    """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
+
+    `archived()`: what is written now.
+    Each end is logged with where the archive ends and when the next attempt comes; the last one, unless it is a mistake in
+    the set-up, is also a row in the ledger.
+    """
+    reconnect = Reconnect()
+    while True:
+        link.connecting()
+        try:
+            await attempt()
+        except UpstreamError as error:
+            ended = error
+        except ArchiveError as error:
+            ended = UpstreamError(Trouble.ARCHIVE, error.told, error.advice, name="archive_failed")
+        archive = archived()
+        place = archive.end
+        pause = reconnect.pause_after(ended.trouble, place)
+        link.lost(ended, final=pause is None)
+        facts = {
+            "trouble": ended.name,
+            "what": ended.what,
+            "advice": ended.advice or None,
+            "archive_end": str(place) if place is not None else None,
+        }
+        if pause is None:
+            log.error("source_given_up", **facts, retry_in_s=None)
+            if ended.trouble is not Trouble.SETUP:
+                file, offset = (place.file, place.offset) if place is not None else ("", -1)
+                archive.append_ledger(ended.name, file, offset, ended.what)
+            return ended
+        log.warning("source_lost", **facts, retry_in_s=round(pause, 3))
+        await asyncio.sleep(pause)

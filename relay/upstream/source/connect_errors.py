@@ -1,0 +1,147 @@
+"""Why a source could not be entered: what happened, and the next step. For the log, the status, and the look for another source."""
+
+import errno
+import os
+from dataclasses import dataclass
+from typing import Final
+
+import pymysql.err
+
+from protocol.greeting import why_no_greeting
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+
+AUTHENTICATION_ERRORS: Final = {1044, 1045, 1130, 1227, 1251, 1275, 1698, 1820, 1862, 2059, 3118, 3159, 3955, 4151}
+# ER_SECURE_TRANSPORT_REQUIRED
+_TLS_WANTED: Final = 3159
+# ER_ACCESS_DENIED_ERROR
+_WRONG_PASSWORD: Final = 1045
+# CR_CONN_HOST_ERROR, CR_SERVER_LOST: of the client itself; what a server sends has other numbers.
+_OF_THE_CLIENT: Final = (2003, 2013)
+_SHOWN_BYTES: Final = 24
+ITS_LOG: Final = "Look at the error log of the server there."
+# What a server says in place of a greeting, or of a login's verdict, that a later try may find otherwise.
+_FOR_NOW: Final = {
+    1040: "Raise max_connections there, or end connections that nobody needs.",
+    1053: "It is going down; it is tried again.",
+    1129: "On the source: FLUSH HOSTS, or mysqladmin flush-hosts; its error log tells of the failed connections.",
+    1203: "Raise max_user_connections there, or the account's own limit.",
+    1226: "Raise the account's limits there (ALTER USER … WITH MAX_USER_CONNECTIONS …).",
+}
+
+
+@dataclass(slots=True)
+class Entering:
+    """How far a connection came: taken by the other side, greeted, and its first bytes until then."""
+
+    is_taken: bool = False
+    is_greeted: bool = False
+    first: bytes = b""
+
+    @property
+    def shown(self) -> str:
+        """The first bytes, for a person."""
+        more = "…" if len(self.first) > _SHOWN_BYTES else ""
+        return f"{self.first[:_SHOWN_BYTES]!r}{more}"
+
+
+def server_text(error: BaseException) -> str:
+    """Number and text of an error that a server sent."""
+    args = error.args
+    return f"{args[0]} {args[1]}" if len(args) > 1 else str(error)
+
+
+def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Entering, *, tls: bool) -> UpstreamError:
+    """The client's, or the server's, error as what it means. tls: whether the connection was to have it."""
+    number = error.args[0] if error.args else 0
+    if number == _TLS_WANTED:
+        return UpstreamError(
+            Trouble.AUTHENTICATION,
+            f"the source {where} takes connections over TLS only: {server_text(error)}",
+            'Write source.ssl_mode = "required", or "verify_ca" with source.ssl_ca.',
+            name="tls_required_by_source",
+            number=number,
+        )
+    if number in AUTHENTICATION_ERRORS:
+        hint = "" if tls else " With REQUIRE SSL or require_secure_transport there, source.ssl_mode is needed."
+        return UpstreamError(
+            Trouble.AUTHENTICATION,
+            f"the source {where} refuses the user {user!r}: {server_text(error)}",
+            ("Check source.user and its password. " if number == _WRONG_PASSWORD else "")
+            + f"On the source: CREATE USER '{user}'@'<relay host>' …; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO it."
+            + hint,
+            number=number,
+        )
+    if isinstance(error, pymysql.err.InternalError):
+        # What the client raises for bytes that are no MySQL packet; an error that the server sent is an OperationalError.
+        return other_protocol(where, entering, server_text(error))
+    if number not in _OF_THE_CLIENT:
+        text = f"the source {where} takes no connection of ours: {server_text(error)}"
+        return UpstreamError(Trouble.NETWORK, text, _FOR_NOW.get(number, ITS_LOG))
+    return _lost(where, error.__cause__, entering)
+
+
+def _lost(where: str, cause: BaseException | None, entering: Entering) -> UpstreamError:
+    if isinstance(cause, OSError) and cause.errno == errno.EBADF:
+        # uvloop has closed the socket of a connection that was reset, and the client still sets its options.
+        cause = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+    if not entering.is_greeted and (why := why_no_greeting(entering.first)) is not None:
+        return other_protocol(where, entering, why)
+    # A reset may come before anything else is done with a connection that was taken.
+    if not entering.is_taken and not isinstance(cause, ConnectionResetError | BrokenPipeError):
+        return UpstreamError(
+            Trouble.NETWORK,
+            f"the source {where} cannot be reached: {_system_text(cause)}",
+            "Check source.host, source.port and the firewall, and that the server runs.",
+        )
+    reset = f" ({_system_text(cause)})" if isinstance(cause, OSError) else ""
+    if entering.is_greeted:
+        text = f"the source {where} closed the connection during the login{reset}"
+        return UpstreamError(Trouble.NETWORK, text, ITS_LOG)
+    if entering.first:
+        text = f"the source {where} closed the connection in the middle of its greeting, {entering.shown}{reset}"
+        return UpstreamError(Trouble.NETWORK, text, f"{ITS_LOG} Or another service listens there.")
+    return UpstreamError(
+        Trouble.NETWORK,
+        f"the source {where} took the connection and closed it without a word{reset}",
+        "It may be starting or going down, a proxy may have no server behind it, or host and port are of another service.",
+    )
+
+
+def silent(where: str, limit_s: float, entering: Entering) -> UpstreamError:
+    """The time is over."""
+    if not entering.is_greeted and (why := why_no_greeting(entering.first)) is not None:
+        return other_protocol(where, entering, why)
+    text = f"the source {where} did not answer within {limit_s:g} s"
+    if not entering.is_taken:
+        return UpstreamError(
+            Trouble.NETWORK, f"{text}: no connection came about", "Check host, port and the network between."
+        )
+    if entering.is_greeted:
+        return UpstreamError(Trouble.NETWORK, f"{text} to the login", f"It may be overloaded. {ITS_LOG}")
+    said = f"it began with {entering.shown} and went no further" if entering.first else "it sent nothing"
+    return UpstreamError(
+        Trouble.NETWORK,
+        f"{text}: it took the connection, and {said}",
+        "It hangs or is overloaded; or this is the port of a service that waits for its client to speak, as HTTP does.",
+    )
+
+
+def other_protocol(where: str, entering: Entering, why: str) -> UpstreamError:
+    """The other side is no MySQL server. why: what of its bytes cannot be."""
+    if entering.is_greeted:
+        text = f"{where} answers the login with something that is not the MySQL protocol: {why}"
+        advice = f"A proxy between may do that. {ITS_LOG}"
+    else:
+        why = why_no_greeting(entering.first) or f"its greeting cannot be read, {why}"
+        text = f"{where} answers with something that is not the MySQL protocol: {why}; it begins with {entering.shown}"
+        advice = "Check source.host and source.port: another service listens there, or a proxy answers in the server's place."
+    return UpstreamError(Trouble.SETUP, text, advice, name="not_mysql_protocol")
+
+
+def _system_text(cause: BaseException | None) -> str:
+    if isinstance(cause, TimeoutError):
+        return "no answer in time"
+    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+        return os.strerror(cause.errno)
+    # Of several addresses each has its own, and a name that is not known has a number of another kind.
+    return str(getattr(cause, "strerror", None) or cause or "the connection ended")

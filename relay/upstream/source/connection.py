@@ -1,0 +1,503 @@
+"""A connection to the source: aiomysql logs in and sets up, then the transport is taken over for the dump stream."""
+
+import asyncio
+import contextlib
+import struct
+import zlib
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pymysql.err
+from cryptography.exceptions import UnsupportedAlgorithm
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.format_description import flavour_of
+from protocol.binlog.header import HEADER_SIZE
+from protocol.errors import Malformed
+from protocol.position import Position, binlog_number
+from relay.upstream.source.connect_errors import (
+    AUTHENTICATION_ERRORS,
+    ITS_LOG,
+    other_protocol,
+    refused_entry,
+    server_text,
+    silent,
+)
+from relay.upstream.source.identity import ListedReplica, Registration
+from relay.upstream.source.login import SourceLogin
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_tls import SourceTls, make_context
+
+_COM_BINLOG_DUMP: Final = 0x12
+_COM_REGISTER_SLAVE: Final = 0x15
+_COM_BINLOG_DUMP_GTID: Final = 0x1E
+_DUMP_NON_BLOCK: Final = 0x0001
+_EOF_BYTES: Final = 9
+_ER_FATAL_READING_BINLOG: Final = 1236
+# ER_MASTER_FATAL_ERROR_READING_BINLOG, sets that cannot be taken, and what MariaDB has for positions that are gone.
+_REFUSED_STARTS: Final = {1236, 1772, 1773, 1835, 1945, 1946, 1947, 1955}
+# An event's header, and the position that stands before a Rotate's name.
+_ROTATE_NAME: Final = HEADER_SIZE + 8
+OFFSET_LIMIT: Final = 1 << 32
+"""The dump command has four bytes for the offset."""
+# MariaDB's BINLOG_SEND_ANNOTATE_ROWS_EVENT. To a MySQL source the same bit asks for heartbeats of version 2.
+_DUMP_SEND_ANNOTATE: Final = 0x0002
+# GTID-aware: the source sends its events as they are, nothing rewritten for weaker replicas.
+_MARIADB_CAPABILITY: Final = 4
+_NO_SUCH_VARIABLE: Final = 1193
+# Errors that pass: of the connection (2006, 2013, 1152 to 1161, 1184, 4031), of a server that goes down or is full (1037, 1038,
+# 1040, 1041, 1053, 1135, 1203, 1226), of a statement that was ended (1205, 1317, 1927, 1969, 3024, 3169).
+_PASSING_ERRORS: Final = {
+    *(2006, 2013, *range(1152, 1162), 1184, 4031),
+    *(1037, 1038, 1040, 1041, 1053, 1135, 1203, 1226),
+    *(1205, 1317, 1927, 1969, 3024, 3169),
+}
+
+
+# What reading a packet or a row that cannot be ends in.
+# The last one: aiomysql is asked for a file of this machine, which it does not give.
+_BAD_BYTES: Final = (struct.error, IndexError, AssertionError, ValueError, TypeError, RuntimeError)
+# The list of many files on a slow disk takes a while; longer, and it is a lock that is waited for.
+_LIST_TIMEOUT_S: Final = 3.0
+# Variables for which MariaDB waits like for its list, while a commit holds the binlog.
+_NEEDS_BINLOG: Final = {"gtid_binlog_state"}
+
+
+class BinlogsWithheld(UpstreamError):
+    """The source did not list its binlogs in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What the source says of itself."""
+
+    flavour: str  # "mysql" or "mariadb"
+    version: str
+    server_id: int
+    server_uuid: str | None
+    checksum: bool  # its global binlog_checksum is CRC32
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAddress:
+    """How to reach and enter the source. The password is left out of the repr."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    connect_timeout_s: float
+    tls: SourceTls
+
+    def __repr__(self) -> str:
+        return f"SourceAddress({self.user}@{self.host}:{self.port})"
+
+
+class SourceConnection:
+    """A logged-in connection. `open`, ask, `start_dump`; after that the transport belongs to the caller."""
+
+    def __init__(self, connection: SourceLogin, address: SourceAddress) -> None:
+        self._connection: Any = connection
+        self.security = connection.security()
+        """(TLS version, cipher); None: clear text."""
+        self._address = address
+        self._taken: tuple[object, object] | None = None
+        self.facts: SourceFacts
+
+    @classmethod
+    async def open(cls, address: SourceAddress) -> "SourceConnection":
+        """Connects, logs in and reads the source's facts.
+
+        Raises: UpstreamError; NETWORK for an endpoint that does not answer, AUTHENTICATION for a refused login, SETUP for
+        one that is not a source.
+        """
+        where = f"{address.host}:{address.port}"
+        context = await asyncio.to_thread(make_context, address.tls)
+        connection = SourceLogin(
+            where=where,
+            tls=address.tls,
+            context=context,
+            host=address.host,
+            port=address.port,
+            user=address.user,
+            # Servers compare bytes, and clients send what they were given, UTF-8; aiomysql encodes as Latin-1.
+            password=address.password.encode().decode("latin1"),
+            charset="utf8",  # every server since 4.1 knows it
+            autocommit=None,
+            connect_timeout=address.connect_timeout_s,
+            program_name="binlog-relay",
+        )
+        try:
+            async with asyncio.timeout(address.connect_timeout_s):
+                await connection.enter()
+        except pymysql.err.Error as error:
+            tls = context is not None
+            raise refused_entry(error, where, address.user, connection.entering, tls=tls) from error
+        except TimeoutError as error:
+            raise silent(where, address.connect_timeout_s, connection.entering) from error
+        except (OSError, asyncio.IncompleteReadError, EOFError) as error:
+            raise UpstreamError(Trouble.NETWORK, f"the source {where}: {error}", "Check host and port.") from error
+        except (
+            *_BAD_BYTES,
+            AttributeError,
+            UnsupportedAlgorithm,
+        ) as error:  # the last ones: a key of another kind
+            raise other_protocol(where, connection.entering, f"{type(error).__name__}: {error}") from error
+        self = cls(connection, address)
+        try:
+            self.facts = await self._read_facts()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._connection.close()
+
+    async def query(self, statement: str, timeout_s: float | None = None) -> list[tuple[Any, ...]]:
+        """Runs one statement.
+
+        Raises: UpstreamError (NETWORK) for what a later try may cure; pymysql.err.MySQLError for other refusals. After a
+        timeout the connection is of no more use.
+        """
+        try:
+            async with asyncio.timeout(timeout_s or self._address.connect_timeout_s):
+                async with self._connection.cursor() as cursor:
+                    await cursor.execute(statement)
+                    return list(await cursor.fetchall())
+        except TimeoutError as error:
+            text, advice = (
+                f"the source did not answer {statement!r} in time",
+                "SHOW PROCESSLIST there tells what it waits for.",
+            )
+            raise UpstreamError(Trouble.NETWORK, text, advice) from error
+        except pymysql.err.MySQLError as error:
+            if _passes(error):
+                text = f"the source did not go through with {statement!r}: {server_text(error)}"
+                raise UpstreamError(Trouble.NETWORK, text, ITS_LOG) from error
+            raise
+        except _BAD_BYTES as error:
+            raise self._not_understood(repr(statement), error) from error
+
+    @contextlib.contextmanager
+    def _understanding(self, asked: str) -> Iterator[None]:
+        """Around the reading of an answer. Raises: UpstreamError SETUP where it is none."""
+        try:
+            yield
+        except (*_BAD_BYTES, Malformed) as error:
+            raise self._not_understood(asked, error) from error
+
+    def _not_understood(self, asked: str, error: Exception) -> UpstreamError:
+        text = f"the answer of {self._address.host}:{self._address.port} to {asked} is none ({type(error).__name__}: {error})"
+        return UpstreamError(Trouble.SETUP, text, "A proxy in front of the source cannot serve binlogs.")
+
+    async def _read_facts(self) -> SourceFacts:
+        version = str(self._connection.get_server_info())
+        version = version.removeprefix("5.5.5-") if "MariaDB" in version else version
+        flavour = flavour_of(version)
+        try:
+            server_id = int((await self.query("SELECT @@global.server_id"))[0][0])
+            uuid_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
+            uuid = str(uuid_rows[0][1]) if uuid_rows and flavour == "mysql" else None
+            log_bin_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'log_bin'")
+            log_bin = str(log_bin_rows[0][1]).upper() if log_bin_rows else "ON"
+            checksum = await self.variable("binlog_checksum")
+        except pymysql.err.MySQLError as error:
+            text = f"{self._address.host}:{self._address.port} refuses what every source answers: {server_text(error)}"
+            raise UpstreamError(Trouble.SETUP, text, "A proxy in front of the source cannot serve binlogs.") from error
+        except _BAD_BYTES as error:
+            raise self._not_understood("who it is", error) from error
+        if log_bin != "ON":
+            raise UpstreamError(
+                Trouble.SETUP,
+                f"the source {self._address.host}:{self._address.port} writes no binlog (log_bin is {log_bin})",
+                "Start it with --log-bin, or name another source.",
+            )
+        return SourceFacts(
+            flavour=flavour,
+            version=version,
+            server_id=server_id,
+            server_uuid=uuid,
+            checksum=checksum is not None and checksum.upper() == "CRC32",
+        )
+
+    async def variable(self, name: str) -> str | None:
+        """A global variable's text; None where the source does not know it. Raises: UpstreamError as `query`."""
+        timeout_s = min(_LIST_TIMEOUT_S, self._address.connect_timeout_s) if name in _NEEDS_BINLOG else None
+        try:
+            return str((await self.query(f"SELECT @@global.{name}", timeout_s))[0][0])
+        except pymysql.err.MySQLError as error:
+            if error.args and error.args[0] == _NO_SUCH_VARIABLE:
+                return None
+            raise
+
+    async def variables(self, names: Sequence[str]) -> dict[str, str]:
+        """The texts of those of the named global variables that the source has, by name in small letters.
+
+        Raises: UpstreamError as `query`; pymysql.err.MySQLError where it refuses to tell.
+        """
+        wanted = ", ".join(f"'{name}'" for name in names)
+        rows = await self.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({wanted})")
+        with self._understanding("SHOW GLOBAL VARIABLES"):
+            return {str(row[0]).lower(): str(row[1]) for row in rows}
+
+    async def binlogs(self) -> list[tuple[str, int]] | None:
+        """The source's binlogs with their sizes in bytes, oldest first; None without the privilege to ask.
+
+        Raises: BinlogsWithheld when it does not answer soon, UpstreamError as `query`.
+        """
+        try:
+            rows = await self.query("SHOW BINARY LOGS", min(_LIST_TIMEOUT_S, self._address.connect_timeout_s))
+        except pymysql.err.MySQLError:
+            return None
+        except UpstreamError as error:
+            if isinstance(error.__cause__, TimeoutError):
+                raise BinlogsWithheld(error.trouble, error.what) from error
+            raise
+        with self._understanding("SHOW BINARY LOGS"):
+            return [(str(row[0]), int(row[1])) for row in rows]
+
+    async def newest_binlog(self) -> str:
+        """The file that the source writes now. Raises: UpstreamError SETUP without the privilege to ask."""
+        error: pymysql.err.MySQLError | None = None
+        for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
+            try:
+                rows = await self.query(statement)
+            except pymysql.err.MySQLError as refused:
+                error = refused
+                continue
+            if rows:
+                return str(rows[0][0])
+        text = f"the source does not tell its newest binlog: {server_text(error) if error else 'no rows'}"
+        advice = 'start = "latest" needs the privilege REPLICATION CLIENT; or name a file: start = { file = …, position = 4 }.'
+        raise UpstreamError(Trouble.SETUP, text, advice)
+
+    async def newest_position(self) -> Position | None:
+        """Where the source's binlog ends; None without the privilege to ask. Raises: UpstreamError as `query`."""
+        for statement in ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS"):
+            try:
+                rows = await self.query(statement)
+            except pymysql.err.MySQLError:
+                continue
+            if rows:
+                with self._understanding(statement):
+                    return Position(str(rows[0][0]), int(rows[0][1]))
+        return None
+
+    async def ask_semi_sync(self) -> str | None:
+        """Announces a semi-synchronous replica: from the dump on, every packet has the semi-synchronous header.
+
+        Returns whether the source asks for acknowledgements now, "ON" or "OFF" (that may change at any time); None for a
+        source that cannot: nothing was announced then. Raises: UpstreamError.
+        """
+        try:
+            rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'rpl_semi_sync_%_enabled'")
+            found = {str(row[0]).lower(): str(row[1]).upper() for row in rows}
+            # The plugin of MySQL from 8.0.26 on, the one before it, and MariaDB's built-in one.
+            state = found.get("rpl_semi_sync_source_enabled", found.get("rpl_semi_sync_master_enabled"))
+            if state is not None:
+                await self.query("SET @rpl_semi_sync_replica= 1, @rpl_semi_sync_slave= 1")
+            return state
+        except pymysql.err.MySQLError as error:
+            raise _command_error(error, self._address.user) from error
+
+    async def replicas(self) -> list[ListedReplica]:
+        """The replicas that registered at the source, as far as it tells; empty without the privilege to ask."""
+        for statement in ("SHOW REPLICAS", "SHOW SLAVE HOSTS"):
+            try:
+                rows = await self.query(statement)
+            except pymysql.err.MySQLError:
+                continue
+            # Server_Id, Host, Port, Source_Id and, on MySQL, Replica_UUID; a user and a password in between with
+            # --show-replica-auth-info.
+            with self._understanding(statement):
+                return [
+                    ListedReplica(
+                        int(row[0]),
+                        str(row[1]),
+                        int(row[-3] if self.facts.flavour == "mysql" and len(row) > 4 else row[-2]),
+                        str(row[-1]) if self.facts.flavour == "mysql" and len(row) > 4 else None,
+                    )
+                    for row in rows
+                ]
+        return []
+
+    async def dumping_hosts(self) -> list[str]:
+        """Where from binlogs are being read at the source now, as far as it tells."""
+        try:
+            rows = await self.query("SHOW PROCESSLIST")
+        except pymysql.err.MySQLError:
+            return []
+        with self._understanding("SHOW PROCESSLIST"):
+            return sorted(str(row[2]) for row in rows if str(row[4]).startswith("Binlog Dump"))
+
+    async def events_up_to_end(self, file: str, position: int) -> AsyncGenerator[bytes, None]:
+        """The events of a dump that ends where the newest file does, for a look. The connection is used up by it.
+
+        Nothing is registered, and server_id is 0 as mysqlbinlog's: nobody's stream ends by it. Each event has a whole header
+        at least. Raises: UpstreamError.
+        """
+        if position >= OFFSET_LIMIT:
+            text = f"{file}:{position} lies beyond 4 GiB, where a source cannot be asked for its events"
+            raise UpstreamError(Trouble.POSITION_GONE, text, name="position_beyond_4gib")
+        try:
+            await self._announce([])
+            flags = _DUMP_NON_BLOCK | (_DUMP_SEND_ANNOTATE if self.facts.flavour == "mariadb" else 0)
+            command = struct.pack("<IHI", position, flags, 0) + file.encode()
+            await self._connection._execute_command(_COM_BINLOG_DUMP, command)
+            while True:
+                async with asyncio.timeout(self._address.connect_timeout_s):
+                    packet = (await self._connection._read_packet()).get_all_data()
+                if packet[:1] == b"\xfe" and len(packet) < _EOF_BYTES:
+                    return
+                if len(packet) <= HEADER_SIZE:
+                    raise ValueError(f"a packet of {len(packet)} bytes holds no event")
+                yield packet[1:]
+        except TimeoutError as error:
+            raise UpstreamError(Trouble.NETWORK, f"the source did not send its {file} in time") from error
+        except _BAD_BYTES as error:
+            raise self._not_understood(f"the dump of {file}", error) from error
+        except pymysql.err.MySQLError as error:
+            if error.args and error.args[0] == _ER_FATAL_READING_BINLOG:
+                text = f"the source does not send {file} from {position}: {server_text(error)}"
+                raise UpstreamError(Trouble.POSITION_GONE, text, name="position_gone") from error
+            raise _command_error(error, self._address.user) from error
+
+    async def file_for_set(self, request: bytes, of: str) -> str:
+        """The file that a dump with this COM_BINLOG_DUMP_GTID begins in. The connection is used up.
+
+        of: whose transactions they are, "source.start" or "the archive", for the messages. Raises: UpstreamError.
+        """
+        return await self._first_file(_COM_BINLOG_DUMP_GTID, request, [], of)
+
+    async def file_for_position(self, position: str, of: str) -> str:
+        """The file that a MariaDB source's dump begins in for a replica at this GTID position. The connection is used up.
+
+        of: as for `file_for_set`. Raises: UpstreamError.
+        """
+        request = struct.pack("<IHI", 4, _DUMP_NON_BLOCK | _DUMP_SEND_ANNOTATE, 0)
+        return await self._first_file(_COM_BINLOG_DUMP, request, [f"SET @slave_connect_state= '{position}'"], of)
+
+    async def _first_file(self, command: int, request: bytes, statements: list[str], of: str) -> str:
+        try:
+            await self._announce(statements)
+            await self._connection._execute_command(command, request)
+            while True:
+                async with asyncio.timeout(self._address.connect_timeout_s):
+                    packet = (await self._connection._read_packet()).get_all_data()
+                if packet[:1] == b"\xfe" and len(packet) < _EOF_BYTES:
+                    raise UpstreamError(Trouble.NETWORK, f"the source named no file for the transactions of {of}")
+                event = packet[1:]
+                if len(event) < _ROTATE_NAME:
+                    raise ValueError(f"a packet of {len(packet)} bytes names no file")
+                if event[4] == EventType.ROTATE:
+                    # The first one was made for this stream; whether a checksum follows the name, nothing has said yet.
+                    name = event[_ROTATE_NAME:]
+                    whole = len(event) - 4
+                    if zlib.crc32(event[:whole]) == int.from_bytes(event[whole:], "little"):
+                        name = event[_ROTATE_NAME:whole]
+                    file = bytes(name).decode()
+                    binlog_number(file)
+                    return file
+        except (*_BAD_BYTES, Malformed) as error:
+            raise self._not_understood(f"the question for the transactions of {of}", error) from error
+        except TimeoutError as error:
+            raise UpstreamError(
+                Trouble.NETWORK, f"the source did not find the file for the transactions of {of} in time"
+            ) from error
+        except pymysql.err.MySQLError as error:
+            if error.args and error.args[0] in _REFUSED_STARTS:
+                text = f"the source cannot go on from the transactions of {of}: {server_text(error)}"
+                advice = "Correct source.start." if of == "source.start" else "Name a source that has what comes next."
+                raise UpstreamError(Trouble.POSITION_GONE, text, advice, name="gtid_refused") from error
+            raise _command_error(error, self._address.user) from error
+
+    async def _announce(self, statements: list[str]) -> None:
+        """Says that the source's checksums and all of its event types are understood, and `statements` before."""
+        checksum = (
+            "SET @master_binlog_checksum= @@global.binlog_checksum, @source_binlog_checksum= @@global.binlog_checksum"
+        )
+        for statement in statements:
+            await self.query(statement)
+        if self.facts.flavour == "mariadb":
+            await self.query(f"SET @mariadb_slave_capability= {_MARIADB_CAPABILITY}")
+        if await self.variable("binlog_checksum") is not None:
+            await self.query(checksum)
+
+    async def set_up_dump(self, own: Registration, server_uuid: str, heartbeat_period_s: float) -> None:
+        """What a replica says before its dump. Raises: UpstreamError."""
+        period = int(heartbeat_period_s * 1_000_000_000)
+        statements = [f"SET @master_heartbeat_period= {period}, @source_heartbeat_period= {period}"]
+        if self.facts.flavour == "mysql":
+            statements.append(f"SET @slave_uuid= '{server_uuid}', @replica_uuid= '{server_uuid}'")
+        try:
+            await self._announce(statements)
+            async with asyncio.timeout(self._address.connect_timeout_s):
+                # server_id u32 | host, user, password with a length byte each | port u16 | rank u32 | source's id u32
+                host = own.host.encode()
+                registration = struct.pack("<IB", own.server_id, len(host)) + host
+                registration += struct.pack("<BBHII", 0, 0, own.port, 0, 0)
+                await self._connection._execute_command(_COM_REGISTER_SLAVE, registration)
+                await self._connection._read_packet()
+        except TimeoutError as error:
+            raise UpstreamError(Trouble.NETWORK, "the source did not answer the registration in time") from error
+        except pymysql.err.MySQLError as error:
+            raise _command_error(error, self._address.user) from error
+        except _BAD_BYTES as error:
+            raise self._not_understood("the registration", error) from error
+
+    def start_dump(
+        self,
+        file: str,
+        position: int,
+        server_id: int,
+        protocol: Callable[[asyncio.Transport, bytes], asyncio.BaseProtocol],
+    ) -> asyncio.Transport:
+        """Asks for the stream and hands the transport over; `protocol(transport, bytes already read)` makes its owner.
+
+        `file` empty: the source's oldest. position: below 2**32, the command has four bytes for it.
+        Raises: UpstreamError (NETWORK) when the source has closed by now.
+        """
+        flags = _DUMP_SEND_ANNOTATE if self.facts.flavour == "mariadb" else 0
+        payload = struct.pack("<BIHI", _COM_BINLOG_DUMP, position, flags, server_id) + file.encode()
+        packet = len(payload).to_bytes(3, "little") + b"\0" + payload
+        # aiomysql has no public way to do this: its reader's buffer and transport are taken, and it is left empty-handed.
+        reader, writer = self._connection._reader, self._connection._writer
+        transport: asyncio.Transport = writer.transport
+        if transport.is_closing() or reader.at_eof() or reader.exception() is not None:
+            # It was told to the reader, and nobody would tell the new owner.
+            raise UpstreamError(
+                Trouble.NETWORK, "the source closed the connection before the dump", name="connection_lost"
+            )
+        transport.pause_reading()
+        early = bytes(reader._buffer)
+        owner = protocol(transport, early)
+        transport.set_protocol(owner)
+        transport.write(packet)
+        self._taken = (reader, writer)  # a StreamWriter that is collected closes its transport
+        self._connection._reader = self._connection._writer = None
+        self._connection._close_reason = "the relay took the connection over"
+        transport.resume_reading()
+        return transport
+
+
+def _passes(error: pymysql.err.MySQLError) -> bool:
+    """Whether the error says nothing about the source that would be true at the next try. InterfaceError: the link is closed."""
+    number = error.args[0] if error.args else 0
+    return isinstance(error, pymysql.err.InterfaceError) or number in _PASSING_ERRORS
+
+
+def _command_error(error: pymysql.err.MySQLError, user: str) -> UpstreamError:
+    number = error.args[0] if error.args else 0
+    if number in AUTHENTICATION_ERRORS:
+        return UpstreamError(
+            Trouble.AUTHENTICATION,
+            f"the source does not let {user!r} replicate: {server_text(error)}",
+            f"On the source: GRANT REPLICATION SLAVE ON *.* TO '{user}'@'<relay host>'.",
+        )
+    if _passes(error):
+        text = f"the source did not go through with the set-up: {server_text(error)}"
+        return UpstreamError(Trouble.NETWORK, text, ITS_LOG)
+    return UpstreamError(Trouble.SETUP, f"the source refuses the set-up of a replica: {server_text(error)}")

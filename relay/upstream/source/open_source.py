@@ -1,0 +1,31 @@
+"""A connection to the source as relay.toml describes it, logged in."""
+
+import asyncio
+
+from relay.config import ServerSource
+from relay.upstream.source.connection import SourceAddress, SourceConnection
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_tls import SourceTls
+
+
+async def open_source(settings: ServerSource) -> SourceConnection:
+    """Whoever calls closes it. Raises: UpstreamError."""
+    address = SourceAddress(
+        settings.host,
+        settings.port,
+        settings.user,
+        await asyncio.to_thread(_password, settings),
+        settings.connect_timeout_s,
+        SourceTls(settings.ssl_mode, settings.ssl_ca, settings.ssl_cert, settings.ssl_key),
+    )
+    return await SourceConnection.open(address)
+
+
+def _password(settings: ServerSource) -> str:
+    try:
+        return settings.password_text()
+    except (OSError, KeyError) as error:
+        text = f"the source's password cannot be read: {error}"
+        raise UpstreamError(
+            Trouble.AUTHENTICATION, text, "Check source.password_file or source.password_env."
+        ) from error

@@ -1,0 +1,49 @@
+"""When to try the source again."""
+
+import random
+from typing import Final
+
+from relay.upstream.source.source_errors import TERMINAL, Trouble
+
+# First and longest pause in seconds.
+_PAUSES: Final[dict[Trouble, tuple[float, float]]] = {
+    Trouble.NETWORK: (0.2, 30.0),
+    Trouble.AUTHENTICATION: (5.0, 300.0),
+    Trouble.STREAM_BROKEN: (1.0, 30.0),
+    Trouble.ARCHIVE: (2.0, 30.0),
+}
+# The same bad bytes from the same position so often are the source's, not the way's.
+_BROKEN_TRIES: Final = 3
+
+
+def longest_pause_s() -> float:
+    """The longest pause between attempts at a source that cannot be reached, in seconds."""
+    return _PAUSES[Trouble.NETWORK][1]
+
+
+class Reconnect:
+    """Pauses between attempts: doubled per failure with full jitter on the upper half, by class of trouble.
+
+    Progress (new bytes in the archive) starts them over.
+    """
+
+    def __init__(self, random_source: random.Random | None = None) -> None:
+        self._random = random_source or random.Random()
+        self._failures = 0
+        self._trouble: Trouble | None = None
+        self._place: object = None
+
+    def pause_after(self, trouble: Trouble, place: object) -> float | None:
+        """Seconds to wait after this failure at `place` (where the archive ends); None: do not try again."""
+        if trouble in TERMINAL:
+            return None
+        if trouble is not self._trouble or place != self._place:
+            self._failures = 0
+        self._trouble = trouble
+        self._place = place
+        self._failures += 1
+        if trouble is Trouble.STREAM_BROKEN and self._failures >= _BROKEN_TRIES:
+            return None
+        first, longest = _PAUSES[trouble]
+        pause = min(longest, first * float(1 << min(self._failures - 1, 20)))
+        return pause * (0.5 + 0.5 * self._random.random())

@@ -1,0 +1,139 @@
+"""What the source says of GTIDs, asked at each attachment and when its mode may have changed."""
+
+import itertools
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+
+from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidList
+from relay.archive.storage.files import SOURCE_GTIDS_NAME
+from relay.archive.storage.small_file import write_small_file
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+
+log = structlog.get_logger()
+
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+_OWNER: Final = re.compile(r"#\d+")
+_NO_TRANSACTIONS: Final = GtidSet()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceGtids:
+    """The source's GTID variables. `mode`: MySQL's GTID_MODE, None: a source without one.
+
+    `executed`: with the transactions that are in its binlog and being committed. `binlog_state`: MariaDB's; None: not asked.
+    """
+
+    mode: str | None = None
+    executed: GtidSet = _NO_TRANSACTIONS
+    purged: GtidSet = _NO_TRANSACTIONS
+    binlog_state: GtidList | None = None
+    domain_id: int = 0
+    strict_mode: bool = False
+
+
+class Variables(Protocol):
+    """A connection to the source."""
+
+    async def variable(self, name: str) -> str | None:
+        """A global variable's text; None where the source does not know it."""
+
+
+async def read_source_gtids(source: Variables, flavour: str, *, with_state: bool = True) -> SourceGtids:
+    """Asks the source. with_state: also for MariaDB's binlog state, for which it waits while a commit holds its binlog.
+
+    Raises: UpstreamError SETUP for an answer that cannot be read.
+    """
+    try:
+        if flavour == "mariadb":
+            state = await source.variable("gtid_binlog_state") if with_state else None
+            domain_id = await source.variable("gtid_domain_id")
+            strict_mode = await source.variable("gtid_strict_mode")
+            return SourceGtids(
+                binlog_state=GtidList.from_text(state) if state is not None else None,
+                domain_id=int(domain_id or 0),
+                strict_mode=(strict_mode or "").upper() in ("1", "ON"),
+            )
+        mode = await source.variable("gtid_mode")
+        if mode is None:
+            return SourceGtids()
+        # In this order: what is being committed is owned, and executed from the moment when it is owned no more.
+        owned = await source.variable("gtid_owned")
+        executed = await source.variable("gtid_executed")
+        purged = await source.variable("gtid_purged")
+        return SourceGtids(
+            mode=mode.upper(),
+            executed=GtidSet.from_text(executed or "") | owned_set(owned or ""),
+            purged=GtidSet.from_text(purged or ""),
+        )
+    except (Malformed, ValueError) as error:
+        raise UpstreamError(Trouble.SETUP, f"the source's GTID variables cannot be read: {error}") from error
+
+
+async def look_again(source: Variables, known: SourceGtids) -> SourceGtids:
+    """`known` with those variables as they are now that may change while a stream runs, and cost the source nothing.
+
+    Raises: UpstreamError SETUP for an answer that cannot be read.
+    """
+    try:
+        if known.mode is None:
+            domain_id, strict_mode = await source.variable("gtid_domain_id"), await source.variable("gtid_strict_mode")
+            return replace(known, domain_id=int(domain_id or 0), strict_mode=(strict_mode or "").upper() in ("1", "ON"))
+        mode, purged = await source.variable("gtid_mode"), await source.variable("gtid_purged")
+        return replace(known, mode=mode.upper() if mode is not None else None, purged=GtidSet.from_text(purged or ""))
+    except (Malformed, ValueError) as error:
+        raise UpstreamError(Trouble.SETUP, f"the source's GTID variables cannot be read: {error}") from error
+
+
+def owned_set(text: str) -> GtidSet:
+    """The transactions in @@GLOBAL.gtid_owned: `uuid:9#3:7#2,uuid:...` (number, '#', thread); 9.7 leaves the commas out.
+
+    Raises: Malformed.
+    """
+    starts = [match.start() for match in _UUID.finditer(text)]
+    parts = [text[start:stop] for start, stop in itertools.pairwise([*starts, len(text)])]
+    return GtidSet.from_text(",".join(_OWNER.sub("", part.strip(" \n,")) for part in parts))
+
+
+def kept_part(gtids: SourceGtids | None) -> SourceGtids:
+    """What of it is remembered; None, a source that was never asked, is shown as one without GTIDs."""
+    shown = gtids or SourceGtids()
+    return replace(shown, mode=shown.mode or "OFF", executed=_NO_TRANSACTIONS, binlog_state=None)
+
+
+def keep_source_gtids(directory: Path, gtids: SourceGtids) -> None:
+    """Remembers what replicas are told while the source cannot be reached. Blocking. Raises: OSError."""
+    held = {
+        "gtid_mode": gtids.mode,
+        "gtid_purged": gtids.purged.line,
+        "gtid_domain_id": gtids.domain_id,
+        "gtid_strict_mode": gtids.strict_mode,
+    }
+    write_small_file(directory / SOURCE_GTIDS_NAME, json.dumps(held, sort_keys=True) + "\n")
+
+
+def kept_source_gtids(directory: Path) -> SourceGtids | None:
+    """What the source last said; None for a new archive. Blocking."""
+    path = directory / SOURCE_GTIDS_NAME
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        mode = held["gtid_mode"]
+        return SourceGtids(
+            mode=str(mode) if mode is not None else None,
+            purged=GtidSet.from_text(held["gtid_purged"]),
+            domain_id=int(held["gtid_domain_id"]),
+            strict_mode=bool(held["gtid_strict_mode"]),
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, Malformed) as error:
+        log.warning(
+            "source_gtids_unreadable", file=str(path), why=str(error), note="asked again at the next attachment"
+        )
+        return None

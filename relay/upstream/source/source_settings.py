@@ -1,0 +1,58 @@
+"""The source's settings that readers of its binlogs ask the relay for: asked at each attachment, and kept beside the archive."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import pymysql.err
+import structlog
+
+from protocol.statements.session.source_settings import SOURCE_SETTINGS
+from relay.archive.storage.files import SOURCE_SETTINGS_NAME
+from relay.archive.storage.small_file import write_small_file
+
+log = structlog.get_logger()
+
+# None of them is longer in any server.
+_MOST_CHARACTERS: Final = 256
+
+
+class Variables(Protocol):
+    """A connection to the source."""
+
+    async def variables(self, names: Sequence[str]) -> dict[str, str]:
+        """The texts of those global variables that the source has, by name in small letters."""
+
+
+async def read_source_settings(source: Variables, known: Mapping[str, str]) -> dict[str, str]:
+    """What the source has of SOURCE_SETTINGS, by name; `known` where it refuses to tell: it is followed all the same.
+
+    Raises: UpstreamError for what a later try may cure.
+    """
+    try:
+        found = await source.variables(SOURCE_SETTINGS)
+    except pymysql.err.MySQLError as error:
+        log.info("source_settings_not_seen", why=str(error), note="clients are shown what is usual for its version")
+        return dict(known)
+    return {name: text for name, text in found.items() if name in SOURCE_SETTINGS and len(text) <= _MOST_CHARACTERS}
+
+
+def keep_source_settings(directory: Path, settings: Mapping[str, str]) -> None:
+    """Remembers what readers are told while the source cannot be reached. Blocking. Raises: OSError."""
+    write_small_file(directory / SOURCE_SETTINGS_NAME, json.dumps(dict(settings), sort_keys=True) + "\n")
+
+
+def kept_source_settings(directory: Path) -> dict[str, str]:
+    """What the source last said; empty for a new archive. Blocking."""
+    path = directory / SOURCE_SETTINGS_NAME
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        return {name: str(text) for name, text in held.items() if name in SOURCE_SETTINGS}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        log.warning(
+            "source_settings_unreadable", file=str(path), why=str(error), note="asked again at the next attachment"
+        )
+        return {}

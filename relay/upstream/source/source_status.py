@@ -1,0 +1,264 @@
+"""What is known of the way to the source now: written by the upstream side, read by whoever shows it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from relay.archive.generation import Archive
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.config import DirectorySource, ServerSource
+from relay.upstream.source.reconnect import longest_pause_s
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_gtids import SourceGtids
+
+
+class Phase(Enum):
+    """Where the upstream side is. The value is how MySQL from 8.0.26 words it in Replica_IO_State."""
+
+    STOPPED = ""
+    CONNECTING = "Connecting to source"
+    STREAMING = "Waiting for source to send event"
+    PAUSING = "Waiting to reconnect after a failed source event read"
+    RECONNECTING = "Reconnecting after a failed source event read"
+
+
+def _none() -> int:
+    return 0
+
+
+class SourceLink:
+    """The upstream side's notes on its connection. Times are Unix seconds."""
+
+    def __init__(self) -> None:
+        self.phase = Phase.STOPPED
+        self.identity: SourceIdentity | None = None
+        """As the source named itself at the last connection."""
+        self.attached_at: float | None = None
+        """When the stream that is running began; None without one."""
+        self.retries = 0
+        """Attempts since the last stream."""
+        self.last_error: UpstreamError | None = None
+        self.last_error_at: float | None = None
+        self.given_up: UpstreamError | None = None
+        """What ended it for good: nothing is tried again before somebody starts it. None: it goes on, was stopped, or has other
+        settings now."""
+        self.unreachable_since: float | None = None
+        """When the source could be reached no more, by the monotonic clock; None: it can, or nobody tries."""
+        self.tls_version: str | None = None
+        self.cipher: str | None = None
+        """None: the connection is in clear text."""
+        self.semi_sync = False
+        """Whether the stream is semi-synchronous: the source asks for acknowledgements."""
+        self.semi_sync_state: str | None = ""
+        """What the source said when it was asked: "ON", "OFF", None for one that cannot; empty: not asked yet."""
+        self.gtids: SourceGtids | None = None
+        """What the source last said of GTIDs, maybe to an earlier run of the relay."""
+        self.settings: dict[str, str] = {}
+        """What the source last said of its settings, by name, maybe to an earlier run of the relay."""
+        self.is_kept = True
+        """Whether both are on the disk too, as far as they were to be."""
+        self.acknowledged: tuple[str, int] | None = None
+        """(file, offset) of the newest acknowledgement that was sent."""
+        self.acknowledged_count = 0
+        self._heartbeats_before = 0
+        self._heartbeats: Callable[[], int] = _none
+
+    @property
+    def received_heartbeats(self) -> int:
+        """Of all streams so far. A source sends one when it has nothing else to send."""
+        return self._heartbeats_before + self._heartbeats()
+
+    @property
+    def stream_heartbeats(self) -> int:
+        """Of the stream that runs."""
+        return self._heartbeats()
+
+    def count_heartbeats(self, of_stream: Callable[[], int]) -> None:
+        """Where to ask for those of the stream that runs, until it ends."""
+        self._heartbeats = of_stream
+
+    def connecting(self) -> None:
+        """An attempt begins."""
+        self.given_up = None
+        self.phase = Phase.CONNECTING if self.last_error is None else Phase.RECONNECTING
+
+    def attached(self) -> None:
+        """The source was asked for its stream; what was wrong before stays until it has answered."""
+        self.unreachable_since = None
+        self.phase = Phase.STREAMING
+        self.attached_at = time.time()
+
+    def answered(self) -> None:
+        """The stream's first events came, and are those that were asked for. Calling it again does nothing."""
+        self.retries = 0
+        self.last_error = None
+
+    def lost(self, error: UpstreamError, *, final: bool) -> None:
+        """The attempt or the stream ended."""
+        self.phase = Phase.STOPPED if final else Phase.PAUSING
+        self.last_error, self.last_error_at = error, time.time()
+        self.given_up = error if final else None
+        self.retries += not final
+        if final or error.trouble is not Trouble.NETWORK:
+            self.unreachable_since = None
+        elif self.unreachable_since is None:
+            self.unreachable_since = time.monotonic()
+        self._detached()
+
+    def stopped(self) -> None:
+        """Somebody asked for the end."""
+        self.unreachable_since = None
+        self.phase = Phase.STOPPED
+        self._detached()
+
+    def forget_error(self) -> None:
+        """A new start: what was wrong before is not shown any more."""
+        self.last_error = None
+        self.retries = 0
+
+    def _detached(self) -> None:
+        self._heartbeats_before, self._heartbeats = self.received_heartbeats, _none
+        self.attached_at = None
+        self.tls_version = self.cipher = None
+        self.semi_sync = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """The upstream side at one moment. Times are Unix seconds, offsets bytes; None: not known, or there is none."""
+
+    kind: str
+    """ "server" or "directory"; for a directory `host` is its path, `port` 0 and `user` empty."""
+    host: str
+    port: int
+    user: str
+    connect_retry_s: float
+    """The longest pause between attempts when the source cannot be reached."""
+    state: str
+    """As MySQL from 8.0.26 words Replica_IO_State ("source", where older servers say "master"); empty when stopped."""
+    io_running: str
+    """ "Yes", "Connecting" or "No"."""
+    stopped_by_operator: bool
+    started_by_operator: bool
+    """Whether the stream that runs, or last ran, was started by a statement and not by the relay's start."""
+    changed_by_operator: bool
+    """Whether the settings differ from those of relay.toml, until the relay is restarted."""
+    received_file: str | None
+    received_offset: int | None
+    """End of what is written to the archive, maybe inside a transaction."""
+    archived_file: str | None
+    archived_offset: int | None
+    """End of the last whole transaction that replicas may read."""
+    synced_file: str | None
+    synced_offset: int | None
+    """End of the last whole transaction that is on stable storage."""
+    last_error_number: int
+    """0: no error."""
+    last_error_text: str
+    last_error_at: float | None
+    ssl_mode: str
+    ssl_ca: str
+    ssl_cert: str
+    ssl_key: str
+    tls_version: str | None
+    cipher: str | None
+    """None: clear text."""
+    heartbeat_period_s: float
+    flavour: str | None
+    version: str | None
+    server_id: int | None
+    """The source's; ours is in the configuration."""
+    server_uuid: str | None
+    own_server_id: int | None
+    retries: int
+    """Attempts since the last stream ended."""
+    received_heartbeats: int
+    stream_heartbeats: int
+    """Of them, those of the stream that runs."""
+    attached_at: float | None
+    last_event_timestamp: int
+    """Of the newest archived event, 0 before any."""
+    ack: str
+    """ "none" or "synced": the policy for semi-synchronous acknowledgements."""
+    semi_sync: bool
+    """Whether the stream that runs is semi-synchronous."""
+    acknowledged_file: str | None
+    acknowledged_offset: int | None
+    acknowledged_count: int
+
+    def state_in(self, word: str) -> str:
+        """`state` with "source" replaced by `word`: "master" for MariaDB and MySQL before 8.0.26."""
+        return self.state.replace("source", word)
+
+
+def read_status(
+    settings: ServerSource | DirectorySource,
+    link: SourceLink,
+    archive: Archive,
+    *,
+    stopped_by_operator: bool,
+    started_by_operator: bool,
+    changed_by_operator: bool,
+) -> SourceStatus:
+    """Puts together what the settings, the connection and the archive know."""
+    server = settings if isinstance(settings, ServerSource) else None
+    identity = link.identity or archive.identity
+    received, archived, synced = archive.received, archive.end, archive.synced
+    error = link.last_error
+    acknowledged = link.acknowledged
+    running = {Phase.STREAMING: "Yes", Phase.STOPPED: "No"}
+    return SourceStatus(
+        kind=settings.kind,
+        host=server.host if server is not None else str(_path(settings)),
+        port=server.port if server is not None else 0,
+        user=server.user if server is not None else "",
+        connect_retry_s=longest_pause_s(),
+        state=link.phase.value,
+        io_running=running.get(link.phase, "Connecting"),
+        stopped_by_operator=stopped_by_operator,
+        started_by_operator=started_by_operator,
+        changed_by_operator=changed_by_operator,
+        received_file=received.file if received is not None else None,
+        received_offset=received.offset if received is not None else None,
+        archived_file=archived.file if archived is not None else None,
+        archived_offset=archived.offset if archived is not None else None,
+        synced_file=synced.file if synced is not None else None,
+        synced_offset=synced.offset if synced is not None else None,
+        last_error_number=error.number if error is not None else 0,
+        last_error_text=_error_text(error, given_up=error is link.given_up) if error is not None else "",
+        last_error_at=link.last_error_at,
+        ssl_mode=server.ssl_mode if server is not None else "disabled",
+        ssl_ca=str(server.ssl_ca or "") if server is not None else "",
+        ssl_cert=str(server.ssl_cert or "") if server is not None else "",
+        ssl_key=str(server.ssl_key or "") if server is not None else "",
+        tls_version=link.tls_version,
+        cipher=link.cipher,
+        heartbeat_period_s=server.heartbeat_period_s if server is not None else 0.0,
+        flavour=identity.flavour if identity is not None else None,
+        version=identity.version if identity is not None else None,
+        server_id=identity.server_id if identity is not None else None,
+        server_uuid=identity.server_uuid if identity is not None else None,
+        own_server_id=server.server_id if server is not None else None,
+        retries=link.retries,
+        received_heartbeats=link.received_heartbeats,
+        stream_heartbeats=link.stream_heartbeats,
+        attached_at=link.attached_at,
+        last_event_timestamp=archive.files[-1].last_timestamp if archive.files else 0,
+        ack=server.ack if server is not None else "none",
+        semi_sync=link.semi_sync,
+        acknowledged_file=acknowledged[0] if acknowledged is not None else None,
+        acknowledged_offset=acknowledged[1] if acknowledged is not None else None,
+        acknowledged_count=link.acknowledged_count,
+    )
+
+
+def _error_text(error: UpstreamError, *, given_up: bool) -> str:
+    text = f"{error.what}. {error.advice}".strip(". ")
+    return f"{text}. Nothing is tried again before START REPLICA" if given_up else text
+
+
+def _path(settings: ServerSource | DirectorySource) -> Path:
+    assert isinstance(settings, DirectorySource)
+    return settings.path

@@ -1,0 +1,1 @@
+"""The source's bytes on their way from the socket to the archive."""

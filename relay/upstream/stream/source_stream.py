@@ -1,0 +1,257 @@
+"""The dump stream of a source: socket bytes into the kernel, runs into the archive."""
+
+import asyncio
+import contextlib
+import socket
+from typing import Final
+
+import structlog
+
+from protocol.kernel import ingest as kernel
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.process.background import guarded
+from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.stream.intake import Intake
+from relay.upstream.stream.receive_buffers import BufferPool
+
+log = structlog.get_logger()
+
+_ER_FATAL_READING_BINLOG: Final = 1236
+# MariaDB's ER_SLAVE_SAME_ID; MySQL says it with 1236.
+_ER_SAME_ID: Final = 4052
+# A source sends 16 KiB at a time. When more than _BUSY_BYTES came in a millisecond, the next ones are gathered to runs of
+# _RUN_BYTES (or for 1 ms), so that handing a run on does not cost more than the run; a trickle is handed on at once.
+_BUSY_BYTES: Final = 128 << 10
+_RUN_BYTES: Final = 512 << 10
+# More at a time is slower: the bytes fall out of the processor's cache between the socket and the file.
+_READ_BYTES: Final = 512 << 10
+# While it is busy the system, too, is asked to wake us only for so much at a time (SO_RCVLOWAT), until it has been calm.
+_GATHER_BYTES: Final = 256 << 10
+_CALM_AFTER_S: Final = 0.002
+_ER_ACCESS: Final = {1044, 1045, 1227}
+
+
+class DumpStream(asyncio.BufferedProtocol):
+    """Owner of the source's connection from COM_BINLOG_DUMP on. `ended` gets the UpstreamError that ends it, or raises what is
+    a fault of ours: bytes that were walked in part are never walked again.
+
+    Bytes are received straight into a large buffer, walked there by the kernel, and written from there. When all
+    buffers are with the writer, reading pauses and TCP holds the source back.
+    """
+
+    def __init__(self, intake: Intake, pool: BufferPool, transport: asyncio.Transport, early: bytes) -> None:
+        self._intake = intake
+        self._pool = pool
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[UpstreamError] = self._loop.create_future()
+        self.heard_at = self._loop.time()
+        self.bytes_received = 0
+        self._held: bytes | None = None
+        self._due: asyncio.TimerHandle | None = None
+        self._millisecond = 0
+        self._received_in_it = 0
+        self._busy = False
+        self._gathering = False
+        self._seen = 0
+        buffer = pool.take()
+        if buffer is None:
+            raise RuntimeError("the previous stream's runs are still with the writer")
+        self._buffer = buffer
+        self._fill = 0
+        pool.on_return = guarded(self._buffer_returned, "reading on", self.fail)
+        if early:
+            self._buffer.view[: len(early)] = early
+            self._loop.call_soon(self.buffer_updated, len(early))
+
+    @property
+    def paused(self) -> bool:
+        """Whether reading waits for the archive's writer."""
+        return self._held is not None
+
+    def send(self, packet: bytes) -> None:
+        """Sends a packet to the source, if the stream has not ended."""
+        if not self.ended.done() and not self._transport.is_closing():
+            self._transport.write(packet)
+
+    def archive_failed(self, failure: ArchiveError) -> None:
+        """Ends the stream: nothing of it would be archived any more."""
+        self._end(UpstreamError(Trouble.ARCHIVE, failure.told, failure.advice, name="archive_failed"))
+
+    def close(self) -> None:
+        """Ends the stream."""
+        self._end(UpstreamError(Trouble.NETWORK, "the relay closed the stream", name="closed"))
+
+    def fail(self, fault: Exception) -> None:
+        """Ends the stream by an exception that nobody foresaw."""
+        self._end(fault)
+
+    # --- asyncio -----------------------------------------------------------------------------------------------------
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go: the rest of the buffer in use."""
+        return self._buffer.view[self._fill : self._fill + _READ_BYTES]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """`nbytes` more are there."""
+        self.heard_at = self._loop.time()
+        self.bytes_received += nbytes
+        self._fill += nbytes
+        millisecond = int(self.heard_at * 1000)
+        if millisecond != self._millisecond:
+            self._millisecond, self._busy = millisecond, self._received_in_it > _BUSY_BYTES
+            self._received_in_it = 0
+        self._received_in_it += nbytes
+        if self._busy and not self._gathering:
+            self._gather(True)
+        if self._busy and self._fill < _RUN_BYTES:
+            if self._due is None:
+                self._due = self._loop.call_later(0.001, self._walk_what_came)
+            return
+        self._walk_what_came()
+
+    def _gather(self, on: bool) -> None:
+        """Lets the system wake us for _GATHER_BYTES at a time, or again for every byte."""
+        self._gathering = on
+        sock = self._transport.get_extra_info("socket")
+        if sock is None:
+            return
+        # Where the system has no such option, it wakes us more often.
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _GATHER_BYTES if on else 1)
+        if on:
+            self._seen = self.bytes_received
+            self._loop.call_later(_CALM_AFTER_S, self._look_for_calm)
+
+    def _look_for_calm(self) -> None:
+        """While bytes are gathered in the system, what is less than that is not announced: so it is looked for."""
+        if self.ended.done():
+            return
+        if self.bytes_received - self._seen < _GATHER_BYTES:
+            self._gather(False)
+        else:
+            self._seen = self.bytes_received
+            self._loop.call_later(_CALM_AFTER_S, self._look_for_calm)
+
+    def _walk_what_waits(self) -> None:
+        if self._due is not None:
+            self._walk_what_came()
+
+    def _walk_what_came(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        if self.ended.done() or self._held is not None:
+            return
+        try:
+            self._walk()
+        except UpstreamError as error:
+            self._end(error)
+        except ArchiveError as error:
+            self.archive_failed(error)
+        except Exception as fault:
+            self.fail(fault)
+
+    def eof_received(self) -> bool:
+        """The source has closed; why may stand in what was gathered and not walked yet."""
+        self._walk_what_waits()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self._walk_what_waits()
+        cause = f": {exc}" if exc is not None else ""
+        self._end(UpstreamError(Trouble.NETWORK, f"the source closed the connection{cause}", name="connection_lost"))
+
+    # --- the way of the bytes ----------------------------------------------------------------------------------------
+
+    def _walk(self) -> None:
+        buffer, start, fill = self._buffer, 0, self._fill
+        ingest = self._intake.ingest
+        while True:
+            status = self._intake.take(buffer, start, fill)
+            start = ingest.consumed
+            if status == kernel.NEED_MORE:
+                break
+            if status == kernel.ROTATE:
+                self._rotated(ingest.rotate_name, ingest.rotate_position)
+            elif status == kernel.PACKET_ERR:
+                raise self._refused(bytes(buffer.view[ingest.packet_start : ingest.packet_stop]))
+            elif status == kernel.PACKET_EOF:
+                raise UpstreamError(
+                    Trouble.NETWORK,
+                    "the source ended the stream (EOF packet)",
+                    "If this comes again and again: another replica of the source may have our source.server_id.",
+                    name="stream_ended",
+                )
+        left = fill - start
+        if buffer.pending:
+            rest = buffer.view[start:fill]
+            following = self._pool.take()
+            if following is None:
+                self._held = bytes(rest)
+                if not self._transport.is_closing():
+                    self._transport.pause_reading()
+                return
+            following.view[:left] = rest
+            self._buffer = following
+        elif start:
+            buffer.view[:left] = bytes(buffer.view[start:fill])
+        self._fill = left
+
+    def _buffer_returned(self) -> None:
+        """The writer gave a buffer back: goes on where reading paused."""
+        if self._held is None or self.ended.done():
+            return
+        following = self._pool.take()
+        if following is None:
+            return
+        held, self._held = self._held, None
+        following.view[: len(held)] = held
+        self._buffer, self._fill = following, len(held)
+        self.heard_at = self._loop.time()  # the silence was ours
+        self._transport.resume_reading()
+
+    def _rotated(self, raw_name: bytes, position: int) -> None:
+        """An artificial Rotate: the stream is at this place. First it confirms the start, then it opens each new file."""
+        try:
+            name = raw_name.decode("utf-8")
+        except UnicodeDecodeError as error:
+            text = f"the source names a binlog that cannot be one: {raw_name!r}"
+            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="file_name_malformed") from error
+        if name != self._intake.file:
+            if position != 4:
+                text = f"the source jumps to {name}, offset {position}, instead of its beginning"
+                raise UpstreamError(Trouble.STREAM_BROKEN, text, name="position_chain_broken")
+            self._intake.begin_file(name)
+        elif position != self._intake.ingest.position:
+            text = f"the source goes on at {name}, offset {position}; expected {self._intake.ingest.position}"
+            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="position_chain_broken")
+
+    def _refused(self, payload: bytes) -> UpstreamError:
+        number = int.from_bytes(payload[1:3], "little") if len(payload) >= 3 else 0
+        text = payload[3:].decode("utf-8", "replace")
+        if text.startswith("#"):
+            text = text[6:]
+        said = f"the source ended the stream with error {number}: {text}"
+        if number == _ER_SAME_ID or (number == _ER_FATAL_READING_BINLOG and "same server" in text):
+            # Not tried again: two with one id would end each other's stream for ever.
+            advice = "Another replica of this source has our server_id: give source.server_id a number of its own."
+            return UpstreamError(Trouble.SETUP, said, advice, name="server_id_clash")
+        if number == _ER_FATAL_READING_BINLOG:
+            advice = "What the archive holds stays and is served. Compare SHOW BINARY LOGS on the source with `archive list`."
+            return UpstreamError(Trouble.POSITION_GONE, said, advice, name="position_gone")
+        if number in _ER_ACCESS:
+            advice = "On the source: GRANT REPLICATION SLAVE ON *.* to the relay's user."
+            return UpstreamError(Trouble.AUTHENTICATION, said, advice)
+        return UpstreamError(Trouble.NETWORK, said, name="source_error")
+
+    def _end(self, error: Exception) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        if not self.ended.done() and isinstance(error, UpstreamError):
+            self.ended.set_result(error)
+        elif not self.ended.done():
+            self.ended.set_exception(error)
+        self._transport.abort()

@@ -1,0 +1,125 @@
+"""`archive verify` finds damage and nothing else."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from relay.archive.generation import Archive, rebuild_archive
+from relay.archive.inspect.verify import verify_archive, verify_in_thread
+from tests.support.archive_filling import append_all, fill
+from tests.support.binlog_builder import BinlogBuilder
+
+FIRST = "mysql-bin.000001"
+SECOND = "mysql-bin.000002"
+
+
+def built() -> BinlogBuilder:
+    return BinlogBuilder().ddl().transaction(*[700] * 300).transaction(20).rotate(SECOND)
+
+
+async def two_files(directory: Path) -> BinlogBuilder:
+    one = built()
+    await fill(directory, (FIRST, one.data), (SECOND, BinlogBuilder().transaction(9).data))
+    return one
+
+
+@pytest.mark.parametrize("deep", [False, True])
+async def test_a_sound_archive_has_no_findings(tmp_path: Path, deep: bool) -> None:
+    await two_files(tmp_path)
+    assert list(verify_archive(tmp_path, deep=deep)) == []
+
+
+@pytest.mark.parametrize("deep", [False, True])
+async def test_a_running_archive_inside_a_transaction_has_no_findings(tmp_path: Path, deep: bool) -> None:
+    archive = await Archive.open(tmp_path)
+    await archive.begin_file(FIRST)
+    await append_all(archive, built().data)
+    await archive.begin_file(SECOND)
+    await append_all(archive, BinlogBuilder().transaction(9).begin().table_map().data)
+    assert await verify_in_thread(tmp_path, deep=deep) == []
+    await archive.close()
+
+
+async def test_a_trimmed_and_resumed_file_has_no_findings(tmp_path: Path) -> None:
+    one = built()
+    whole = one.boundaries[-3]
+    archive = await Archive.open(tmp_path)
+    await archive.begin_file(FIRST)
+    await append_all(archive, one.data[: one.events[-3].end])
+    await archive.trim()
+    await append_all(archive, one.data, start=whole)
+    await archive.begin_file(SECOND)
+    await append_all(archive, BinlogBuilder().data)
+    await archive.close()
+    assert list(verify_archive(tmp_path, deep=True)) == []
+
+
+async def test_a_flipped_bit_is_found_at_its_event(tmp_path: Path) -> None:
+    one = await two_files(tmp_path)
+    bad = bytearray(one.data)
+    event = one.events[40]
+    bad[event.start + 30] ^= 4
+    (tmp_path / FIRST).write_bytes(bad)
+    (finding,) = verify_archive(tmp_path, deep=True)
+    assert (finding.file, finding.offset) == (FIRST, event.start)
+
+
+async def test_a_shortened_file_is_found_without_reading_it(tmp_path: Path) -> None:
+    one = await two_files(tmp_path)
+    (tmp_path / FIRST).write_bytes(one.data[:-10])
+    (finding,) = verify_archive(tmp_path)
+    assert (finding.file, finding.offset) == (FIRST, one.size - 10)
+
+
+@pytest.mark.parametrize("damage", ["gone", "shorter", "changed"])
+@pytest.mark.parametrize("reopened", [False, True])
+async def test_what_the_findings_of_a_lost_file_tell_to_do_mends_it(
+    tmp_path: Path, damage: str, reopened: bool
+) -> None:
+    one = await two_files(tmp_path)
+    if damage == "gone":
+        (tmp_path / FIRST).unlink()
+    elif damage == "shorter":
+        (tmp_path / FIRST).write_bytes(one.data[:-10])
+    else:
+        (tmp_path / FIRST).write_bytes(one.data[:-1] + bytes([one.data[-1] ^ 1]))
+    if reopened:
+        await (await Archive.open(tmp_path)).close()
+    findings = list(verify_archive(tmp_path, deep=True))
+    if not (reopened and damage == "gone"):  # the second file is the archive's oldest then
+        assert [finding.file for finding in findings] == [FIRST]
+    assert all("put the source's own file or a backup's in its place" in finding.what for finding in findings)
+    (tmp_path / FIRST).write_bytes(one.data)
+    await asyncio.to_thread(rebuild_archive, tmp_path)
+    assert list(verify_archive(tmp_path, deep=True)) == []
+
+
+async def test_a_missing_file_is_found(tmp_path: Path) -> None:
+    await two_files(tmp_path)
+    (tmp_path / FIRST).unlink()
+    assert [finding.file for finding in verify_archive(tmp_path)] == [FIRST]
+
+
+async def test_a_rotate_that_names_another_file_is_found(tmp_path: Path) -> None:
+    await fill(tmp_path, (FIRST, BinlogBuilder().rotate("mysql-bin.000009").data), (SECOND, BinlogBuilder().data))
+    (finding,) = verify_archive(tmp_path)
+    assert "mysql-bin.000009" in finding.what
+
+
+async def test_a_broken_index_is_found(tmp_path: Path) -> None:
+    await two_files(tmp_path)
+    idx = tmp_path / f"{FIRST}.idx"
+    idx.write_bytes(idx.read_bytes()[:-5])
+    assert [finding.file for finding in verify_archive(tmp_path)] == [idx.name]
+
+
+async def test_progress_counts_every_byte(tmp_path: Path) -> None:
+    one = await two_files(tmp_path)
+    seen: dict[str, int] = {}
+
+    def note(name: str, count: int) -> None:
+        seen[name] = seen.get(name, 0) + count
+
+    assert list(verify_archive(tmp_path, deep=True, on_progress=note)) == []
+    assert seen[FIRST] == one.size - 4
