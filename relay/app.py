@@ -13,9 +13,9 @@ import structlog
 from protocol.auth.account import Account as ReplicaAccount
 from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
-from relay.archive.archive import Generations
-from relay.archive.generation import PublishPolicy, SyncPolicy
+from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.server import DownstreamServer
@@ -83,7 +83,7 @@ class Relay:
         self._config_path = config_path
         self._wanted_source = source
         self._stop = asyncio.Event()
-        self._generations: Generations | None = None
+        self._archive: Archive | None = None
         self._failures = FailureEpisode()
         self._code = EXIT_FINE
         self._fault: Exception | None = None
@@ -104,12 +104,14 @@ class Relay:
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
-            generations = await Generations.open(
+            archive = await Archive.open(
                 config.archive_directory,
-                sync=SyncPolicy(config.archive.sync),
-                publish=PublishPolicy(config.archive.publish),
-                sync_interval_s=config.archive.sync_interval_s,
-                on_failure=self._archive_failed,
+                ArchiveOptions(
+                    sync=SyncPolicy(config.archive.sync),
+                    publish=PublishPolicy(config.archive.publish),
+                    sync_interval_s=config.archive.sync_interval_s,
+                    on_failure=self._archive_failed,
+                ),
             )
         except ArchiveError as error:
             what = str(error).removesuffix(f" {error.advice}")
@@ -117,12 +119,12 @@ class Relay:
             if isinstance(error, ArchiveWriteError) and error.errno in _NO_PLACE_FOR_IT:
                 return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
-        self._generations = generations
+        self._archive = archive
         keep_what_is_here()
-        allow_descriptors(config.listen.max_connections, len(generations.all))
+        allow_descriptors(config.listen.max_connections, len(archive.all))
         uuid = own_uuid(config.archive_directory)
         server = DownstreamServer(
-            generations,
+            archive,
             replica_accounts(config),
             position_wait_s=config.listen.position_wait_s,
             max_connections=config.listen.max_connections,
@@ -133,7 +135,7 @@ class Relay:
             login_block_s=config.listen.login_block_s,
         )
         control = SourceControl(
-            generations,
+            archive,
             config.source,
             uuid,
             self._source_ended,
@@ -143,11 +145,11 @@ class Relay:
             wanted=self._wanted_source,
             failover=config.failover,
         )
-        server.gtid_variables = ShownGtids(generations, lambda: control.gtids)
+        server.gtid_variables = ShownGtids(archive, lambda: control.gtids)
         server.source_settings = lambda: control.settings
         server.gtid_lookup.source_mode = lambda: control.gtids.mode if control.gtids is not None else None
         server.gtid_lookup.ask_source = lambda: source_holdings(control)
-        console = Console(generations, control, server, config_path=self._config_path.absolute())
+        console = Console(archive, control, server, config_path=self._config_path.absolute())
         server.console = console
         try:
             try:
@@ -167,14 +169,14 @@ class Relay:
                 raise self._fault
             return self._code
         finally:
-            await self._shut_down(server, control, console, generations)
+            await self._shut_down(server, control, console, archive)
 
     def _source_ended(self, error: Exception) -> None:
         """Nobody follows the source now: serving goes on, unless there is nothing to serve or the fault is ours."""
         if not isinstance(error, UpstreamError):
             log.error("source_side_failed", what=f"{type(error).__name__}: {error}")
             self._fault_of_ours(error)
-        elif self._generations is None or self._generations.archive.end is None:
+        elif self._archive is None or self._archive.current.end is None:
             # Whoever started us should hear of it.
             self._code = EXIT_ARCHIVE if error.trouble is Trouble.ARCHIVE else EXIT_SOURCE
             self._stop.set()
@@ -193,21 +195,21 @@ class Relay:
         self._stop.set()
 
     async def _shut_down(
-        self, server: DownstreamServer, control: SourceControl, console: Console, generations: Generations
+        self, server: DownstreamServer, control: SourceControl, console: Console, archive: Archive
     ) -> None:
         await server.close()
         console.close()
         await control.close()
         try:
-            await generations.close()
+            await archive.close()
         except ArchiveError as error:
             log.error("archive_not_closed_cleanly", what=str(error), advice=error.advice or None)
         log.info("stopped")
 
     def _archive_failed(self, error: ArchiveWriteError) -> None:
         """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
-        archive = self._generations.archive if self._generations is not None else None
-        archived = archive.purged_bytes + sum(file.end for file in archive.files) if archive is not None else 0
+        generation = self._archive.current if self._archive is not None else None
+        archived = generation.purged_bytes + sum(file.end for file in generation.files) if generation is not None else 0
         if self._failures.is_news(error.errno, archived, time.monotonic()):
             log.error(
                 "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice

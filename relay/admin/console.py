@@ -46,9 +46,9 @@ from relay.admin.source_statements import change_source, check_channel, start_re
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
 from relay.admin.told import told
 from relay.admin.view import Connection, Connections, Source
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.inspect.listing import count_ledgers
 
 _SHOWN_CHARACTERS: Final = 300
@@ -66,23 +66,23 @@ class Console:
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         source: Source,
         connections: Connections,
         *,
         config_path: Path | None = None,
     ) -> None:
-        self._generations = generations
+        self._archive = archive
         self._source = source
         self._connections = connections
         self._config_path = config_path
-        self._lag = Lag(generations, lambda: source.received_heartbeats)
+        self._lag = Lag(archive, lambda: source.received_heartbeats)
         self._events = BinlogEvents()
 
     @property
-    def _archive(self) -> Archive:
+    def _generation(self) -> Generation:
         """What is shown under the names of files: the newest generation's."""
-        return self._generations.archive
+        return self._archive.current
 
     def close(self) -> None:
         """Answers no more."""
@@ -105,13 +105,13 @@ class Console:
             )
         match request:
             case ShowBinaryLogs():
-                return binary_logs(self._archive.files, dialect)
+                return binary_logs(self._generation.files, dialect)
             case ShowMasterStatus():
-                return master_status(self._archive.files, dialect, asker.facts.gtids().executed)
+                return master_status(self._generation.files, dialect, asker.facts.gtids().executed)
             case ShowBinlogEvents():
-                return await self._events.show(self._archive, request, dialect, asker.encode)
+                return await self._events.show(self._generation, request, dialect, asker.encode)
             case AskGtidPosition():
-                return await gtid_position(self._generations, request)
+                return await gtid_position(self._archive, request)
             case ShowReplicaStatus():
                 check_channel(request.channel, dialect)
                 return replica_status(
@@ -143,12 +143,12 @@ class Console:
                 return await change_source(self._source, request, dialect)
             case PurgeTo():
                 reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
-                return await purge_to(self._generations, request.file, self._sessions, reason)
+                return await purge_to(self._archive, request.file, self._sessions, reason)
             case PurgeBefore():
                 reason = (
                     f"PURGE BINARY LOGS BEFORE {request.unix_s:.0f} (Unix time) by '{asker.user}'@'{asker.address}'"
                 )
-                return await purge_before(self._generations, request.unix_s, self._sessions, reason)
+                return await purge_before(self._archive, request.unix_s, self._sessions, reason)
             case Flush():
                 return flush(request, self._connections)
             case _:
@@ -158,8 +158,8 @@ class Console:
         status = self._source.status()
         return ReplicaFacts(
             status=status,
-            files=self._archive.files,
-            failure=self._archive.failure,
+            files=self._generation.files,
+            failure=self._generation.failure,
             seconds_behind=self._lag.seconds_behind(status),
             config_path=self._config_path,
             gtids=gtids,
@@ -168,7 +168,7 @@ class Console:
     def _status_facts(self, ledger: Mapping[str, int] | None) -> StatusFacts:
         status = self._source.status()
         return StatusFacts(
-            generations=self._generations,
+            archive=self._archive,
             source=status,
             connections=self._connections,
             seconds_behind=self._lag.seconds_behind(status),
@@ -178,7 +178,7 @@ class Console:
     async def _ledger(self) -> Mapping[str, int] | None:
         """Rows by kind; None while the catalog cannot be read, so that the other variables are shown all the same."""
         try:
-            return await asyncio.to_thread(count_ledgers, self._generations.directory)
+            return await asyncio.to_thread(count_ledgers, self._archive.directory)
         except (CatalogUnreadable, OSError, sqlite3.Error) as error:
             log.warning("ledger_not_counted", what=str(error))
             return None

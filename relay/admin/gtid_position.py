@@ -13,9 +13,9 @@ from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.resultset import Column, ColumnType, Rows
 from protocol.statements.requests import AskGtidPosition
-from relay.archive.archive import Generations
-from relay.archive.generation import Verdict
+from relay.archive.archive import Archive
 from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import FIRST_EVENT
 
@@ -23,22 +23,21 @@ _CHUNK: Final = 1 << 20
 _COLUMN: Final = Column("", ColumnType.LONG_BLOB, 16777216)
 
 
-async def gtid_position(generations: Generations, request: AskGtidPosition) -> Rows:
+async def gtid_position(archive: Archive, request: AskGtidPosition) -> Rows:
     """The answer; NULL for what is no event's place, or is not published, or cannot be read."""
     try:
-        text = await _text(generations, request.file, max(request.position, FIRST_EVENT))
+        text = await _text(archive, request.file, max(request.position, FIRST_EVENT))
     except (ArchiveError, OSError, Malformed):
         text = None  # anything that is not sure would be loaded into the replica's state
     return Rows((replace(_COLUMN, name=request.label),), ((text,),))
 
 
-async def _text(generations: Generations, name: str, offset: int) -> str | None:
-    archives = [one.archive for one in reversed(generations.all)]
-    archive = next((archive for archive in archives if archive.file(name) is not None), None)
-    file = archive.file(name) if archive is not None else None
-    if archive is None or file is None or file.flavour != "mariadb" or offset > file.end:
+async def _text(archive: Archive, name: str, offset: int) -> str | None:
+    generation = next((one for one in reversed(archive.all) if one.file(name) is not None), None)
+    file = generation.file(name) if generation is not None else None
+    if generation is None or file is None or file.flavour != "mariadb" or offset > file.end:
         return None
-    check = await archive.check_position(name, offset)
+    check = await generation.check_position(name, offset)
     if check.verdict not in (Verdict.BOUNDARY, Verdict.INSIDE_TRANSACTION):
         return None
     # A group counts from its first event on.
@@ -46,7 +45,7 @@ async def _text(generations: Generations, name: str, offset: int) -> str | None:
     stop = check.group[1] if inside and check.group is not None else offset
     if stop is None:
         return None
-    extent = FileExtent(name, archive.path(name), file.end, bool(file.checksum))
+    extent = FileExtent(name, generation.path(name), file.end, bool(file.checksum))
     return await asyncio.to_thread(_state, extent, stop)
 
 

@@ -13,7 +13,8 @@ from protocol.errors import StatementRefused
 from protocol.statements import Done, Notice
 from relay.admin.refusals import ConsoleError
 from relay.admin.view import Connection
-from relay.archive.archive import Generation, Generations
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse
 from relay.archive.storage.archived_file import ArchivedFile
 
@@ -37,9 +38,9 @@ Readers = Callable[[], Iterable[Connection]]
 """Who is connected now. Asked again for each generation: to remove files takes a while, and replicas come meanwhile."""
 
 
-async def purge_to(generations: Generations, name: str, readers: Readers, reason: str) -> Done:
+async def purge_to(archive: Archive, name: str, readers: Readers, reason: str) -> Done:
     """Everything before the file `name`, of the newest generation that has one of that name. Raises: StatementRefused."""
-    held = held_files(generations)
+    held = held_files(archive)
     place = next((place for place in reversed(range(len(held))) if held[place].file.name == name), None)
     if place is None:
         has = f"{held[0].file.name} to {held[-1].file.name}" if held else "no file yet"
@@ -47,21 +48,21 @@ async def purge_to(generations: Generations, name: str, readers: Readers, reason
             ConsoleError.ER_UNKNOWN_TARGET_BINLOG,
             f"Target log not found in binlog index: binlog-relay holds {has}",
         )
-    return await _carry_out(generations, held[:place], readers, reason)
+    return await _carry_out(archive, held[:place], readers, reason)
 
 
-async def purge_before(generations: Generations, unix_s: float, readers: Readers, reason: str) -> Done:
+async def purge_before(archive: Archive, unix_s: float, readers: Readers, reason: str) -> Done:
     """Files whose newest event is older than `unix_s`, up to the first that is not. Raises: StatementRefused."""
-    held = held_files(generations)
+    held = held_files(archive)
     count = 0
     while count < len(held) and 0 < held[count].file.last_timestamp < unix_s:
         count += 1
-    return await _carry_out(generations, held[:count], readers, reason)
+    return await _carry_out(archive, held[:count], readers, reason)
 
 
-def held_files(generations: Generations) -> list[HeldFile]:
+def held_files(archive: Archive) -> list[HeldFile]:
     """The files of all generations, oldest first."""
-    return [HeldFile(generation, file) for generation in generations.all for file in generation.archive.files]
+    return [HeldFile(generation, file) for generation in archive.all for file in generation.files]
 
 
 def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection], gone: int = 0) -> Purge:
@@ -107,20 +108,20 @@ def _named(readers: Sequence[Connection]) -> str:
     return ", ".join(shown + more)
 
 
-async def _carry_out(generations: Generations, wanted: Sequence[HeldFile], readers: Readers, reason: str) -> Done:
+async def _carry_out(archive: Archive, wanted: Sequence[HeldFile], readers: Readers, reason: str) -> Done:
     """Up to the last of `wanted`, by its name: another statement may remove some of them at the same time."""
     last = max(map(_place, wanted), default=None)
     gone = 0
     try:
         while True:
-            held = held_files(generations)
+            held = held_files(archive)
             count = sum(last is not None and _place(one) <= last for one in held)
             purge = plan(held, count, readers(), gone)
             if not purge.files:
                 return Done(purge.notices)
             generation = purge.files[0].generation
             names = [held.file.name for held in purge.files if held.generation is generation]
-            await generation.archive.purge(names, reason)
+            await generation.purge(names, reason)
             gone += len(names)
     except ArchiveMisuse as error:
         raise StatementRefused(
@@ -131,4 +132,4 @@ async def _carry_out(generations: Generations, wanted: Sequence[HeldFile], reade
             ConsoleError.ER_BINLOG_PURGE_FATAL_ERR, f"Fatal error during log purge: {error}"
         ) from error
     finally:
-        await generations.forget_emptied()
+        await archive.forget_emptied()

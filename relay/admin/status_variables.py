@@ -15,7 +15,7 @@ from protocol.statements.requests import ShowStatus
 from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
 from relay.admin.view import Connection, Connections
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.upstream.source.source_status import SourceStatus
 
 LEDGER_NAMES: Final = ("Binlog_relay_ledger_rows", "Binlog_relay_violations")
@@ -26,7 +26,7 @@ VIOLATION: Final = "boundary_violation"
 class StatusFacts:
     """What the variables are made of. `ledger`: rows by kind, None where nobody asked for them."""
 
-    generations: Generations
+    archive: Archive
     source: SourceStatus
     connections: Connections
     seconds_behind: int | None
@@ -88,7 +88,7 @@ def _replica_values(facts: StatusFacts, sessions: Sequence[Connection], dialect:
     if dialect.is_mysql(8):
         return {}
     source = facts.source
-    both = source.io_running == "Yes" and facts.generations.archive.failure is None
+    both = source.io_running == "Yes" and facts.archive.current.failure is None
     values: dict[str, Value] = {
         "Slave_heartbeat_period": f"{source.heartbeat_period_s:.3f}",
         "Slave_open_temp_tables": 0,
@@ -103,18 +103,18 @@ def _replica_values(facts: StatusFacts, sessions: Sequence[Connection], dialect:
 
 
 def _relay_values(facts: StatusFacts, dumping: Sequence[Connection]) -> dict[str, Value]:
-    generations, source = facts.generations, facts.source
-    archive = generations.archive
-    held = [file for generation in generations.all for file in generation.archive.files]
+    archive, source = facts.archive, facts.source
+    generation = archive.current
+    held = [file for generation in archive.all for file in generation.files]
     values: dict[str, Value] = {
         "Binlog_relay_archive_bytes": sum(file.end for file in held),
         "Binlog_relay_archive_files": len(held),
-        "Binlog_relay_archive_generation": generations.current.number,
-        "Binlog_relay_archive_generations": len(generations.all),
+        "Binlog_relay_archive_generation": archive.current.number,
+        "Binlog_relay_archive_generations": len(archive.all),
         "Binlog_relay_archive_oldest_file": held[0].name if held else "",
-        "Binlog_relay_archive_purged_bytes": generations.purged_bytes,
-        "Binlog_relay_archive_queued_bytes": archive.queued_bytes,
-        "Binlog_relay_archive_state": archive.state.value,
+        "Binlog_relay_archive_purged_bytes": archive.purged_bytes,
+        "Binlog_relay_archive_queued_bytes": generation.queued_bytes,
+        "Binlog_relay_archive_state": generation.state.value,
         "Binlog_relay_archived_file": source.archived_file,
         "Binlog_relay_archived_position": source.archived_offset,
         "Binlog_relay_received_file": source.received_file,

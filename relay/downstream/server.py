@@ -18,8 +18,8 @@ from protocol.source_side.machine import Limits, Ruling
 from protocol.statements import Done, GivenAnswer, KillConnection, Request, SourceFacts, StatisticsText
 from protocol.statements.requests import ShowStatistics
 from protocol.statements.session.gtid_variables import GtidVariables
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.file_reads import BufferPool, FileReads
 from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.downstream.connection.login_guard import LoginGuard
@@ -57,7 +57,7 @@ class DownstreamServer:
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         accounts: Iterable[Account],
         *,
         position_wait_s: float = 10.0,
@@ -68,7 +68,7 @@ class DownstreamServer:
         max_login_failures: int = 20,
         login_block_s: float = 60.0,
     ) -> None:
-        self.generations = generations
+        self.archive = archive
         # One at a time: whoever guesses passwords gets no more of the machine than a thread.
         self.checks: Executor = ThreadPoolExecutor(1, thread_name_prefix="login-check")
         self.handshakes: Executor = ThreadPoolExecutor(2, thread_name_prefix="tls-handshake")
@@ -84,8 +84,8 @@ class DownstreamServer:
         self.limits = Limits(login_wait_s=handshake_timeout_s)
         self.reads = FileReads()
         self.outputs = BufferPool(OUTPUT_BYTES, _KEPT_OUTPUTS)
-        self.gtid_lookup = GtidLookup(generations)
-        self.place_searches = PlaceSearches(generations, self.gtid_lookup)
+        self.gtid_lookup = GtidLookup(archive)
+        self.place_searches = PlaceSearches(archive, self.gtid_lookup)
         self.input_view = memoryview(bytearray(_INPUT_BYTES))
         self._max_connections = max_connections
         self._ids = itertools.count(1)
@@ -120,13 +120,13 @@ class DownstreamServer:
         self.tls = tls
 
     @property
-    def archive(self) -> Archive:
+    def generation(self) -> Generation:
         """Of the source that is followed."""
-        return self.generations.archive
+        return self.archive.current
 
-    def shown_server_id(self, archive: Archive) -> int:
+    def shown_server_id(self, generation: Generation) -> int:
         """Of the source whose binlogs these are, as replicas are to see it."""
-        source = source_facts(archive)
+        source = source_facts(generation)
         return self.presentation.facts(source).server_id if source is not None else 0
 
     def _prepare_key(self) -> None:
@@ -149,7 +149,7 @@ class DownstreamServer:
         loop = asyncio.get_running_loop()
         self._started_at = loop.time()
         self._server = await loop.create_server(lambda: Session(self), host, port, backlog=512)
-        self.generations.watch(self._archive_moved)
+        self.archive.watch(self._archive_moved)
         self._log.info("listening", host=host, port=self.port, **described(self.tls))
 
     async def close(self) -> None:
@@ -158,7 +158,7 @@ class DownstreamServer:
             return
         self._closing = True
         if self._server is not None:
-            self.generations.unwatch(self._archive_moved)
+            self.archive.unwatch(self._archive_moved)
             self._server.close()
         if self._wake is not None:
             self._wake.cancel()
@@ -186,8 +186,8 @@ class DownstreamServer:
 
     def admit(self, session: Session) -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
-        source = source_facts(self.archive)
-        facts = located(self.presentation.facts(source), self.archive, self.port) if source is not None else None
+        source = source_facts(self.generation)
+        facts = located(self.presentation.facts(source), self.generation, self.port) if source is not None else None
         if facts is not None:
             facts = replace(
                 facts, gtids=self.gtid_variables, settings=self.source_settings, max_connections=self._max_connections
@@ -288,7 +288,7 @@ class DownstreamServer:
 
     def check_replica(self, server_id: int, server_uuid: str) -> None:
         """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
-        source = source_facts(self.archive)
+        source = source_facts(self.generation)
         if source is not None:
             self.presentation.check_replica(source, server_id, server_uuid)
 

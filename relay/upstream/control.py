@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import structlog
 from pydantic import SecretStr, ValidationError
 
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.config import DirectorySource, FailoverSection, ServerSource
 from relay.process.background import begin_task, run_to_end
 from relay.upstream.attach.attachment import Attacher
@@ -78,7 +78,7 @@ class SourceControl:
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         settings: ServerSource | DirectorySource,
         server_uuid: str,
         on_ended: Callable[[Exception], None],
@@ -89,17 +89,17 @@ class SourceControl:
         wanted: tuple[str, int] | None = None,
         failover: FailoverSection | None = None,
     ) -> None:
-        self._generations = generations
+        self._archive = archive
         self._settings = settings
         self._candidates: tuple[ServerSource, ...] = ()
         self._server_uuid = server_uuid
         self._on_ended = on_ended
         self._link = SourceLink()
-        archive = generations.archive
-        self._link.gtids = kept = kept_source_gtids(archive.directory)
+        generation = archive.current
+        self._link.gtids = kept = kept_source_gtids(generation.directory)
         if kept is not None:
-            archive.gtids.source_purged = kept.purged
-        self._link.settings = kept_source_settings(archive.directory)
+            generation.gtids.source_purged = kept.purged
+        self._link.settings = kept_source_settings(generation.directory)
         self._following: asyncio.Task[None] | None = None
         self._order = asyncio.Lock()
         self._stopped_by_operator = False
@@ -110,7 +110,7 @@ class SourceControl:
         self._identity_change = IdentityChange()
         if isinstance(settings, ServerSource):
             self._candidates = tuple(candidates) or (settings,)
-            first = first_source(self._candidates, kept_chosen(archive.directory), wanted)
+            first = first_source(self._candidates, kept_chosen(generation.directory), wanted)
             self._settings = first.settings
             self._identity_change.accepted = first.named
         policy = failover or FailoverSection()
@@ -120,8 +120,8 @@ class SourceControl:
         self._looking: asyncio.Task[None] | None = None
 
     @property
-    def _archive(self) -> Archive:
-        return self._generations.archive
+    def _generation(self) -> Generation:
+        return self._archive.current
 
     @property
     def running(self) -> bool:
@@ -152,7 +152,7 @@ class SourceControl:
         return read_status(
             self._settings,
             self._link,
-            self._archive,
+            self._generation,
             stopped_by_operator=self._stopped_by_operator,
             started_by_operator=self._started_by_operator,
             changed_by_operator=self._changed_by_operator,
@@ -188,7 +188,7 @@ class SourceControl:
                 return False
             self._stopped_by_operator = True
             await self._end()
-            log.info("source_stopped", by="operator", archive_end=str(self._archive.end or "nothing"))
+            log.info("source_stopped", by="operator", archive_end=str(self._generation.end or "nothing"))
             return True
 
     async def change(self, change: SourceChange) -> None:
@@ -237,10 +237,8 @@ class SourceControl:
     async def _examine(self, source: ServerSource) -> str:
         """Whether the archive could go on with it now. Raises: UpstreamError; ArchiveError."""
         own = own_registration(source.server_id, self._report_port)
-        attacher = Attacher(
-            self._generations, source, own, self._server_uuid, SourceLink(), listen_host=self._listen_host
-        )
-        return await attacher.examine(self._archive.end)
+        attacher = Attacher(self._archive, source, own, self._server_uuid, SourceLink(), listen_host=self._listen_host)
+        return await attacher.examine(self._generation.end)
 
     async def _take_over(self, source: ServerSource, why: str) -> None:
         async with self._order:
@@ -248,9 +246,9 @@ class SourceControl:
                 return
             await self._end()
             log.warning("source_failover", source=address(source), why=why)
-            end = self._archive.end
+            end = self._generation.end
             file, offset = (end.file, end.offset) if end is not None else ("", -1)
-            self._archive.append_ledger("source_failover", file, offset, f"{why}; {address(source)} is tried.")
+            self._generation.append_ledger("source_failover", file, offset, f"{why}; {address(source)} is tried.")
             self._settings = source
             self._identity_change.accepted = True
             self._link.forget_error()
@@ -266,7 +264,7 @@ class SourceControl:
         settings = self._settings
         if isinstance(settings, ServerSource):
             return ServerUpstream(
-                self._generations,
+                self._archive,
                 settings,
                 self._server_uuid,
                 self._link,
@@ -275,7 +273,7 @@ class SourceControl:
                 change=self._identity_change,
                 candidates=self._candidates,
             )
-        return DirectoryUpstream(self._archive, settings, self._link)
+        return DirectoryUpstream(self._generation, settings, self._link)
 
     async def _follow(self, upstream: Upstream) -> None:
         try:
@@ -304,7 +302,7 @@ class SourceControl:
 
     def _check_position(self, change: SourceChange) -> None:
         """The relay's binlogs are the source's: a stream can only go on where they end."""
-        end = self._archive.end
+        end = self._generation.end
         if change.file is None and change.position is None:
             return
         if end is None:

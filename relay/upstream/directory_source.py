@@ -12,7 +12,8 @@ from protocol.binlog.format_description import flavour_of
 from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.position import binlog_number
-from relay.archive.generation import Archive, ArchivedFile, ArchiveState, SourceIdentity
+from relay.archive.generation import Generation, GenerationState
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.config import DirectorySource, StartPosition
 from relay.upstream.retry_loop import keep_following
 from relay.upstream.server_source import check_same_file
@@ -31,8 +32,8 @@ _LONGEST_FORMAT: Final = 512
 class DirectoryUpstream:
     """The upstream side for `source.kind = "directory"`. `run()` ends only by an error that a retry cannot cure."""
 
-    def __init__(self, archive: Archive, settings: DirectorySource, link: SourceLink) -> None:
-        self._archive = archive
+    def __init__(self, generation: Generation, settings: DirectorySource, link: SourceLink) -> None:
+        self._generation = generation
         self._link = link
         self._settings = settings
         self._pool = BufferPool()
@@ -41,7 +42,7 @@ class DirectoryUpstream:
 
     async def run(self) -> UpstreamError:
         """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
-        return await keep_following(lambda: self._archive, self._attempt, self._link)
+        return await keep_following(lambda: self._generation, self._attempt, self._link)
 
     async def _attempt(self) -> None:
         try:
@@ -52,11 +53,11 @@ class DirectoryUpstream:
             raise UpstreamError(Trouble.NETWORK, text, advice, name="unreadable") from error
 
     async def _follow(self) -> None:
-        archive = self._archive
-        place = await (archive.reopen_writer() if archive.state is ArchiveState.FAILED else archive.trim())
+        generation = self._generation
+        place = await (generation.reopen_writer() if generation.state is GenerationState.FAILED else generation.trim())
         self._pool.put_back()  # the writer has given back everything of the attempt before
         names = await asyncio.to_thread(binlog_names, self._settings.path)
-        intake = Intake(archive, place, packets=False, on_violation=self._settings.on_violation)
+        intake = Intake(generation, place, packets=False, on_violation=self._settings.on_violation)
         if place is None:
             name = await self._first_name(names)
         else:
@@ -70,7 +71,7 @@ class DirectoryUpstream:
                 )
         self._link.attached()
         log.info("source_attached", source=str(self._settings.path), file=name, offset=place.offset if place else 4)
-        held = archive.file(name) if place is not None else None
+        held = generation.file(name) if place is not None else None
         while True:
             name = await self._follow_file(intake, name, held)
             held = None
@@ -197,7 +198,7 @@ class DirectoryUpstream:
             )
         if held is not None:
             check_same_file(held, intake.ingest)
-        known = self._archive.identity
+        known = self._generation.identity
         version = "".join(map(chr, event[21:71])).rstrip("\0")
         identity = SourceIdentity(
             flavour=flavour_of(version),
@@ -214,15 +215,15 @@ class DirectoryUpstream:
                 name="source_identity_changed",
             )
         if known != identity:
-            self._archive.set_identity(identity)
+            self._generation.set_identity(identity)
         return True
 
     async def _pause(self) -> None:
         """Until the next look. Raises: the archive's failure; what it dropped is behind what was read here."""
         await asyncio.sleep(self._settings.poll_interval_s)
-        archive = self._archive
-        if archive.state is ArchiveState.FAILED and archive.failure is not None:
-            raise archive.failure
+        generation = self._generation
+        if generation.state is GenerationState.FAILED and generation.failure is not None:
+            raise generation.failure
 
     async def _free_buffer(self) -> ReceiveBuffer:
         while True:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.upstream.source.reconnect import Reconnect
 from relay.upstream.source.source_errors import Trouble, UpstreamError
@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 
 async def keep_following(
-    archived: Callable[[], Archive], attempt: Callable[[], Awaitable[None]], link: SourceLink
+    archived: Callable[[], Generation], attempt: Callable[[], Awaitable[None]], link: SourceLink
 ) -> UpstreamError:
     """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
 
@@ -32,8 +32,8 @@ async def keep_following(
             ended = error
         except ArchiveError as error:
             ended = UpstreamError(Trouble.ARCHIVE, error.told, error.advice, name="archive_failed")
-        archive = archived()
-        place = archive.end
+        generation = archived()
+        place = generation.end
         pause = reconnect.pause_after(ended.trouble, place)
         link.lost(ended, final=pause is None)
         facts = {
@@ -46,7 +46,7 @@ async def keep_following(
             log.error("source_given_up", **facts, retry_in_s=None)
             if ended.trouble is not Trouble.SETUP:
                 file, offset = (place.file, place.offset) if place is not None else ("", -1)
-                archive.append_ledger(ended.name, file, offset, ended.what)
+                generation.append_ledger(ended.name, file, offset, ended.what)
             return ended
         log.warning("source_lost", **facts, retry_in_s=round(pause, 3))
         await asyncio.sleep(pause)

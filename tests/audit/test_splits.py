@@ -306,17 +306,17 @@ def test_files_that_go_or_shrink_after_planning_are_findings(tmp_path: Path) -> 
 @pytest.fixture
 async def growing(tmp_path: Path) -> "Iterator[tuple[Path, BinlogBuilder, int]]":  # type: ignore[misc]
     """An archive that a relay has open, whose newest file ends inside a transaction; and where the last whole one ends."""
-    from relay.archive.generation import Archive
+    from relay.archive.generation import Generation
 
     binlog = BinlogBuilder()
     add_transaction(add_transaction(binlog, 10), 10)
     whole = binlog.size
     binlog.begin().table_map()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file("mysql-bin.000001")
-    await append_all(archive, bytes(binlog.data))
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file("mysql-bin.000001")
+    await append_all(generation, bytes(binlog.data))
     yield tmp_path, binlog, whole
-    await archive.close()
+    await generation.close()
 
 
 def test_the_file_that_is_written_ends_at_its_last_whole_transaction(

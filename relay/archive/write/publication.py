@@ -9,7 +9,8 @@ from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
 from relay.archive.storage.gtid_facts import GtidFacts, GtidNews
 from relay.archive.storage.watchers import Watchers
-from relay.archive.write.writer import PublishPolicy, Run
+from relay.archive.write.options import PublishPolicy
+from relay.archive.write.run import Run
 
 
 class Publication:

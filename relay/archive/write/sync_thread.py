@@ -5,25 +5,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from relay.archive.storage.files import FileLayer
 from relay.archive.storage.scan import walk_headers
+from relay.archive.write.options import SyncPolicy
 from relay.process.background import tell_fault
 
 _CHECKPOINT_EVERY_S: Final = 1.0
-
-
-class SyncPolicy(Enum):
-    """When written bytes are forced to stable storage."""
-
-    TRANSACTION = "transaction"
-    """As soon as a transaction has ended; one fdatasync covers all that were written before it."""
-    INTERVAL = "interval"
-    """Every `sync_interval_s`."""
-    NONE = "none"
-    """Only when a file is sealed, and where `Archive.sync_up_to` asks."""
 
 
 class SyncedFile(Protocol):

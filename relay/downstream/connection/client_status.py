@@ -9,7 +9,7 @@ from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.resultset import Rows, result_payloads
 from protocol.source_side.machine import SourceSide, State
 from protocol.statements import EncodedRows, SourceFacts
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.downstream.request.replica_variables import variable
 from relay.downstream.stream.acknowledgements import Acknowledgements
 from relay.downstream.stream.admission import DumpRequest
@@ -26,8 +26,8 @@ class ConnectedClient:
     Nothing here moves a byte. Times are the event loop's seconds.
     """
 
-    def __init__(self, generations: Generations) -> None:
-        self._generations = generations
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
         self._machine: SourceSide | None = None
         self.connection_id = 0
         self.address = ""
@@ -139,8 +139,8 @@ class ConnectedClient:
         """Of the archive; None: any may be the one that `needed_file` is of."""
         if self.dump is None or (self.acknowledgements is not None and self.acknowledgements.open):
             return None
-        generation = self._generations.of_archive(self.dump.archive)
-        return generation.number if generation is not None else None
+        generation = self.dump.generation
+        return generation.number if self._archive.holds(generation) else None
 
     @property
     def needed_file(self) -> str | None:
@@ -158,8 +158,8 @@ class ConnectedClient:
     @property
     def is_at_end(self) -> bool:
         """Whether its dump has sent all there is."""
-        archive = self._generations.archive
-        return self.dump is not None and self.dump.archive is archive and self.dump.position == archive.end
+        generation = self._archive.current
+        return self.dump is not None and self.dump.generation is generation and self.dump.position == generation.end
 
     @property
     def sent_bytes(self) -> int:

@@ -89,7 +89,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     """One connection, from accept to close."""
 
     def __init__(self, host: SessionHost) -> None:
-        super().__init__(host.generations)
+        super().__init__(host.archive)
         self._host = host
         self._loop = asyncio.get_running_loop()
         self.log = ConnectionLog(self, host.stranger_log)
@@ -220,7 +220,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         if self.dump is not None:
             self._end_dump(str(exc) if exc else "connection closed")
         elif self.waits_for_position and self.asked_position is not None:
-            self.log.dump_not_begun(self.asked_position, self._host.generations.archive.end)
+            self.log.dump_not_begun(self.asked_position, self._host.archive.current.end)
         elif self._machine is not None:
             self.log.closed()
         if not self.user:
@@ -495,7 +495,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         admitted.start(dump)
 
     def _knows_file(self, name: str) -> bool:
-        return any(one.archive.file(name) is not None for one in self._host.generations.all)
+        return any(one.file(name) is not None for one in self._host.archive.all)
 
     def _end_dump(self, reason: str, *, failed: bool = False) -> None:
         dump, self.dump = self.dump, None

@@ -13,8 +13,8 @@ from protocol.errors import Malformed
 from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings, SourceHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.archive.archive import Generation, Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.file_snapshot import Extents, FileExtent
 from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.gtid_facts import GtidValue
@@ -33,7 +33,7 @@ class ArchivedGtids:
     MySQL's the generation had transactions of.
     """
 
-    archive: Archive
+    generation: Generation
     files: Extents
     mysql: MysqlHoldings | None
     mariadb: MariadbHoldings | None
@@ -49,8 +49,8 @@ async def nobody_to_ask() -> SourceHoldings | None:
 class GtidLookup:
     """Questions about the GTIDs of an archive. On the event loop only."""
 
-    def __init__(self, generations: Generations) -> None:
-        self._generations = generations
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
         self.ask_source: Callable[[], Awaitable[SourceHoldings | None]] = nobody_to_ask
@@ -61,13 +61,13 @@ class GtidLookup:
     @property
     def source_uuid(self) -> str | None:
         """Of the source that is followed."""
-        identity = self._generations.archive.identity
+        identity = self._archive.current.identity
         return identity.server_uuid if identity is not None else None
 
     @property
     def executed(self) -> GtidValue | None:
         """All that was published."""
-        return self._generations.executed
+        return self._archive.executed
 
     def shutdown(self) -> None:
         """Ends the threads once their work is done."""
@@ -78,7 +78,7 @@ class GtidLookup:
 
         Raises: OSError, Malformed; what `question` raises.
         """
-        series = [self._looked_at(generation) for generation in self._generations.all]
+        series = [self._looked_at(generation) for generation in self._archive.all]
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, question, series)
 
@@ -89,16 +89,16 @@ class GtidLookup:
         return await loop.run_in_executor(self._executor, question, looked_at)
 
     def _looked_at(self, generation: Generation) -> ArchivedGtids:
-        return _looked_at(generation.archive, generation.executed)
+        return _looked_at(generation, generation.executed)
 
-    def find_jump(self, archive: Archive, walk: GtidWalk, name: str, done: Callable[[Jump | None], None]) -> None:
+    def find_jump(self, generation: Generation, walk: GtidWalk, name: str, done: Callable[[Jump | None], None]) -> None:
         """What `walk` need not read of the file that it begins, looked up in a thread, then `done(jump)` on the loop.
 
         Also, where `walk` waited for transactions that were still to come, how many of them come from here on.
         """
-        looked_at = _looked_at(archive, None) if walk.counts_again else None
-        facts = archive.gtids.file(name)
-        extent = _extent(archive, name)
+        looked_at = _looked_at(generation, None) if walk.counts_again else None
+        facts = generation.gtids.file(name)
+        extent = _extent(generation, name)
         if facts is not None:
             extent = replace(
                 extent, inside=facts.inside, before=facts.before, behind=facts.behind, anonymous=facts.anonymous
@@ -125,17 +125,17 @@ class GtidLookup:
         loop.run_in_executor(self._executor, find).add_done_callback(finish)
 
 
-def _extent(archive: Archive, name: str) -> FileExtent:
-    file = archive.file(name)
+def _extent(generation: Generation, name: str) -> FileExtent:
+    file = generation.file(name)
     # One that is being removed is not known any more: to open it fails, and the replica asks again.
     end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
-    return FileExtent(name, archive.path(name), end, checksum)
+    return FileExtent(name, generation.path(name), end, checksum)
 
 
-def _looked_at(archive: Archive, executed: GtidValue | None) -> ArchivedGtids:
-    view = archive.gtids.view()
-    newest = _extent(archive, view.names[-1]) if view.names else None
-    files = Extents(view.names, partial(_extent, archive), newest)
+def _looked_at(generation: Generation, executed: GtidValue | None) -> ArchivedGtids:
+    view = generation.gtids.view()
+    newest = _extent(generation, view.names[-1]) if view.names else None
+    files = Extents(view.names, partial(_extent, generation), newest)
     mysql: MysqlHoldings | None = None
     mariadb: MariadbHoldings | None = None
     if isinstance(view.executed, GtidList):
@@ -143,4 +143,4 @@ def _looked_at(archive: Archive, executed: GtidValue | None) -> ArchivedGtids:
     elif files:
         purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
         mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files)
-    return ArchivedGtids(archive, files, mysql, mariadb, executed, len(archive.gtids.sources))
+    return ArchivedGtids(generation, files, mysql, mariadb, executed, len(generation.gtids.sources))

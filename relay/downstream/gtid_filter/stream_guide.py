@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from protocol.errors import ErrorCode
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.gtid_filter.gtid_walk import GtidWalk
 from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
@@ -39,14 +39,14 @@ class MysqlGuide:
     def __init__(
         self,
         gtids: GtidLookup,
-        archive: Archive,
+        generation: Generation,
         strange: GtidSet = _NOTHING,
         *,
         sources_seen: int = 0,
         takes_v2: bool = False,
     ) -> None:
         self._gtids = gtids
-        self._archive = archive
+        self._generation = generation
         self._strange = strange
         self._takes_v2 = takes_v2
         self._sources_seen = sources_seen
@@ -61,7 +61,7 @@ class MysqlGuide:
 
     def must_walk(self, file: str) -> bool:
         """See `StreamGuide`."""
-        state = self._archive.gtids
+        state = self._generation.gtids
         if len(state.sources) != self._sources_seen:
             self._came |= self._strange.of_sources(state.sources[self._sources_seen :])
             self._sources_seen = len(state.sources)

@@ -13,8 +13,9 @@ from typing import Final
 from protocol.commands import BinlogDump
 from protocol.position import Position
 from protocol.statements import SourceFacts
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, PositionCheck, Verdict
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
@@ -29,7 +30,7 @@ class PositionStart:
     """The stream begins in `file` of `archive` at `offset`. resumes: inside a transaction, where this replica's stream broke
     off."""
 
-    archive: Archive
+    generation: Generation
     file: ArchivedFile
     offset: int
     resumes: bool
@@ -39,7 +40,7 @@ async def find_position_start(
     request: BinlogDump,
     facts: SourceFacts,
     identity: ReplicaIdentity | None,
-    generations: Generations,
+    archive: Archive,
     gtids: GtidLookup,
     *,
     wait_s: float,
@@ -57,23 +58,23 @@ async def find_position_start(
     while True:
         moved = next_move()
         # Without a name the first file that there is.
-        oldest = generations.all[0].archive.files
+        oldest = archive.all[0].files
         name = request.file or (oldest[0].name if oldest else "")
-        archive = generations.archive
+        generation = archive.current
         if name:
-            archive, check = await _generation_of(generations, gtids, identity, name, request, until_left)
+            generation, check = await _generation_of(archive, gtids, identity, name, request, until_left)
             inside = check.verdict is Verdict.INSIDE_TRANSACTION
             if inside and identity is not None:
                 await until_left(identity)
-            resumes = inside and identity is not None and archive.replicas.may_resume(identity, name, request.offset)
-            held = (archive.files[0].name, archive.files[-1].name) if archive.files else None
+            resumes = inside and identity is not None and generation.replicas.may_resume(identity, name, request.offset)
+            held = (generation.files[0].name, generation.files[-1].name) if generation.files else None
             decision = judge(check, name, request.offset, files_held=held, facts=facts, may_resume=resumes)
-            file = archive.file(name)
+            file = generation.file(name)
             if decision is Decision.ACCEPT and file is not None:
-                return PositionStart(archive, file, request.offset, inside)
+                return PositionStart(generation, file, request.offset, inside)
         left = deadline - loop.time()
         if left <= 0:
-            end = str(archive.end) if archive.end is not None else None
+            end = str(generation.end) if generation.end is not None else None
             raise not_here_yet(name, request.offset, end=end, waited_s=wait_s)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(moved.wait(), left)
@@ -81,41 +82,41 @@ async def find_position_start(
 
 
 async def _generation_of(
-    generations: Generations,
+    archive: Archive,
     gtids: GtidLookup,
     identity: ReplicaIdentity | None,
     name: str,
     request: BinlogDump,
     until_left: Callable[[ReplicaIdentity], Awaitable[None]],
-) -> tuple[Archive, PositionCheck]:
+) -> tuple[Generation, PositionCheck]:
     """The generation that the position is of, and what is there. Raises: ArchiveError, OSError, Malformed."""
-    newest, offset = generations.archive, request.offset
+    newest, offset = archive.current, request.offset
     if not request.file:
-        archive = generations.all[0].archive
-        return archive, await archive.check_position(name, offset)
+        generation = archive.all[0]
+        return generation, await generation.check_position(name, offset)
     check = await newest.check_position(name, offset)
-    earlier = [one.archive for one in reversed(generations.all[:-1]) if one.archive.file(name) is not None]
+    earlier = [one for one in reversed(archive.all[:-1]) if one.file(name) is not None]
     if not earlier:
         return newest, check
     is_boundary = check.verdict is Verdict.BOUNDARY
     if identity is not None:
         await until_left(identity)
     if identity is not None and not newest.replicas.may_resume(identity, name, offset):
-        for archive in earlier:
-            if not archive.replicas.may_resume(identity, name, offset):
+        for generation in earlier:
+            if not generation.replicas.may_resume(identity, name, offset):
                 continue
             # It may have been told this very place, the same as the end of what it was sent.
-            if is_boundary and await _is_place_after(generations, gtids, archive, Position(name, offset)):
+            if is_boundary and await _is_place_after(archive, gtids, generation, Position(name, offset)):
                 break
-            return archive, await archive.check_position(name, offset)
+            return generation, await generation.check_position(name, offset)
     if not is_boundary:
-        for archive in earlier:
-            other = await archive.check_position(name, offset)
+        for generation in earlier:
+            other = await generation.check_position(name, offset)
             if other.verdict is Verdict.BOUNDARY or newest.file(name) is None:
-                return archive, other
+                return generation, other
     return newest, check
 
 
-async def _is_place_after(generations: Generations, gtids: GtidLookup, archive: Archive, place: Position) -> bool:
-    found = await place_after(generations, gtids, archive)
+async def _is_place_after(archive: Archive, gtids: GtidLookup, generation: Generation, place: Position) -> bool:
+    found = await place_after(archive, gtids, generation)
     return found is not None and found.position == place

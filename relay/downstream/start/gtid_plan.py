@@ -10,7 +10,7 @@ from typing import Protocol
 
 from protocol.errors import Malformed
 from protocol.kernel.gtid_filter import GtidSkip
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.file_reads import STEP_BYTES
 from relay.archive.read.file_snapshot import FileExtent
 from relay.archive.storage.gtid_facts import GtidValue
@@ -28,7 +28,7 @@ class GtidStart:
     transaction that is sent. guide: what may come later. asked: what the replica asked for, for the next generation.
     """
 
-    archive: Archive
+    generation: Generation
     file: str
     format_description: bytes | None
     first_is_skipped: bool

@@ -100,7 +100,7 @@ class MariadbRequest:
         if awaited.gtids or until is not None:
             walk = MariadbWalk(awaited, until)
             jump = walk.find_jump(extent)
-        return GtidStart(archived.archive, extent.name, head.format_description, not is_new, walk, jump, guide, self)
+        return GtidStart(archived.generation, extent.name, head.format_description, not is_new, walk, jump, guide, self)
 
 
 def _position_said(user_variables: dict[str, Value], name: str) -> GtidPosition:

@@ -86,7 +86,7 @@ class MysqlRequest:
         head = extent.head()
         guide = MysqlGuide(
             self._gtids,
-            archived.archive,
+            archived.generation,
             start.strange,
             sources_seen=archived.source_count,
             takes_v2=self._takes_v2,
@@ -101,7 +101,7 @@ class MysqlRequest:
             jump = exact_jump(extent, walk.find_jump(extent), GtidSkip(intervals), head.end)
         # As a source, which looks at the first transaction only where it finds the file itself.
         skipped = jump is not None and named is None
-        return GtidStart(archived.archive, extent.name, head.format_description, skipped, walk, jump, guide, self)
+        return GtidStart(archived.generation, extent.name, head.format_description, skipped, walk, jump, guide, self)
 
 
 def _named_file(request: BinlogDumpGtid, series: Sequence[ArchivedGtids]) -> tuple[ArchivedGtids, int]:

@@ -15,8 +15,8 @@ import structlog
 from protocol.binlog.made_events import patch_format_description
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
-from relay.archive.archive import Generation, Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.file_reads import FileReads, OpenFile
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
@@ -35,7 +35,7 @@ class NextPart:
     """Where the stream goes on, its file open. server_id: of the events made here. format_description: as it is sent, None:
     it is part of the stream. The rest: as for a dump that begins."""
 
-    archive: Archive
+    generation: Generation
     file: ArchivedFile
     opened: OpenFile
     server_id: int
@@ -65,8 +65,8 @@ class Passage(Protocol):
 class _Task(ABC):
     """A passage that is looked for in a task. On the event loop. `reading`: the generation that the stream is of."""
 
-    def __init__(self, generations: Generations, reading: Generation) -> None:
-        self.generations = generations
+    def __init__(self, archive: Archive, reading: Generation) -> None:
+        self.archive = archive
         self.reading = reading
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
         self._task: asyncio.Task[None] | None = None
@@ -75,12 +75,12 @@ class _Task(ABC):
         """See `Passage`."""
         reading = self.reading
         # One whose files were all purged is in no list any more.
-        return self.following is not None and (reading.ended or reading not in self.generations.all)
+        return self.following is not None and (reading.ended or reading not in self.archive.all)
 
     @property
     def following(self) -> Generation | None:
         """The generation after the one that is read."""
-        return self.generations.after(self.reading)
+        return self.archive.after(self.reading)
 
     def begin(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
         """See `Passage`."""
@@ -124,7 +124,7 @@ class GtidPassage(_Task):
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         reading: Generation,
         gtids: GtidLookup,
         reads: FileReads,
@@ -132,9 +132,9 @@ class GtidPassage(_Task):
         *,
         strip_markers: bool,
         check: Callable[[ArchivedFile], None],
-        server_id: Callable[[Archive], int],
+        server_id: Callable[[Generation], int],
     ) -> None:
-        super().__init__(generations, reading)
+        super().__init__(archive, reading)
         self._gtids = gtids
         self._reads = reads
         self._asked = asked
@@ -153,7 +153,7 @@ class GtidPassage(_Task):
             if start is not None and start.format_description is not None:
                 break
             await rest(loop.time() - began)
-        file = following.archive.file(start.file)
+        file = following.file(start.file)
         if file is None:
             text = f"{start.file} was removed from binlog-relay's archive just now. The replica may try again"
             raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
@@ -161,17 +161,17 @@ class GtidPassage(_Task):
         head = patch_format_description(
             start.format_description, mid_file=False, strip_markers=self._strip_markers, clear_created=True
         )
-        opened = self._reads.open(following.archive.path(file.name))
+        opened = self._reads.open(following.path(file.name))
         self.reading = following
-        server_id = self._server_id(following.archive)
-        return NextPart(following.archive, file, opened, server_id, head, start.walk, start.jump, start.guide)
+        server_id = self._server_id(following)
+        return NextPart(following, file, opened, server_id, head, start.walk, start.jump, start.guide)
 
 
 class PositionPassage(_Task):
     """Of a replica that reads by file and position."""
 
-    def __init__(self, generations: Generations, reading: Generation, searches: PlaceSearches) -> None:
-        super().__init__(generations, reading)
+    def __init__(self, archive: Archive, reading: Generation, searches: PlaceSearches) -> None:
+        super().__init__(archive, reading)
         self._searches = searches
 
     async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
@@ -182,7 +182,7 @@ class PositionPassage(_Task):
 
 def ended_here(end: Position, place: SamePlace, following: Generation | None) -> PositionRefused:
     """ERR 1236 for a replica that reads by file and position, at the end of a source's binlogs."""
-    identity = following.archive.identity if following is not None else None
+    identity = following.identity if following is not None else None
     who = "another source"
     if identity is not None:
         who += f", server_id {identity.server_id}" + (f", {identity.server_uuid}" if identity.server_uuid else "")

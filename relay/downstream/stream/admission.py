@@ -16,8 +16,8 @@ from protocol.kernel.frame import EDGES, KEEP, STRIP
 from protocol.resultset import Value
 from protocol.semisync import wants_semi_sync
 from protocol.statements import SourceFacts
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.file_reads import BufferPool, FileReads, OpenFile
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
@@ -50,9 +50,9 @@ class AdmissionHost(Protocol):
     gtid_lookup: GtidLookup
     place_searches: PlaceSearches
 
-    generations: Generations
+    archive: Archive
 
-    def shown_server_id(self, archive: Archive) -> int:
+    def shown_server_id(self, generation: Generation) -> int:
         """Of the source whose binlogs these are, as replicas are to see it."""
 
     def check_replica(self, server_id: int, server_uuid: str) -> None:
@@ -106,7 +106,7 @@ class DumpRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    archive: Archive
+    generation: Generation
     file: ArchivedFile
     offset: int
     resumes: bool
@@ -126,7 +126,7 @@ class AdmittedDump:
         self._head = head
         variables = request.variables
         self.options = DumpOptions(
-            server_id=host.shown_server_id(start.archive),
+            server_id=host.shown_server_id(start.generation),
             heartbeat_s=_heartbeat_s(variable(variables, "source_heartbeat_period", "master_heartbeat_period")),
             first_rotate_checksum=replica_checksum(variables) == "CRC32",
             takes_checksums=replica_checksum(variables) is not None,
@@ -157,7 +157,7 @@ class AdmittedDump:
         resume = ResumeStretch(mark, start.offset, owner.unread_bytes) if mark is not None else None
         try:
             return Dump(
-                archive=start.archive,
+                generation=start.generation,
                 reads=self._host.reads,
                 outputs=self._host.outputs,
                 owner=owner,
@@ -183,13 +183,13 @@ class AdmittedDump:
     def _passage(self) -> Passage | None:
         """How the stream goes on behind the last file of its generation; None: it ends there. Raises: PositionRefused."""
         host, request, gtid = self._host, self._request, self._start.gtid
-        reading = host.generations.of_archive(self._start.archive)
-        if reading is None:
+        reading = self._start.generation
+        if not host.archive.holds(reading):
             raise _just_removed(self._start.file.name)
         if gtid is None and self.options.ends_at_end:
             return None
         if gtid is None:
-            return PositionPassage(host.generations, reading, host.place_searches)
+            return PositionPassage(host.archive, reading, host.place_searches)
 
         def check(file: ArchivedFile) -> None:
             if request.registered is not None:
@@ -198,7 +198,7 @@ class AdmittedDump:
             check_checksum(file.name, file.checksum, request.variables)
 
         return GtidPassage(
-            host.generations,
+            host.archive,
             reading,
             host.gtid_lookup,
             host.reads,
@@ -214,7 +214,7 @@ class AdmittedDump:
         if identity is None or start.gtid is not None:
             return None
         with _archive_errors_refused(self._request.asked):
-            return start.archive.replicas.begin(identity, start.file.name, start.offset)
+            return start.generation.replicas.begin(identity, start.file.name, start.offset)
 
     def start(self, dump: Dump) -> None:
         """Sends the stream's head, and what there is."""
@@ -258,7 +258,7 @@ async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
     start = await _find_start(host, request)
     check_flavour(start.file.flavour, variables)
     check_checksum(start.file.name, start.file.checksum, variables)
-    opened = host.reads.open(start.archive.path(start.file.name))
+    opened = host.reads.open(start.generation.path(start.file.name))
     try:
         return AdmittedDump(host, request, start, opened, await _head(request, start, opened))
     except BaseException:
@@ -273,20 +273,20 @@ async def _find_start(host: AdmissionHost, request: DumpRequest) -> _Start:
             asked,
             request.facts,
             request.identity,
-            host.generations,
+            host.archive,
             host.gtid_lookup,
             wait_s=wait_s,
             next_move=host.next_move,
             until_left=host.until_left,
         )
-        return _Start(found.archive, found.file, found.offset, found.resumes, None)
+        return _Start(found.generation, found.file, found.offset, found.resumes, None)
     start = await find_gtid_start(
         asked, request.variables, request.facts, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move
     )
-    file = start.archive.file(start.file)
+    file = start.generation.file(start.file)
     if file is None:
         raise _just_removed(start.file)
-    return _Start(start.archive, file, FIRST_OFFSET, False, start)
+    return _Start(start.generation, file, FIRST_OFFSET, False, start)
 
 
 def _just_removed(name: str) -> PositionRefused:

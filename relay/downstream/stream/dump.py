@@ -16,7 +16,7 @@ import structlog
 from protocol.binlog.made_events import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
@@ -40,7 +40,7 @@ _FILE_COST_BYTES: Final = 256 << 10
 # Of the newest bytes sent, enough for a whole Rotate or Stop event.
 _TAIL_BYTES: Final = 320
 # `find_jump(archive, walk, file, done)`: `done(jump)` is called later, on the loop; until then nothing of the file is read.
-FindJump = Callable[[Archive, GtidWalk, str, Callable[[Jump | None], None]], None]
+FindJump = Callable[[Generation, GtidWalk, str, Callable[[Jump | None], None]], None]
 
 
 class DumpOwner(Protocol):
@@ -85,7 +85,7 @@ class Dump:
     def __init__(
         self,
         *,
-        archive: Archive,
+        generation: Generation,
         reads: FileReads,
         outputs: BufferPool,
         owner: DumpOwner,
@@ -110,7 +110,7 @@ class Dump:
         jump: what of the first file need not be read. find_jump: the same of later files.
         passage: what comes after the last file of `archive`; None: nothing ever does.
         """
-        self._archive = archive
+        self._generation = generation
         self._reads = reads
         self._outputs = outputs
         self._owner = owner
@@ -151,9 +151,9 @@ class Dump:
         self.sent_bytes = 0
 
     @property
-    def archive(self) -> Archive:
+    def generation(self) -> Generation:
         """The generation that is read."""
-        return self._archive
+        return self._generation
 
     @property
     def walks(self) -> bool:
@@ -426,7 +426,7 @@ class Dump:
 
     def _next_file(self) -> bool:
         """All that is published of this file was sent: goes on to the next one, or waits. True: there is more to send."""
-        file = self._archive.file(self._file.name) or self._file
+        file = self._generation.file(self._file.name) or self._file
         if file is not self._file:
             self._file = file
             if file.end > self._offset:
@@ -438,7 +438,7 @@ class Dump:
                 offset=file.end,
                 advice="Run 'binlog-relay archive verify' on the relay's host.",
             )
-        following = self._archive.next_file(file.name) if file.sealed else None
+        following = self._generation.next_file(file.name) if file.sealed else None
         # Until the next file has its format description, a heartbeat could come between Rotate and it.
         if following is None or following.end <= FIRST_OFFSET:
             if file.sealed and following is None and self._may_pass_on():
@@ -452,7 +452,7 @@ class Dump:
             )
         self._pay()
         try:
-            opened = self._reads.open(self._archive.path(following.name))
+            opened = self._reads.open(self._generation.path(following.name))
         except OSError as error:
             raise ArchiveError(
                 f"the next binlog cannot be opened: {error.strerror}",
@@ -476,7 +476,7 @@ class Dump:
         if self._find_jump is None or (following.end < WORTH_A_JUMP_BYTES and not self._walk.counts_again):
             return True
         self._read_pending = True
-        self._find_jump(self._archive, self._walk, following.name, self._jump_found)
+        self._find_jump(self._generation, self._walk, following.name, self._jump_found)
         return False
 
     def _may_pass_on(self) -> bool:
@@ -501,7 +501,7 @@ class Dump:
             return
         before = self._file
         self._reads.close(self._opened)
-        self._archive, self._file, self._opened = found.archive, found.file, found.opened
+        self._generation, self._file, self._opened = found.generation, found.file, found.opened
         self._server_id = found.server_id
         self._guide, self._walk, self._jump = found.guide, found.walk, found.jump
         self._must_walk = False

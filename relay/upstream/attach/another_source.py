@@ -15,7 +15,7 @@ from typing import Final
 from protocol.gtid.dump_refusals import shown_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.upstream.attach.missing_gtids import lacking, lacking_of_position, lacks_transactions
 from relay.upstream.attach.starting_gtids import file_for_gtids
@@ -27,7 +27,7 @@ _WHAT: Final = "the archive"
 
 
 async def file_to_go_on_with(
-    archive: Archive,
+    generation: Generation,
     executed: GtidValue | None,
     source: SourceGtids,
     where: str,
@@ -39,7 +39,7 @@ async def file_to_go_on_with(
     not_the_same: why it has not the archive's binlogs. Raises: UpstreamError, IDENTITY or
     POSITION_GONE where it cannot be gone on with.
     """
-    _both_have_gtids(archive, executed, source, where, not_the_same)
+    _both_have_gtids(generation, executed, source, where, not_the_same)
     if isinstance(executed, GtidList):
         missing = lacking_of_position(executed.position, source)
     else:
@@ -69,7 +69,7 @@ async def file_to_go_on_with(
 
 
 def _both_have_gtids(
-    archive: Archive, executed: GtidValue | None, source: SourceGtids, where: str, not_the_same: UpstreamError
+    generation: Generation, executed: GtidValue | None, source: SourceGtids, where: str, not_the_same: UpstreamError
 ) -> None:
     """Raises: UpstreamError IDENTITY, with what must be otherwise."""
     state = source.binlog_state
@@ -81,7 +81,7 @@ def _both_have_gtids(
             why = f"{where} tells no @@gtid_binlog_state"
     elif source.mode != "ON":
         why = f"{where} has GTID_MODE = {source.mode or 'OFF, or none at all'}"
-    place = last_without_gtids(archive)
+    place = last_without_gtids(generation)
     if not why and place is not None:
         why = f"the archive's newest transactions, in {place}, are not all with GTIDs"
     if not why:
@@ -96,8 +96,8 @@ def _both_have_gtids(
     )
 
 
-def last_without_gtids(archive: Archive) -> str | None:
+def last_without_gtids(generation: Generation) -> str | None:
     """The newest file with transactions, where some of them have no GTID: nobody can tell whether another source has those."""
-    view = archive.gtids.view()
-    newest = max((place for place, file in enumerate(archive.files) if file.groups), default=None)
+    view = generation.gtids.view()
+    newest = max((place for place, file in enumerate(generation.files) if file.groups), default=None)
     return view.names[newest] if newest is not None and newest in view.anonymous_files else None

@@ -7,8 +7,9 @@ import pymysql.err
 import structlog
 
 from protocol.position import Position
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import ServerSource, StartGtid
 from relay.upstream.attach.another_source import file_to_go_on_with
 from relay.upstream.attach.missing_gtids import lacking_in_its_files, lacks_transactions
@@ -71,7 +72,7 @@ class Attacher:
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         settings: ServerSource,
         own: Registration,
         server_uuid: str,
@@ -79,7 +80,7 @@ class Attacher:
         *,
         listen_host: str | None = None,
     ) -> None:
-        self._generations = generations
+        self._archive = archive
         self._settings = settings
         self._own = own
         self._server_uuid = server_uuid
@@ -92,8 +93,8 @@ class Attacher:
         return f"{self._settings.host}:{self._settings.port}"
 
     @property
-    def _archive(self) -> Archive:
-        return self._generations.archive
+    def _generation(self) -> Generation:
+        return self._archive.current
 
     async def open(self) -> SourceConnection:
         """A connection that is logged in. Raises: UpstreamError."""
@@ -137,7 +138,7 @@ class Attacher:
         try:
             found = source_identity(connection.facts)
             another = check_source(
-                self._archive.identity, found, self._settings.server_id, self.where, accept_change=True
+                self._generation.identity, found, self._settings.server_id, self.where, accept_change=True
             )
             agreed = await self._agree_on_start(connection, place, ask=True, another=another)
         finally:
@@ -146,7 +147,7 @@ class Attacher:
             return f"with a new generation, from its {agreed.file} on"
         where = f"at {agreed.place}" if agreed.place is not None else f"with its {agreed.file or 'oldest binlog'}"
         # A second address, or an address that was given to it since.
-        return where if another or self._archive.identity is None else f"{where}; it is the archive's own server"
+        return where if another or self._generation.identity is None else f"{where}; it is the archive's own server"
 
     async def _set_up(
         self, connection: SourceConnection, place: Position | None, ask: bool, accept_another: bool
@@ -155,7 +156,7 @@ class Attacher:
         found = source_identity(connection.facts)
         self._link.identity = found
         another = check_source(
-            self._archive.identity, found, settings.server_id, self.where, accept_change=accept_another
+            self._generation.identity, found, settings.server_id, self.where, accept_change=accept_another
         )
         await self._check_own_identity(connection)
         agreed = await self._agree_on_start(connection, place, ask=ask or another, another=another)
@@ -192,18 +193,18 @@ class Attacher:
             if not another or place is None or error.trouble not in (Trouble.IDENTITY, Trouble.POSITION_GONE):
                 raise
             not_the_same = error
-        executed = self._generations.executed
-        file = await file_to_go_on_with(self._archive, executed, gtids, self.where, self.open, not_the_same)
+        executed = self._archive.executed
+        file = await file_to_go_on_with(self._generation, executed, gtids, self.where, self.open, not_the_same)
         return _Agreed(None, file, gtids, begins=True)
 
     async def _go_on(
         self, connection: SourceConnection, place: Position | None, gtids: SourceGtids, *, ask: bool, another: bool
     ) -> tuple[Position | None, str]:
         """In the archive's own files."""
-        executed = self._generations.executed
+        executed = self._archive.executed
         missing = ""
         if place is not None and executed is not None:
-            missing = lacking_in_its_files(self._archive.gtids.executed, executed, gtids, same_server=not another)
+            missing = lacking_in_its_files(self._generation.gtids.executed, executed, gtids, same_server=not another)
         try:
             if another and place is not None:
                 await self._compare_tail(place)
@@ -234,12 +235,12 @@ class Attacher:
         """Another server than the archive's, and an operator said that it has the same binlogs."""
         connection = await self.open()
         try:
-            await compare_tail(connection, self._archive, place)
+            await compare_tail(connection, self._generation, place)
         finally:
             connection.close()
 
     async def _check_own_identity(self, connection: SourceConnection) -> None:
-        directory = self._generations.directory
+        directory = self._archive.directory
         earlier = await asyncio.to_thread(earlier_registration, directory)
         check_replicas(await connection.replicas(), self._own, earlier, self._server_uuid)
         if earlier is not None and earlier.server_id != self._own.server_id:

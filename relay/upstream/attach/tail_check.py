@@ -8,7 +8,7 @@ from typing import Final
 from protocol.binlog.event_type import EventType
 from protocol.binlog.header import HEADER_SIZE
 from protocol.position import Position
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.reader import FileReader
 from relay.archive.storage.archive_errors import ArchiveCorrupt
 from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
@@ -22,13 +22,13 @@ _IGNORED_FLAGS: Final = 0x3C01
 _CRC_BYTES: Final = 4
 
 
-async def compare_tail(connection: SourceConnection, archive: Archive, place: Position) -> None:
+async def compare_tail(connection: SourceConnection, generation: Generation, place: Position) -> None:
     """Compares what stands before `place`, the archive's end, with the source's file; the connection is used up.
 
     Markers and the checksums that cover them are left out. Raises: UpstreamError, IDENTITY where they differ; ArchiveCorrupt.
     """
-    with archive.open_reader(place.file) as reader:
-        around = await archive.check_position(place.file, max(FIRST_EVENT, place.offset - _TAIL_BYTES))
+    with generation.open_reader(place.file) as reader:
+        around = await generation.check_position(place.file, max(FIRST_EVENT, place.offset - _TAIL_BYTES))
         start = around.before if around.before is not None else FIRST_EVENT
         if around.group is not None:
             start = around.group[0]

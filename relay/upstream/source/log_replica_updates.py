@@ -13,7 +13,7 @@ import structlog
 
 from protocol.gtid.dump_refusals import shown_set
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
@@ -82,19 +82,19 @@ async def _applies(connection: SourceConnection) -> bool:
 
 
 def note_never_logged(
-    archive: Archive, executed: GtidValue | None, source: SourceGtids, where: str, name: str | None
+    generation: Generation, executed: GtidValue | None, source: SourceGtids, where: str, name: str | None
 ) -> None:
     """A row in the ledger, and a warning, of what the source counts as purged and the archive never had.
 
     To be asked where the archive goes on in the source's own files, all of it published: what was purged of them came before.
     executed: all that is known here. name: as `switched_off`.
     """
-    end = archive.end
+    end = generation.end
     if end is None or not isinstance(executed, GtidSet) or not (never := source.purged - executed):
         return
     why = f" ({name} is OFF there)" if name is not None else ""
     text = f"the source {where} has executed what is in no binlog of it{why}: {shown_set(never)}"
-    archive.append_ledger("source_never_logged", end.file, end.offset, text)
+    generation.append_ledger("source_never_logged", end.file, end.offset, text)
     log.warning(
         "source_never_logged",
         what=text,

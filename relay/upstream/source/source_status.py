@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import DirectorySource, ServerSource
 from relay.upstream.source.reconnect import longest_pause_s
@@ -196,7 +196,7 @@ class SourceStatus:
 def read_status(
     settings: ServerSource | DirectorySource,
     link: SourceLink,
-    archive: Archive,
+    generation: Generation,
     *,
     stopped_by_operator: bool,
     started_by_operator: bool,
@@ -204,8 +204,8 @@ def read_status(
 ) -> SourceStatus:
     """Puts together what the settings, the connection and the archive know."""
     server = settings if isinstance(settings, ServerSource) else None
-    identity = link.identity or archive.identity
-    received, archived, synced = archive.received, archive.end, archive.synced
+    identity = link.identity or generation.identity
+    received, archived, synced = generation.received, generation.end, generation.synced
     error = link.last_error
     acknowledged = link.acknowledged
     running = {Phase.STREAMING: "Yes", Phase.STOPPED: "No"}
@@ -245,7 +245,7 @@ def read_status(
         received_heartbeats=link.received_heartbeats,
         stream_heartbeats=link.stream_heartbeats,
         attached_at=link.attached_at,
-        last_event_timestamp=archive.files[-1].last_timestamp if archive.files else 0,
+        last_event_timestamp=generation.files[-1].last_timestamp if generation.files else 0,
         ack=server.ack if server is not None else "none",
         semi_sync=link.semi_sync,
         acknowledged_file=acknowledged[0] if acknowledged is not None else None,

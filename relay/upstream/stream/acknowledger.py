@@ -19,8 +19,8 @@ log = structlog.get_logger()
 _MAGIC: Final = b"\xef"
 
 
-class Archive(Protocol):
-    """What is needed of the archive."""
+class SyncedPart(Protocol):
+    """What is needed of a generation: up to where it is on stable storage."""
 
     @property
     def synced(self) -> Position | None: ...
@@ -49,32 +49,32 @@ class Acknowledger:
 
     def __init__(
         self,
-        archive: Archive,
+        generation: SyncedPart,
         send: Callable[[bytes], None],
         link: SourceLink,
         on_fault: Callable[[Exception], object],
     ) -> None:
-        self._archive = archive
+        self._generation = generation
         self._send = send
         self._link = link
         self._wanted: deque[tuple[int, int, str]] = deque()
         """(file number, offset, file) in the stream's order."""
         self._on_sync = guarded(self._synced, "acknowledging to the source", on_fault)
-        archive.watch_sync(self._on_sync)
+        generation.watch_sync(self._on_sync)
 
     def close(self) -> None:
         """No more acknowledgements; what is not acknowledged stays so: the source asks again, or for what follows it."""
-        self._archive.unwatch_sync(self._on_sync)
+        self._generation.unwatch_sync(self._on_sync)
         self._wanted.clear()
 
     def want(self, file: str, offset: int) -> None:
         """The source waits for everything up to `offset`, which was handed to the archive."""
         self._wanted.append((binlog_number(file), offset, file))
-        self._archive.sync_up_to(file, offset)
+        self._generation.sync_up_to(file, offset)
         self._synced()
 
     def _synced(self) -> None:
-        synced = self._archive.synced
+        synced = self._generation.synced
         if synced is None or not self._wanted:
             return
         reached = (binlog_number(synced.file), synced.offset)

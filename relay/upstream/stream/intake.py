@@ -11,6 +11,7 @@ from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
+from relay.archive.write.run import Run
 from relay.upstream.source.source_errors import Trouble, UpstreamError
 from relay.upstream.stream.receive_buffers import SMALL_RUN_BYTES, ReceiveBuffer
 
@@ -23,26 +24,15 @@ _COPY_LIMIT_BYTES: Final = 4 << 20
 _VIOLATION_ROWS: Final = 100
 
 
-class Archive(Protocol):
-    """What the intake needs of the archive."""
+class RunWriter(Protocol):
+    """What the intake needs of a generation."""
 
     @property
     def queued_bytes(self) -> int: ...
 
     def start_file(self, name: str, *, previous_cut: bool = False) -> object: ...
 
-    def append(
-        self,
-        run: memoryview | bytes,
-        *,
-        boundary: int,
-        position: int,
-        entries: bytes,
-        events: int,
-        groups: int,
-        timestamp: int,
-        on_written: Callable[[], None] | None = None,
-    ) -> None: ...
+    def append(self, run: Run) -> None: ...
 
     def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None: ...
 
@@ -54,7 +44,7 @@ class DefinitionNotes(Protocol):
 
 
 class Intake:
-    """Feeds one stream through the kernel and hands its runs to the archive.
+    """Feeds one stream through the kernel and hands its runs to a generation of the archive.
 
     start: where the stream goes on in the archive's newest file; None: with the first file the stream names. prefix: 3 for
     a semi-synchronous stream.
@@ -62,7 +52,7 @@ class Intake:
 
     def __init__(
         self,
-        archive: Archive,
+        generation: RunWriter,
         start: Position | None,
         *,
         packets: bool,
@@ -70,7 +60,7 @@ class Intake:
         on_violation: Literal["warn", "stop"],
         announced_checksum: bool = False,
     ) -> None:
-        self._archive = archive
+        self._generation = generation
         self._on_violation = on_violation
         self.ingest = Ingest(packets=packets, stamp=True, prefix=prefix)
         self.ingest.announced_checksum = announced_checksum
@@ -140,23 +130,25 @@ class Intake:
         self._events, self._groups = ingest.events, ingest.groups
         self._stored_to = ingest.position
         self.bytes_stored += stop - start
-        run: memoryview | bytes = buffer.view[start:stop]
+        data: memoryview | bytes = buffer.view[start:stop]
         written: Callable[[], None] | None = None
-        if stop - start <= SMALL_RUN_BYTES and self._archive.queued_bytes < _COPY_LIMIT_BYTES:
-            run = bytes(run)
+        if stop - start <= SMALL_RUN_BYTES and self._generation.queued_bytes < _COPY_LIMIT_BYTES:
+            data = bytes(data)
         else:
             buffer.pending += 1
             written = buffer.run_written
         try:
-            self._archive.append(
-                run,
-                boundary=ingest.boundary,
-                position=ingest.position,
-                entries=ingest.take_entries(),
-                events=events,
-                groups=groups,
-                timestamp=ingest.timestamp,
-                on_written=written,
+            self._generation.append(
+                Run(
+                    data,
+                    ingest.boundary,
+                    ingest.position,
+                    ingest.take_entries(),
+                    events,
+                    groups,
+                    ingest.timestamp,
+                    written,
+                )
             )
         except BaseException:
             if written is not None:
@@ -185,7 +177,7 @@ class Intake:
         self.ingest.begin_file(_FIRST_EVENT)
         self._stored_to = _FIRST_EVENT
         self._violations_noted = 0
-        self._archive.start_file(name, previous_cut=self.ingest.cut_group and previous is not None)
+        self._generation.start_file(name, previous_cut=self.ingest.cut_group and previous is not None)
         self.file = name
         log.info("file_begins", file=name, previous=previous)
         if self.on_file is not None:
@@ -216,7 +208,9 @@ class Intake:
             detail = f"{text} {event} at {position} after {previous} at {previous_position}"
             if self._violations_noted == _VIOLATION_ROWS:
                 detail += "; more of them in this file are not noted here, `binlog-relay events` shows them all"
-            self._archive.append_ledger("boundary_violation", file, position, detail)
+            self._generation.append_ledger("boundary_violation", file, position, detail)
         for event_type, position in self.ingest.take_unknown_types():
-            self._archive.append_ledger("event_type_unknown", file, position, f"type {event_type}, passed on unchanged")
+            self._generation.append_ledger(
+                "event_type_unknown", file, position, f"type {event_type}, passed on unchanged"
+            )
         return bool(violations) and self._on_violation == "stop"

@@ -25,7 +25,7 @@ from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.console import Console
 from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import status_columns
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from tests.support.console_fakes import (
     FOLLOWING,
@@ -60,10 +60,10 @@ async def variables(console: Console, like: str = "%", facts: SourceFacts = MYSQ
 
 
 async def test_binary_logs_are_the_archived_files_with_what_is_published_of_them(
-    console: Console, archive: Archive
+    console: Console, generation: Generation
 ) -> None:
     answer = await rows(console, ShowBinaryLogs())
-    assert answer == Rows(("Log_name", "File_size"), tuple((file.name, file.end) for file in archive.files))
+    assert answer == Rows(("Log_name", "File_size"), tuple((file.name, file.end) for file in generation.files))
 
 
 async def test_binary_logs_of_a_newer_mysql_say_that_they_are_not_encrypted(console: Console) -> None:
@@ -80,11 +80,11 @@ async def test_binary_logs_of_a_newer_mysql_say_that_they_are_not_encrypted(cons
     ],
 )
 async def test_master_status_is_the_published_end(
-    console: Console, archive: Archive, facts: SourceFacts, columns: tuple[str, ...]
+    console: Console, generation: Generation, facts: SourceFacts, columns: tuple[str, ...]
 ) -> None:
     answer = await rows(console, ShowMasterStatus(OLD), facts)
     assert answer.columns == columns
-    assert answer.rows[0][:2] == (NAMES[-1], archive.files[-1].end)
+    assert answer.rows[0][:2] == (NAMES[-1], generation.files[-1].end)
 
 
 async def test_a_healthy_relay_looks_healthy_to_a_monitor(console: Console) -> None:
@@ -120,10 +120,10 @@ async def test_a_relay_without_its_source_looks_broken(console: Console, source:
     assert (shown["Last_IO_Error_Timestamp"], shown["Seconds_Behind_Master"]) == ("231114 22:13:20", None)
 
 
-async def test_an_archive_that_takes_nothing_is_a_stopped_sql_thread(console: Console, archive: Archive) -> None:
-    archive.failure = ArchiveWriteError("the disk is full", file=NAMES[-1], offset=4, errno=28)
+async def test_an_archive_that_takes_nothing_is_a_stopped_sql_thread(console: Console, generation: Generation) -> None:
+    generation.failure = ArchiveWriteError("the disk is full", file=NAMES[-1], offset=4, errno=28)
     shown = await status(console)
-    archive.failure = None
+    generation.failure = None
     assert (shown["Slave_SQL_Running"], shown["Last_SQL_Errno"]) == ("No", 1595)
     assert "the disk is full" in str(shown["Last_SQL_Error"])
 
@@ -268,11 +268,11 @@ async def test_status_says_what_protects_the_askers_own_connection(console: Cons
     assert (await variables(console, "ssl\\_%")) == {"Ssl_cipher": "", "Ssl_version": ""}
 
 
-async def test_status_has_the_relays_own_facts(console: Console, archive: Archive) -> None:
-    archive.append_ledger("boundary_violation", NAMES[0], 4, "for a test")
+async def test_status_has_the_relays_own_facts(console: Console, generation: Generation) -> None:
+    generation.append_ledger("boundary_violation", NAMES[0], 4, "for a test")
     await asyncio.sleep(0.3)
     shown = await variables(console, "binlog\\_relay\\_%")
-    assert shown["Binlog_relay_archive_bytes"] == str(sum(file.end for file in archive.files))
+    assert shown["Binlog_relay_archive_bytes"] == str(sum(file.end for file in generation.files))
     assert (shown["Binlog_relay_ledger_rows"], shown["Binlog_relay_violations"]) == ("1", "1")
     assert all(str(name).startswith("Binlog_relay_") for name in shown)
 

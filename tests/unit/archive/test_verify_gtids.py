@@ -12,7 +12,8 @@ from protocol.gtid.block_index import StretchIndex, StretchWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, encode_gtid_list
-from relay.archive.generation import Archive, rebuild_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_finding import Finding
 from tests.support.archive_filling import append_all, fill
@@ -94,15 +95,17 @@ async def test_restarts_and_transactions_taken_back_leave_nothing_to_find(tmp_pa
     for name, data in files:
         at = 4
         for part in (3, 5, 7, 8):
-            archive = await Archive.open(tmp_path)
+            generation = await Generation.open(tmp_path)
             if at == 4:
-                await archive.begin_file(name)
-            await append_all(archive, data[: whole_events(data, len(data) * part // 8)], start=at)
+                await generation.begin_file(name)
+            await append_all(generation, data[: whole_events(data, len(data) * part // 8)], start=at)
             if part == 5:
-                await archive.trim()
-                assert archive.end is not None
-                await append_all(archive, data[: whole_events(data, len(data) * 11 // 16)], start=archive.end.offset)
-            await archive.close()
+                await generation.trim()
+                assert generation.end is not None
+                await append_all(
+                    generation, data[: whole_events(data, len(data) * 11 // 16)], start=generation.end.offset
+                )
+            await generation.close()
             at = (tmp_path / name).stat().st_size
             assert found(tmp_path, deep=True) == []
         assert at == len(data)
@@ -118,20 +121,20 @@ def whole_events(data: bytearray, limit: int) -> int:
 @FLAVOURS
 async def test_a_purge_leaves_nothing_to_find(tmp_path: Path, files: Files) -> None:
     await fill(tmp_path, *files)
-    archive = await Archive.open(tmp_path)
-    await archive.purge(NAMES[:1], "for a test")
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.purge(NAMES[:1], "for a test")
+    await generation.close()
     assert found(tmp_path, deep=True) == []
 
 
 @FLAVOURS
 async def test_a_running_archive_has_no_findings(tmp_path: Path, files: Files) -> None:
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     for name, data in files:
-        await archive.begin_file(name)
-        await append_all(archive, data, range(5, len(data), 30_000))
+        await generation.begin_file(name)
+        await append_all(generation, data, range(5, len(data), 30_000))
     assert found(tmp_path, deep=True) == []
-    await archive.close()
+    await generation.close()
 
 
 # ---- NAME.gtx -------------------------------------------------------------------------------------------------------
@@ -242,8 +245,8 @@ async def test_a_row_that_is_no_use_is_found_without_reading_the_file(
     change_catalog(tmp_path, statement, *values)
     (finding,) = found(tmp_path, deep=False)
     assert (finding.file, words in finding.what, NAMES[1] in finding.what) == (CATALOG, True, True)
-    archive = await Archive.open(tmp_path)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.close()
     assert found(tmp_path, deep=True) == []
 
 

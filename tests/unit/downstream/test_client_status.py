@@ -13,22 +13,20 @@ from protocol.position import Position
 from protocol.resultset import Rows
 from protocol.source_side.machine import SourceSide, State
 from protocol.statements import SourceFacts
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.downstream.connection.client_status import ConnectedClient
 from relay.downstream.stream.acknowledgements import Acknowledgements, AcknowledgementSums
 from relay.downstream.stream.dump import Dump
 from tests.support.login_client import LoginClient
 
 FIRST, SECOND, THIRD = (f"mysql-bin.00000{number}" for number in (1, 2, 3))
-ARCHIVE = SimpleNamespace(end=Position(THIRD, 900))
-ENDED = SimpleNamespace(end=Position(THIRD, 900))
-GENERATIONS = SimpleNamespace(
-    archive=ARCHIVE, of_archive=lambda archive: {id(ENDED): SimpleNamespace(number=1)}.get(id(archive))
-)
+CURRENT = SimpleNamespace(end=Position(THIRD, 900), number=2)
+ENDED = SimpleNamespace(end=Position(THIRD, 900), number=1)
+ARCHIVE = SimpleNamespace(current=CURRENT, holds=lambda generation: generation is ENDED)
 
 
 def a_client(machine: SourceSide | None = None) -> ConnectedClient:
-    client = ConnectedClient(cast(Generations, GENERATIONS))
+    client = ConnectedClient(cast(Archive, ARCHIVE))
     client._machine = machine
     return client
 
@@ -49,8 +47,8 @@ def logged_in(*, admin: bool = False) -> ConnectedClient:
     return a_client(machine)
 
 
-def dumping(file: str = SECOND, offset: int = 400, archive: Any = ARCHIVE) -> Dump:
-    return cast(Dump, SimpleNamespace(position=Position(file, offset), archive=archive, sent_bytes=396))
+def dumping(file: str = SECOND, offset: int = 400, generation: Any = CURRENT) -> Dump:
+    return cast(Dump, SimpleNamespace(position=Position(file, offset), generation=generation, sent_bytes=396))
 
 
 def acknowledging(asked: int, acked: str | None) -> Acknowledgements:
@@ -131,7 +129,7 @@ async def test_a_stream_needs_what_is_read_or_may_still_be_acknowledged(
 ) -> None:
     client = logged_in()
     client.asked_position = (THIRD, 4)
-    client.dump = dumping(archive=ENDED)
+    client.dump = dumping(generation=ENDED)
     client.acknowledgements = acknowledging(asked, acked) if asked is not None else None
     assert client.needed_file == needed
     assert client.needed_generation == (None if asked else 1)

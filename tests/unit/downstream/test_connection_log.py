@@ -13,7 +13,7 @@ from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.position import Position
 from protocol.source_side.machine import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements.requests import ShowBinaryLogs
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.downstream.connection import strangers as stranger_log
 from relay.downstream.connection.client_status import ConnectedClient
 from relay.downstream.connection.connection_log import ConnectionLog
@@ -29,7 +29,7 @@ DUMP = cast(Dump, SimpleNamespace(position=Position(FILE, 400), sent_bytes=396))
 
 
 def a_client(user: str = "repl") -> ConnectedClient:
-    client = ConnectedClient(cast(Generations, SimpleNamespace()))
+    client = ConnectedClient(cast(Archive, SimpleNamespace()))
     account = ACCOUNT if user else None
     session = SimpleNamespace(user_variables={"slave_uuid": "uuid"}, database=None)
     client._machine = cast(Any, SimpleNamespace(account=account, session=session))

@@ -22,9 +22,10 @@ from protocol.gtid.mysql_gtid import Tsid, parse_uuid
 from protocol.kernel.ingest import Ingest
 from protocol.pieces import Pieces
 from protocol.statements.session.gtid_variables import GtidVariables
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_recorder import gtx_path
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.connection.replica_session import Session
 from relay.downstream.gtid_filter import mysql_walk
 from relay.downstream.server import DownstreamServer
@@ -64,12 +65,12 @@ async def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     binlog = mysql_binlog(GtidSet())
     for number, gtid in enumerate(GtidSet.from_text(f"{U}:1-30").members()):
         add_mysql(binlog, gtid, number * 11)
-    archive = await Archive.open(tmp_path)
-    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
-    await archive.begin_file(FILE)
-    await append_all(archive, stamped(binlog.data))
+    generation = await Generation.open(tmp_path)
+    generation.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await generation.begin_file(FILE)
+    await append_all(generation, stamped(binlog.data))
     server = DownstreamServer(
-        Generations.of(archive), [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS]
+        Archive.of(generation), [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS]
     )
     server.gtid_variables = lambda: GtidVariables("ON")
     await server.start("127.0.0.1", 0)
@@ -92,7 +93,7 @@ async def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
     yield read
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -196,11 +197,11 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
         return bytes(binlog.data[at:])
 
     add(f"{U}:1")
-    archive = await Archive.open(tmp_path)
-    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
-    await archive.begin_file(FILE)
-    await append_all(archive, binlog.data)
-    server = DownstreamServer(Generations.of(archive), [Account.with_password("tbm", PASSWORD)])
+    generation = await Generation.open(tmp_path)
+    generation.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await generation.begin_file(FILE)
+    await append_all(generation, binlog.data)
+    server = DownstreamServer(Archive.of(generation), [Account.with_password("tbm", PASSWORD)])
     server.gtid_variables = lambda: GtidVariables("ON")
     await server.start("127.0.0.1", 0)
     client = await asyncio.to_thread(ReplicaClient, server.port, user="tbm")
@@ -220,7 +221,7 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
         ):
             at = binlog.size
             added = add(text)
-            await append_all(archive, binlog.data, start=at)
+            await append_all(generation, binlog.data, start=at)
             got = b""
             while wanted and len(got) < len(added):
                 event = await asyncio.to_thread(client.event)
@@ -230,7 +231,7 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
     finally:
         client.cut()
         await server.close()
-        await archive.close()
+        await generation.close()
 
 
 async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_stream_whole(
@@ -241,11 +242,11 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
     binlog = mysql_binlog(GtidSet())
     transactions = list(GtidSet.from_text(f"{U}:1-3").members())
     add_mysql(binlog, transactions[0])
-    archive = await Archive.open(tmp_path)
-    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
-    await archive.begin_file(FILE)
-    await append_all(archive, binlog.data)
-    server = DownstreamServer(Generations.of(archive), [Account.with_password("tbm", PASSWORD)])
+    generation = await Generation.open(tmp_path)
+    generation.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await generation.begin_file(FILE)
+    await append_all(generation, binlog.data)
+    server = DownstreamServer(Archive.of(generation), [Account.with_password("tbm", PASSWORD)])
     server.gtid_variables = lambda: GtidVariables("ON")
     mode = "OFF"
     server.gtid_lookup.source_mode = lambda: mode
@@ -260,10 +261,10 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
         # The source's files go on meanwhile.
         at = binlog.size
         binlog.rotate(second)
-        await append_all(archive, binlog.data, start=at)
+        await append_all(generation, binlog.data, start=at)
         following = mysql_binlog(GtidSet(transactions[:1]))
-        await archive.begin_file(second)
-        await append_all(archive, following.data)
+        await generation.begin_file(second)
+        await append_all(generation, following.data)
         kinds = [await next_event(client) for _ in range(4)]
         assert kinds[1:] == [4, 15, 35]
         mode = "ON"
@@ -271,7 +272,7 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
         # A transaction that takes several reads of the file, and one behind it.
         add_mysql(following, transactions[1], 5000)
         add_mysql(following, transactions[2])
-        await append_all(archive, following.data, start=at)
+        await append_all(generation, following.data, start=at)
         got = b""
         while len(got) < following.size - at:
             event = await asyncio.to_thread(client.event)
@@ -281,7 +282,7 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
     finally:
         client.cut()
         await server.close()
-        await archive.close()
+        await generation.close()
 
 
 async def next_event(client: ReplicaClient) -> int:

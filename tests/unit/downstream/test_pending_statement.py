@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from protocol.errors import AnsweredError, ErrorCode, StatementRefused
 from protocol.statements import Done, GivenAnswer, Request
 from protocol.statements.requests import KillConnection, ShowBinaryLogs
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.downstream.connection.client_status import ConnectedClient
 from relay.downstream.connection.connection_log import ConnectionLog
 from relay.downstream.connection.pending_statement import AskedStatement
@@ -35,7 +35,7 @@ class Asked:
         self.looked = self.cancelled = 0
         self.told: list[GivenAnswer | AnsweredError] = []
         self.faults: list[Exception] = []
-        client = ConnectedClient(cast(Generations, SimpleNamespace()))
+        client = ConnectedClient(cast(Archive, SimpleNamespace()))
         log = ConnectionLog(client, StrangerLog())
         self.statement = AskedStatement(request, self.find, tells or self.told.append, log, self.faults.append)
 

@@ -16,8 +16,9 @@ from protocol.framing import frame_payload
 from protocol.resultset import Rows
 from protocol.statements import Done, GivenAnswer, Request
 from protocol.statements.requests import ShowBinaryLogs, ShowProcesslist
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.connection.replica_session import Session
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
@@ -74,12 +75,12 @@ async def until(true: Callable[[], object]) -> None:
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
-    await archive.begin_file("mysql-bin.000001")
-    await append_all(archive, BinlogBuilder().transaction(20).data)
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
+    await generation.begin_file("mysql-bin.000001")
+    await append_all(generation, BinlogBuilder().transaction(20).data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("dba", PASSWORD, admin=True)]
-    server = DownstreamServer(Generations.of(archive), accounts)
+    server = DownstreamServer(Archive.of(generation), accounts)
     console = SlowConsole()
     server.console = console
     await server.start("127.0.0.1", 0)
@@ -88,7 +89,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     for client in served.clients:
         client.cut()
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 async def test_a_client_that_leaves_takes_its_question_along(served: Served) -> None:

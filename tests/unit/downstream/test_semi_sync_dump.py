@@ -17,8 +17,9 @@ from protocol.binlog.event_type import EventType
 from protocol.framing import frame_payload
 from protocol.position import Position
 from protocol.semisync import encode_acknowledgement
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.downstream.connection import replica_session as session
 from relay.downstream.connection.presentation import Presentation
@@ -55,7 +56,7 @@ def stamped(built: BinlogBuilder) -> bytes:
 class Served:
     """Two binlogs and a server that asks for acknowledgements, unless told otherwise."""
 
-    archive: Archive
+    generation: Generation
     server: DownstreamServer
     second: BinlogBuilder
     first_end: int
@@ -71,7 +72,7 @@ class Served:
     async def grow(self) -> int:
         start = self.second.size
         self.second.transaction(20)
-        await append_all(self.archive, stamped(self.second), start=start)
+        await append_all(self.generation, stamped(self.second), start=start)
         return self.second.size
 
     @property
@@ -84,23 +85,23 @@ class Served:
 async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Served]:
     first = BinlogBuilder().ddl().transaction(20, 400).rotate(SECOND)
     second = BinlogBuilder().transaction(20)
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
     for name, built in ((FIRST, first), (SECOND, second)):
-        await archive.begin_file(name)
-        await append_all(archive, stamped(built))
+        await generation.begin_file(name)
+        await append_all(generation, stamped(built))
     presentation = Presentation(semi_sync=getattr(request, "param", True))
     server = DownstreamServer(
-        Generations.of(archive), [Account.with_password(USER, PASSWORD)], presentation=presentation
+        Archive.of(generation), [Account.with_password(USER, PASSWORD)], presentation=presentation
     )
     await server.start("127.0.0.1", 0)
     rotate = max(event.start for event in first.events)
-    served = Served(archive, server, second, rotate)
+    served = Served(generation, server, second, rotate)
     yield served
     for client in served.clients:
         client.cut()
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 def read(client: ReplicaClient, count: int) -> list[tuple[int, int]]:
@@ -268,7 +269,7 @@ async def test_a_position_that_is_refused_counts_nobody(served: Served) -> None:
 
 async def test_a_file_that_cannot_be_opened_counts_nobody(served: Served) -> None:
     before = served.server.semi_sync_status
-    served.archive.path(FIRST).unlink()
+    served.generation.path(FIRST).unlink()
     counts, error = await refused(served)
     assert (counts, error.args[0]) == (before, 1105)
 

@@ -1,12 +1,12 @@
 """What becomes of a stream's bytes when they are bad, when the archive refuses them, and when they are wrong throughout."""
 
-from collections.abc import Callable
 from typing import Literal
 
 import pytest
 
 from protocol.position import Position
 from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.write.run import Run
 from relay.upstream.source.source_errors import Trouble, UpstreamError
 from relay.upstream.stream.intake import Intake
 from relay.upstream.stream.receive_buffers import BufferPool, ReceiveBuffer
@@ -32,27 +32,16 @@ class HoldingArchive:
         """A new file."""
         self.position = 4
 
-    def append(
-        self,
-        run: memoryview | bytes,
-        *,
-        boundary: int,
-        position: int,
-        entries: bytes,
-        events: int,
-        groups: int,
-        timestamp: int,
-        on_written: Callable[[], None] | None = None,
-    ) -> None:
+    def append(self, run: Run) -> None:
         """Takes a run that follows, writes it at once."""
         if self.failure is not None:
             raise self.failure
-        assert self.position + len(run) == position
-        self.position = position
-        self.data += run
-        self.events += events
-        if on_written is not None:
-            on_written()
+        assert self.position + len(run.data) == run.position
+        self.position = run.position
+        self.data += run.data
+        self.events += run.events
+        if run.on_written is not None:
+            run.on_written()
 
     def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
         """Keeps a row."""

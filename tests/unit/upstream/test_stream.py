@@ -14,7 +14,7 @@ import uvloop
 from protocol.position import Position
 from relay.upstream.source.connection import SourceConnection, SourceFacts
 from relay.upstream.source.source_errors import Trouble, UpstreamError
-from relay.upstream.stream.intake import Archive, Intake
+from relay.upstream.stream.intake import Intake, RunWriter
 from relay.upstream.stream.receive_buffers import BufferPool
 from relay.upstream.stream.source_stream import DumpStream
 
@@ -44,7 +44,7 @@ class SilentTransport:
 
 def stream_at(place: Position) -> DumpStream:
     """A stream that goes on at `place`, into an archive that is never reached."""
-    intake = Intake(cast(Archive, None), place, packets=True, on_violation="warn")
+    intake = Intake(cast(RunWriter, None), place, packets=True, on_violation="warn")
     return DumpStream(intake, BufferPool(), cast(asyncio.Transport, SilentTransport()), b"")
 
 
@@ -81,7 +81,7 @@ async def test_what_comes_after_a_burst_is_not_left_in_the_system(monkeypatch: p
     loop = asyncio.get_running_loop()
 
     def owner() -> asyncio.BaseProtocol:
-        intake = Intake(cast(Archive, None), Position("mysql-bin.000001", 4), packets=True, on_violation="warn")
+        intake = Intake(cast(RunWriter, None), Position("mysql-bin.000001", 4), packets=True, on_violation="warn")
         streams.append(DumpStream(intake, BufferPool(), cast(asyncio.Transport, SilentTransport()), b""))
         return streams[0]
 
@@ -128,7 +128,7 @@ def test_a_source_that_closes_right_before_the_dump_is_noticed(
         made: list[DumpStream] = []
 
         def take_over(transport: asyncio.Transport, early: bytes) -> DumpStream:
-            intake = Intake(cast(Archive, None), None, packets=True, on_violation="warn")
+            intake = Intake(cast(RunWriter, None), None, packets=True, on_violation="warn")
             made.append(DumpStream(intake, BufferPool(), transport, early))
             return made[0]
 
