@@ -53,11 +53,11 @@ async def _text(generations: Generations, name: str, offset: int) -> str | None:
 def _state(extent: FileExtent, stop: int) -> str:
     """The newest group of each domain up to `stop`, the end of a group. Blocking. Raises: OSError, Malformed."""
     start, passed = FIRST_EVENT, []
-    for stretch in extent.stretches() or ():
-        if stretch.stop > stop:
+    for block in extent.blocks() or ():
+        if block.stop > stop:
             break
-        start = stretch.stop
-        for run in stretch.runs:
+        start = block.stop
+        for run in block.runs:
             domain, server = int.from_bytes(run.key[:4], "little"), int.from_bytes(run.key[4:8], "little")
             passed.append(DomainGtid(domain, server, run.last))
     head = _collected(extent, FIRST_EVENT, extent.head().end)

@@ -9,7 +9,7 @@ from typing import Final, overload
 from protocol.binlog.event_type import EventType
 from protocol.binlog.made_events import HEADER_BYTES
 from protocol.errors import Malformed
-from protocol.gtid.block_index import StretchIndex
+from protocol.gtid.block_index import BlockIndex
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import GtidList
 from relay.archive.gtids.gtid_recorder import read_index, read_last_start
@@ -55,7 +55,7 @@ class FileExtent:
     behind: GtidList | None = None
     anonymous: bool = False
 
-    def stretches(self) -> StretchIndex | None:
+    def blocks(self) -> BlockIndex | None:
         """Where its transactions are; None: that is not known, the file's own bytes tell it. Raises: OSError."""
         try:
             return read_index(FileLayer(), self.path)
@@ -70,16 +70,16 @@ class FileExtent:
 
     def first_anonymous(self) -> int:
         """Offset of the first transaction without a GTID, or of a place before it. Raises: OSError; Malformed."""
-        for stretch in self.stretches() or ():
-            if not stretch.anonymous:
+        for block in self.blocks() or ():
+            if not block.anonymous:
                 continue
             exact = FileGtidCollector("mysql", checksum=self.checksum, gap_bytes=0)
-            exact.begin(stretch.start)
+            exact.begin(block.start)
             with self.path.open("rb") as file:
-                file.seek(stretch.start)
-                exact.take(file.read(stretch.stop - stretch.start))
+                file.seek(block.start)
+                exact.take(file.read(block.stop - block.start))
             exact.finish()
-            return next((found.start for found in exact.take_stretches() if found.anonymous), stretch.start)
+            return next((found.start for found in exact.take_blocks() if found.anonymous), block.start)
         return FIRST_EVENT
 
     def head(self) -> FileHead:

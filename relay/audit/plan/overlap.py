@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from protocol.binlog.format_description import FormatDescription, decode_format_description
 from protocol.errors import ProtocolError
-from protocol.gtid.file_gtids import STRETCH_BYTES, FileGtidCollector, Run, Stretch
+from protocol.gtid.file_gtids import BLOCK_BYTES, FileGtidCollector, IndexBlock, Run
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from relay.archive.catalog.catalog import Catalog
@@ -144,9 +144,9 @@ class Overlap:
                 head = GtidSet() if form.flavour == "mysql" else GtidList()
             if not inside:
                 return head
-            collector = _collector(form, FIRST_EVENT, STRETCH_BYTES)
+            collector = _collector(form, FIRST_EVENT, BLOCK_BYTES)
             stop = reader.size if file.end is None else file.end
-            for _stretch in _stretches(reader, collector, FIRST_EVENT, stop):
+            for _block in _blocks(reader, collector, FIRST_EVENT, stop):
                 pass
             return state_behind(head, collector.inside())
         except (OSError, ProtocolError):
@@ -280,8 +280,8 @@ def _collector(form: FormatDescription, start: int, gap_bytes: int) -> FileGtidC
 
 def _head(reader: Reader, form: FormatDescription) -> GtidValue | None:
     """What the file's head says; None: nothing that can be read. Raises: OSError."""
-    collector = _collector(form, FIRST_EVENT, STRETCH_BYTES)
-    buffer = bytearray(STRETCH_BYTES)
+    collector = _collector(form, FIRST_EVENT, BLOCK_BYTES)
+    buffer = bytearray(BLOCK_BYTES)
     at = FIRST_EVENT
     try:
         while not collector.head_complete and at < _LONGEST_HEAD:
@@ -295,7 +295,7 @@ def _head(reader: Reader, form: FormatDescription) -> GtidValue | None:
         return None
 
 
-def _stretches(reader: Reader, collector: FileGtidCollector, start: int, stop: int) -> Iterator[Stretch]:
+def _blocks(reader: Reader, collector: FileGtidCollector, start: int, stop: int) -> Iterator[IndexBlock]:
     """What `collector` makes of [start, stop). Raises: OSError; ProtocolError where it cannot be walked on."""
     buffer = bytearray(min(_CHUNK_BYTES, max(stop - start, 1)))
     while start < stop:
@@ -304,28 +304,28 @@ def _stretches(reader: Reader, collector: FileGtidCollector, start: int, stop: i
             break
         start += got
         collector.take(memoryview(buffer)[:got])
-        yield from collector.take_stretches()
+        yield from collector.take_blocks()
     collector.finish()
-    yield from collector.take_stretches()
+    yield from collector.take_blocks()
 
 
 def _walk(reader: Reader, form: FormatDescription, start: int, stop: int, numbers: _Numbers) -> Iterator[Span]:
     """Spans of repeated transactions. What stands behind damaged bytes is not told: it is read, and perhaps twice."""
     try:
-        for stretch in _stretches(reader, _collector(form, start, STRETCH_BYTES), start, stop):
-            if _is_repeated(stretch, numbers):
-                yield stretch.start, stretch.stop
-            elif any(numbers.some_of(run) for run in stretch.runs):
-                one_by_one = _collector(form, stretch.start, 0)
-                for single in _stretches(reader, one_by_one, stretch.start, stretch.stop):
+        for block in _blocks(reader, _collector(form, start, BLOCK_BYTES), start, stop):
+            if _is_repeated(block, numbers):
+                yield block.start, block.stop
+            elif any(numbers.some_of(run) for run in block.runs):
+                one_by_one = _collector(form, block.start, 0)
+                for single in _blocks(reader, one_by_one, block.start, block.stop):
                     if _is_repeated(single, numbers):
                         yield single.start, single.stop
     except ProtocolError:
         return
 
 
-def _is_repeated(stretch: Stretch, numbers: _Numbers) -> bool:
-    return not stretch.anonymous and bool(stretch.runs) and all(numbers.all_of(run) for run in stretch.runs)
+def _is_repeated(block: IndexBlock, numbers: _Numbers) -> bool:
+    return not block.anonymous and bool(block.runs) and all(numbers.all_of(run) for run in block.runs)
 
 
 def _merged(spans: Iterable[Span]) -> Iterator[Span]:

@@ -100,11 +100,11 @@ class MariadbWalk(GtidWalk):
             start = extent.last_start()
             if start is not None and start > place:
                 return Jump(place, start, 0, groups)
-        stretches = extent.stretches()
-        if stretches is None or not len(stretches):
+        blocks = extent.blocks()
+        if blocks is None or not len(blocks):
             return None
         waiting = {domain.to_bytes(4, "little"): gtid for domain, gtid in self.waiting.items()}
-        target, runs = stretches.first_reaching(
+        target, runs = blocks.first_reaching(
             {key: (gtid.server_id.to_bytes(4, "little"), gtid.sequence_number) for key, gtid in waiting.items()}
         )
         if not place < target <= extent.end:

@@ -97,13 +97,13 @@ class MysqlWalk(GtidWalk):
             start = extent.last_start() if inside <= self._held else None
             if start is not None and start > place:
                 return Jump(place, start, inside.count, all_counted=True)
-        stretches = extent.stretches()
-        if stretches is None or not len(stretches):
+        blocks = extent.blocks()
+        if blocks is None or not len(blocks):
             return None
-        self._note_unseen(extent, stretches.pieces_without(self._held, extent.end, _WORTH_A_PIECE_BYTES))
-        lacking = stretches.first_lacking(self._held)
-        target = lacking.start if lacking is not None else stretches.last_start
-        return Jump(place, target, stretches.transactions_before(target)) if place < target <= extent.end else None
+        self._note_unseen(extent, blocks.pieces_without(self._held, extent.end, _WORTH_A_PIECE_BYTES))
+        lacking = blocks.first_missing(self._held)
+        target = lacking.start if lacking is not None else blocks.last_start
+        return Jump(place, target, blocks.transactions_before(target)) if place < target <= extent.end else None
 
     def _note_unseen(self, extent: FileExtent, pieces: list[tuple[int, int]]) -> None:
         self._unseen_of = extent.name

@@ -57,7 +57,7 @@ class GtidRequest(Protocol):
 def exact_jump(extent: FileExtent, jump: Jump | None, skip: GtidSkip, head_end: int) -> Jump | None:
     """The jump, up to the first event that is sent, or the published end; None: the first transaction is sent.
 
-    NAME.gtx told the stretch of 64 KiB, so that no more than one has to be walked over. Raises: OSError; Malformed.
+    NAME.gtx told the block of 64 KiB, so that no more than one has to be walked over. Raises: OSError; Malformed.
     """
     offset, passed = (jump.target, jump.transactions) if jump is not None else (head_end, 0)
     buffer = bytearray(STEP_BYTES)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from protocol.gtid.block_index import StretchWriter
-from protocol.gtid.file_gtids import Stretch
+from protocol.gtid.block_index import BlockIndexWriter
+from protocol.gtid.file_gtids import IndexBlock
 from relay.archive.gtids.gtid_recorder import gtx_path
 from relay.archive.read.file_snapshot import FileExtent
 from relay.archive.read.index_damage import IndexDamage
@@ -17,7 +17,7 @@ NAME = "mysql-bin.000001"
 
 
 def index() -> bytes:
-    return StretchWriter().encode(Stretch(200, 300, 1_700_000_000, 1, ()))
+    return BlockIndexWriter().encode(IndexBlock(200, 300, 1_700_000_000, 1, ()))
 
 
 def damage(path: Path, byte: int = 5) -> None:
@@ -35,7 +35,7 @@ def extent(path: Path) -> FileExtent:
 async def test_thousands_of_requests_that_meet_the_same_damage_tell_it_once(tmp_path: Path) -> None:
     damage(tmp_path / NAME)
     with structlog.testing.capture_logs() as logs:
-        found = await asyncio.gather(*(asyncio.to_thread(extent(tmp_path / NAME).stretches) for _ in range(2000)))
+        found = await asyncio.gather(*(asyncio.to_thread(extent(tmp_path / NAME).blocks) for _ in range(2000)))
     assert set(found) == {None}
     (line,) = logs
     assert (line["event"], line["file"]) == ("gtid_index_damaged", f"{tmp_path / NAME}.gtx")
@@ -48,12 +48,12 @@ def test_each_file_is_told_and_damage_after_a_rebuild_is_told_again(tmp_path: Pa
     damage(second)
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
-            assert extent(first).stretches() is extent(second).stretches() is None
+            assert extent(first).blocks() is extent(second).blocks() is None
         gtx_path(first).write_bytes(index())
-        assert extent(first).stretches() is not None
+        assert extent(first).blocks() is not None
         damage(first, byte=6)
         for _ in range(3):
-            assert extent(first).stretches() is None
+            assert extent(first).blocks() is None
     assert [Path(line["file"]).name for line in logs] == [f"{NAME}.gtx", "mysql-bin.000002.gtx", f"{NAME}.gtx"]
 
 
@@ -81,6 +81,6 @@ def test_one_that_is_gone_by_now_is_not_told(tmp_path: Path) -> None:
 def test_a_sound_index_is_believed_and_nothing_is_told(tmp_path: Path, content: bytes) -> None:
     gtx_path(tmp_path / NAME).write_bytes(content)
     with structlog.testing.capture_logs() as logs:
-        stretches = extent(tmp_path / NAME).stretches()
-    assert stretches is not None and len(stretches) == (1 if content else 0)
+        blocks = extent(tmp_path / NAME).blocks()
+    assert blocks is not None and len(blocks) == (1 if content else 0)
     assert logs == []

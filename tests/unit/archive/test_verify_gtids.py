@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.gtid.block_index import StretchIndex, StretchWriter
+from protocol.gtid.block_index import BlockIndex, BlockIndexWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, encode_gtid_list
@@ -29,7 +29,7 @@ Files = list[tuple[str, bytearray]]
 
 
 def mysql_files(anonymous: int = 0) -> Files:
-    """Three files; the second has several stretches, two sources, and transactions without a GTID if wanted."""
+    """Three files; the second has several blocks, two sources, and transactions without a GTID if wanted."""
     before = GtidSet()
     files = []
     for name, inside in zip(NAMES, (f"{U}:1-5", f"{U}:6-60,{V}:3-9", f"{U}:61-70"), strict=True):
@@ -150,8 +150,8 @@ async def test_an_index_that_is_missing_is_found_without_reading_the_file(tmp_pa
 
 def longer(data: bytes) -> bytes:
     """As of a file that goes on."""
-    *stretches, last = StretchIndex(data)
-    return b"".join(map(StretchWriter().encode, [*stretches, replace(last, stop=1 << 40)]))
+    *blocks, last = BlockIndex(data)
+    return b"".join(map(BlockIndexWriter().encode, [*blocks, replace(last, stop=1 << 40)]))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def longer(data: bytes) -> bytes:
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "check is wrong"),
         (longer, "behind the end"),
     ],
-    ids=["torn", "torn in the last stretch", "with bytes behind it", "no index", "flipped", "of a longer file"],
+    ids=["torn", "torn in the last block", "with bytes behind it", "no index", "flipped", "of a longer file"],
 )
 async def test_an_index_that_cannot_be_one_is_found_without_reading_the_file(
     tmp_path: Path, change: Callable[[bytes], bytes], words: str
@@ -176,7 +176,7 @@ async def test_an_index_that_cannot_be_one_is_found_without_reading_the_file(
     check_rebuild_puts_it_right(tmp_path)
 
 
-async def test_an_index_without_its_last_stretches_is_found(tmp_path: Path) -> None:
+async def test_an_index_without_its_last_blocks_is_found(tmp_path: Path) -> None:
     await fill(tmp_path, *mysql_files())
     data = (tmp_path / GTX).read_bytes()
     last_end = data.rindex((-1).to_bytes(8, "little", signed=True), 0, len(data) - ROW)

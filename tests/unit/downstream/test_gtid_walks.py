@@ -10,7 +10,7 @@ import pytest
 
 from protocol.binlog.made_events import gtid_list_event, heartbeat_event, heartbeat_v2_event
 from protocol.errors import PositionRefused
-from protocol.gtid.block_index import StretchWriter
+from protocol.gtid.block_index import BlockIndexWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
@@ -190,7 +190,7 @@ def noted(path: Path, binlog: BinlogBuilder, gap_bytes: int = 0) -> FileExtent:
     collector = FileGtidCollector("mysql", checksum=True, gap_bytes=gap_bytes)
     collector.take(bytes(binlog.data[4:]))
     collector.finish()
-    gtx_path(path).write_bytes(b"".join(map(StretchWriter().encode, collector.take_stretches())))
+    gtx_path(path).write_bytes(b"".join(map(BlockIndexWriter().encode, collector.take_blocks())))
     return FileExtent(path.name, path, binlog.size, checksum=True)
 
 
