@@ -15,7 +15,7 @@ from protocol.resultset import Column, ColumnType, Rows
 from protocol.statements.requests import AskGtidPosition
 from relay.archive.archive import Generations
 from relay.archive.generation import Verdict
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import FIRST_EVENT
 
@@ -46,31 +46,31 @@ async def _text(generations: Generations, name: str, offset: int) -> str | None:
     stop = check.group[1] if inside and check.group is not None else offset
     if stop is None:
         return None
-    extent = FileExtent(name, archive.path(name), file.end, bool(file.checksum))
-    return await asyncio.to_thread(_state, extent, stop)
+    snapshot = FileSnapshot(name, archive.path(name), file.end, bool(file.checksum))
+    return await asyncio.to_thread(_state, snapshot, stop)
 
 
-def _state(extent: FileExtent, stop: int) -> str:
+def _state(snapshot: FileSnapshot, stop: int) -> str:
     """The newest group of each domain up to `stop`, the end of a group. Blocking. Raises: OSError, Malformed."""
     start, passed = FIRST_EVENT, []
-    for block in extent.blocks() or ():
+    for block in snapshot.blocks() or ():
         if block.stop > stop:
             break
         start = block.stop
         for run in block.runs:
             domain, server = int.from_bytes(run.key[:4], "little"), int.from_bytes(run.key[4:8], "little")
             passed.append(DomainGtid(domain, server, run.last))
-    head = _collected(extent, FIRST_EVENT, extent.head().end)
+    head = _collected(snapshot, FIRST_EVENT, snapshot.head().end)
     before = head.before if isinstance(head.before, GtidList) else GtidList()
-    rest = _collected(extent, start, stop).inside()
+    rest = _collected(snapshot, start, stop).inside()
     assert isinstance(rest, GtidList)
     return str(before.advanced(passed).advanced(rest).position)
 
 
-def _collected(extent: FileExtent, start: int, stop: int) -> FileGtidCollector:
-    collector = FileGtidCollector("mariadb", checksum=extent.checksum)
+def _collected(snapshot: FileSnapshot, start: int, stop: int) -> FileGtidCollector:
+    collector = FileGtidCollector("mariadb", checksum=snapshot.checksum)
     collector.begin(start)
-    with extent.path.open("rb") as file:
+    with snapshot.path.open("rb") as file:
         file.seek(start)
         while start < stop:
             data = file.read(min(_CHUNK, stop - start))

@@ -33,7 +33,7 @@ from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse, Ar
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.archive.storage.origin import Beginning, covers, joined
+from relay.archive.storage.origin import Origin, covers, joined
 from relay.archive.storage.watchers import Watchers
 from relay.process.background import begin_task, run_to_end, tell_fault
 
@@ -45,10 +45,10 @@ _END_AGAIN_S: Final = 1.0
 class Generation:
     """One source's files. All on the event loop."""
 
-    def __init__(self, number: int, archive: Archive, beginning: Beginning | None, before: GtidValue | None) -> None:
+    def __init__(self, number: int, archive: Archive, origin: Origin | None, before: GtidValue | None) -> None:
         self.number = number
         self.archive = archive
-        self.beginning = beginning
+        self.origin = origin
         """None for the first generation, or where its catalog was lost."""
         self.before = before
         """All that was executed by the end of the generation before this one; None: nothing, or it is not known."""
@@ -148,9 +148,9 @@ class Generations:
         for number in numbers:
             path = generation_path(directory, number)
             archive = self._first if number == FIRST else await Archive.open(path, layer=layer, **self._how)
-            generation = Generation(number, archive, archive.beginning, before)
-            if generation.beginning is not None and generation.beginning.state is not None:
-                generation.before = joined(generation.before, generation.beginning.state)
+            generation = Generation(number, archive, archive.origin, before)
+            if generation.origin is not None and generation.origin.state is not None:
+                generation.before = joined(generation.before, generation.origin.state)
             self._add(generation)
             before = generation.executed
         for generation, following in zip(self._all, self._all[1:], strict=False):
@@ -261,7 +261,7 @@ class Generations:
         self._watchers.remove(callback)
 
     def _moved(self) -> None:
-        self._watchers.tell()
+        self._watchers.notify()
 
     # --- a change of source ------------------------------------------------------------------------------------------
 
@@ -285,7 +285,7 @@ class Generations:
         if self._prepared is not None or end is None:
             raise ArchiveMisuse("another generation is being prepared, or the current one has no file")
         number = self._newest_number + 1
-        beginning = Beginning(time.time(), file, end.file, end.offset, self.executed)
+        origin = Origin(time.time(), file, end.file, end.offset, self.executed)
         known = self.archive.identity
         before = f", {_named(known)}," if known is not None else ""
         text = (
@@ -294,11 +294,11 @@ class Generations:
         )
         path = generation_path(self.directory, number)
         try:
-            await asyncio.to_thread(self._make_directory, number, beginning, source, text)
+            await asyncio.to_thread(self._make_directory, number, origin, source, text)
         except (OSError, sqlite3.Error) as error:
             raise _not_opened(error, path) from error
         archive = await Archive.open(path, layer=self._layer, **self._how)
-        generation = Generation(number, archive, beginning, beginning.state)
+        generation = Generation(number, archive, origin, origin.state)
         self._prepared = generation
 
         def begin() -> None:
@@ -346,7 +346,7 @@ class Generations:
             self._newest_number = generation.number
             return
         archive = await Archive.open(path, layer=self._layer, **self._how)
-        self._begin(Generation(generation.number, archive, generation.beginning, generation.before))
+        self._begin(Generation(generation.number, archive, generation.origin, generation.before))
 
     def _removed(self, number: int) -> bool:
         """Removes the directory, unless the generation has begun. Blocking."""
@@ -355,7 +355,7 @@ class Generations:
         remove_prepared(self.directory, number, self._layer)
         return True
 
-    def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity, text: str) -> None:
+    def _make_directory(self, number: int, origin: Origin, source: SourceIdentity, text: str) -> None:
         path = generation_path(self.directory, number)
         if self._layer.exists(path):
             # Of an attempt that failed half way, maybe with another source.
@@ -364,8 +364,8 @@ class Generations:
         catalog = Catalog.open(path / CATALOG_NAME, self._layer)
         try:
             catalog.set_identity(source)
-            catalog.set_beginning(beginning)
-            catalog.add_ledger_once(LedgerRow(beginning.time, BEGUN, beginning.file, -1, text))
+            catalog.set_origin(origin)
+            catalog.add_ledger_once(LedgerRow(origin.time, BEGUN, origin.file, -1, text))
         finally:
             catalog.close()
         self._layer.sync_directory(path)
@@ -415,8 +415,8 @@ class Generations:
 
     async def _end_archive(self, generation: Generation, following: Generation) -> None:
         text = f"Generation {generation.number} ends here; generation {following.number} goes on"
-        if following.beginning is not None:
-            text += f" with {following.beginning.file}"
+        if following.origin is not None:
+            text += f" with {following.origin.file}"
         await generation.archive.end_for_good(ENDED, f"{text}.")
 
     # --- purging -----------------------------------------------------------------------------------------------------

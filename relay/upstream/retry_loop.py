@@ -31,7 +31,7 @@ async def keep_following(
         except UpstreamError as error:
             ended = error
         except ArchiveError as error:
-            ended = UpstreamError(Trouble.ARCHIVE, error.told, error.advice, name="archive_failed")
+            ended = UpstreamError(Trouble.ARCHIVE, error.text, error.advice, name="archive_failed")
         archive = archived()
         place = archive.end
         pause = reconnect.pause_after(ended.trouble, place)

@@ -37,8 +37,8 @@ class GtidRecorder:
         self._collector = collector
         self._index = index
         self._synced_size = -1
-        self._told_serial = collector.transactions
-        self._head_told = collector.head_complete
+        self._reported_serial = collector.transactions
+        self._head_reported = collector.head_complete
         self.problem: str | None = None
         """Why the file's GTIDs cannot be read; nothing is recorded from then on."""
 
@@ -75,24 +75,24 @@ class GtidRecorder:
             for data in batch:
                 collector.take(data)
             head = None
-            if not self._head_told and collector.head_complete:
+            if not self._head_reported and collector.head_complete:
                 head = collector.before
-                self._head_told = True
+                self._head_reported = True
         except Malformed as error:
             self.problem = str(error)
             return None
         ended = collector.take_blocks()
         if ended:
             self._write(ended)
-        if collector.transactions == self._told_serial and head is None:
+        if collector.transactions == self._reported_serial and head is None:
             return None
         opened = collector.open_block()
         if opened is not None:
             ended.append(opened)
-        told = self._told_serial
+        reported = self._reported_serial
         self._synced_size = -1
-        self._told_serial = collector.transactions
-        runs = tuple(run for block in ended for run in block.runs if run.serial > told)
+        self._reported_serial = collector.transactions
+        runs = tuple(run for block in ended for run in block.runs if run.serial > reported)
         return GtidNews(head, runs, collector.anonymous)
 
     def _write(self, blocks: list[IndexBlock]) -> None:
@@ -125,7 +125,7 @@ class GtidRecorder:
     @property
     def before(self) -> GtidValue | None:
         """What the file's head says."""
-        return self._collector.before if self._head_told and self.problem is None else None
+        return self._collector.before if self._head_reported and self.problem is None else None
 
     @property
     def facts(self) -> GtidFacts:

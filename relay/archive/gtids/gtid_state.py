@@ -1,4 +1,4 @@
-"""What the archive has, by GTID: what a replica that asks by GTID is judged by, and what statements are answered from.
+"""What the archive has, by GTID: what a replica that asks by GTID is checked against, and what statements are answered from.
 
 Only what is published counts. The state belongs to the event loop; `view` gives a picture that may go to a thread.
 """
@@ -81,12 +81,12 @@ class GtidState:
     def load(self, files: Sequence[ArchivedFile], facts: Iterable[GtidFacts]) -> None:
         """At the start: all files, oldest first, and what each says, the newest up to its published end. Takes some 30 us
         a file: for a thread, before anybody else has the state."""
-        for file, said in zip(files, facts, strict=True):
+        for file, file_facts in zip(files, facts, strict=True):
             self.begin_file(file.name, file.flavour)
             if file.sealed:
-                self.seal(said)
+                self.seal(file_facts)
             else:
-                self.resume(said)
+                self.resume(file_facts)
 
     def begin_file(self, name: str, flavour: str) -> None:
         """A file was made; it grows from now on."""
@@ -104,12 +104,12 @@ class GtidState:
         self._searched = True
         self._sealed = False
 
-    def tell(self, boundary: int, news: GtidNews) -> None:
+    def report(self, boundary: int, news: GtidNews) -> None:
         """These transactions are in the file that grows; they end at `boundary` at the latest."""
         self._waiting.append((boundary, news))
 
     def publish(self, end: int) -> None:
-        """What was told up to this offset of the file that grows may be seen."""
+        """What was reported up to this offset of the file that grows may be seen."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= end:
             _boundary, news = waiting.popleft()

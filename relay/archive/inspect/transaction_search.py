@@ -91,7 +91,7 @@ def _files(directory: Path) -> Iterator[tuple[ArchivedFile, GtidFacts | None]]:
         catalog.close()
     for file in files:
         if not file.sealed:
-            # The catalog is told of its end once a second. Of what lies behind it only whole transactions are taken.
+            # Its end is put into the catalog once a second. Of what lies behind it only whole transactions are taken.
             file.end = (directory / file.name).stat().st_size
         yield file, gtids.get(file.number) if file.sealed else None
 

@@ -81,11 +81,11 @@ def verify_generations(
             continue
         catalog = Catalog.open_read_only(path / CATALOG_NAME)
         try:
-            beginning, files = catalog.beginning(), catalog.files()
+            origin, files = catalog.origin(), catalog.files()
         finally:
             catalog.close()
-        if beginning is not None and before is not None:
-            wanted, found = (beginning.after_file, beginning.after_offset), (before.name, before.end)
+        if origin is not None and before is not None:
+            wanted, found = (origin.after_file, origin.after_offset), (before.name, before.end)
             if wanted != found:
                 what = f"begins where the one before it ended at {wanted[0]}:{wanted[1]}; that ends at {found[0]}:{found[1]}"
                 yield number, Finding(CATALOG_NAME, None, f"generation {number} {what}.")

@@ -66,12 +66,12 @@ class GtidCheck:
         """For a deep check, beside `quick`: to be fed with all bytes of the file from its first event on. Raises: OSError."""
         stored = self._stored.get(file.number) if file.sealed else None
         reading = GtidReading(file, stored, GtidChain(self._chain.number, self._chain.state))
-        with contextlib.suppress(FileNotFoundError, Malformed):  # `quick` told of it
+        with contextlib.suppress(FileNotFoundError, Malformed):  # `quick` reported it
             reading.follow(gtx_path(path).name, _read(self._layer, path)[0])
         return reading
 
     def passed(self, file: ArchivedFile) -> None:
-        """The file was looked at: the next one is judged by what its row says."""
+        """The file was looked at: the next one is checked against what its row says."""
         facts = self._stored.get(file.number)
         if facts is None:
             self._chain = GtidChain(file.number)

@@ -124,7 +124,7 @@ class HeldFiles:
 
     def moved(self) -> None:
         """`end` moved, or a file was made or sealed: tells those who watch."""
-        self._watchers.tell()
+        self._watchers.notify()
 
     # --- changes -----------------------------------------------------------------------------------------------------
 

@@ -115,10 +115,10 @@ class Overlap:
         except (ArchiveError, OSError):
             return None
         try:
-            beginning = catalog.beginning()
+            origin = catalog.origin()
         finally:
             catalog.close()
-        return None if beginning is None else beginning.state
+        return None if origin is None else origin.state
 
     def _before(self, file: AuditedFile) -> GtidValue | None:
         """What the head of the file says of all before it; None: it cannot be read."""

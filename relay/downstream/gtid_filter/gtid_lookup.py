@@ -15,7 +15,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.archive.archive import Generation, Generations
 from relay.archive.generation import Archive
-from relay.archive.read.file_snapshot import Extents, FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
 from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
@@ -34,7 +34,7 @@ class ArchivedGtids:
     """
 
     archive: Archive
-    files: Extents
+    files: FileSnapshots
     mysql: MysqlHoldings | None
     mariadb: MariadbHoldings | None
     executed: GtidValue | None
@@ -125,17 +125,17 @@ class GtidLookup:
         loop.run_in_executor(self._executor, find).add_done_callback(finish)
 
 
-def _extent(archive: Archive, name: str) -> FileExtent:
+def _extent(archive: Archive, name: str) -> FileSnapshot:
     file = archive.file(name)
     # One that is being removed is not known any more: to open it fails, and the replica asks again.
     end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
-    return FileExtent(name, archive.path(name), end, checksum)
+    return FileSnapshot(name, archive.path(name), end, checksum)
 
 
 def _looked_at(archive: Archive, executed: GtidValue | None) -> ArchivedGtids:
     view = archive.gtids.view()
     newest = _extent(archive, view.names[-1]) if view.names else None
-    files = Extents(view.names, partial(_extent, archive), newest)
+    files = FileSnapshots(view.names, partial(_extent, archive), newest)
     mysql: MysqlHoldings | None = None
     mariadb: MariadbHoldings | None = None
     if isinstance(view.executed, GtidList):

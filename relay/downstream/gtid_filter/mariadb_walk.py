@@ -14,7 +14,7 @@ from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import UNTIL_REACHED, DomainGtid, GtidList, GtidPosition
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
 
 
@@ -87,7 +87,7 @@ class MariadbWalk(GtidWalk):
         super().jumped(jump)
         self._earlier = self._earlier.advanced(jump.groups)
 
-    def find_jump(self, extent: FileExtent) -> Jump | None:
+    def find_jump(self, extent: FileSnapshot) -> Jump | None:
         """See `GtidWalk`. By the catalog where nothing of the file is sent, else by NAME.gtx.
 
         The notes on storage engines between groups (Binlog_checkpoint) are passed over with them: replicas only count them.
@@ -111,7 +111,7 @@ class MariadbWalk(GtidWalk):
             return None
         return Jump(place, target, 0, [_gtid(key, last) for key, last in runs])
 
-    def _whole_file(self, extent: FileExtent) -> list[DomainGtid] | None:
+    def _whole_file(self, extent: FileSnapshot) -> list[DomainGtid] | None:
         """The last group of each server in the file, if none of the file's groups is sent; None: one is, or who knows."""
         before, behind = extent.before, extent.behind
         if before is None or behind is None:

@@ -14,7 +14,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
 from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
@@ -86,7 +86,7 @@ def _of_mariadb(archived: ArchivedGtids, holdings: MariadbHoldings, executed: Gt
     return None
 
 
-def _first_sent(extent: FileExtent, waiting: dict[int, DomainGtid]) -> int | None:
+def _first_sent(extent: FileSnapshot, waiting: dict[int, DomainGtid]) -> int | None:
     """Offset of the first group that is sent to a replica that waits for these; takes those out that come before it."""
     start = extent.head().end
     blocks = extent.blocks()

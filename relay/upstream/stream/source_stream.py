@@ -76,7 +76,7 @@ class DumpStream(asyncio.BufferedProtocol):
 
     def archive_failed(self, failure: ArchiveError) -> None:
         """Ends the stream: nothing of it would be archived any more."""
-        self._end(UpstreamError(Trouble.ARCHIVE, failure.told, failure.advice, name="archive_failed"))
+        self._end(UpstreamError(Trouble.ARCHIVE, failure.text, failure.advice, name="archive_failed"))
 
     def close(self) -> None:
         """Ends the stream."""
