@@ -1,4 +1,4 @@
-"""When a failing disk is news, and when it is the same trouble as before."""
+"""When a failing disk is news, and when it is the same failure as before."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """SELECT BINLOG_GTID_POS('file', position): which GTIDs a replica has that stands there.
 
-A MariaDB replica by file and position asks for it whenever it connects, and takes what it is told for its own GTID state, so
-that it can change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
+A MariaDB replica by file and position asks for it whenever it connects, and takes the answer for its own GTID state, so that
+it can change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
 """
 
 import asyncio

@@ -39,7 +39,7 @@ class ServerTls:
     digest: bytes
     """SHA-256 of the certificate."""
 
-    def trouble(self, now: datetime.datetime) -> str | None:
+    def problem(self, now: datetime.datetime) -> str | None:
         """Why peers that check certificates would refuse it now; None: they would not."""
         if now < self.valid_from:
             return f"is not valid before {self.valid_from:%Y-%m-%d %H:%M} UTC"

@@ -54,7 +54,7 @@ GRANTS: Final = "GRANT REPLICATION CLIENT, REFERENCES ON *.* TO"
 
 
 @dataclass(frozen=True, slots=True)
-class HeldFile:
+class ScannedFile:
     """A binlog that the archive holds."""
 
     name: str
@@ -152,7 +152,7 @@ class SchemaWatch:
         self,
         recording: SchemaRecording,
         directory: Path,
-        held: Sequence[HeldFile],
+        held: Sequence[ScannedFile],
         place: Position | None,
         oldest: Callable[[], str | None],
     ) -> None:
@@ -255,7 +255,7 @@ class SchemaWatch:
         """The definitions between where they were noted last and `end`, in the archive's own files."""
         covered = self._file.covered
         last = binlog_number(end[0])
-        todo: list[tuple[HeldFile, int, int]] = []
+        todo: list[tuple[ScannedFile, int, int]] = []
         size = 0
         for held in reversed(self._held):
             number = binlog_number(held.name)

@@ -15,7 +15,7 @@ from protocol.gtid.block_index import BlockIndex
 from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock
 from protocol.gtid.gtid_set import GtidSet
 from relay.archive.gtids.gtid_recorder import gtx_path
-from relay.archive.storage.archive_finding import Finding
+from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, GtidValue
@@ -35,32 +35,32 @@ class GtidCheck:
         self._stored = stored
         self._chain = GtidChain()
 
-    def quick(self, path: Path, file: ArchivedFile) -> Iterator[Finding]:
+    def quick(self, path: Path, file: ArchivedFile) -> Iterator[ArchiveFinding]:
         """What can be seen without the file's bytes. Raises: OSError."""
         yield from self._row(file)
         try:
             index, data = _read(self._layer, path)
         except FileNotFoundError:
             text = f"is missing: replicas that ask by GTID wait until {file.name} was searched. {_MAKE_ANEW}"
-            yield Finding(gtx_path(path).name, None, text)
+            yield ArchiveFinding(gtx_path(path).name, None, text)
             return
         except Malformed as error:
-            yield Finding(gtx_path(path).name, None, f"{error}. {_MAKE_ANEW}")
+            yield ArchiveFinding(gtx_path(path).name, None, f"{error}. {_MAKE_ANEW}")
             return
         if not file.sealed:
             return
         if index.whole_size != len(data):
             text = f"its last {len(data) - index.whole_size} of {len(data)} bytes are no whole stretch. {_MAKE_ANEW}"
-            yield Finding(gtx_path(path).name, None, text)
+            yield ArchiveFinding(gtx_path(path).name, None, text)
         elif len(index) and index.stop > file.end:
             text = f"reaches to {index.stop}, behind the end {file.end} of {file.name}. {_MAKE_ANEW}"
-            yield Finding(gtx_path(path).name, None, text)
+            yield ArchiveFinding(gtx_path(path).name, None, text)
 
-    def _row(self, file: ArchivedFile) -> Iterator[Finding]:
+    def _row(self, file: ArchivedFile) -> Iterator[ArchiveFinding]:
         if file.sealed and self._stored.get(file.number) is None:
             kind = "that can be read " if file.number in self._stored else ""
             text = f"has no GTIDs {kind}of {file.name}. They are read from the file again at the next start."
-            yield Finding(CATALOG_NAME, None, text)
+            yield ArchiveFinding(CATALOG_NAME, None, text)
 
     def reading(self, path: Path, file: ArchivedFile) -> "GtidReading":
         """For a deep check, beside `quick`: to be fed with all bytes of the file from its first event on. Raises: OSError."""
@@ -97,7 +97,7 @@ class GtidReading:
         self._at = FIRST_EVENT
         self._anonymous = 0
         self._forgotten = 0
-        self._index_finding: Finding | None = None
+        self._index_finding: ArchiveFinding | None = None
         self._unreadable: Malformed | None = None
 
     def follow(self, name: str, index: BlockIndex) -> None:
@@ -118,13 +118,13 @@ class GtidReading:
         except Malformed as error:
             self._unreadable = error
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ArchiveFinding]:
         """What is wrong, all bytes being taken."""
         file = self._file
         facts = self.facts
         if facts is None:
             text = f"its GTIDs cannot be read, replicas that ask by GTID do not get it: {self._unreadable}"
-            yield Finding(file.name, None, text)
+            yield ArchiveFinding(file.name, None, text)
             return
         if self._follows and self._index_finding is None and file.sealed:
             self._followed.finish()
@@ -180,21 +180,21 @@ class GtidReading:
         self._anonymous += found.anonymous
         return _without_serials(kept) == _without_serials(found)
 
-    def _differs(self, offset: int, what: str) -> Finding:
-        return Finding(self._gtx_name, None, f"from {self._file.name}:{offset} on it {what}. {_MAKE_ANEW}")
+    def _differs(self, offset: int, what: str) -> ArchiveFinding:
+        return ArchiveFinding(self._gtx_name, None, f"from {self._file.name}:{offset} on it {what}. {_MAKE_ANEW}")
 
-    def _compare_row(self, stored: GtidFacts, facts: GtidFacts) -> Iterator[Finding]:
+    def _compare_row(self, stored: GtidFacts, facts: GtidFacts) -> Iterator[ArchiveFinding]:
         name = self._file.name
         if stored.inside != facts.inside:
             text = f"says that {name} holds {_text(stored.inside)}; it holds {_text(facts.inside)}"
-            yield Finding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
+            yield ArchiveFinding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
         if stored.anonymous != facts.anonymous:
             text = f"counts {stored.anonymous} transactions without a GTID in {name}; there are {facts.anonymous}"
-            yield Finding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
+            yield ArchiveFinding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
         before = self._chain.before(stored)
         if facts.before is not None and before != facts.before:
             text = f"says that before {name} there was {_text(before)}; its head says {_text(facts.before)}"
-            yield Finding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
+            yield ArchiveFinding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
 
 
 def _read(layer: FileLayer, path: Path) -> tuple[BlockIndex, bytes]:

@@ -47,7 +47,7 @@ class Overlap:
         self._store = store
         self._held = held
         self._generations = [list(group) for _name, group in groupby(files, lambda file: file.generation)]
-        self._known: dict[str, _Numbers | None] = {}
+        self._known: dict[str, _EarlierNumbers | None] = {}
         self._ends: dict[str, GtidValue | None] = {}
 
     def spans(self, file: AuditedFile, format_event: bytes, reader: Reader, start: int, stop: int) -> tuple[Span, ...]:
@@ -67,7 +67,7 @@ class Overlap:
             return ()
         return tuple(_merged(_walk(reader, form, start, stop, numbers)))
 
-    def _repeated(self, file: AuditedFile) -> "_Numbers | None":
+    def _repeated(self, file: AuditedFile) -> "_EarlierNumbers | None":
         before = [group for group in self._generations if group[0].generation < file.generation]
         if not self._held:
             return _numbers([(self._executed_before(file, before), [])])
@@ -158,7 +158,7 @@ class Overlap:
 # ---- which transactions --------------------------------------------------------------------------------------------------
 
 
-class _Numbers(Protocol):
+class _EarlierNumbers(Protocol):
     """Transactions, by their GTIDs; false: none."""
 
     flavour: str
@@ -175,7 +175,7 @@ class _Numbers(Protocol):
         """Whether part of the run is among them."""
 
 
-def _numbers(parts: "Sequence[_Part]") -> _Numbers | None:
+def _numbers(parts: "Sequence[_Part]") -> _EarlierNumbers | None:
     """What is in some part; None: it is not known."""
     flavour = next((type(executed) for executed, _unheld in reversed(parts) if executed is not None), None)
     if flavour is GtidSet:
@@ -309,7 +309,7 @@ def _blocks(reader: Reader, collector: FileGtidCollector, start: int, stop: int)
     yield from collector.take_blocks()
 
 
-def _walk(reader: Reader, form: FormatDescription, start: int, stop: int, numbers: _Numbers) -> Iterator[Span]:
+def _walk(reader: Reader, form: FormatDescription, start: int, stop: int, numbers: _EarlierNumbers) -> Iterator[Span]:
     """Spans of repeated transactions. What stands behind damaged bytes is not told: it is read, and perhaps twice."""
     try:
         for block in _blocks(reader, _collector(form, start, BLOCK_BYTES), start, stop):
@@ -324,7 +324,7 @@ def _walk(reader: Reader, form: FormatDescription, start: int, stop: int, number
         return
 
 
-def _is_repeated(block: IndexBlock, numbers: _Numbers) -> bool:
+def _is_repeated(block: IndexBlock, numbers: _EarlierNumbers) -> bool:
     return not block.anonymous and bool(block.runs) and all(numbers.all_of(run) for run in block.runs)
 
 

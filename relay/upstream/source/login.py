@@ -12,7 +12,7 @@ from pymysql.constants import CLIENT
 
 from protocol.greeting import why_no_greeting
 from relay.upstream.source.connect_errors import Entering, other_protocol
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls, handshake_error, tls_not_offered
 
 # CR_AUTH_PLUGIN_CANNOT_LOAD
@@ -138,7 +138,11 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         except RuntimeError as error:
             text = f"the source {self._where} asks for client_ed25519, and the Python package PyNaCl is not installed"
             raise UpstreamError(
-                Trouble.AUTHENTICATION, text, "Run: pip install PyNaCl", name="plugin_unavailable", number=_PLUGIN_ERROR
+                FailureKind.AUTHENTICATION,
+                text,
+                "Run: pip install PyNaCl",
+                name="plugin_unavailable",
+                number=_PLUGIN_ERROR,
             ) from error
         self.write_packet(signature)
         packet = await self._read_packet()
@@ -159,7 +163,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
 def plugin_refused(where: str, name: str) -> UpstreamError:
     """The error for an account whose plugin the relay does not take part in."""
     return UpstreamError(
-        Trouble.AUTHENTICATION,
+        FailureKind.AUTHENTICATION,
         f"the source {where} asks for the authentication plugin {name!r}, which the relay does not offer there",
         _ADVICE.get(name, _OTHER_PLUGIN),
         name="plugin_unavailable",

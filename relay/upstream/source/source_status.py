@@ -10,7 +10,7 @@ from relay.archive.generation import Archive
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import DirectorySource, ServerSource
 from relay.upstream.source.reconnect import longest_pause_s
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 
 
@@ -52,11 +52,11 @@ class SourceLink:
         self.semi_sync = False
         """Whether the stream is semi-synchronous: the source asks for acknowledgements."""
         self.semi_sync_state: str | None = ""
-        """What the source said when it was asked: "ON", "OFF", None for one that cannot; empty: not asked yet."""
+        """What the source answered when it was asked: "ON", "OFF", None for one that cannot; empty: not asked yet."""
         self.gtids: SourceGtids | None = None
-        """What the source last said of GTIDs, maybe to an earlier run of the relay."""
+        """What the source last reported of GTIDs, maybe to an earlier run of the relay."""
         self.settings: dict[str, str] = {}
-        """What the source last said of its settings, by name, maybe to an earlier run of the relay."""
+        """What the source last reported of its settings, by name, maybe to an earlier run of the relay."""
         self.is_kept = True
         """Whether both are on the disk too, as far as they were to be."""
         self.acknowledged: tuple[str, int] | None = None
@@ -101,7 +101,7 @@ class SourceLink:
         self.last_error, self.last_error_at = error, time.time()
         self.given_up = error if final else None
         self.retries += not final
-        if final or error.trouble is not Trouble.NETWORK:
+        if final or error.kind is not FailureKind.NETWORK:
             self.unreachable_since = None
         elif self.unreachable_since is None:
             self.unreachable_since = time.monotonic()

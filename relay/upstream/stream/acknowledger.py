@@ -19,7 +19,7 @@ log = structlog.get_logger()
 _MAGIC: Final = b"\xef"
 
 
-class Archive(Protocol):
+class SyncedArchive(Protocol):
     """What is needed of the archive."""
 
     @property
@@ -44,12 +44,12 @@ def ack_packet(file: str, offset: int) -> bytes:
 class Acknowledger:
     """One stream's acknowledgements. `send` writes to the source; `close` when the stream ends.
 
-    on_fault: told of an exception that nobody foresaw: the source's clients would wait for what never comes.
+    on_fault: called with an exception that nobody foresaw: the source's clients would wait for what never comes.
     """
 
     def __init__(
         self,
-        archive: Archive,
+        archive: SyncedArchive,
         send: Callable[[bytes], None],
         link: SourceLink,
         on_fault: Callable[[Exception], object],

@@ -14,7 +14,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, encode_gtid_list
 from relay.archive.generation import Archive, rebuild_archive
 from relay.archive.inspect.verify import verify_archive
-from relay.archive.storage.archive_finding import Finding
+from relay.archive.storage.archive_finding import ArchiveFinding
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
@@ -61,7 +61,7 @@ def mariadb_files() -> Files:
 FLAVOURS = pytest.mark.parametrize("files", [mysql_files(), mariadb_files()], ids=["mysql", "mariadb"])
 
 
-def found(directory: Path, *, deep: bool) -> list[Finding]:
+def found(directory: Path, *, deep: bool) -> list[ArchiveFinding]:
     return list(verify_archive(directory, deep=deep))
 
 
