@@ -3,9 +3,9 @@
 from typing import Final
 
 QUIET_S: Final = 300.0
-"""Failures this far apart, with something archived between them, are two troubles. Retries are at most 30 s apart."""
+"""Failures this far apart, with something archived between them, are two episodes. Retries are at most 30 s apart."""
 SUBSTANTIAL_BYTES: Final = 64 << 20
-"""What was archived between two failures that are two troubles. On a disk that stayed full a retry gains less than one
+"""What was archived between two failures that are two episodes. On a disk that stayed full a retry gains less than one
 batch of the writer: it is written or fails as a whole, and how the same bytes fall into batches differs each time."""
 
 

@@ -24,7 +24,7 @@ from protocol.gtid.gtid_set import GtidSet
 
 _ROW: Final = struct.Struct("<qqQQq")
 _END_ROW: Final = struct.Struct("<qqqqI")
-"""Without its check."""
+"""The row that ends a block, without its check."""
 ROW_BYTES: Final = _ROW.size
 _CHECK_BYTES: Final = 4
 _CHECK_ADDED: Final = 0xA282EAD8
@@ -68,7 +68,7 @@ class BlockIndexWriter:
     def __init__(self, written: bytes = b"") -> None:
         self._sources: dict[bytes, int] = {}
         self._crc = 0
-        """Of all bytes so far."""
+        """The CRC32 of all bytes so far."""
         if written:
             index = BlockIndex(written)
             for key in index.keys:

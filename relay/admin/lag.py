@@ -19,7 +19,7 @@ class WithFiles(Protocol):
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
-        """Oldest first."""
+        """All files, oldest first."""
 
 
 class Watched(Protocol):
@@ -27,7 +27,7 @@ class Watched(Protocol):
 
     @property
     def archive(self) -> WithFiles:
-        """Of the newest one."""
+        """The files of the newest one."""
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Calls when the archive grew."""

@@ -37,7 +37,7 @@ class ServerTls:
     valid_from: datetime.datetime
     valid_until: datetime.datetime
     digest: bytes
-    """SHA-256 of the certificate."""
+    """The SHA-256 of the certificate."""
 
     def problem(self, now: datetime.datetime) -> str | None:
         """Why peers that check certificates would refuse it now; None: they would not."""

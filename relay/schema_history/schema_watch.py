@@ -45,7 +45,7 @@ _RETRY_S: Final = (5.0, 30.0, 300.0, 3600.0)
 _MOST_NOTES: Final = 10_000
 _MOST_NOTED_BYTES: Final = 16 << 20
 _MOST_COLUMNS: Final = 500_000
-"""Of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
+"""The most columns of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
 _SCAN_LIMIT_BYTES: Final = 1 << 30
 """So much of an archive is looked through at a start; what is older and was not noted stays unknown."""
 _FIRST_EVENT: Final = 4
@@ -80,7 +80,7 @@ class DefinitionNotes:
         self._noted_bytes = 0
         self.first_file: str | None = None
         self.place = place
-        """Up to where every definition was noted."""
+        """The position up to which every definition was noted."""
         self.file_changes = 0
         self.wanted = True
 

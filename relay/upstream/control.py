@@ -130,7 +130,7 @@ class SourceControl:
 
     @property
     def received_heartbeats(self) -> int:
-        """Since the relay's start."""
+        """How many heartbeats came since the relay's start."""
         return self._link.received_heartbeats
 
     @property

@@ -54,7 +54,7 @@ class GtidState:
         """MySQL's @@gtid_purged at the source, once somebody asked: transactions that may be in no file's head."""
         self._names: list[str] = []
         self._places: dict[str, int] = {}
-        """Of the files that are there, counted from the first that there ever was."""
+        """The place of each file that is there, counted from the first that there ever was."""
         self._dropped = 0
         """How many files were purged: `_without` counts from the first that there ever was."""
         self._without: dict[int, None] = {}
@@ -70,7 +70,7 @@ class GtidState:
         self._head: GtidValue | None = None
         self._inside = GtidSetBuilder()
         self._latest = GtidList()
-        """Of the newest file, and so is `_inside`."""
+        """MariaDB: the last group of each server in the newest file. `_inside`: MySQL's transactions in it."""
         self._anonymous = 0
         self._waiting: deque[tuple[int, GtidNews]] = deque()
         self._searched = True
@@ -215,7 +215,7 @@ class GtidState:
 
     @property
     def sources(self) -> Sequence[bytes]:
-        """Of MySQL's, the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
+        """MySQL: the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
         return self._executed.sources
 
     def has_anonymous(self, name: str) -> bool:

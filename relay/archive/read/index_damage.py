@@ -11,7 +11,7 @@ from relay.archive.gtids.gtid_recorder import gtx_path
 log = structlog.get_logger()
 
 _MOST_FILES: Final = 4096
-"""Of an archive's files; each costs some 200 bytes."""
+"""How many of an archive's files are named; each costs some 200 bytes."""
 _NOTE: Final = "replicas that ask by GTID wait until the file itself was searched"
 _ADVICE: Final = "Stop the relay and run `archive rebuild`."
 

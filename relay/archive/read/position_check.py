@@ -16,15 +16,15 @@ class Verdict(Enum):
 
     BOUNDARY = "boundary"
     INSIDE_TRANSACTION = "inside transaction"
-    """At an event's start, inside a group."""
+    """It is an event's start, inside a group."""
     INSIDE_EVENT = "inside event"
     BEFORE_START = "before start"
-    """Below 4: inside the magic."""
+    """It is below 4, inside the magic."""
     PAST_END = "past end"
-    """Behind the end of a sealed file."""
+    """It lies behind the end of a sealed file."""
     UNKNOWN_FILE = "unknown file"
     FUTURE = "future"
-    """Behind our end in the newest file, or in the next file: the source may have it, we not yet."""
+    """It lies behind our end in the newest file, or in the next file: the source may have it, we not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class _Lookup:
         boundary = record.offset
         hit: tuple[int, int] | None = None
         group: int | None = None
-        """Start of the group that holds the event at `offset`, if one does."""
+        """The start of the group that holds the event at `offset`, if one does."""
         for place in events_with_groups(self._layer, self._fd, record.offset, gap_end):
             if hit is None and place.start <= offset < place.end:
                 hit = (place.start, place.end)

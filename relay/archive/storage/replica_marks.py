@@ -138,10 +138,10 @@ class ReplicaMarks:
         self._memory = memory
         self._most_slots = most_slots
         self._slots: OrderedDict[ReplicaIdentity, int] = OrderedDict()
-        """Least recently used first."""
+        """The slots, least recently used first."""
         self._free: list[int] = []
         self._users: dict[int, int] = {}
-        """Sessions at work per slot."""
+        """How many sessions are at work per slot."""
         self._load()
 
     @classmethod

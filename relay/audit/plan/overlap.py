@@ -28,7 +28,7 @@ _CHUNK_BYTES: Final = 1 << 20
 _LONGEST_HEAD: Final = 64 << 20
 
 Span = tuple[int, int]
-"""Offsets [start, stop) in a file, both of them between two transactions."""
+"""A range of offsets [start, stop) in a file, both of them between two transactions."""
 
 _Unheld = tuple[GtidValue | None, GtidValue | None]
 """Transactions that are in the second state and not in the first; None in the first: all in the second."""

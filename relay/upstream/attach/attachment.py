@@ -43,7 +43,7 @@ class Attached:
     place: Position | None
     """Where the stream goes on in the archive; None: with a new file."""
     file: str
-    """Its name for the dump command; empty: the source's oldest."""
+    """The file's name for the dump command; empty: the source's oldest."""
     binlogs_listed: bool
     """Whether the source's list of binlogs was seen."""
     semi_sync: bool
@@ -88,7 +88,7 @@ class Attacher:
 
     @property
     def where(self) -> str:
-        """host:port."""
+        """The source's address as host:port."""
         return f"{self._settings.host}:{self._settings.port}"
 
     @property

@@ -100,7 +100,7 @@ class SourceConnection:
     def __init__(self, connection: SourceLogin, address: SourceAddress) -> None:
         self._connection: Any = connection
         self.security = connection.security()
-        """(TLS version, cipher); None: clear text."""
+        """The TLS version and the cipher; None: clear text."""
         self._address = address
         self._taken: tuple[object, object] | None = None
         self.facts: SourceFacts

@@ -19,7 +19,7 @@ from relay.upstream.source.source_tls import SourceTls, handshake_error, tls_not
 _PLUGIN_ERROR: Final = 2059
 _ED25519_CHALLENGE_BYTES: Final = 32
 _FIRST_BYTES: Final = 64
-"""Of what the other side sends first, kept for the message if it is no greeting."""
+"""How much of what the other side sends first is kept, for the message if it is no greeting."""
 # What to do instead, by the plugin that the source's account has.
 _ADVICE: Final = {
     "mysql_old_password": "Give the account a password of the kind used since 4.1: SET old_passwords = 0, SET PASSWORD.",
