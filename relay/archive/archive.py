@@ -224,7 +224,7 @@ class Archive:
         self._watchers.remove(callback)
 
     def _moved(self) -> None:
-        self._watchers.tell()
+        self._watchers.notify()
 
     # --- a change of source ------------------------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ class Archive:
         )
         path = generation_path(self.directory, number)
         try:
-            await asyncio.to_thread(self._make_directory, number, beginning, source, text)
+            await asyncio.to_thread(self._make_directory, number, origin, source, text)
         except (OSError, sqlite3.Error) as error:
             raise _not_opened(error, path) from error
         generation = await self._open_generation(number)
@@ -319,7 +319,7 @@ class Archive:
         remove_prepared(self.directory, number, self._layer)
         return True
 
-    def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity, text: str) -> None:
+    def _make_directory(self, number: int, origin: Origin, source: SourceIdentity, text: str) -> None:
         path = generation_path(self.directory, number)
         if self._layer.exists(path):
             # Of an attempt that failed half way, maybe with another source.
@@ -328,8 +328,8 @@ class Archive:
         catalog = Catalog.open(path / CATALOG_NAME, self._layer)
         try:
             catalog.set_identity(source)
-            catalog.set_beginning(beginning)
-            catalog.add_ledger_once(LedgerRow(beginning.time, BEGUN, beginning.file, -1, text))
+            catalog.set_origin(origin)
+            catalog.add_ledger_once(LedgerRow(origin.time, BEGUN, origin.file, -1, text))
         finally:
             catalog.close()
         self._layer.sync_directory(path)

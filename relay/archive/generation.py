@@ -200,7 +200,7 @@ class Generation:
         self._writer.join()
         self._digests.stop()
         undone = self._catalog.stop()
-        self._judge.stop()
+        self._position_checker.stop()
         return undone
 
     async def end_for_good(self, kind: str, text: str) -> None:
@@ -243,7 +243,7 @@ class Generation:
             if again is None or received is None:
                 return None
             recovered = recover_again(
-                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.tell
+                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.write_ledger
             )
             return recovered
 
@@ -349,7 +349,7 @@ class Generation:
         """
         self._writable()
         newest = self._append_name or (self.held.newest.name if self.held.newest else None)
-        for kind, offset, text in judge_succession(newest, name):
+        for kind, offset, text in check_file_sequence(newest, name):
             self.append_ledger(kind, name, offset, text)
         sealed = self._writer.begin_file(name, previous_cut)
         # Nobody has to wait for it: the same failure is delivered through `on_failure`.
@@ -502,8 +502,8 @@ class Generation:
         self.held.unwatch(callback)
 
     async def check_position(self, file: str, offset: int) -> PositionCheck:
-        """Judges a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
-        return await self._judge.check(file, offset)
+        """Checks a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
+        return await self._position_checker.check(file, offset)
 
     # --- reports from other threads and from the writer --------------------------------------------------------------
 
@@ -526,7 +526,7 @@ class Generation:
             self._on_failure(error)
         else:
             log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
-        self._failure_watchers.tell(error)
+        self._failure_watchers.notify(error)
 
     def _catalog_failed(self, error: ArchiveWriteError) -> None:
         self._loop.call_soon_threadsafe(self._become_failed, error)

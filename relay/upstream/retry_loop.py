@@ -8,7 +8,7 @@ import structlog
 from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.upstream.source.reconnect import Reconnect
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_status import SourceLink
 
 log = structlog.get_logger()
@@ -44,7 +44,7 @@ async def keep_following(
         }
         if pause is None:
             log.error("source_given_up", **facts, retry_in_s=None)
-            if ended.trouble is not Trouble.SETUP:
+            if ended.kind is not FailureKind.SETUP:
                 file, offset = (place.file, place.offset) if place is not None else ("", -1)
                 generation.append_ledger(ended.name, file, offset, ended.what)
             return ended

@@ -17,7 +17,7 @@ from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveMisuse
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
-from relay.archive.storage.origin import Beginning
+from relay.archive.storage.origin import Origin
 from tests.support.archive_filling import append_all
 from tests.support.generation_filling import (
     A,
@@ -255,10 +255,10 @@ async def test_what_the_middle_of_three_had_is_known_when_it_was_purged(tmp_path
 def test_a_beginning_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / CATALOG_NAME
     catalog = Catalog.open(path, FileLayer())
-    assert catalog.beginning() is None
-    beginning = Beginning(1.5, "b.000001", "a.000007", 1234, GtidSet.from_text(f"{A}:1-6"))
-    catalog.set_beginning(beginning)
-    assert catalog.beginning() == beginning
+    assert catalog.origin() is None
+    origin = Origin(1.5, "b.000001", "a.000007", 1234, GtidSet.from_text(f"{A}:1-6"))
+    catalog.set_origin(origin)
+    assert catalog.origin() == origin
     catalog.close()
 
 

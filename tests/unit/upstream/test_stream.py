@@ -62,14 +62,14 @@ async def test_an_error_that_waits_to_be_gathered_when_the_source_closes_is_not_
     assert not stream.ended.done()
     stream.eof_received()
     stream.connection_lost(None)
-    assert (await stream.ended).trouble is Trouble.POSITION_GONE
+    assert (await stream.ended).kind is FailureKind.POSITION_GONE
 
 
 async def test_a_connection_that_ends_is_a_network_trouble() -> None:
     stream = stream_at(Position("mysql-bin.000001", 4))
     stream.connection_lost(ConnectionResetError("reset"))
     error = await stream.ended
-    assert (error.trouble, error.name) == (Trouble.NETWORK, "connection_lost")
+    assert (error.kind, error.name) == (FailureKind.NETWORK, "connection_lost")
 
 
 async def test_what_comes_after_a_burst_is_not_left_in_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_a_source_that_closes_right_before_the_dump_is_noticed(
             with pytest.raises(UpstreamError) as ended:
                 connection.start_dump("", 4, 7, take_over)
                 raise await asyncio.wait_for(made[0].ended, 2)
-            assert (ended.value.trouble, ended.value.name) == (Trouble.NETWORK, "connection_lost")
+            assert (ended.value.kind, ended.value.name) == (FailureKind.NETWORK, "connection_lost")
         finally:
             writer.close()
             server.close()
