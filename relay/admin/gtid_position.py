@@ -14,7 +14,7 @@ from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.resultset import Column, ColumnType, Rows
 from protocol.statements.requests import AskGtidPosition
 from relay.archive.archive import Archive
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import FIRST_EVENT
@@ -45,7 +45,7 @@ async def _text(archive: Archive, name: str, offset: int) -> str | None:
     stop = check.group[1] if inside and check.group is not None else offset
     if stop is None:
         return None
-    extent = FileExtent(name, generation.path(name), file.end, bool(file.checksum))
+    extent = FileSnapshot(name, generation.path(name), file.end, bool(file.checksum))
     return await asyncio.to_thread(_state, extent, stop)
 
 

@@ -60,9 +60,9 @@ async def purge_before(archive: Archive, unix_s: float, readers: Readers, reason
     return await _carry_out(archive, held[:count], readers, reason)
 
 
-def held_files(archive: Archive) -> list[HeldFile]:
+def held_files(archive: Archive) -> list[GenerationFile]:
     """The files of all generations, oldest first."""
-    return [HeldFile(generation, file) for generation in archive.all for file in generation.files]
+    return [GenerationFile(generation, file) for generation in archive.all for file in generation.files]
 
 
 def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[Connection], gone: int = 0) -> Purge:
@@ -108,7 +108,7 @@ def _named(readers: Sequence[Connection]) -> str:
     return ", ".join(shown + more)
 
 
-async def _carry_out(archive: Archive, wanted: Sequence[HeldFile], readers: Readers, reason: str) -> Done:
+async def _carry_out(archive: Archive, wanted: Sequence[GenerationFile], readers: Readers, reason: str) -> Done:
     """Up to the last of `wanted`, by its name: another statement may remove some of them at the same time."""
     last = max(map(_place, wanted), default=None)
     gone = 0

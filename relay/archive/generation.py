@@ -19,7 +19,7 @@ from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.read.position_check import PositionCheck
-from relay.archive.read.position_judge import PositionJudge
+from relay.archive.read.position_checker import PositionChecker
 from relay.archive.read.reader import FileReader
 from relay.archive.recovery.digest import DigestThread
 from relay.archive.recovery.recovery import Recovered, Recovery
@@ -36,7 +36,7 @@ from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.origin import covers, joined
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.archive.storage.watchers import Watchers
-from relay.archive.write.file_sequence import judge_succession
+from relay.archive.write.file_sequence import check_file_sequence
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.publication import Publication
 from relay.archive.write.purge import Purging
@@ -98,12 +98,12 @@ class Generation:
         self._lock_fd = lock_fd
         self._on_failure = options.on_failure
         self._identity = recovered.identity
-        self.beginning = recovered.beginning
+        self.origin = recovered.origin
         """How it goes on from the generation before; None for the first one, or where its catalog was lost."""
         self.held = HeldFiles(directory, layer, recovered.files)
         """The files as readers have them; only the generation changes them."""
         self._loop = asyncio.get_running_loop()
-        self._judge = PositionJudge(directory, layer, self.held, self.append_ledger)
+        self._position_checker = PositionChecker(directory, layer, self.held, self.append_ledger)
         self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)

@@ -42,7 +42,7 @@ class DirectoryUpstream:
 
     async def run(self) -> UpstreamError:
         """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
-        return await keep_following(lambda: self._generation, self._attempt, self._link)
+        return await keep_trying(lambda: self._generation, self._attempt, self._link)
 
     async def _attempt(self) -> None:
         try:

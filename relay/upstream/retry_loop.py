@@ -14,7 +14,7 @@ from relay.upstream.source.source_status import SourceLink
 log = structlog.get_logger()
 
 
-async def keep_following(
+async def keep_trying(
     archived: Callable[[], Generation], attempt: Callable[[], Awaitable[None]], link: SourceLink
 ) -> UpstreamError:
     """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
@@ -31,10 +31,10 @@ async def keep_following(
         except UpstreamError as error:
             ended = error
         except ArchiveError as error:
-            ended = UpstreamError(Trouble.ARCHIVE, error.told, error.advice, name="archive_failed")
+            ended = UpstreamError(FailureKind.ARCHIVE, error.text, error.advice, name="archive_failed")
         generation = archived()
         place = generation.end
-        pause = reconnect.pause_after(ended.trouble, place)
+        pause = reconnect.pause_after(ended.kind, place)
         link.lost(ended, final=pause is None)
         facts = {
             "trouble": ended.name,

@@ -70,7 +70,7 @@ class ServerUpstream:
         self._candidates = candidates or (settings,)
         self._link = link
         self._attacher = Attacher(archive, settings, self._own, server_uuid, link, listen_host=listen_host)
-        self._pool = BufferPool()
+        self._pool = ReceiveBufferPool()
         self._recording = SchemaRecording(self._attacher.open, settings.user)
         self._schema: SchemaWatch | None = None
         self._asking: asyncio.Task[None] | None = None
@@ -79,7 +79,7 @@ class ServerUpstream:
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
         try:
-            return await keep_following(lambda: self._archive.current, self._follow, self._link)
+            return await keep_trying(lambda: self._archive.current, self._follow, self._link)
         finally:
             if self._asking is not None:
                 self._asking.cancel()
@@ -261,7 +261,7 @@ class ServerUpstream:
             stream.close()
 
     def _watch_schema(self, generation: Generation, place: Position | None) -> SchemaWatch:
-        held = [HeldFile(file.name, generation.path(file.name), file.end) for file in generation.files]
+        held = [ScannedFile(file.name, generation.path(file.name), file.end) for file in generation.files]
 
         def oldest() -> str | None:
             files = generation.files

@@ -204,7 +204,7 @@ class Attacher:
         executed = self._archive.executed
         missing = ""
         if place is not None and executed is not None:
-            missing = lacking_in_its_files(self._generation.gtids.executed, executed, gtids, same_server=not another)
+            missing = missing_in_its_files(self._generation.gtids.executed, executed, gtids, same_server=not another)
         try:
             if another and place is not None:
                 await self._compare_tail(place)

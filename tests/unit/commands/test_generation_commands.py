@@ -101,7 +101,7 @@ async def test_rebuild_makes_all_of_it_again(generation: Path, capsys: pytest.Ca
     assert list(verify_generations(generation, deep=True)) == []
     archive = await Archive.open(generation)
     assert [one.ended for one in archive.all] == [True, False]
-    assert archive.current.beginning is not None
+    assert archive.current.origin is not None
     await archive.close()
 
 

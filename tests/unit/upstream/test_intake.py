@@ -7,7 +7,7 @@ import pytest
 from protocol.position import Position
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.write.run import Run
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.stream.intake import Intake
 from relay.upstream.stream.receive_buffers import ReceiveBuffer, ReceiveBufferPool
 from tests.support.binlog_builder import BinlogBuilder
