@@ -18,8 +18,8 @@ from relay.archive.generation import Generation
 from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
 from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.downstream.gtid_filter.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
-from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
+from relay.downstream.gtid_filter.group_filter import WORTH_A_JUMP_BYTES, GtidWalk, Jump
+from relay.downstream.gtid_filter.mysql_filter import MysqlWalk
 
 _THREADS: Final = 2
 T = TypeVar("T")

@@ -17,9 +17,9 @@ from protocol.resultset import Value
 from protocol.statements import SourceFacts
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.request.refusal import refusal
-from relay.downstream.start.gtid_plan import GtidRequest, GtidStart
-from relay.downstream.start.mariadb_plan import MariadbRequest
-from relay.downstream.start.mysql_plan import MysqlRequest
+from relay.downstream.start.gtid_request import GtidRequest, GtidStart
+from relay.downstream.start.mariadb_request import MariadbRequest
+from relay.downstream.start.mysql_request import MysqlRequest
 
 _RECHECK_S: Final = 0.05
 

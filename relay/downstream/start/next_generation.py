@@ -20,11 +20,11 @@ from relay.archive.generation import Generation
 from relay.archive.read.file_reads import FileReads, OpenFile
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.downstream.gtid_filter.group_filter import GtidWalk, Jump
+from relay.downstream.gtid_filter.gtid_filter import StreamGuide
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
-from relay.downstream.gtid_filter.stream_guide import StreamGuide
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
-from relay.downstream.start.gtid_plan import GtidRequest
+from relay.downstream.start.gtid_request import GtidRequest
 from relay.downstream.start.place_after import PlaceSearches, rest
 from relay.downstream.start.same_place import SamePlace
 from relay.process.background import begin_task, tell_fault

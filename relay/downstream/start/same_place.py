@@ -17,8 +17,8 @@ from protocol.position import Position
 from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
-from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
-from relay.downstream.start.gtid_plan import exact_jump
+from relay.downstream.gtid_filter.mysql_filter import MysqlWalk
+from relay.downstream.start.gtid_request import exact_jump
 
 _CHUNK: Final = 1 << 20
 

@@ -28,7 +28,7 @@ from relay.downstream.request.replica_variables import replica_checksum, variabl
 from relay.downstream.request.request_checks import FIRST_OFFSET, check_checksum, check_flavour, check_request
 from relay.downstream.start.by_gtid import asks_by_gtid, find_gtid_start
 from relay.downstream.start.by_position import find_position_start
-from relay.downstream.start.gtid_plan import GtidStart
+from relay.downstream.start.gtid_request import GtidStart
 from relay.downstream.start.next_generation import GtidPassage, Passage, PositionPassage
 from relay.downstream.start.place_after import PlaceSearches
 from relay.downstream.stream.acknowledgements import Acknowledgements

@@ -20,8 +20,8 @@ from relay.archive.generation import Generation
 from relay.archive.read.file_reads import STEP_BYTES, BufferPool, FileReads, OpenFile
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.downstream.gtid_filter.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
-from relay.downstream.gtid_filter.stream_guide import StreamGuide
+from relay.downstream.gtid_filter.group_filter import WORTH_A_JUMP_BYTES, GtidWalk, Jump
+from relay.downstream.gtid_filter.gtid_filter import StreamGuide
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
 from relay.downstream.request.request_checks import FIRST_OFFSET
 from relay.downstream.start.next_generation import NextPart, Passage

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from protocol.position import Position
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk
+from relay.downstream.gtid_filter.group_filter import GtidWalk
 from relay.downstream.stream.event_packets import EventPackets
 
 

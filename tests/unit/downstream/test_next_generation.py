@@ -26,7 +26,7 @@ from relay.downstream.connection import replica_session as session_module
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.server import DownstreamServer
-from relay.downstream.start.mysql_plan import MysqlRequest
+from relay.downstream.start.mysql_request import MysqlRequest
 from relay.downstream.start.next_generation import GtidPassage
 from tests.support.generation_filling import (
     A,

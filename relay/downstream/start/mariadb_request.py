@@ -11,12 +11,12 @@ from protocol.gtid.mariadb import DomainTwice, GtidList, GtidPosition
 from protocol.resultset import Value
 from protocol.statements import SourceFacts
 from relay.archive.storage.gtid_facts import GtidValue
+from relay.downstream.gtid_filter.group_filter import GtidWalk
+from relay.downstream.gtid_filter.gtid_filter import MariadbGuide
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk
-from relay.downstream.gtid_filter.mariadb_walk import Awaited, MariadbWalk, Until
-from relay.downstream.gtid_filter.stream_guide import MariadbGuide
+from relay.downstream.gtid_filter.mariadb_filter import Awaited, MariadbWalk, Until
 from relay.downstream.request.refusal import refusal
-from relay.downstream.start.gtid_plan import GtidStart
+from relay.downstream.start.gtid_request import GtidStart
 
 _UNTIL_BEFORE_SINCE: Final = (11, 3)
 

@@ -15,13 +15,13 @@ from protocol.gtid.mysql_gtid import parse_uuid
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.statements import SourceFacts
 from relay.archive.storage.gtid_facts import GtidValue
+from relay.downstream.gtid_filter.group_filter import GtidWalk
+from relay.downstream.gtid_filter.gtid_filter import MysqlGuide
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk
-from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
-from relay.downstream.gtid_filter.stream_guide import MysqlGuide
+from relay.downstream.gtid_filter.mysql_filter import MysqlWalk
 from relay.downstream.request.refusal import refusal, shown_name
 from relay.downstream.request.request_checks import FIRST_OFFSET
-from relay.downstream.start.gtid_plan import GtidStart, exact_jump
+from relay.downstream.start.gtid_request import GtidStart, exact_jump
 
 _HEARTBEAT_V2_SINCE: Final = (8, 0, 26)
 

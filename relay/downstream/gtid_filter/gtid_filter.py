@@ -7,9 +7,9 @@ from protocol.errors import ErrorCode
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from relay.archive.generation import Generation
+from relay.downstream.gtid_filter.group_filter import GtidWalk
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk
-from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
+from relay.downstream.gtid_filter.mysql_filter import MysqlWalk
 from relay.downstream.request.refusal import refusal
 
 _NOTHING: Final = GtidSet()

@@ -17,7 +17,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel.gtid_filter import ANONYMOUS, GtidSkip
 from protocol.position import Position
 from relay.archive.read.file_snapshot import FileSnapshot
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
+from relay.downstream.gtid_filter.group_filter import GtidWalk, Jump
 
 _NOTHING: Final = GtidSet()
 # A shorter piece is walked over in the time that it takes to go into it and out again.

@@ -14,9 +14,9 @@ from relay.archive.generation import Generation
 from relay.archive.read.file_reads import STEP_BYTES
 from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.storage.gtid_facts import GtidValue
+from relay.downstream.gtid_filter.group_filter import GtidWalk, Jump
+from relay.downstream.gtid_filter.gtid_filter import StreamGuide
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
-from relay.downstream.gtid_filter.stream_guide import StreamGuide
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.position import Position
 from relay.archive.gtids.gtid_recorder import gtx_path
 from relay.archive.read.file_snapshot import FileSnapshot
-from relay.downstream.gtid_filter import mysql_walk
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
-from relay.downstream.gtid_filter.mariadb_walk import Awaited, MariadbWalk, Until
-from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
+from relay.downstream.gtid_filter import mysql_filter
+from relay.downstream.gtid_filter.group_filter import GtidWalk, Jump
+from relay.downstream.gtid_filter.mariadb_filter import Awaited, MariadbWalk, Until
+from relay.downstream.gtid_filter.mysql_filter import MysqlWalk
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
 
@@ -196,7 +196,7 @@ def noted(path: Path, binlog: BinlogBuilder, gap_bytes: int = 0) -> FileSnapshot
 
 @pytest.fixture
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1)
+    monkeypatch.setattr(mysql_filter, "_WORTH_A_PIECE_BYTES", 1)
 
 
 @pytest.mark.usefixtures("short_pieces")

@@ -15,7 +15,7 @@ from protocol.gtid.mariadb import UNTIL_REACHED, DomainGtid, GtidList, GtidPosit
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
 from relay.archive.read.file_snapshot import FileSnapshot
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
+from relay.downstream.gtid_filter.group_filter import GtidWalk, Jump
 
 
 @dataclass(frozen=True, slots=True)
