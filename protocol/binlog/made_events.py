@@ -1,7 +1,8 @@
 """Events that a source makes for one replica and stores nowhere, and the patches of the one it sends twice.
 
 All numbers are little-endian. The common header: timestamp u32 | type u8 | server_id u32 | length u32 | end_log_pos u32 |
-flags u16. A checksum is CRC32 of all bytes before it, u32, at the end.
+flags u16. A checksum is CRC32 of all bytes before it, u32, at the end. What replicas make of these events:
+docs/PROTOCOL.md#positions-of-a-replica and docs/PROTOCOL.md#heartbeats.
 """
 
 import re

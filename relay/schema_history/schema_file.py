@@ -94,7 +94,7 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
         return []
     if later[0] == 0:
         return lines
-    # A stretch that was being watched at the beginning goes on; tables that were known in it are known from there.
+    # A span that was being watched at the beginning goes on; tables that were known in it are known from there.
     before, rest = lines[: later[0]], [one for one in lines[later[0] :] if one.place >= begin]
     if rest[0].kind == "watched":
         return rest
@@ -105,16 +105,16 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
 
 
 def _without_old_covers(lines: list[Line]) -> list[Line]:
-    """Of the marks up to where it was noted only the last of each stretch tells something."""
+    """Of the marks up to where it was noted only the last of each span tells something."""
     kept: list[Line] = []
     for one in lines:
         if one.kind == "covered" and kept and kept[-1].kind == "covered":
             kept.pop()
         kept.append(one)
-    return [one for number, one in enumerate(kept) if one.kind != "covered" or _ends_a_stretch(kept, number)]
+    return [one for number, one in enumerate(kept) if one.kind != "covered" or _ends_a_span(kept, number)]
 
 
-def _ends_a_stretch(lines: list[Line], number: int) -> bool:
+def _ends_a_span(lines: list[Line], number: int) -> bool:
     return number + 1 == len(lines) or lines[number + 1].kind == "watched"
 
 

@@ -14,7 +14,7 @@ from protocol.statements.requests import KillConnection, ShowBinaryLogs
 from relay.archive.archive import Archive
 from relay.downstream.connection.client_status import ConnectedClient
 from relay.downstream.connection.connection_log import ConnectionLog
-from relay.downstream.connection.pending_statement import AskedStatement
+from relay.downstream.connection.pending_statement import PendingStatement
 from relay.downstream.connection.strangers import StrangerLog
 
 
@@ -37,7 +37,7 @@ class Asked:
         self.faults: list[Exception] = []
         client = ConnectedClient(cast(Archive, SimpleNamespace()))
         log = ConnectionLog(client, StrangerLog())
-        self.statement = AskedStatement(request, self.find, tells or self.told.append, log, self.faults.append)
+        self.statement = PendingStatement(request, self.find, tells or self.told.append, log, self.faults.append)
 
     async def find(self) -> GivenAnswer:
         self.looked += 1
