@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.binlog.event_type import EventType
 from protocol.errors import Malformed
 from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, decode_gtid_list
 from protocol.gtid.mysql_gtid import Tsid
+from protocol.kernel.codes import PREVIOUS_GTIDS_EVENT
 from protocol.kernel.gtid_scan import ROW, GtidScanner
 
 STRETCH_BYTES: Final = 65536
@@ -166,7 +166,7 @@ class FileGtidCollector:
         if captured is not None and captured is not self._captured and not self._scanner.capture_left:
             stop = len(captured) - self._checksum_bytes
             body = bytes(captured[_HEADER_BYTES:stop])
-            if self._scanner.captured_type == EventType.PREVIOUS_GTIDS:
+            if self._scanner.captured_type == PREVIOUS_GTIDS_EVENT:
                 self._before = decode_gtid_set(body)
             else:
                 self._before = decode_gtid_list(body)

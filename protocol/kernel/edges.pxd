@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport Inference
 from protocol.kernel.native cimport load16
 

@@ -15,36 +15,41 @@ import cython
 from protocol.kernel.inference import Inference
 
 if not cython.compiled:
+    from protocol.kernel.codes import (
+        EDGE_COMMIT,
+        EDGE_NO_START,
+        EDGE_ROLLBACK,
+        EDGE_STATEMENT_END,
+        EDGE_STATEMENT_START,
+        EDGE_TRANSACTION_START,
+        END,
+        EVENT_TYPE_AT,
+        FLAGS_AT,
+        FORMAT_FIXED_SIZE,
+        HEADER_SIZE,
+        K_EXECUTE_LOAD_QUERY,
+        K_GTID_LIST,
+        K_INCIDENT,
+        K_LOAD_CLOSES,
+        K_LOAD_OPENS,
+        K_LOAD_WHOLE,
+        K_MAP,
+        K_MEMBER,
+        K_QUERY,
+        K_QUERY_COMPRESSED,
+        K_ROTATE,
+        K_ROWS,
+        K_SEED,
+        K_SELF,
+        S_BEGIN,
+        S_COMMIT,
+        S_ROLLBACK,
+        S_XA_ROLLBACK,
+        SELF_CONTAINED,
+        START,
+        TRANSACTION_PAYLOAD_EVENT,
+    )
     from protocol.kernel.pure import load16
-
-# Boundary types and kinds of events, as in inference.py.
-NO_START = cython.declare(cython.int, 1)
-STATEMENT_START = cython.declare(cython.int, 2)
-TRANSACTION_START = cython.declare(cython.int, 3)
-COMMIT = cython.declare(cython.int, 1)
-ROLLBACK = cython.declare(cython.int, 2)
-STATEMENT_END = cython.declare(cython.int, 3)
-SELF_CONTAINED = cython.declare(cython.int, 2)
-START = cython.declare(cython.int, 3)
-END = cython.declare(cython.int, 5)
-K_SELF = cython.declare(cython.int, 2)
-K_ROTATE = cython.declare(cython.int, 3)
-K_INCIDENT = cython.declare(cython.int, 4)
-K_QUERY = cython.declare(cython.int, 7)
-K_QUERY_COMPRESSED = cython.declare(cython.int, 8)
-K_EXECUTE_LOAD_QUERY = cython.declare(cython.int, 9)
-K_SEED = cython.declare(cython.int, 10)
-K_LOAD_OPENS = cython.declare(cython.int, 11)
-K_LOAD_WHOLE = cython.declare(cython.int, 12)
-K_LOAD_CLOSES = cython.declare(cython.int, 14)
-K_MAP = cython.declare(cython.int, 15)
-K_ROWS = cython.declare(cython.int, 16)
-K_MEMBER = cython.declare(cython.int, 18)
-K_GTID_LIST = cython.declare(cython.int, 19)
-S_BEGIN = cython.declare(cython.int, 1)
-S_COMMIT = cython.declare(cython.int, 2)
-S_ROLLBACK = cython.declare(cython.int, 3)
-S_XA_ROLLBACK = cython.declare(cython.int, 6)
 
 
 class Edges:
@@ -63,15 +68,17 @@ class Edges:
 
     def take_format(self, p, at, length):
         """Learns the post-header lengths of the format description at `at`."""
-        self.inference.take_post_lengths(p, at + 19 + 57, length - 19 - 57)
+        self.inference.take_post_lengths(
+            p, at + HEADER_SIZE + FORMAT_FIXED_SIZE, length - HEADER_SIZE - FORMAT_FIXED_SIZE
+        )
 
     def bits(self, p, at, available):
         """Start | end << 2 of the event at `at`, of which `available` bytes (70,000 or all, without the CRC) are there."""
-        t = p[at + 4]
-        tbm = (load16(p, at + 17) >> 10) & 7
+        t = p[at + EVENT_TYPE_AT]
+        tbm = (load16(p, at + FLAGS_AT) >> 10) & 7
         kind = self.inference.kind[t]
         if tbm < 2 or tbm > 5 or available < self.inference.least[t]:
-            return NO_START
+            return EDGE_NO_START
         starts = False
         ends = False
         rolled_back = False
@@ -86,7 +93,7 @@ class Edges:
             or kind == K_EXECUTE_LOAD_QUERY
             or kind == K_LOAD_WHOLE
             or kind == K_LOAD_CLOSES
-            or t == 40  # Transaction_payload
+            or t == TRANSACTION_PAYLOAD_EVENT
         ):
             starts = not self.in_statement
             ends = True
@@ -94,17 +101,17 @@ class Edges:
             starts = not self.in_statement
             self.in_statement = True
         elif kind == K_ROWS:  # STMT_END_F
-            ends = (load16(p, at + 19 + (4 if self.inference.post_length[t] == 6 else 6)) & 1) != 0
+            ends = (load16(p, at + HEADER_SIZE + (4 if self.inference.post_length[t] == 6 else 6)) & 1) != 0
         if ends:
             self.in_statement = False
         if tbm == SELF_CONTAINED:
             self.in_statement = False
             if kind == K_SELF or kind == K_ROTATE or kind == K_GTID_LIST or kind == K_MEMBER or kind == K_INCIDENT:
-                return NO_START
-            return TRANSACTION_START | (ROLLBACK if rolled_back else COMMIT) << 2
-        start = TRANSACTION_START if tbm == START else (STATEMENT_START if starts else NO_START)
-        end = STATEMENT_END if ends else 0
+                return EDGE_NO_START
+            return EDGE_TRANSACTION_START | (EDGE_ROLLBACK if rolled_back else EDGE_COMMIT) << 2
+        start = EDGE_TRANSACTION_START if tbm == START else (EDGE_STATEMENT_START if starts else EDGE_NO_START)
+        end = EDGE_STATEMENT_END if ends else 0
         if tbm == END:
             self.in_statement = False
-            end = ROLLBACK if rolled_back else COMMIT
+            end = EDGE_ROLLBACK if rolled_back else EDGE_COMMIT
         return start | end << 2
