@@ -9,25 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from protocol.binlog.event_type import event_type_name
-from protocol.binlog.header import HEADER_SIZE
+from protocol.binlog.layout import ENCRYPTED_MAGIC, HEADER_SIZE, MAGIC
 from protocol.kernel.ingest import STATUS_NAMES, Ingest
 
-MAGIC: Final = b"\xfebin"
-_ENCRYPTED_MAGIC: Final = b"\xfdbin"
 _CHUNK_BYTES: Final = 1 << 20
 _TABLE_ROWS: Final = 32768
 _LONGEST_FORMAT_BYTES: Final = 1 << 16
 _ROW: Final = 8
 _FIRST_ERROR: Final = 16
 _TABLE_FULL: Final = 4
-
-# Bits of a row's info.
-INFO_BOUNDARY: Final = 0x07
-INFO_STAMPED: Final = 0x08
-INFO_CRC: Final = 0x10
-INFO_CRC_BAD: Final = 0x20
-INFO_VIOLATION: Final = 0x40
-INFO_IN_GROUP: Final = 0x80
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +206,7 @@ class BinlogScan:
 
 
 def _wrong_magic(path: Path, magic: bytes) -> str:
-    if magic == _ENCRYPTED_MAGIC:
+    if magic == ENCRYPTED_MAGIC:
         return (
             f"{path} is encrypted at rest by MySQL. Read it through its server: "
             "mysqlbinlog --read-from-remote-server --raw."

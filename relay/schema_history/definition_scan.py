@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.kernel.ingest import Ingest
 
 _CHUNK_BYTES: Final = 1 << 20
-_FIRST_EVENT: Final = 4
-_HEADER_BYTES: Final = 19
 _FIRST_ERROR: Final = 16
 _LONGEST_FORMAT: Final = 1 << 16
 _LONGEST_EVENT: Final = 1 << 20
@@ -34,7 +33,7 @@ def events_in_run(
     for offset in ingest.take_definitions():
         at = start + offset - base
         raw = None
-        if start <= at <= stop - _HEADER_BYTES:
+        if start <= at <= stop - HEADER_SIZE:
             length = int.from_bytes(data[at + 9 : at + 13], "little")
             if length <= _LONGEST_EVENT and at + length <= stop:
                 raw = bytes(data[at : at + length])
@@ -48,15 +47,15 @@ def scan_definitions(path: Path, start: int, stop: int) -> Iterator[DefinitionEv
     Raises: OSError; ValueError where the file cannot be walked up to `stop`.
     """
     ingest = Ingest()
-    ingest.begin_file(_FIRST_EVENT)
+    ingest.begin_file(FIRST_EVENT)
     with path.open("rb") as file:
-        if start != _FIRST_EVENT:
-            file.seek(_FIRST_EVENT)
-            head = file.read(_HEADER_BYTES)
+        if start != FIRST_EVENT:
+            file.seek(FIRST_EVENT)
+            head = file.read(HEADER_SIZE)
             length = int.from_bytes(head[9:13], "little")
-            if not _HEADER_BYTES <= length <= _LONGEST_FORMAT:
+            if not HEADER_SIZE <= length <= _LONGEST_FORMAT:
                 raise ValueError(f"{path.name} does not begin with a format description")
-            event = bytearray(head + file.read(length - _HEADER_BYTES))
+            event = bytearray(head + file.read(length - HEADER_SIZE))
             if not ingest.read_format(event, 0, len(event)):
                 raise ValueError(f"{path.name} does not begin with a format description")
             ingest.begin_file(start)

@@ -9,10 +9,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.block_index import StretchIndex, StretchWriter, last_start
 from protocol.gtid.file_gtids import FileGtidCollector, Stretch
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import GTX_SUFFIX, Buffer, FileLayer, replace_file, write_all
 from relay.archive.storage.gtid_facts import GtidFacts, GtidNews, GtidValue
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector, Stretch, gtid_text
 from protocol.gtid.gtid_set import GtidSet
@@ -16,7 +17,7 @@ from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.gtids.gtid_recorder import collect, read_index
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidFacts
 

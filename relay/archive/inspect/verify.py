@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, MAGIC
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
@@ -13,10 +14,10 @@ from relay.archive.inspect.verify_gtids import GtidCheck
 from relay.archive.recovery.digest import file_digest
 from relay.archive.storage.archive_errors import PUT_BACK
 from relay.archive.storage.archive_finding import Finding
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
+from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path
-from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, MAGIC, FileLayer
-from relay.archive.storage.scan import HEADER_SIZE, event_around, first_event, scan
+from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, FileLayer
+from relay.archive.storage.scan import event_around, first_event, scan
 
 _ROTATE: Final = 4
 _ROTATE_NAME_AT: Final = HEADER_SIZE + 8

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.block_index import StretchIndex
 from protocol.gtid.file_gtids import FileGtidCollector, Stretch
 from protocol.gtid.gtid_set import GtidSet
 from relay.archive.gtids.gtid_recorder import gtx_path
 from relay.archive.storage.archive_finding import Finding
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, GtidValue
 

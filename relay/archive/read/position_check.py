@@ -5,7 +5,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.storage.boundary_index import BoundaryIndex, IndexRecord, index_path
 from relay.archive.storage.files import FileLayer
 from relay.archive.storage.scan import event_around, events_with_groups

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT, MAGIC
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow
@@ -21,7 +22,7 @@ from relay.archive.catalog.purge_intent import forget_intent, read_intent, remov
 from relay.archive.gtids.gtid_recorder import recover_gtids
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity, describe_new_file
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import (
     CATALOG_NAME,
@@ -30,7 +31,6 @@ from relay.archive.storage.files import (
     IDX_SUFFIX,
     INDEX_NAME,
     LOCK_NAME,
-    MAGIC,
     MARKS_NAME,
     PURGE_NAME,
     REGISTRATION_NAME,

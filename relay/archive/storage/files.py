@@ -13,7 +13,6 @@ Buffer = bytes | bytearray | memoryview
 
 FILE_MODE: Final = 0o640
 DIRECTORY_MODE: Final = 0o750
-MAGIC: Final = b"\xfebin"
 INDEX_NAME: Final = "mysql-bin.index"
 CATALOG_NAME: Final = "catalog.sqlite"
 MARKS_NAME: Final = "replicas.marks"

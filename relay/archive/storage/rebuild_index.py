@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.storage.archive_errors import ArchiveCorrupt
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.boundary_index import index_path
 from relay.archive.storage.files import FileLayer, replace_file
 from relay.archive.storage.scan import scan

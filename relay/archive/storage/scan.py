@@ -1,24 +1,21 @@
 """Reads an archived file with the kernel: whole groups, index records, the first bad byte."""
 
-import struct
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT, HEADER, HEADER_SIZE
+from protocol.kernel.codes import INFO_OPEN
 from protocol.kernel.ingest import STATUS_NAMES, Ingest
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.files import FileLayer
 
 _CHUNK: Final = 1 << 20
 _ERROR_STATUS: Final = 16
 _NEED_MORE: Final = 0
 _MOST_VIOLATIONS: Final = 64
-_HEADER: Final = struct.Struct("<IBIIIH")
-HEADER_SIZE: Final = _HEADER.size
 ROW: Final = 8
 """int64s per row of the kernel's event table: offset, length, type, flags, timestamp, server_id, log_pos, info."""
-INFO_IN_GROUP: Final = 1 << 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ def first_event(layer: FileLayer, fd: int) -> bytes:
     head = layer.pread(fd, HEADER_SIZE, FIRST_EVENT)
     if len(head) < HEADER_SIZE:
         return head
-    size = _HEADER.unpack(head)[3]
+    size = HEADER.unpack(head)[3]
     return layer.pread(fd, min(max(size, HEADER_SIZE), 1 << 16), FIRST_EVENT)
 
 
@@ -163,7 +160,7 @@ def walk_headers(layer: FileLayer, fd: int, start: int, stop: int) -> tuple[int,
     offset = start
     chunk = b""
     chunk_start = start
-    unpack = _HEADER.unpack_from
+    unpack = HEADER.unpack_from
     while offset < stop:
         at = offset - chunk_start
         if at + HEADER_SIZE > len(chunk):
@@ -208,7 +205,7 @@ def events_with_groups(layer: FileLayer, fd: int, start: int, stop: int) -> list
         have += got
         status = ingest.feed(buffer, 0, have)
         for row in range(0, ingest.table_rows * ROW, ROW):
-            places.append(EventPlace(table[row], table[row] + table[row + 1], bool(table[row + 7] & INFO_IN_GROUP)))
+            places.append(EventPlace(table[row], table[row] + table[row + 1], bool(table[row + 7] & INFO_OPEN)))
         if status >= _ERROR_STATUS:
             raise ValueError(explain(ingest, status))
         used = ingest.consumed
@@ -235,7 +232,7 @@ def event_around(layer: FileLayer, fd: int, start: int, offset: int, limit: int)
             chunk_start, at = start, 0
             if len(chunk) < HEADER_SIZE:
                 raise ValueError(f"no event header fits at offset {start}")
-        size = _HEADER.unpack_from(chunk, at)[3]
+        size = HEADER.unpack_from(chunk, at)[3]
         if size < HEADER_SIZE or start + size > limit:
             raise ValueError(f"the event at offset {start} announces {size} bytes")
         if offset < start + size:
