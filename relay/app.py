@@ -27,7 +27,7 @@ from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
 
@@ -178,7 +178,7 @@ class Relay:
             self._fault_of_ours(error)
         elif self._archive is None or self._archive.current.end is None:
             # Whoever started us should hear of it.
-            self._code = EXIT_ARCHIVE if error.trouble is Trouble.ARCHIVE else EXIT_SOURCE
+            self._code = EXIT_ARCHIVE if error.kind is FailureKind.ARCHIVE else EXIT_SOURCE
             self._stop.set()
         else:
             log.error(

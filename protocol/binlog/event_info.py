@@ -32,7 +32,7 @@ from protocol.binlog.xid_event import decode_xid
 from protocol.gtid.mariadb import decode_gtid_list
 
 INFO_LIMIT_CHARACTERS: Final = 16384
-"""Of the text of one event: more is cut."""
+"""The longest text of one event; more is cut."""
 
 _SUPPRESS_USE: Final = 0x0008
 _ROWS_FLAGS: Final = {0x0001: "STMT_END_F", 0x0010: "USE_SQL_FOREIGN_KEY_F"}

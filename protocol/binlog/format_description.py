@@ -40,7 +40,7 @@ class FormatDescription:
 
     @property
     def flavour(self) -> str:
-        """See `flavour_of`."""
+        """The kind of server that wrote the file, by its version (`flavour_of`)."""
         return flavour_of(self.server_version)
 
     @property

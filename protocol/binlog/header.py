@@ -32,7 +32,7 @@ class EventHeader:
 
     @property
     def is_artificial(self) -> bool:
-        """Made by a server for one connection, not stored in any file."""
+        """Whether a server made the event for one connection; it is stored in no file."""
         return bool(self.flags & FLAG_ARTIFICIAL)
 
     @property

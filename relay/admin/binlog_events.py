@@ -58,7 +58,7 @@ class Archived(Protocol):
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
-        """Oldest first."""
+        """All files, oldest first."""
 
     def file(self, name: str) -> ArchivedFile | None:
         """The file of that name."""

@@ -42,9 +42,9 @@ from relay.admin.lag import Lag
 from relay.admin.purge_statements import purge_before, purge_to
 from relay.admin.refusals import not_here
 from relay.admin.replica_status import ReplicaFacts, replica_status
+from relay.admin.request_text import request_text
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
-from relay.admin.told import told
 from relay.admin.view import Connection, Connections, Source
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
@@ -101,7 +101,10 @@ class Console:
         dialect = Dialect.of(asker.facts, words)
         if request.privilege:
             log.info(
-                "statement_by_admin", user=asker.user, address=asker.address, request=told(request)[:_SHOWN_CHARACTERS]
+                "statement_by_admin",
+                user=asker.user,
+                address=asker.address,
+                request=request_text(request)[:_SHOWN_CHARACTERS],
             )
         match request:
             case ShowBinaryLogs():

@@ -1,7 +1,7 @@
 """SELECT BINLOG_GTID_POS('file', position): which GTIDs a replica has that stands there.
 
-A MariaDB replica by file and position asks for it whenever it connects, and takes what it is told for its own GTID state, so
-that it can change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
+A MariaDB replica by file and position asks for it whenever it connects, and takes the answer for its own GTID state, so that
+it can change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.resultset import Column, ColumnType, Rows
 from protocol.statements.requests import AskGtidPosition
 from relay.archive.archive import Archive
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 
@@ -45,31 +45,31 @@ async def _text(archive: Archive, name: str, offset: int) -> str | None:
     stop = check.group[1] if inside and check.group is not None else offset
     if stop is None:
         return None
-    extent = FileExtent(name, generation.path(name), file.end, bool(file.checksum))
+    extent = FileSnapshot(name, generation.path(name), file.end, bool(file.checksum))
     return await asyncio.to_thread(_state, extent, stop)
 
 
-def _state(extent: FileExtent, stop: int) -> str:
+def _state(snapshot: FileSnapshot, stop: int) -> str:
     """The newest group of each domain up to `stop`, the end of a group. Blocking. Raises: OSError, Malformed."""
     start, passed = FIRST_EVENT, []
-    for stretch in extent.stretches() or ():
-        if stretch.stop > stop:
+    for block in snapshot.blocks() or ():
+        if block.stop > stop:
             break
-        start = stretch.stop
-        for run in stretch.runs:
+        start = block.stop
+        for run in block.runs:
             domain, server = int.from_bytes(run.key[:4], "little"), int.from_bytes(run.key[4:8], "little")
             passed.append(DomainGtid(domain, server, run.last))
-    head = _collected(extent, FIRST_EVENT, extent.head().end)
+    head = _collected(snapshot, FIRST_EVENT, snapshot.head().end)
     before = head.before if isinstance(head.before, GtidList) else GtidList()
-    rest = _collected(extent, start, stop).inside()
+    rest = _collected(snapshot, start, stop).inside()
     assert isinstance(rest, GtidList)
     return str(before.advanced(passed).advanced(rest).position)
 
 
-def _collected(extent: FileExtent, start: int, stop: int) -> FileGtidCollector:
-    collector = FileGtidCollector("mariadb", checksum=extent.checksum)
+def _collected(snapshot: FileSnapshot, start: int, stop: int) -> FileGtidCollector:
+    collector = FileGtidCollector("mariadb", checksum=snapshot.checksum)
     collector.begin(start)
-    with extent.path.open("rb") as file:
+    with snapshot.path.open("rb") as file:
         file.seek(start)
         while start < stop:
             data = file.read(min(_CHUNK, stop - start))

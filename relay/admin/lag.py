@@ -19,7 +19,7 @@ class WithFiles(Protocol):
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
-        """Oldest first."""
+        """All files, oldest first."""
 
 
 class Watched(Protocol):

@@ -19,7 +19,7 @@ from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse
 from relay.archive.storage.archived_file import ArchivedFile
 
 
-class HeldFile(NamedTuple):
+class GenerationFile(NamedTuple):
     """A file of a generation."""
 
     generation: Generation
@@ -30,7 +30,7 @@ class HeldFile(NamedTuple):
 class Purge:
     """The files that go, and the notice about what stays although it was asked for."""
 
-    files: tuple[HeldFile, ...]
+    files: tuple[GenerationFile, ...]
     notices: tuple[Notice, ...]
 
 
@@ -60,12 +60,12 @@ async def purge_before(archive: Archive, unix_s: float, readers: Readers, reason
     return await _carry_out(archive, held[:count], readers, reason)
 
 
-def held_files(archive: Archive) -> list[HeldFile]:
+def held_files(archive: Archive) -> list[GenerationFile]:
     """The files of all generations, oldest first."""
-    return [HeldFile(generation, file) for generation in archive.all for file in generation.files]
+    return [GenerationFile(generation, file) for generation in archive.all for file in generation.files]
 
 
-def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection], gone: int = 0) -> Purge:
+def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[Connection], gone: int = 0) -> Purge:
     """What of the oldest `count` files may go now. gone: how many of the same statement went before."""
     connections = tuple(connections)
     wanted = held[:count]
@@ -85,11 +85,11 @@ def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection]
     return Purge(tuple(wanted), ())
 
 
-def _place(held: HeldFile) -> tuple[int, int]:
+def _place(held: GenerationFile) -> tuple[int, int]:
     return held.generation.number, held.file.number
 
 
-def _needs(connection: Connection, generation: Generation, file: ArchivedFile, held: Sequence[HeldFile]) -> bool:
+def _needs(connection: Connection, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]) -> bool:
     """Whether the connection reads this file, or is about to. Files are tried from the oldest on."""
     needed = connection.needed_file
     if needed is None:
@@ -108,7 +108,7 @@ def _named(readers: Sequence[Connection]) -> str:
     return ", ".join(shown + more)
 
 
-async def _carry_out(archive: Archive, wanted: Sequence[HeldFile], readers: Readers, reason: str) -> Done:
+async def _carry_out(archive: Archive, wanted: Sequence[GenerationFile], readers: Readers, reason: str) -> Done:
     """Up to the last of `wanted`, by its name: another statement may remove some of them at the same time."""
     last = max(map(_place, wanted), default=None)
     gone = 0

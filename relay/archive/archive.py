@@ -33,7 +33,7 @@ from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse, Ar
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.archive.storage.origin import Beginning, joined
+from relay.archive.storage.origin import Origin, joined
 from relay.archive.storage.watchers import Watchers
 from relay.archive.write.options import ArchiveOptions
 from relay.process.background import begin_task, run_to_end, tell_fault
@@ -107,8 +107,8 @@ class Archive:
         for number in numbers:
             generation = self._first if number == FIRST else await self._open_generation(number)
             generation.before = before
-            if generation.beginning is not None and generation.beginning.state is not None:
-                generation.before = joined(generation.before, generation.beginning.state)
+            if generation.origin is not None and generation.origin.state is not None:
+                generation.before = joined(generation.before, generation.origin.state)
             self._add(generation)
             before = generation.executed
         for generation, following in zip(self._all, self._all[1:], strict=False):
@@ -224,7 +224,7 @@ class Archive:
         self._watchers.remove(callback)
 
     def _moved(self) -> None:
-        self._watchers.tell()
+        self._watchers.notify()
 
     # --- a change of source ------------------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ class Archive:
         if self._prepared is not None or end is None:
             raise ArchiveMisuse("another generation is being prepared, or the current one has no file")
         number = self._newest_number + 1
-        beginning = Beginning(time.time(), file, end.file, end.offset, self.executed)
+        origin = Origin(time.time(), file, end.file, end.offset, self.executed)
         known = self.current.identity
         before = f", {_named(known)}," if known is not None else ""
         text = (
@@ -257,11 +257,11 @@ class Archive:
         )
         path = generation_path(self.directory, number)
         try:
-            await asyncio.to_thread(self._make_directory, number, beginning, source, text)
+            await asyncio.to_thread(self._make_directory, number, origin, source, text)
         except (OSError, sqlite3.Error) as error:
             raise _not_opened(error, path) from error
         generation = await self._open_generation(number)
-        generation.before = beginning.state
+        generation.before = origin.state
         self._prepared = generation
 
         def begin() -> None:
@@ -319,7 +319,7 @@ class Archive:
         remove_prepared(self.directory, number, self._layer)
         return True
 
-    def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity, text: str) -> None:
+    def _make_directory(self, number: int, origin: Origin, source: SourceIdentity, text: str) -> None:
         path = generation_path(self.directory, number)
         if self._layer.exists(path):
             # Of an attempt that failed half way, maybe with another source.
@@ -328,8 +328,8 @@ class Archive:
         catalog = Catalog.open(path / CATALOG_NAME, self._layer)
         try:
             catalog.set_identity(source)
-            catalog.set_beginning(beginning)
-            catalog.add_ledger_once(LedgerRow(beginning.time, BEGUN, beginning.file, -1, text))
+            catalog.set_origin(origin)
+            catalog.add_ledger_once(LedgerRow(origin.time, BEGUN, origin.file, -1, text))
         finally:
             catalog.close()
         self._layer.sync_directory(path)
@@ -375,8 +375,8 @@ class Archive:
 
     async def _seal(self, generation: Generation, following: Generation) -> None:
         text = f"Generation {generation.number} ends here; generation {following.number} goes on"
-        if following.beginning is not None:
-            text += f" with {following.beginning.file}"
+        if following.origin is not None:
+            text += f" with {following.origin.file}"
         await generation.end_for_good(ENDED, f"{text}.")
 
     # --- purging -----------------------------------------------------------------------------------------------------

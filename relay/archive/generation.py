@@ -20,7 +20,7 @@ from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.read.position_check import PositionCheck
-from relay.archive.read.position_judge import PositionJudge
+from relay.archive.read.position_checker import PositionChecker
 from relay.archive.read.reader import FileReader
 from relay.archive.recovery.digest import DigestThread
 from relay.archive.recovery.recovery import Recovered, Recovery
@@ -37,7 +37,7 @@ from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.origin import covers, joined
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.archive.storage.watchers import Watchers
-from relay.archive.write.file_sequence import judge_succession
+from relay.archive.write.file_sequence import check_file_sequence
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.publication import Publication
 from relay.archive.write.purge import Purging
@@ -99,12 +99,12 @@ class Generation:
         self._lock_fd = lock_fd
         self._on_failure = options.on_failure
         self._identity = recovered.identity
-        self.beginning = recovered.beginning
+        self.origin = recovered.origin
         """How it goes on from the generation before; None for the first one, or where its catalog was lost."""
         self.held = HeldFiles(directory, layer, recovered.files)
         """The files as readers have them; only the generation changes them."""
         self._loop = asyncio.get_running_loop()
-        self._judge = PositionJudge(directory, layer, self.held, self.append_ledger)
+        self._position_checker = PositionChecker(directory, layer, self.held, self.append_ledger)
         self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
@@ -201,7 +201,7 @@ class Generation:
         self._writer.join()
         self._digests.stop()
         undone = self._catalog.stop()
-        self._judge.stop()
+        self._position_checker.stop()
         return undone
 
     async def end_for_good(self, kind: str, text: str) -> None:
@@ -244,7 +244,7 @@ class Generation:
             if again is None or received is None:
                 return None
             recovered = recover_again(
-                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.tell
+                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.write_ledger
             )
             return recovered
 
@@ -350,7 +350,7 @@ class Generation:
         """
         self._writable()
         newest = self._append_name or (self.held.newest.name if self.held.newest else None)
-        for kind, offset, text in judge_succession(newest, name):
+        for kind, offset, text in check_file_sequence(newest, name):
             self.append_ledger(kind, name, offset, text)
         sealed = self._writer.begin_file(name, previous_cut)
         # Nobody has to wait for it: the same failure is delivered through `on_failure`.
@@ -503,8 +503,8 @@ class Generation:
         self.held.unwatch(callback)
 
     async def check_position(self, file: str, offset: int) -> PositionCheck:
-        """Judges a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
-        return await self._judge.check(file, offset)
+        """Checks a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
+        return await self._position_checker.check(file, offset)
 
     # --- reports from other threads and from the writer --------------------------------------------------------------
 
@@ -527,7 +527,7 @@ class Generation:
             self._on_failure(error)
         else:
             log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
-        self._failure_watchers.tell(error)
+        self._failure_watchers.notify(error)
 
     def _catalog_failed(self, error: ArchiveWriteError) -> None:
         self._loop.call_soon_threadsafe(self._become_failed, error)

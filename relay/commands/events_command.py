@@ -36,7 +36,7 @@ class EventFilter:
 
     @property
     def takes_all(self) -> bool:
-        """Nothing is filtered out, however long the file is."""
+        """Whether nothing is filtered out, however long the file is."""
         return self == EventFilter()
 
 
@@ -86,7 +86,7 @@ class EventListing:
         self._forms = _Forms(self._form)
         self._file = ""
         self.findings = 0
-        """Violations, wrong checksums, unreadable events, broken files."""
+        """How many findings there were: violations, wrong checksums, unreadable events, broken files."""
         self.events = 0
 
     def list_file(

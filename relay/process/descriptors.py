@@ -8,9 +8,9 @@ import structlog
 log = structlog.get_logger()
 
 _BY_A_CONNECTION: Final = 2
-"""Its socket, and the file that it is sent."""
+"""The descriptors of a replica: its socket, and the file that it is sent."""
 _BY_A_GENERATION: Final = 6
-"""Its lock, marks and catalog."""
+"""The descriptors of a generation: its lock, marks and catalog."""
 _BY_THE_REST: Final = 64
 
 

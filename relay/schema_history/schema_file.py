@@ -22,7 +22,7 @@ class SchemaFile:
         self.path = directory / SCHEMA_NAME
         self._size = 0
         self.covered: tuple[str, int] | None = None
-        """Up to where statements that define tables were noted; None: nowhere."""
+        """The position up to which statements that define tables were noted; None: nowhere."""
 
     def open(self, oldest: str | None, end: tuple[str, int] | None) -> RecordedSchema:
         """Reads it, and makes it anew without what is before the archive's `oldest` binlog, and behind its end.

@@ -46,7 +46,7 @@ _RETRY_S: Final = (5.0, 30.0, 300.0, 3600.0)
 _MOST_NOTES: Final = 10_000
 _MOST_NOTED_BYTES: Final = 16 << 20
 _MOST_COLUMNS: Final = 500_000
-"""Of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
+"""The most columns of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
 _SCAN_LIMIT_BYTES: Final = 1 << 30
 """So much of an archive is looked through at a start; what is older and was not noted stays unknown."""
 
@@ -54,7 +54,7 @@ GRANTS: Final = "GRANT REPLICATION CLIENT, REFERENCES ON *.* TO"
 
 
 @dataclass(frozen=True, slots=True)
-class HeldFile:
+class ScannedFile:
     """A binlog that the archive holds."""
 
     name: str
@@ -80,7 +80,7 @@ class DefinitionNotes:
         self._noted_bytes = 0
         self.first_file: str | None = None
         self.place = place
-        """Up to where every definition was noted."""
+        """The position up to which every definition was noted."""
         self.file_changes = 0
         self.wanted = True
 
@@ -152,7 +152,7 @@ class SchemaWatch:
         self,
         recording: SchemaRecording,
         directory: Path,
-        held: Sequence[HeldFile],
+        held: Sequence[ScannedFile],
         place: Position | None,
         oldest: Callable[[], str | None],
     ) -> None:
@@ -255,7 +255,7 @@ class SchemaWatch:
         """The definitions between where they were noted last and `end`, in the archive's own files."""
         covered = self._file.covered
         last = binlog_number(end[0])
-        todo: list[tuple[HeldFile, int, int]] = []
+        todo: list[tuple[ScannedFile, int, int]] = []
         size = 0
         for held in reversed(self._held):
             number = binlog_number(held.name)

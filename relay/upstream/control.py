@@ -130,21 +130,21 @@ class SourceControl:
 
     @property
     def received_heartbeats(self) -> int:
-        """Since the relay's start."""
+        """How many heartbeats came since the relay's start."""
         return self._link.received_heartbeats
 
     @property
     def gtids(self) -> SourceGtids | None:
-        """What the source last said of GTIDs; None while it said nothing."""
+        """What the source last reported of GTIDs; None while it reported nothing."""
         return self._link.gtids
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the source last said of its settings, by name; empty while it said nothing."""
+        """What the source last reported of its settings, by name; empty while it reported nothing."""
         return self._link.settings
 
     async def ask_gtids(self) -> SourceGtids | None:
-        """What the source says of GTIDs when it is asked now; None: it cannot be asked."""
+        """What the source reports of its GTIDs when asked now; None: it cannot be asked."""
         return await ask_source_gtids(self._settings, self._link)
 
     def status(self) -> SourceStatus:

@@ -16,12 +16,12 @@ from protocol.position import binlog_number
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.config import DirectorySource, StartPosition
-from relay.upstream.retry_loop import keep_following
+from relay.upstream.retry_loop import keep_trying
 from relay.upstream.server_source import check_same_file
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_status import SourceLink
 from relay.upstream.stream.intake import Intake
-from relay.upstream.stream.receive_buffers import BUFFER_BYTES, BufferPool, ReceiveBuffer
+from relay.upstream.stream.receive_buffers import BUFFER_BYTES, ReceiveBuffer, ReceiveBufferPool
 
 log = structlog.get_logger()
 
@@ -35,13 +35,13 @@ class DirectoryUpstream:
         self._generation = generation
         self._link = link
         self._settings = settings
-        self._pool = BufferPool()
+        self._pool = ReceiveBufferPool()
         self._returned = asyncio.Event()
         self._pool.on_return = self._returned.set
 
     async def run(self) -> UpstreamError:
         """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
-        return await keep_following(lambda: self._generation, self._attempt, self._link)
+        return await keep_trying(lambda: self._generation, self._attempt, self._link)
 
     async def _attempt(self) -> None:
         try:
@@ -49,7 +49,7 @@ class DirectoryUpstream:
         except OSError as error:
             text = f"{error.filename or self._settings.path}: {error.strerror}"
             advice = "Check source.path and its permissions."
-            raise UpstreamError(Trouble.NETWORK, text, advice, name="unreadable") from error
+            raise UpstreamError(FailureKind.NETWORK, text, advice, name="unreadable") from error
 
     async def _follow(self) -> None:
         generation = self._generation
@@ -63,7 +63,7 @@ class DirectoryUpstream:
             name = place.file
             if name not in names:
                 raise UpstreamError(
-                    Trouble.POSITION_GONE,
+                    FailureKind.POSITION_GONE,
                     f"{self._settings.path} has no {name}, where the archive ends at {place.offset}",
                     "Copy it there again, or start a new archive with a source.name of its own.",
                     name="position_purged",
@@ -80,7 +80,7 @@ class DirectoryUpstream:
         if isinstance(start, StartPosition):
             if start.file not in names:
                 text = f"{self._settings.path} has no {start.file}"
-                raise UpstreamError(Trouble.POSITION_GONE, text, "Correct source.start.", name="position_unknown")
+                raise UpstreamError(FailureKind.POSITION_GONE, text, "Correct source.start.", name="position_unknown")
             return start.file
         while not names:
             log.info("waiting_for_first_binlog", path=str(self._settings.path))
@@ -97,7 +97,7 @@ class DirectoryUpstream:
             offset = intake.ingest.position
             if held is not None and held.sealed and (await asyncio.to_thread(os.fstat, fd)).st_size > offset:
                 raise UpstreamError(
-                    Trouble.POSITION_GONE,
+                    FailureKind.POSITION_GONE,
                     f"{path} has grown beyond {offset}, where the archive finished it: the file after it came too early",
                     'Run "binlog-relay archive rebuild", which opens the newest file again, and start the relay again.',
                     name="file_grew_after_its_end",
@@ -176,15 +176,15 @@ class DirectoryUpstream:
         if len(head) >= 4 and head[:4] == ENCRYPTED_MAGIC:
             text = f"{name} is encrypted at rest by MySQL (binlog_encryption)"
             advice = "Attach to the server itself: its dump stream is in clear. Or decrypt the copy with its keyring."
-            raise UpstreamError(Trouble.SETUP, text, advice, name="binlog_encrypted")
+            raise UpstreamError(FailureKind.SETUP, text, advice, name="binlog_encrypted")
         if len(head) >= 4 and head[:4] != MAGIC:
             text = f"{name} is no binlog: it starts with {head[:4].hex()}, not {MAGIC.hex()}"
-            raise UpstreamError(Trouble.SETUP, text, "Take it out of the directory.", name="not_a_binlog")
+            raise UpstreamError(FailureKind.SETUP, text, "Take it out of the directory.", name="not_a_binlog")
         if size < 19 or len(head) < 4 + size:
             if size > _LONGEST_FORMAT or (len(head) >= 9 and head[8] != EventType.FORMAT_DESCRIPTION):
                 text = f"{name} does not start with a format description (binlogs before MySQL 5.0 are not relayed)"
                 raise UpstreamError(
-                    Trouble.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
+                    FailureKind.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
                 )
             return False
         if intake.file is None:
@@ -193,7 +193,7 @@ class DirectoryUpstream:
         if not intake.ingest.read_format(event, 0, size):
             text = f"{name}: the format description is not one this relay reads"
             raise UpstreamError(
-                Trouble.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
+                FailureKind.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
             )
         if held is not None:
             check_same_file(held, intake.ingest)
@@ -207,7 +207,7 @@ class DirectoryUpstream:
         )
         if known is not None and (known.flavour != identity.flavour or known.server_id != identity.server_id):
             raise UpstreamError(
-                Trouble.IDENTITY,
+                FailureKind.IDENTITY,
                 f"{name} is of a {identity.flavour} server with server_id {identity.server_id}; the archive is of "
                 f"{known.flavour}, server_id {known.server_id}",
                 "Give these binlogs a source.name (and so an archive directory) of their own.",
@@ -259,13 +259,13 @@ def _replacement(path: Path, fd: int) -> int | None:
         advice = (
             "The source was reset or is another one: give these binlogs a source.name (and so an archive) of their own."
         )
-        raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_was_reset")
+        raise UpstreamError(FailureKind.IDENTITY, text, advice, name="source_was_reset")
     return copy
 
 
 def _shorter(path: Path, size: int, had: int) -> UpstreamError:
     text = f"{path} became shorter: {size} bytes, {had} were read"
-    return UpstreamError(Trouble.POSITION_GONE, text, "Decide which copy is right.", name="source_lost_its_tail")
+    return UpstreamError(FailureKind.POSITION_GONE, text, "Decide which copy is right.", name="source_lost_its_tail")
 
 
 def _cut_event(name: str, offset: int, left: int) -> UpstreamError:
@@ -273,7 +273,7 @@ def _cut_event(name: str, offset: int, left: int) -> UpstreamError:
     advice = (
         "The source crashed while it wrote, or the copy is cut: copy the file again, or cut it back to that offset."
     )
-    return UpstreamError(Trouble.STREAM_BROKEN, text, advice, name="file_truncated")
+    return UpstreamError(FailureKind.STREAM_BROKEN, text, advice, name="file_truncated")
 
 
 def binlog_names(path: Path) -> list[str]:

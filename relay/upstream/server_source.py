@@ -14,20 +14,20 @@ from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.config import ServerSource
 from relay.process.background import begin_task
-from relay.schema_history.schema_watch import HeldFile, SchemaRecording, SchemaWatch
+from relay.schema_history.schema_watch import ScannedFile, SchemaRecording, SchemaWatch
 from relay.upstream.attach.attachment import Attached, Attacher
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
-from relay.upstream.retry_loop import keep_following
+from relay.upstream.retry_loop import keep_trying
 from relay.upstream.source.identity import own_registration
 from relay.upstream.source.log_replica_updates import note_never_logged, warn_of_a_replica
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, keep_source_gtids, kept_part
 from relay.upstream.source.source_settings import keep_source_settings, read_source_settings
 from relay.upstream.source.source_status import SourceLink
 from relay.upstream.source.source_watch import SourceWatch
 from relay.upstream.stream.acknowledger import Acknowledger
 from relay.upstream.stream.intake import Intake
-from relay.upstream.stream.receive_buffers import BufferPool
+from relay.upstream.stream.receive_buffers import ReceiveBufferPool
 from relay.upstream.stream.source_stream import DumpStream
 
 log = structlog.get_logger()
@@ -70,7 +70,7 @@ class ServerUpstream:
         self._candidates = candidates or (settings,)
         self._link = link
         self._attacher = Attacher(archive, settings, self._own, server_uuid, link, listen_host=listen_host)
-        self._pool = BufferPool()
+        self._pool = ReceiveBufferPool()
         self._recording = SchemaRecording(self._attacher.open, settings.user)
         self._schema: SchemaWatch | None = None
         self._asking: asyncio.Task[None] | None = None
@@ -79,7 +79,7 @@ class ServerUpstream:
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
         try:
-            return await keep_following(lambda: self._archive.current, self._follow, self._link)
+            return await keep_trying(lambda: self._archive.current, self._follow, self._link)
         finally:
             if self._asking is not None:
                 self._asking.cancel()
@@ -103,7 +103,7 @@ class ServerUpstream:
                 self._change.accepted = False
         if error.name == "server_id_clash":
             error = await self._attacher.with_the_others_name(error)
-        if not attached.asked and error.trouble is Trouble.POSITION_GONE:
+        if not attached.binlogs_listed and error.kind is FailureKind.POSITION_GONE:
             error = await self._attacher.explained(error, place)
         raise error
 
@@ -131,7 +131,7 @@ class ServerUpstream:
             self._asking = begin_task(asking, "asking whether the source is a replica")
 
     async def _take_variables(self, generation: Generation, gtids: SourceGtids, settings: dict[str, str]) -> None:
-        """The source may be gone on with: from now on its variables are what replicas and readers are told, and remembered."""
+        """The source may be gone on with: from now on its variables are shown to replicas and readers, and remembered."""
         link = self._link
         before, known = link.gtids, link.settings
         link.gtids, link.settings = gtids, settings
@@ -261,7 +261,7 @@ class ServerUpstream:
             stream.close()
 
     def _watch_schema(self, generation: Generation, place: Position | None) -> SchemaWatch:
-        held = [HeldFile(file.name, generation.path(file.name), file.end) for file in generation.files]
+        held = [ScannedFile(file.name, generation.path(file.name), file.end) for file in generation.files]
 
         def oldest() -> str | None:
             files = generation.files
@@ -283,7 +283,7 @@ class ServerUpstream:
             silent_s = loop.time() - stream.heard_at
             if silent_s > limit_s and not stream.paused:
                 text = f"no byte from the source for {silent_s:.1f} s, heartbeats were due every {limit_s / _SILENT_PERIODS:g} s"
-                return UpstreamError(Trouble.NETWORK, text, name="source_silent")
+                return UpstreamError(FailureKind.NETWORK, text, name="source_silent")
 
     async def _place_to_resume(self) -> Position | None:
         """The end of the archive's last whole transaction; what lies behind it is taken back first."""
@@ -298,7 +298,7 @@ def check_same_file(held: ArchivedFile, ingest: Ingest) -> None:
     if ingest.created == held.created and ingest.server_id == held.server_id:
         return
     raise UpstreamError(
-        Trouble.IDENTITY,
+        FailureKind.IDENTITY,
         f"{held.name} of the source was made at {ingest.created} by server_id {ingest.server_id}; "
         f"the archived one at {held.created} by server_id {held.server_id} (Unix seconds)",
         "The source was reset (RESET MASTER) or is another one: start a new archive for it with a source.name of its own.",

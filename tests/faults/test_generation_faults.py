@@ -272,7 +272,7 @@ async def test_a_catalog_that_has_no_room_is_a_failure_of_the_archive(
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch, pytest.raises(ArchiveWriteError, match="disk is full"):
-        patch.setattr(Catalog, "set_beginning", refuse)
+        patch.setattr(Catalog, "set_origin", refuse)
         await archive.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
     await archive.discard_prepared()
     # Another one is tried; nothing of the first attempt is taken for its own.

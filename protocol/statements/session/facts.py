@@ -37,12 +37,12 @@ class SourceFacts:
 
     @property
     def gtid_mode(self) -> str:
-        """MySQL's GTID_MODE as it is now."""
+        """The GTID_MODE of MySQL as it is now."""
         return self.gtids().mode
 
     @property
     def version_numbers(self) -> tuple[int, ...]:
-        """(5, 6, 24) for `5.6.24-log`."""
+        """The numbers of the version: (5, 6, 24) for `5.6.24-log`."""
         match = re.match(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", self.version)
         return tuple(int(part) for part in match.groups(default="0")) if match else (0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""What the archive has, by GTID: what a replica that asks by GTID is judged by, and what statements are answered from.
+"""What the archive has, by GTID: what a replica that asks by GTID is checked against, and what statements are answered from.
 
 Only what is published counts. The state belongs to the event loop; `view` gives a picture that may go to a thread.
 """
@@ -54,7 +54,7 @@ class GtidState:
         """MySQL's @@gtid_purged at the source, once somebody asked: transactions that may be in no file's head."""
         self._names: list[str] = []
         self._places: dict[str, int] = {}
-        """Of the files that are there, counted from the first that there ever was."""
+        """The place of each file that is there, counted from the first that there ever was."""
         self._dropped = 0
         """How many files were purged: `_without` counts from the first that there ever was."""
         self._without: dict[int, None] = {}
@@ -70,7 +70,7 @@ class GtidState:
         self._head: GtidValue | None = None
         self._inside = GtidSetBuilder()
         self._latest = GtidList()
-        """Of the newest file, and so is `_inside`."""
+        """MariaDB: the last group of each server in the newest file. `_inside`: MySQL's transactions in it."""
         self._anonymous = 0
         self._waiting: deque[tuple[int, GtidNews]] = deque()
         self._searched = True
@@ -81,12 +81,12 @@ class GtidState:
     def load(self, files: Sequence[ArchivedFile], facts: Iterable[GtidFacts]) -> None:
         """At the start: all files, oldest first, and what each says, the newest up to its published end. Takes some 30 us
         a file: for a thread, before anybody else has the state."""
-        for file, said in zip(files, facts, strict=True):
+        for file, file_facts in zip(files, facts, strict=True):
             self.begin_file(file.name, file.flavour)
             if file.sealed:
-                self.seal(said)
+                self.seal(file_facts)
             else:
-                self.resume(said)
+                self.resume(file_facts)
 
     def begin_file(self, name: str, flavour: str) -> None:
         """A file was made; it grows from now on."""
@@ -104,12 +104,12 @@ class GtidState:
         self._searched = True
         self._sealed = False
 
-    def tell(self, boundary: int, news: GtidNews) -> None:
+    def report(self, boundary: int, news: GtidNews) -> None:
         """These transactions are in the file that grows; they end at `boundary` at the latest."""
         self._waiting.append((boundary, news))
 
     def publish(self, end: int) -> None:
-        """What was told up to this offset of the file that grows may be seen."""
+        """What was reported up to this offset of the file that grows may be seen."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= end:
             _boundary, news = waiting.popleft()
@@ -215,7 +215,7 @@ class GtidState:
 
     @property
     def sources(self) -> Sequence[bytes]:
-        """Of MySQL's, the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
+        """MySQL: the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
         return self._executed.sources
 
     def has_anonymous(self, name: str) -> bool:

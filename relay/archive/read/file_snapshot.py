@@ -9,7 +9,7 @@ from typing import Final, overload
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.errors import Malformed
-from protocol.gtid.block_index import StretchIndex
+from protocol.gtid.block_index import BlockIndex
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import GtidList
 from relay.archive.gtids.gtid_recorder import read_index, read_last_start
@@ -38,7 +38,7 @@ class FileHead:
 
 
 @dataclass(frozen=True, slots=True)
-class FileExtent:
+class FileSnapshot:
     """What of a file is published, as it was on the event loop. All methods block.
 
     Of a complete file: `inside`: MySQL's transactions in it, encoded; `before`, `behind`: MariaDB's state before it and
@@ -54,12 +54,12 @@ class FileExtent:
     behind: GtidList | None = None
     anonymous: bool = False
 
-    def stretches(self) -> StretchIndex | None:
+    def blocks(self) -> BlockIndex | None:
         """Where its transactions are; None: that is not known, the file's own bytes tell it. Raises: OSError."""
         try:
             return read_index(FileLayer(), self.path)
         except Malformed as error:
-            _DAMAGE.tell(self.path, str(error))
+            _DAMAGE.report(self.path, str(error))
             return None
 
     def last_start(self) -> int | None:
@@ -69,16 +69,16 @@ class FileExtent:
 
     def first_anonymous(self) -> int:
         """Offset of the first transaction without a GTID, or of a place before it. Raises: OSError; Malformed."""
-        for stretch in self.stretches() or ():
-            if not stretch.anonymous:
+        for block in self.blocks() or ():
+            if not block.anonymous:
                 continue
             exact = FileGtidCollector("mysql", checksum=self.checksum, gap_bytes=0)
-            exact.begin(stretch.start)
+            exact.begin(block.start)
             with self.path.open("rb") as file:
-                file.seek(stretch.start)
-                exact.take(file.read(stretch.stop - stretch.start))
+                file.seek(block.start)
+                exact.take(file.read(block.stop - block.start))
             exact.finish()
-            return next((found.start for found in exact.take_stretches() if found.anonymous), stretch.start)
+            return next((found.start for found in exact.take_blocks() if found.anonymous), block.start)
         return FIRST_EVENT
 
     def head(self) -> FileHead:
@@ -106,29 +106,31 @@ class FileExtent:
             os.close(fd)
 
 
-class Extents(Sequence[FileExtent]):
-    """The extents of files, oldest first, each made when it is looked at: of 10,000 files a request looks at one or two.
+class FileSnapshots(Sequence[FileSnapshot]):
+    """Snapshots of files, oldest first, each made when it is looked at: of 10,000 files a request looks at one or two.
 
-    names: of the files. extent: makes one, also in a thread: a file that is complete changes no more. newest: the last one's,
+    names: of the files. snapshot: makes one, also in a thread: a file that is complete changes no more. newest: the last one's,
     which grows.
     """
 
-    def __init__(self, names: Sequence[str], extent: Callable[[str], FileExtent], newest: FileExtent | None) -> None:
+    def __init__(
+        self, names: Sequence[str], snapshot: Callable[[str], FileSnapshot], newest: FileSnapshot | None
+    ) -> None:
         self.names = names
-        self._extent = extent
+        self._snapshot = snapshot
         self._newest = newest
 
     def __len__(self) -> int:
         return len(self.names)
 
     @overload
-    def __getitem__(self, number: int) -> FileExtent: ...
+    def __getitem__(self, number: int) -> FileSnapshot: ...
 
     @overload
-    def __getitem__(self, number: slice) -> list[FileExtent]: ...
+    def __getitem__(self, number: slice) -> list[FileSnapshot]: ...
 
-    def __getitem__(self, number: int | slice) -> FileExtent | list[FileExtent]:
+    def __getitem__(self, number: int | slice) -> FileSnapshot | list[FileSnapshot]:
         if isinstance(number, slice):
             return [self[place] for place in range(*number.indices(len(self)))]
         name = self.names[number]
-        return self._newest if self._newest is not None and name == self._newest.name else self._extent(name)
+        return self._newest if self._newest is not None and name == self._newest.name else self._snapshot(name)

@@ -125,7 +125,7 @@ class HeldFiles:
 
     def moved(self) -> None:
         """`end` moved, or a file was made or sealed: tells those who watch."""
-        self.watchers.tell()
+        self.watchers.notify()
 
     # --- changes -----------------------------------------------------------------------------------------------------
 

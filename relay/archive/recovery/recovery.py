@@ -3,7 +3,7 @@
 Files are the truth. What is synced is known from the catalog's checkpoint; everything after it is read again, CRCs included.
 
 A recovery may itself be killed at any step. So what it finds is in the ledger before the trace of it is removed, and what
-the next one then finds again is told once.
+the next one then finds again is recorded once.
 """
 
 import time
@@ -26,13 +26,13 @@ from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, de
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import (
     CATALOG_NAME,
-    EVIDENCE_INFIX,
     GTX_SUFFIX,
     IDX_SUFFIX,
     INDEX_NAME,
     LOCK_NAME,
     MARKS_NAME,
     PURGE_NAME,
+    QUARANTINE_INFIX,
     REGISTRATION_NAME,
     SCHEMA_NAME,
     SOURCE_GTIDS_NAME,
@@ -46,8 +46,8 @@ from relay.archive.storage.files import (
 )
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
 from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, FILE_MISSING
-from relay.archive.storage.origin import Beginning
-from relay.archive.storage.quarantine import keep_aside
+from relay.archive.storage.origin import Origin
+from relay.archive.storage.quarantine import quarantine
 from relay.archive.storage.rebuild_index import Progress
 from relay.archive.storage.scan import Scan, first_event, scan
 
@@ -74,7 +74,7 @@ class Recovered:
     identity: SourceIdentity | None
     gtids: GtidState
     chain: GtidChain
-    beginning: Beginning | None = None
+    origin: Origin | None = None
     findings: list[LedgerRow] = field(default_factory=list)
 
 
@@ -86,7 +86,7 @@ class Recovery:
         self._layer = layer
         self._progress = progress
         self._findings: list[LedgerRow] = []
-        self._told = 0
+        self._recorded = 0
         """How many of them are in the ledger."""
 
     def run(self, *, force: bool = False) -> Recovered:
@@ -104,11 +104,11 @@ class Recovery:
         catalog, kept = self._open_catalog(names)
         try:
             self._note_kept(catalog, kept)
-            self._tell(catalog)
+            self._record(catalog)
             catalog.forget_files(purged)
             if unreadable:
                 self._find("purge_unreadable", PURGE_NAME, -1, unreadable)
-                self._tell(catalog)
+                self._record(catalog)
                 forget_intent(self._layer, self._directory)
             listed = {file.name: file for file in catalog.files()}
             known = {} if force else listed
@@ -118,13 +118,13 @@ class Recovery:
             stored = {} if force else catalog.gtids()
             files, changed = self._reconcile(catalog, held, known, force)
             state, chain, entries = self._reconcile_gtids(files, changed, stored)
-            self._tell(catalog)
+            self._record(catalog)
             if changed or entries or force:
                 catalog.put_files((file for file, _trusted in changed.values()), entries, in_place_of_all=force)
             self._reconcile_index(files)
             if self._layer.exists(self._directory / PURGE_NAME):
                 forget_intent(self._layer, self._directory)
-            return Recovered(files, catalog.identity(), state, chain, catalog.beginning(), self._findings)
+            return Recovered(files, catalog.identity(), state, chain, catalog.origin(), self._findings)
         finally:
             catalog.close()
 
@@ -141,14 +141,14 @@ class Recovery:
     def _find(self, kind: str, file: str, offset: int, text: str) -> None:
         self._findings.append(LedgerRow(time.time(), kind, file, offset, text))
 
-    def _tell(self, catalog: Catalog) -> None:
+    def _record(self, catalog: Catalog) -> None:
         """Into the ledger with what was found. Before the trace of it is removed: a kill in between must not hide it."""
-        for row in self._findings[self._told :]:
+        for row in self._findings[self._recorded :]:
             if row.kind in _LASTING:
                 catalog.add_ledger_once(row)
             else:
                 catalog.add_ledger(row)
-            self._told += 1
+            self._recorded += 1
 
     def _open_catalog(self, names: list[str]) -> tuple[Catalog, dict[str, str]]:
         """The catalog, and those that are kept aside with the reason."""
@@ -171,8 +171,8 @@ class Recovery:
         """Each catalog that is kept aside and not in the ledger: it may be a recovery that was killed which has kept it."""
         if not reasons:
             return
-        told = {row.file for row in catalog.ledger() if row.kind == CATALOG_SET_ASIDE}
-        for name in sorted(reasons.keys() - told):
+        recorded = {row.file for row in catalog.ledger() if row.kind == CATALOG_SET_ASIDE}
+        for name in sorted(reasons.keys() - recorded):
             self._find(
                 CATALOG_SET_ASIDE,
                 name,
@@ -206,7 +206,7 @@ class Recovery:
                 if base not in mine:
                     self._layer.unlink(self._directory / name)
                 continue
-            if EVIDENCE_INFIX in name:
+            if QUARANTINE_INFIX in name:
                 continue
             self._find("foreign_file", name, -1, f"{name} is not part of the archive and is left alone.")
 
@@ -214,13 +214,13 @@ class Recovery:
         on_disk = set(held)
         lost = [file for file in known.values() if file.name not in on_disk]
         if lost:
-            self._tell(catalog)
+            self._record(catalog)
             for file in lost:
                 text = f"{file.name} ({file.end} bytes) was archived and is no longer there. {PUT_BACK}"
                 self._find(FILE_MISSING, file.name, file.end, text)
             # In one step: known to the catalog and lost, or forgotten and in the ledger.
-            catalog.forget_files(self._findings[self._told :])
-            self._told = len(self._findings)
+            catalog.forget_files(self._findings[self._recorded :])
+            self._recorded = len(self._findings)
         numbers = [known[name].number if name in known else binlog_number(name) for name in held]
         for before, after, name in zip(numbers, numbers[1:], held[1:], strict=False):
             if after != before + 1:
@@ -268,7 +268,7 @@ class Recovery:
                     file,
                     newest=newest,
                     find=self._find,
-                    tell=partial(self._tell, catalog),
+                    record=partial(self._record, catalog),
                     progress=self._progress,
                     anew=fresh,
                 )
@@ -367,7 +367,7 @@ def recover_file(
     *,
     newest: bool,
     find: Callable[[str, str, int, str], None],
-    tell: Callable[[], None],
+    record: Callable[[], None],
     progress: Progress | None = None,
     anew: bool = False,
 ) -> None:
@@ -375,9 +375,9 @@ def recover_file(
 
     The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the
     source's own cut, bad bytes make it damaged from there on. With `anew` the index is made from nothing.
-    `find(kind, file, offset, text)` is called for what goes into the ledger, and `tell()` before bytes are cut off: on its
+    `find(kind, file, offset, text)` is called for what goes into the ledger, and `record()` before bytes are cut off: on its
     return what was found is there, durably. Raises: ArchiveCorrupt if the newest file is shorter than what was synced;
-    OSError; what `tell` raises, with the file as it was.
+    OSError; what `record` raises, with the file as it was.
     """
     path = directory / file.name
     fd = layer.open_write(path)
@@ -412,7 +412,7 @@ def recover_file(
             file.end = result.boundary
             if not result.whole:
                 _note_tail(directory, layer, fd, file.name, result, size, find)
-                tell()
+                record()
                 layer.truncate(fd, file.end)
         else:
             _judge_older(file, result, size, find)
@@ -449,10 +449,10 @@ def _note_tail(
     find: Callable[[str, str, int, str], None],
 ) -> None:
     """What is to be cut off behind the last whole group. If it is not merely an incomplete tail it is kept aside: it may
-    be evidence."""
+    be needed to find out what happened."""
     boundary = result.boundary
     if result.status:
-        kept = keep_aside(directory, layer, fd, name, result.position, size)
+        kept = quarantine(directory, layer, fd, name, result.position, size)
         find(
             "trimmed_bad_bytes",
             name,

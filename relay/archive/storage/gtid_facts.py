@@ -38,7 +38,7 @@ class GtidFacts:
 class GtidNews(NamedTuple):
     """What a batch of runs added to the file that grows.
 
-    `head`: what the file's head says, told once; `runs`: transactions that ended, also longer forms of runs that were told
+    `head`: what the file's head says, reported once; `runs`: transactions that ended, also longer forms of runs that were reported
     before; `anonymous`: of all the file.
     """
 

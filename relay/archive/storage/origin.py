@@ -8,7 +8,7 @@ from relay.archive.storage.gtid_facts import GtidValue
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class Origin:
     """Written down before the generation's first file, never changed.
 
     time: Unix seconds. file: the source's file that it begins with, from its first byte on. after_file, after_offset: the

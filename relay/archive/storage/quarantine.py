@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from relay.archive.storage.files import EVIDENCE_INFIX, TEMPORARY_SUFFIX, FileLayer, write_all
+from relay.archive.storage.files import QUARANTINE_INFIX, TEMPORARY_SUFFIX, FileLayer, write_all
 
 _CHUNK: Final = 1 << 20
 
 
-def keep_aside(directory: Path, layer: FileLayer, fd: int, name: str, start: int, stop: int) -> str | None:
+def quarantine(directory: Path, layer: FileLayer, fd: int, name: str, start: int, stop: int) -> str | None:
     """Copies [start, stop) to NAME.lost-START, durably, and returns that name; None: it is all zero, and not kept.
 
     A copy that a recovery before this one has made, and was killed before it could cut, is taken for this one's.
@@ -17,13 +17,13 @@ def keep_aside(directory: Path, layer: FileLayer, fd: int, name: str, start: int
     """
     if all(not any(piece) for _at, piece in _pieces(layer, fd, start, stop)):
         return None
-    target = directory / f"{name}{EVIDENCE_INFIX}{start}"
+    target = directory / f"{name}{QUARANTINE_INFIX}{start}"
     serial = 1
     while layer.exists(target):
         if _is_copy(layer, target, fd, start, stop):
             return target.name
         serial += 1
-        target = directory / f"{name}{EVIDENCE_INFIX}{start}-{serial}"
+        target = directory / f"{name}{QUARANTINE_INFIX}{start}-{serial}"
     temporary = target.with_name(target.name + TEMPORARY_SUFFIX)
     out = layer.create(temporary)
     try:

@@ -20,7 +20,7 @@ ROW: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a stretch of a file holds. Offsets are the file's; `events` and `groups` are counted up to `boundary`.
+    """What a part of a file holds. Offsets are the file's; `events` and `groups` are counted up to `boundary`.
 
     `boundary`: end of the last whole group. `position`: up to where events were taken. `stop`: where reading ended.
     `status`: 0, or the kernel's error number (>= 16) with its `error_text`; the bad event starts at `position`.

@@ -6,7 +6,7 @@ from protocol.position import binlog_number
 from relay.archive.storage.archive_errors import ArchiveConflict
 
 
-def judge_succession(newest: str | None, name: str) -> list[tuple[str, int, str]]:
+def check_file_sequence(newest: str | None, name: str) -> list[tuple[str, int, str]]:
     """What is to be noted when the source starts `name` after `newest` (None: it is the first): kind, offset, text.
 
     Raises: ArchiveConflict (a number that does not go up, or no binlog's name).

@@ -1,4 +1,4 @@
-"""What the writer has done becomes visible: how far is received, synced and published, and who is told of it."""
+"""What the writer has done becomes visible: how far is received, synced and published, and who wants to know."""
 
 from collections.abc import Callable
 
@@ -73,7 +73,7 @@ class Publication:
         self._sync_watchers.remove(callback)
 
     def _synced_moved(self) -> None:
-        self._sync_watchers.tell()
+        self._sync_watchers.notify()
 
     # --- WriterEvents ------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class Publication:
         if runs[-1].timestamp > file.last_timestamp:
             file.last_timestamp = runs[-1].timestamp
         if gtids is not None:
-            self._gtids.tell(boundary, gtids)
+            self._gtids.report(boundary, gtids)
         if self._policy is PublishPolicy.WRITTEN and boundary > file.end:
             file.end = boundary
             self._gtids.publish(boundary)

@@ -20,11 +20,11 @@ class SyncedFile(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the binlog."""
 
     @property
     def fd(self) -> int:
-        """Of the binlog."""
+        """The descriptor of the binlog."""
 
     def sync_indexes(self, layer: FileLayer) -> None:
         """What stands beside the binlog is on stable storage on return. Raises: OSError."""
@@ -38,7 +38,7 @@ class Written(NamedTuple):
     mark_end: int
     """End of the run in which `boundary` lies."""
     mark_events: int
-    """Events up to `mark_end`."""
+    """How many events there are up to `mark_end`."""
     groups: int
     timestamp: int
 

@@ -139,7 +139,7 @@ class Writer:
         self._index_lock = threading.Lock()
         """Held while NAME.index is replaced: the writer adds to it, a purge takes from it."""
         self._chain = GtidChain()
-        """Behind the last file that was sealed."""
+        """The GTID state behind the last file that was sealed."""
         self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
         self._sync = SyncThread(
             layer,

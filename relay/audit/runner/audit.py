@@ -74,7 +74,7 @@ class Audit:
 
     @cached_property
     def _ending(self) -> str | None:
-        """Up to where the archive went when the audit began, as the data source takes it: an audit goes over it several
+        """The end of the archive when the audit began, as the data source takes it: an audit goes over it several
         times, and what it tells must fit together while a relay writes. None: it cannot be told."""
         store, newest = store_of(self.options.archive), self._found[-1]
         try:
@@ -148,7 +148,7 @@ class Audit:
 
     @cached_property
     def _repeated(self) -> list[tuple[str, int, int]]:
-        """(file, from, to) of what a later source's files repeat of the sources before it."""
+        """The ranges (file, from, to) of what a later source's files repeat of the sources before it."""
         later = {file.name for file in self.files if file.generation}
         if not later:
             return []

@@ -42,7 +42,7 @@ class FileHead:
 
     @property
     def flavour(self) -> str | None:
-        """mysql or mariadb."""
+        """The kind of server, mysql or mariadb."""
         return None if self.version is None else flavour_of(self.version)
 
 

@@ -16,7 +16,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
-from relay.archive.read.file_snapshot import Extents, FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
 from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
@@ -34,7 +34,7 @@ class ArchivedGtids:
     """
 
     generation: Generation
-    files: Extents
+    files: FileSnapshots
     mysql: MysqlHoldings | None
     mariadb: MariadbHoldings | None
     executed: GtidValue | None
@@ -125,17 +125,17 @@ class GtidLookup:
         loop.run_in_executor(self._executor, find).add_done_callback(finish)
 
 
-def _extent(generation: Generation, name: str) -> FileExtent:
+def _extent(generation: Generation, name: str) -> FileSnapshot:
     file = generation.file(name)
     # One that is being removed is not known any more: to open it fails, and the replica asks again.
     end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
-    return FileExtent(name, generation.path(name), end, checksum)
+    return FileSnapshot(name, generation.path(name), end, checksum)
 
 
 def _looked_at(generation: Generation, executed: GtidValue | None) -> ArchivedGtids:
     view = generation.gtids.view()
     newest = _extent(generation, view.names[-1]) if view.names else None
-    files = Extents(view.names, partial(_extent, generation), newest)
+    files = FileSnapshots(view.names, partial(_extent, generation), newest)
     mysql: MysqlHoldings | None = None
     mariadb: MariadbHoldings | None = None
     if isinstance(view.executed, GtidList):

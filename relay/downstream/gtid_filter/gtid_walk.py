@@ -8,7 +8,7 @@ from protocol.errors import PositionRefused
 from protocol.gtid.mariadb import DomainGtid
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 
 FIRST_OFFSET: Final = 4
 # A smaller file is walked over in less time than its index is read.
@@ -63,7 +63,7 @@ class GtidWalk:
         """The next bytes are those behind the jump."""
         self.begin_behind(jump.target)
 
-    def find_jump(self, extent: FileExtent) -> Jump | None:
+    def find_jump(self, extent: FileSnapshot) -> Jump | None:
         """What need not be read of a file that begins now; None: nothing, or it is not known. Also notes what of it need not be
         looked at.
 

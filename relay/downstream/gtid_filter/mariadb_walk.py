@@ -14,7 +14,7 @@ from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import UNTIL_REACHED, DomainGtid, GtidList, GtidPosition
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
 
 
@@ -87,7 +87,7 @@ class MariadbWalk(GtidWalk):
         super().jumped(jump)
         self._earlier = self._earlier.advanced(jump.groups)
 
-    def find_jump(self, extent: FileExtent) -> Jump | None:
+    def find_jump(self, extent: FileSnapshot) -> Jump | None:
         """See `GtidWalk`. By the catalog where nothing of the file is sent, else by NAME.gtx.
 
         The notes on storage engines between groups (Binlog_checkpoint) are passed over with them: replicas only count them.
@@ -100,18 +100,18 @@ class MariadbWalk(GtidWalk):
             start = extent.last_start()
             if start is not None and start > place:
                 return Jump(place, start, 0, groups)
-        stretches = extent.stretches()
-        if stretches is None or not len(stretches):
+        blocks = extent.blocks()
+        if blocks is None or not len(blocks):
             return None
         waiting = {domain.to_bytes(4, "little"): gtid for domain, gtid in self.waiting.items()}
-        target, runs = stretches.first_reaching(
+        target, runs = blocks.first_reaching(
             {key: (gtid.server_id.to_bytes(4, "little"), gtid.sequence_number) for key, gtid in waiting.items()}
         )
         if not place < target <= extent.end:
             return None
         return Jump(place, target, 0, [_gtid(key, last) for key, last in runs])
 
-    def _whole_file(self, extent: FileExtent) -> list[DomainGtid] | None:
+    def _whole_file(self, extent: FileSnapshot) -> list[DomainGtid] | None:
         """The last group of each server in the file, if none of the file's groups is sent; None: one is, or who knows."""
         before, behind = extent.before, extent.behind
         if before is None or behind is None:

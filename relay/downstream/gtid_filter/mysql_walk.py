@@ -16,7 +16,7 @@ from protocol.gtid.dump_refusals import anonymous_refused, gtid_refused
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel.gtid_filter import ANONYMOUS, GtidSkip
 from protocol.position import Position
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
 
 _NOTHING: Final = GtidSet()
@@ -84,7 +84,7 @@ class MysqlWalk(GtidWalk):
         if jump.all_counted:
             self._counted_from = self.skip.skipped
 
-    def find_jump(self, extent: FileExtent) -> Jump | None:
+    def find_jump(self, extent: FileSnapshot) -> Jump | None:
         """See `GtidWalk`. By the catalog where the replica has all of the file, else by NAME.gtx."""
         if extent.anonymous:
             return None
@@ -97,15 +97,15 @@ class MysqlWalk(GtidWalk):
             start = extent.last_start() if inside <= self._held else None
             if start is not None and start > place:
                 return Jump(place, start, inside.count, all_counted=True)
-        stretches = extent.stretches()
-        if stretches is None or not len(stretches):
+        blocks = extent.blocks()
+        if blocks is None or not len(blocks):
             return None
-        self._note_unseen(extent, stretches.pieces_without(self._held, extent.end, _WORTH_A_PIECE_BYTES))
-        lacking = stretches.first_lacking(self._held)
-        target = lacking.start if lacking is not None else stretches.last_start
-        return Jump(place, target, stretches.transactions_before(target)) if place < target <= extent.end else None
+        self._note_unseen(extent, blocks.pieces_without(self._held, extent.end, _WORTH_A_PIECE_BYTES))
+        lacking = blocks.first_missing(self._held)
+        target = lacking.start if lacking is not None else blocks.last_start
+        return Jump(place, target, blocks.transactions_before(target)) if place < target <= extent.end else None
 
-    def _note_unseen(self, extent: FileExtent, pieces: list[tuple[int, int]]) -> None:
+    def _note_unseen(self, extent: FileSnapshot, pieces: list[tuple[int, int]]) -> None:
         self._unseen_of = extent.name
         self._unseen = [(start, stop) for start, stop in reversed(pieces) if start < stop]
 

@@ -12,7 +12,7 @@ from protocol.errors import Malformed
 from protocol.kernel.gtid_filter import GtidSkip
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import STEP_BYTES
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
 from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
@@ -54,10 +54,10 @@ class GtidRequest(Protocol):
         """
 
 
-def exact_jump(extent: FileExtent, jump: Jump | None, skip: GtidSkip, head_end: int) -> Jump | None:
+def exact_jump(extent: FileSnapshot, jump: Jump | None, skip: GtidSkip, head_end: int) -> Jump | None:
     """The jump, up to the first event that is sent, or the published end; None: the first transaction is sent.
 
-    NAME.gtx told the stretch of 64 KiB, so that no more than one has to be walked over. Raises: OSError; Malformed.
+    NAME.gtx told the block of 64 KiB, so that no more than one has to be walked over. Raises: OSError; Malformed.
     """
     offset, passed = (jump.target, jump.transactions) if jump is not None else (head_end, 0)
     buffer = bytearray(STEP_BYTES)

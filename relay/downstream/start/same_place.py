@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
-from protocol.gtid.file_gtids import FileGtidCollector, Stretch
+from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock
 from protocol.gtid.file_search import first_needed_list, still_awaited
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
 from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
@@ -86,16 +86,16 @@ def _of_mariadb(archived: ArchivedGtids, holdings: MariadbHoldings, executed: Gt
     return None
 
 
-def _first_sent(extent: FileExtent, waiting: dict[int, DomainGtid]) -> int | None:
+def _first_sent(extent: FileSnapshot, waiting: dict[int, DomainGtid]) -> int | None:
     """Offset of the first group that is sent to a replica that waits for these; takes those out that come before it."""
     start = extent.head().end
-    stretches = extent.stretches()
-    if stretches is not None and len(stretches):
+    blocks = extent.blocks()
+    if blocks is not None and len(blocks):
         keys = {
             domain.to_bytes(4, "little"): (gtid.server_id.to_bytes(4, "little"), gtid.sequence_number)
             for domain, gtid in waiting.items()
         }
-        target, _groups = stretches.first_reaching(keys)
+        target, _groups = blocks.first_reaching(keys)
         start = target if start < target <= extent.end else start
     collector = FileGtidCollector("mariadb", checksum=extent.checksum, gap_bytes=0)
     collector.begin(start)
@@ -110,13 +110,13 @@ def _first_sent(extent: FileExtent, waiting: dict[int, DomainGtid]) -> int | Non
             collector.take(data)
             if at >= extent.end:
                 collector.finish()
-            for group in collector.take_stretches():
+            for group in collector.take_blocks():
                 if not _is_passed(group, waiting):
                     return group.start
     return None
 
 
-def _is_passed(group: Stretch, waiting: dict[int, DomainGtid]) -> bool:
+def _is_passed(group: IndexBlock, waiting: dict[int, DomainGtid]) -> bool:
     run = group.runs[0]
     domain, server = int.from_bytes(run.key[:4], "little"), int.from_bytes(run.key[4:8], "little")
     awaited = waiting.get(domain)

@@ -1,7 +1,7 @@
 """May the archive go on with another server than the one it is of? What is looked at, in this order:
 
 1. its kind: the binlogs of MySQL and MariaDB are not mixed
-2. is it the archive's own server? Then it is another address of it, and nothing here is asked
+2. is it the archive's own server? Then it is another address of it, and nothing of this is checked
 3. has it the archive's binlogs, at the same coordinates (a copy on another machine)? Then the stream goes on in them
 4. both have GTIDs, and the archive's last transactions too
 5. it has every transaction that the archive has; else it is behind, was reset, or has diverged
@@ -17,10 +17,10 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.archive.generation import Generation
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.upstream.attach.missing_gtids import lacking, lacking_of_position, lacks_transactions
+from relay.upstream.attach.missing_gtids import missing_in_set, missing_of_position, missing_transactions_error
 from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.source.connection import SourceConnection
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 
 _WHAT: Final = "the archive"
@@ -41,17 +41,17 @@ async def file_to_go_on_with(
     """
     _both_have_gtids(generation, executed, source, where, not_the_same)
     if isinstance(executed, GtidList):
-        missing = lacking_of_position(executed.position, source)
+        missing = missing_of_position(executed.position, source)
     else:
-        missing = lacking(executed, source, same_server=False) if executed is not None else ""
+        missing = missing_in_set(executed, source, same_server=False) if executed is not None else ""
     if missing:
-        raise lacks_transactions(missing, where)
+        raise missing_transactions_error(missing, where)
     if executed is None or isinstance(executed, GtidSet):
         held = executed if executed is not None else GtidSet()
         purged = source.purged - held
         if purged:
             raise UpstreamError(
-                Trouble.POSITION_GONE,
+                FailureKind.POSITION_GONE,
                 f"the source {where} has purged binlogs with transactions that the archive lacks: {shown_set(purged)}; "
                 f"the archive has {shown_set(held)}",
                 "Nothing was changed here. Name a source that still has them, or put the purged binlogs back there; a new "
@@ -87,7 +87,7 @@ def _both_have_gtids(
     if not why:
         return
     raise UpstreamError(
-        Trouble.IDENTITY,
+        FailureKind.IDENTITY,
         f"{not_the_same.what}. It could be gone on with by GTID, but {why}",
         "Without GTIDs a source can only be exchanged for one with the same binlogs at the same coordinates, such as a copy of "
         "its disk. Nothing was changed here and replicas are served on: name such a source, or give this one an archive of "

@@ -13,7 +13,7 @@ from relay.archive.read.reader import FileReader
 from relay.archive.storage.archive_errors import ArchiveCorrupt
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.upstream.source.connection import SourceConnection
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 _TAIL_BYTES: Final = 1024
 _FLAGS: Final = slice(17, 19)
@@ -62,7 +62,7 @@ async def compare_tail(connection: SourceConnection, generation: Generation, pla
 def _made_otherwise(file: ArchivedFile, theirs: bytes) -> UpstreamError:
     created, server_id = int.from_bytes(theirs[:4], "little"), int.from_bytes(theirs[5:9], "little")
     return UpstreamError(
-        Trouble.IDENTITY,
+        FailureKind.IDENTITY,
         f"the source's {file.name} is not the archived one: it was made at {created} by server_id {server_id}, the archived "
         f"one at {file.created} by server_id {file.server_id} (Unix seconds)",
         "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",
@@ -73,7 +73,7 @@ def _made_otherwise(file: ArchivedFile, theirs: bytes) -> UpstreamError:
 def _differs(file: str, offset: int, size: int, got: int) -> UpstreamError:
     theirs = f"has other bytes in its event of {got} bytes" if got else "ends before it"
     return UpstreamError(
-        Trouble.IDENTITY,
+        FailureKind.IDENTITY,
         f"the source's {file} is not the archived one: at offset {offset}, where the archive has an event of {size} bytes, "
         f"it {theirs}",
         "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",

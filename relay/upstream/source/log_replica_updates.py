@@ -17,7 +17,7 @@ from relay.archive.generation import Generation
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
-from relay.upstream.source.source_gtids import SourceGtids, Variables
+from relay.upstream.source.source_gtids import SourceGtids, VariableReader
 
 log = structlog.get_logger()
 
@@ -32,7 +32,7 @@ _NOT_APPLYING: Final = ("No", "0")
 _ADVICE: Final = "If it is a replica, set {name}=ON in its configuration and restart it, or name its own source here."
 
 
-async def switched_off(source: Variables) -> str | None:
+async def switched_off(source: VariableReader) -> str | None:
     """The variable by which the source writes nothing of what it applies as a replica; None: it does write that.
 
     Raises: UpstreamError as `variable` does.

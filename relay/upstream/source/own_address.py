@@ -9,7 +9,7 @@ _ANY: Final = ("", "0.0.0.0", "::")
 def is_own_address(host: str, port: int, listen_host: str, listen_port: int) -> bool:
     """Whether connections to `host` end at our own listener. Blocking where the ports are the same: the name is looked up.
 
-    A name that cannot be looked up is no address of ours: whoever connects is told why it fails.
+    A name that cannot be looked up is no address of ours: who connects gets the reason.
     """
     if port != listen_port:
         return False

@@ -44,7 +44,7 @@ def ack_packet(file: str, offset: int) -> bytes:
 class Acknowledger:
     """One stream's acknowledgements. `send` writes to the source; `close` when the stream ends.
 
-    on_fault: told of an exception that nobody foresaw: the source's clients would wait for what never comes.
+    on_fault: called with an exception that nobody foresaw: the source's clients would wait for what never comes.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from protocol.kernel import ingest as kernel
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
 from relay.archive.write.run import Run
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.stream.receive_buffers import SMALL_RUN_BYTES, ReceiveBuffer
 
 log = structlog.get_logger()
@@ -37,7 +37,7 @@ class RunWriter(Protocol):
     def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None: ...
 
 
-class DefinitionNotes(Protocol):
+class RunObserver(Protocol):
     """Who wants to know of statements that define tables."""
 
     def walked(self, ingest: Ingest, file: str | None, data: bytearray, start: int, base: int) -> None: ...
@@ -77,8 +77,8 @@ class Intake:
         """Called with (file, offset) when the source waits for everything up to there; it was handed to the archive."""
         self.on_file: Callable[[], None] | None = None
         """Called when the stream went over to a new file."""
-        self.definitions: DefinitionNotes | None = None
-        """Told of each run, for the statements in it that define tables."""
+        self.definitions: RunObserver | None = None
+        """Called with each run, for the statements in it that define tables."""
         self._acks = 0
         if start is not None:
             self.ingest.begin_file(start.offset)
@@ -115,7 +115,7 @@ class Intake:
                 self.on_ack_wanted(self.file, ingest.ack_position)
         if stopping:
             raise UpstreamError(
-                Trouble.STREAM_BROKEN,
+                FailureKind.STREAM_BROKEN,
                 f'{self.file}: a boundary violation before offset {ingest.position}, and on_violation is "stop"',
                 'Look at it with "binlog-relay events" on the source\'s file; on_violation = "warn" passes it on.',
                 name="boundary_violation",
@@ -163,17 +163,17 @@ class Intake:
             expected = binlog_number(previous) + 1 if previous is not None else number
         except Malformed as error:
             text = f"the source names a binlog that cannot be one: {error}"
-            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="file_name_malformed") from error
+            raise UpstreamError(FailureKind.STREAM_BROKEN, text, name="file_name_malformed") from error
         if number != expected or (previous is not None and name.rpartition(".")[0] != previous.rpartition(".")[0]):
             raise UpstreamError(
-                Trouble.STREAM_BROKEN,
+                FailureKind.STREAM_BROKEN,
                 f"the source goes from {previous} to {name}, a file between or another series",
                 "Compare the source's SHOW BINARY LOGS with its *.index file.",
                 name="file_chain_broken",
             )
         if previous is not None and self.ingest.position == FIRST_EVENT:
             text = f"the source goes from {previous} to {name} without an event of {previous}"
-            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="file_chain_broken")
+            raise UpstreamError(FailureKind.STREAM_BROKEN, text, name="file_chain_broken")
         self.ingest.begin_file(FIRST_EVENT)
         self._stored_to = FIRST_EVENT
         self._violations_noted = 0
@@ -189,7 +189,7 @@ class Intake:
         name = str(kernel.STATUS_NAMES.get(status, f"status_{status}"))
         kind = event_type_name(ingest.bad_type)
         return UpstreamError(
-            Trouble.STREAM_BROKEN,
+            FailureKind.STREAM_BROKEN,
             f"{self.file or 'the stream'}: offset {ingest.position}: {ingest.error_text} ({kind})",
             "Nothing of it was stored. Check the source's file there with mysqlbinlog --verify-binlog-checksum.",
             name=name,

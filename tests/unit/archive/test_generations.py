@@ -17,7 +17,7 @@ from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveMisuse
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
-from relay.archive.storage.origin import Beginning
+from relay.archive.storage.origin import Origin
 from tests.support.archive_filling import append_all
 from tests.support.generation_filling import (
     A,
@@ -38,7 +38,7 @@ def names(generation: Generation) -> list[str]:
 async def test_a_new_archive_is_one_generation(tmp_path: Path) -> None:
     archive = await Archive.open(tmp_path)
     (only,) = archive.all
-    assert (only.number, only.directory, only.beginning, only.ended) == (1, tmp_path, None, False)
+    assert (only.number, only.directory, only.origin, only.ended) == (1, tmp_path, None, False)
     assert archive.executed is None and archive.after(only) is None
     await archive.close()
 
@@ -52,9 +52,9 @@ async def test_the_next_source_has_a_directory_of_its_own_and_the_one_before_has
     assert all(file.sealed for file in first.files)
     assert second.identity == identity(B, 2)
     assert archive.after(first) is second
-    assert second.beginning is not None and first.end is not None
-    assert Position(second.beginning.after_file, second.beginning.after_offset) == first.end
-    assert (second.beginning.file, second.beginning.state) == ("mysql-bin.000002", GtidSet.from_text(f"{A}:1-6"))
+    assert second.origin is not None and first.end is not None
+    assert Position(second.origin.after_file, second.origin.after_offset) == first.end
+    assert (second.origin.file, second.origin.state) == ("mysql-bin.000002", GtidSet.from_text(f"{A}:1-6"))
     await archive.close()
 
 
@@ -88,14 +88,14 @@ async def test_a_mariadb_source_that_is_behind_for_a_moment_takes_nothing_back(t
 
 async def test_all_of_it_is_there_again_at_the_next_open(tmp_path: Path) -> None:
     archive = await two_generations(tmp_path)
-    beginning, executed = archive.current.beginning, archive.executed
+    beginning, executed = archive.current.origin, archive.executed
     ends = [generation.end for generation in archive.all]
     await archive.close()
     archive = await Archive.open(tmp_path)
     first, second = archive.all
     assert [generation.end for generation in archive.all] == ends
     assert (first.ended, second.ended) == (True, False)
-    assert (second.beginning, archive.executed) == (beginning, executed)
+    assert (second.origin, archive.executed) == (beginning, executed)
     await append_files(archive, mysql_series(4, f"{B}:3", start=f"{A}:1-9,{B}:1-2"))
     assert names(second)[-1] == "mysql-bin.000004"
     await archive.close()
@@ -255,10 +255,10 @@ async def test_what_the_middle_of_three_had_is_known_when_it_was_purged(tmp_path
 def test_a_beginning_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / CATALOG_NAME
     catalog = Catalog.open(path, FileLayer())
-    assert catalog.beginning() is None
-    beginning = Beginning(1.5, "b.000001", "a.000007", 1234, GtidSet.from_text(f"{A}:1-6"))
-    catalog.set_beginning(beginning)
-    assert catalog.beginning() == beginning
+    assert catalog.origin() is None
+    origin = Origin(1.5, "b.000001", "a.000007", 1234, GtidSet.from_text(f"{A}:1-6"))
+    catalog.set_origin(origin)
+    assert catalog.origin() == origin
     catalog.close()
 
 

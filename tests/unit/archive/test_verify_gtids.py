@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from protocol.gtid.block_index import StretchIndex, StretchWriter
+from protocol.gtid.block_index import BlockIndex, BlockIndexWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, encode_gtid_list
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.inspect.verify import verify_archive
-from relay.archive.storage.archive_finding import Finding
+from relay.archive.storage.archive_finding import ArchiveFinding
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
@@ -30,7 +30,7 @@ Files = list[tuple[str, bytearray]]
 
 
 def mysql_files(anonymous: int = 0) -> Files:
-    """Three files; the second has several stretches, two sources, and transactions without a GTID if wanted."""
+    """Three files; the second has several blocks, two sources, and transactions without a GTID if wanted."""
     before = GtidSet()
     files = []
     for name, inside in zip(NAMES, (f"{U}:1-5", f"{U}:6-60,{V}:3-9", f"{U}:61-70"), strict=True):
@@ -62,7 +62,7 @@ def mariadb_files() -> Files:
 FLAVOURS = pytest.mark.parametrize("files", [mysql_files(), mariadb_files()], ids=["mysql", "mariadb"])
 
 
-def found(directory: Path, *, deep: bool) -> list[Finding]:
+def found(directory: Path, *, deep: bool) -> list[ArchiveFinding]:
     return list(verify_archive(directory, deep=deep))
 
 
@@ -153,8 +153,8 @@ async def test_an_index_that_is_missing_is_found_without_reading_the_file(tmp_pa
 
 def longer(data: bytes) -> bytes:
     """As of a file that goes on."""
-    *stretches, last = StretchIndex(data)
-    return b"".join(map(StretchWriter().encode, [*stretches, replace(last, stop=1 << 40)]))
+    *blocks, last = BlockIndex(data)
+    return b"".join(map(BlockIndexWriter().encode, [*blocks, replace(last, stop=1 << 40)]))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def longer(data: bytes) -> bytes:
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "check is wrong"),
         (longer, "behind the end"),
     ],
-    ids=["torn", "torn in the last stretch", "with bytes behind it", "no index", "flipped", "of a longer file"],
+    ids=["torn", "torn in the last block", "with bytes behind it", "no index", "flipped", "of a longer file"],
 )
 async def test_an_index_that_cannot_be_one_is_found_without_reading_the_file(
     tmp_path: Path, change: Callable[[bytes], bytes], words: str
@@ -179,7 +179,7 @@ async def test_an_index_that_cannot_be_one_is_found_without_reading_the_file(
     check_rebuild_puts_it_right(tmp_path)
 
 
-async def test_an_index_without_its_last_stretches_is_found(tmp_path: Path) -> None:
+async def test_an_index_without_its_last_blocks_is_found(tmp_path: Path) -> None:
     await fill(tmp_path, *mysql_files())
     data = (tmp_path / GTX).read_bytes()
     last_end = data.rindex((-1).to_bytes(8, "little", signed=True), 0, len(data) - ROW)

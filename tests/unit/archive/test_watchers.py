@@ -25,8 +25,8 @@ def test_all_are_told_until_they_are_removed() -> None:
 
     for callback in (first, second):
         watchers.add(callback)
-    watchers.tell()
-    watchers.tell()
+    watchers.notify()
+    watchers.notify()
     watchers.remove(first)
     assert told == ["first", "second", "second"]
 
@@ -42,12 +42,12 @@ def test_a_fault_is_told_once_and_again_after_it_went_well() -> None:
     watchers.add(lambda: told.append(True))
     with structlog.testing.capture_logs() as logs:
         for _ in range(5):
-            watchers.tell()
+            watchers.notify()
     assert len(told) == 5
     assert [(line["event"], line["log_level"]) for line in logs] == [("archive_watcher_failed", "error")] * 2
     assert "faulty" in logs[0]["watcher"] and isinstance(logs[0]["exc_info"], ZeroDivisionError)
     watchers.remove(faulty)
-    watchers.tell()
+    watchers.notify()
 
 
 async def test_the_archive_goes_on_whoever_fails_that_watches_it(tmp_path: Path) -> None:

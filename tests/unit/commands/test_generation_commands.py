@@ -85,9 +85,9 @@ async def test_verify_looks_into_all_generations(generation: Path, capsys: pytes
 async def test_verify_finds_a_generation_that_does_not_begin_where_the_one_before_ended(generation: Path) -> None:
     path = generation / "g0002" / CATALOG_NAME
     catalog = Catalog.open(path, FileLayer())
-    beginning = catalog.beginning()
-    assert beginning is not None
-    catalog.set_beginning(replace(beginning, after_offset=4))
+    origin = catalog.origin()
+    assert origin is not None
+    catalog.set_origin(replace(origin, after_offset=4))
     catalog.close()
     ((number, finding),) = verify_generations(generation)
     assert number == 2 and "begins where the one before it ended at mysql-bin.000002:4;" in finding.what
@@ -101,7 +101,7 @@ async def test_rebuild_makes_all_of_it_again(generation: Path, capsys: pytest.Ca
     assert list(verify_generations(generation, deep=True)) == []
     archive = await Archive.open(generation)
     assert [one.ended for one in archive.all] == [True, False]
-    assert archive.current.beginning is not None
+    assert archive.current.origin is not None
     await archive.close()
 
 

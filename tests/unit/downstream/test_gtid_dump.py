@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from protocol.auth.account import Account
-from protocol.gtid.block_index import StretchIndex, StretchWriter
+from protocol.gtid.block_index import BlockIndex, BlockIndexWriter
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.file_gtids import FileGtidCollector
@@ -178,9 +178,9 @@ async def test_an_index_that_is_not_the_files_ends_the_stream(
     stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1)
-    first, second, *others = StretchIndex(gtx_path(tmp_path / FILE).read_bytes())
+    first, second, *others = BlockIndex(gtx_path(tmp_path / FILE).read_bytes())
     wrong = [first, replace(second, stop=second.stop - 20), *others]
-    gtx_path(tmp_path / FILE).write_bytes(b"".join(map(StretchWriter().encode, wrong)))
+    gtx_path(tmp_path / FILE).write_bytes(b"".join(map(BlockIndexWriter().encode, wrong)))
     with structlog.testing.capture_logs() as logs, pytest.raises(pymysql.MySQLError):
         await stream("tbm", GtidSet.from_text(f"{U}:20"))
     (reason,) = [line["reason"] for line in logs if line["event"] == "dump_stopped"]

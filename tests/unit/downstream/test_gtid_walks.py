@@ -10,14 +10,14 @@ import pytest
 
 from protocol.binlog.made_events import gtid_list_event, heartbeat_event, heartbeat_v2_event
 from protocol.errors import PositionRefused
-from protocol.gtid.block_index import StretchWriter
+from protocol.gtid.block_index import BlockIndexWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.position import Position
 from relay.archive.gtids.gtid_recorder import gtx_path
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.downstream.gtid_filter import mysql_walk
 from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
 from relay.downstream.gtid_filter.mariadb_walk import Awaited, MariadbWalk, Until
@@ -184,14 +184,14 @@ def test_what_a_replica_has_of_a_source_that_comes_later_is_passed_over_from_the
     assert not walk.is_done, "nobody knows how many of them come"
 
 
-def noted(path: Path, binlog: BinlogBuilder, gap_bytes: int = 0) -> FileExtent:
+def noted(path: Path, binlog: BinlogBuilder, gap_bytes: int = 0) -> FileSnapshot:
     """The file and its NAME.gtx, in which a stretch is a transaction, or the first ones that have so many bytes."""
     path.write_bytes(binlog.data)
     collector = FileGtidCollector("mysql", checksum=True, gap_bytes=gap_bytes)
     collector.take(bytes(binlog.data[4:]))
     collector.finish()
-    gtx_path(path).write_bytes(b"".join(map(StretchWriter().encode, collector.take_stretches())))
-    return FileExtent(path.name, path, binlog.size, checksum=True)
+    gtx_path(path).write_bytes(b"".join(map(BlockIndexWriter().encode, collector.take_blocks())))
+    return FileSnapshot(path.name, path, binlog.size, checksum=True)
 
 
 @pytest.fixture

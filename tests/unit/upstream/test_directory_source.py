@@ -17,7 +17,7 @@ from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolic
 from relay.config import DirectorySource
 from relay.upstream.directory_source import DirectoryUpstream
 from relay.upstream.source import reconnect
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_status import SourceLink
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -144,7 +144,7 @@ async def test_a_copy_replaced_by_another_file_is_refused(tmp_path: Path, source
         await upstream.until_end(FIRST, built.size)
         replace(source / FIRST, BinlogBuilder(timestamp=1_700_005_000).ddl().ddl().transaction(30, 40).data)
         error = await upstream.given_up()
-    assert (error.trouble, error.name) == (Trouble.IDENTITY, "source_was_reset")
+    assert (error.kind, error.name) == (FailureKind.IDENTITY, "source_was_reset")
 
 
 async def test_a_file_cut_back_is_refused(tmp_path: Path, source: Path) -> None:
@@ -192,7 +192,7 @@ async def test_a_file_without_a_whole_format_description_is_named_when_the_next_
     (source / THIRD).write_bytes(one_file().data)
     async with following(tmp_path, source) as upstream:
         error = await upstream.given_up()
-    assert (error.trouble, error.name) == (Trouble.STREAM_BROKEN, "file_truncated")
+    assert (error.kind, error.name) == (FailureKind.STREAM_BROKEN, "file_truncated")
     assert SECOND in error.what
 
 

@@ -19,7 +19,7 @@ from relay.upstream import failover
 from relay.upstream.control import SourceChange, SourceControl, SourceRefused
 from relay.upstream.server_source import ServerUpstream
 from relay.upstream.source import reconnect
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_settings import kept_source_settings
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.fake_source import PASSWORD, USER, FakeSource, with_crc
@@ -474,7 +474,7 @@ async def test_a_source_that_is_named_after_another_refused_is_not_said_to_refus
     control = SourceControl(Archive.of(generation), first, UUID, lambda error: None, candidates=(first, second))
     with structlog.testing.capture_logs() as logs:
         looking = asyncio.create_task(control._failover.run(control._followed))
-        control._link.lost(UpstreamError(Trouble.IDENTITY, "it lacks transactions"), final=True)
+        control._link.lost(UpstreamError(FailureKind.IDENTITY, "it lacks transactions"), final=True)
         await control.change(SourceChange(host="db2"))
         await asyncio.sleep(0.1)
         looking.cancel()

@@ -10,7 +10,7 @@ from protocol.statements.requests import ChangeSource
 _SHOWN_OPTIONS: Final = frozenset({"SOURCE_HOST", "SOURCE_PORT", "SOURCE_USER", "SOURCE_LOG_FILE", "SOURCE_LOG_POS"})
 
 
-def told(request: Request) -> str:
+def request_text(request: Request) -> str:
     """Its kind and what it names: `ChangeSource(SOURCE_HOST='db2', SOURCE_PASSWORD)`. Of most options the name only."""
     named = []
     for item in fields(request):

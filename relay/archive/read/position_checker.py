@@ -1,4 +1,4 @@
-"""Judging the places that replicas want to start from, for a whole archive: `check_offset` in threads, indexes remade."""
+"""Checks the places that replicas want to start from, for all files of a directory: `check_offset` in threads, indexes remade."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from relay.archive.storage.rebuild_index import rebuild_index
 _THREADS: Final = 2
 
 
-class PositionJudge:
-    """Judges positions in `held`, the files of `directory`. All on the event loop; `stop` may block.
+class PositionChecker:
+    """Checks positions in `held`, the files of `directory`. All on the event loop; `stop` may block.
 
     `note(kind, file, offset, text)` puts an index that had to be made anew into the ledger.
     """
@@ -33,7 +33,7 @@ class PositionJudge:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def check(self, file: str, offset: int) -> PositionCheck:
-        """Judges a place to start from; see `PositionCheck`. The disk work is done in a thread.
+        """Checks a place to start from; see `PositionCheck`. The disk work is done in a thread.
 
         An index that is missing or does not fit is made again (a scan of the file).
         Raises: ArchiveCorrupt if the file itself cannot be read.
