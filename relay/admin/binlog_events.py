@@ -191,7 +191,7 @@ class _Page:
     def _scan(self) -> None:
         with BinlogScan(self._path, start=self._start, end=self._end) as scan:
             try:
-                self._format = decode_format_description(scan.format_description()[HEADER_SIZE:])
+                self._format = decode_format_description(scan.first_event[HEADER_SIZE:])
             except Malformed as error:
                 raise Unreadable(f"its Format_description cannot be read: {error}") from None
             for chunk in scan.chunks():

@@ -10,7 +10,8 @@ from protocol.binlog.boundary import BoundaryType
 from protocol.binlog.event_type import event_type_name
 from protocol.binlog.layout import MAGIC
 from protocol.kernel.codes import INFO_BAD_CHECKSUM, INFO_BOUNDARY, INFO_OPEN
-from relay.binlog_file.binlog_scan import BinlogScan, Broken, Chunk
+from relay.binlog_file.binlog_scan import BinlogScan, Chunk
+from relay.binlog_file.broken import Broken
 
 _OPENING: Final = (BoundaryType.SELF_CONTAINED, BoundaryType.START)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import binlog_number
-from relay.archive.storage.files import SCHEMA_NAME, FileLayer, replace_file, write_all
+from relay.archive.storage.files import SCHEMA_NAME, FileLayer, StoredFile, replace_file, write_all
 from relay.schema_history.schema_record import Line, Place, RecordedSchema, line, parse_lines, table_facts, table_line
 
 
@@ -60,11 +60,8 @@ class SchemaFile:
     def _read(self) -> bytes:
         if not self._layer.exists(self.path):
             return b""
-        fd = self._layer.open_read(self.path)
-        try:
-            return self._layer.pread(fd, self._layer.size(fd), 0)
-        finally:
-            self._layer.close(fd)
+        with StoredFile.open(self._layer, self.path) as stored:
+            return stored.read_all()
 
     def _rewrite(self, lines: list[Line]) -> RecordedSchema:
         data = "".join(one.text for one in lines).encode()
