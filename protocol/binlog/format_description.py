@@ -6,7 +6,7 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
-from protocol.binlog.header import HEADER_SIZE
+from protocol.binlog.layout import HEADER_SIZE
 from protocol.errors import Malformed
 
 CHECKSUM_NONE: Final = 0

@@ -8,6 +8,7 @@ import asyncio
 from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import DomainGtid, GtidList
@@ -17,7 +18,6 @@ from relay.archive.archive import Archive
 from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
 
 _CHUNK: Final = 1 << 20
 _COLUMN: Final = Column("", ColumnType.LONG_BLOB, 16777216)

@@ -9,6 +9,7 @@ import structlog
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import flavour_of
+from protocol.binlog.layout import ENCRYPTED_MAGIC, MAGIC
 from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.position import binlog_number
@@ -24,8 +25,6 @@ from relay.upstream.stream.receive_buffers import BUFFER_BYTES, ReceiveBuffer, R
 
 log = structlog.get_logger()
 
-_MAGIC: Final = b"\xfebin"
-_ENCRYPTED_MAGIC: Final = b"\xfdbin"
 _LONGEST_FORMAT: Final = 512
 
 
@@ -174,12 +173,12 @@ class DirectoryUpstream:
         """Reads the format description and compares it with what is known; False when it is not all there yet."""
         head = await asyncio.to_thread(os.pread, fd, 4 + _LONGEST_FORMAT, 0)
         size = int.from_bytes(head[13:17], "little") if len(head) >= 17 else 0
-        if len(head) >= 4 and head[:4] == _ENCRYPTED_MAGIC:
+        if len(head) >= 4 and head[:4] == ENCRYPTED_MAGIC:
             text = f"{name} is encrypted at rest by MySQL (binlog_encryption)"
             advice = "Attach to the server itself: its dump stream is in clear. Or decrypt the copy with its keyring."
             raise UpstreamError(FailureKind.SETUP, text, advice, name="binlog_encrypted")
-        if len(head) >= 4 and head[:4] != _MAGIC:
-            text = f"{name} is no binlog: it starts with {head[:4].hex()}, not {_MAGIC.hex()}"
+        if len(head) >= 4 and head[:4] != MAGIC:
+            text = f"{name} is no binlog: it starts with {head[:4].hex()}, not {MAGIC.hex()}"
             raise UpstreamError(FailureKind.SETUP, text, "Take it out of the directory.", name="not_a_binlog")
         if size < 19 or len(head) < 4 + size:
             if size > _LONGEST_FORMAT or (len(head) >= 9 and head[8] != EventType.FORMAT_DESCRIPTION):

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Final, overload
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.made_events import HEADER_BYTES
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.errors import Malformed
 from protocol.gtid.block_index import BlockIndex
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import GtidList
 from relay.archive.gtids.gtid_recorder import read_index, read_last_start
 from relay.archive.read.index_damage import IndexDamage
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.files import FileLayer
 
 _LONGEST_FORMAT_DESCRIPTION: Final = 65536
@@ -88,18 +87,18 @@ class FileSnapshot:
             return FileHead(None, FIRST_EVENT)
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            header = os.pread(fd, HEADER_BYTES, FIRST_EVENT)
+            header = os.pread(fd, HEADER_SIZE, FIRST_EVENT)
             size = int.from_bytes(header[9:13], "little")
             if (
                 header[4:5] != bytes((EventType.FORMAT_DESCRIPTION,))
-                or not HEADER_BYTES <= size <= _LONGEST_FORMAT_DESCRIPTION
+                or not HEADER_SIZE <= size <= _LONGEST_FORMAT_DESCRIPTION
             ):
                 raise Malformed(f"{self.name} does not begin with a format description")
             head = FileHead(os.pread(fd, size, FIRST_EVENT), FIRST_EVENT + size)
-            while head.end + HEADER_BYTES <= self.end:
-                header = os.pread(fd, HEADER_BYTES, head.end)
+            while head.end + HEADER_SIZE <= self.end:
+                header = os.pread(fd, HEADER_SIZE, head.end)
                 size = int.from_bytes(header[9:13], "little")
-                if header[4] not in _HEAD or size < HEADER_BYTES or head.end + size > self.end:
+                if header[4] not in _HEAD or size < HEADER_SIZE or head.end + size > self.end:
                     break
                 head = replace(head, end=head.end + size)
             return head

@@ -4,14 +4,12 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import flavour_of
+from protocol.binlog.layout import FIRST_EVENT, HEADER
 from protocol.errors import Malformed, Truncated
 from protocol.position import binlog_number
 
-FIRST_EVENT: Final = 4
-"""Offset of a file's first event, behind the magic."""
-_HEADER = struct.Struct("<IBIIIH")
-_FORMAT_DESCRIPTION_TYPE: Final = 15
 _BODY = struct.Struct("<H50sIB")
 _CHECKSUM_SINCE_MYSQL: Final = (5, 6, 1)
 _CHECKSUM_SINCE_MARIADB: Final = (5, 3, 0)
@@ -82,14 +80,14 @@ def describe_new_file(name: str, first_event: bytes) -> ArchivedFile:
     Raises: Truncated, Malformed (also for a bad `name`). Source: MySQL 8.4 source docs, "Format_description_event".
     """
     number = binlog_number(name)
-    if len(first_event) < _HEADER.size + _BODY.size:
+    if len(first_event) < HEADER.size + _BODY.size:
         raise Truncated(f"{name}: {len(first_event)} bytes at its head are too few for a format description")
-    timestamp, kind, server_id, size, _, _ = _HEADER.unpack_from(first_event)
-    if kind != _FORMAT_DESCRIPTION_TYPE:
+    timestamp, kind, server_id, size, _, _ = HEADER.unpack_from(first_event)
+    if kind != EventType.FORMAT_DESCRIPTION:
         raise Malformed(f"{name}: the first event is of type {kind}, not a format description (15)")
-    if size < _HEADER.size + _BODY.size or size > len(first_event):
+    if size < HEADER.size + _BODY.size or size > len(first_event):
         raise Truncated(f"{name}: the format description announces {size} bytes, {len(first_event)} are here")
-    binlog_version, raw_version, _, _ = _BODY.unpack_from(first_event, _HEADER.size)
+    binlog_version, raw_version, _, _ = _BODY.unpack_from(first_event, HEADER.size)
     if binlog_version != 4:
         raise Malformed(f"{name}: binlog version {binlog_version}; only version 4 (MySQL 5.0 and later) is archived")
     version = raw_version.split(b"\0", 1)[0].decode("latin-1")

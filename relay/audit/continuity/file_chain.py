@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from protocol.binlog.event_type import EventType, event_type_name
+from protocol.binlog.layout import HEADER_SIZE, event_size
 from protocol.binlog.rotate import decode_rotate
 from protocol.errors import ProtocolError
 from relay.archive.catalog.catalog import LedgerRow
@@ -22,7 +23,6 @@ from relay.audit.runner.files_read import FileHead
 from relay.audit.runner.job import AuditFinding, Place, found_at
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
-_HEADER_BYTES: Final = 19
 _LONGEST_ROTATE: Final = 4096
 _ENDS: Final = frozenset({event_type_name(EventType.ROTATE), event_type_name(EventType.STOP)})
 
@@ -123,8 +123,8 @@ def _rotates_to(audit: Audit, head: FileHead, position: int) -> str | None:
     try:
         data = bytearray(_LONGEST_ROTATE)
         event = bytes(data[: reader.read_into(memoryview(data), position)])
-        event = event[: int.from_bytes(event[9:13], "little")]
-        return decode_rotate(event[_HEADER_BYTES : len(event) - (4 if head.checksum else 0)]).file
+        event = event[: event_size(event)]
+        return decode_rotate(event[HEADER_SIZE : len(event) - (4 if head.checksum else 0)]).file
     except (OSError, ProtocolError):
         return None
     finally:

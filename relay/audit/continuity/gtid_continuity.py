@@ -10,17 +10,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, MAGIC
 from protocol.errors import ProtocolError
 from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList, decode_gtid_list
-from relay.archive.storage.archived_file import FIRST_EVENT
-from relay.audit.plan.splits import MAGIC
 from relay.audit.plan.store import Reader, Store, read_bytes
 from relay.audit.runner.files_read import FileHead
 from relay.audit.runner.job import Place
 
-_HEADER_BYTES: Final = 19
 _LONGEST_HEAD: Final = 64 << 20
 _HEADS_LOOKED_AT: Final = 4
 _SHOWN: Final = 400
@@ -77,14 +75,14 @@ def _state(reader: Reader, checksum: bool) -> GtidSet | GtidList | None:
         return None
     at = FIRST_EVENT
     for _ in range(_HEADS_LOOKED_AT):
-        header = read_bytes(reader, at, _HEADER_BYTES)
-        if len(header) < _HEADER_BYTES:
+        header = read_bytes(reader, at, HEADER_SIZE)
+        if len(header) < HEADER_SIZE:
             return None
         kind, length = header[4], int.from_bytes(header[9:13], "little")
-        if not _HEADER_BYTES <= length <= _LONGEST_HEAD:
+        if not HEADER_SIZE <= length <= _LONGEST_HEAD:
             return None
         if kind in (EventType.PREVIOUS_GTIDS, EventType.GTID_LIST):
-            body = read_bytes(reader, at + _HEADER_BYTES, length - _HEADER_BYTES - (4 if checksum else 0))
+            body = read_bytes(reader, at + HEADER_SIZE, length - HEADER_SIZE - (4 if checksum else 0))
             return decode_gtid_set(body) if kind == EventType.PREVIOUS_GTIDS else decode_gtid_list(body)
         at += length
     return None

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from protocol.binlog.event_type import event_type_name
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.columns.event_columns import whole_events
 from protocol.kernel.ingest import MAX_EVENT, STATUS_NAMES, Ingest
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.splits import Split
 from relay.audit.plan.store import Store
 
 _CHUNK_BYTES: Final = 1 << 20
 _TABLE_ROWS: Final = 32768
-_HEADER_BYTES: Final = 19
 _FIRST_ERROR: Final = 16
 
 _TEXTS: Final = {
@@ -125,16 +124,16 @@ class SplitReader:
                         self.on_run(run)
                     yield run
                 if status >= _FIRST_ERROR or not progressed:
-                    self._broken(status, bytes(buffer[used : used + _HEADER_BYTES]))
+                    self._broken(status, bytes(buffer[used : used + HEADER_SIZE]))
                     return
             rest = have - used
-            if rest >= _HEADER_BYTES:
+            if rest >= HEADER_SIZE:
                 length = int.from_bytes(buffer[used + 9 : used + 13], "little")
-                if not _HEADER_BYTES <= length <= MAX_EVENT:
-                    self._broken(17, bytes(buffer[used : used + _HEADER_BYTES]))
+                if not HEADER_SIZE <= length <= MAX_EVENT:
+                    self._broken(17, bytes(buffer[used : used + HEADER_SIZE]))
                     return
                 if base + used + length > end:
-                    self._too_long(bytes(buffer[used : used + _HEADER_BYTES]), base + used, end)
+                    self._too_long(bytes(buffer[used : used + HEADER_SIZE]), base + used, end)
                     return
                 if length > len(buffer) and used == 0 and rest == len(buffer):
                     larger = bytearray(length)
@@ -173,7 +172,7 @@ class SplitReader:
             text = f"The file ends at {end}; when the read was planned it was to end at {planned}."
             self._break("file_shrunk", position, text)
             return
-        announced = int.from_bytes(head[9:13], "little") if len(head) >= 13 else _HEADER_BYTES
+        announced = int.from_bytes(head[9:13], "little") if len(head) >= 13 else HEADER_SIZE
         least = "" if len(head) >= 13 else "at least "
         text = f"The event has {least}{announced} bytes, the file ends after {end - position} of them."
         self._break("event_truncated", position, text)

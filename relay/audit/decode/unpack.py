@@ -6,6 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from protocol.binlog.compression import unpack_compressed
+from protocol.binlog.layout import HEADER_SIZE
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.columns.column_reader import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS, PackedReader
 from protocol.columns.event_columns import whole_events
@@ -15,7 +16,6 @@ from protocol.kernel.pure import load32
 from relay.audit.decode.split_reader import Run
 
 _PIECE_BYTES: Final = 1 << 20
-_HEADER_BYTES: Final = 19
 _ZSTD: Final = 0
 _NONE: Final = 255
 
@@ -75,7 +75,7 @@ def payload_events(packed: bytes) -> Iterator[bytearray | None]:
             if stop:
                 yield buffer[:stop]
                 del buffer[:stop]
-            if len(buffer) >= _HEADER_BYTES and not _HEADER_BYTES <= load32(buffer, 9) <= MAX_EVENT:
+            if len(buffer) >= HEADER_SIZE and not HEADER_SIZE <= load32(buffer, 9) <= MAX_EVENT:
                 break  # or the rest of the transaction would be held, waiting for the end of an event that is none
     except ProtocolError:
         yield None

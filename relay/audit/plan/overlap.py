@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from protocol.binlog.format_description import FormatDescription, decode_format_description
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.errors import ProtocolError
 from protocol.gtid.file_gtids import BLOCK_BYTES, FileGtidCollector, IndexBlock, Run
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.storage.gtid_facts import GtidValue, state_behind
 from relay.archive.storage.origin import joined
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore, Reader, Store, plain_path
 
-_HEADER_BYTES: Final = 19
 _CHUNK_BYTES: Final = 1 << 20
 _LONGEST_HEAD: Final = 64 << 20
 
@@ -259,7 +258,7 @@ def _held(last: DomainGtid, unheld: "Sequence[_Unheld]") -> Iterator[tuple[int, 
 
 def _form(format_event: bytes) -> FormatDescription | None:
     try:
-        return decode_format_description(format_event[_HEADER_BYTES:])
+        return decode_format_description(format_event[HEADER_SIZE:])
     except ProtocolError:
         return None
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pyspark.sql.datasource import InputPartition
 
+from protocol.binlog.layout import ENCRYPTED_MAGIC, FIRST_EVENT, HEADER_SIZE, MAGIC
 from protocol.kernel.ingest import ROW, Ingest
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, IndexRecord
 from relay.archive.storage.files import IDX_SUFFIX
 from relay.audit.plan.overlap import Overlap, Span
@@ -17,11 +17,8 @@ from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import Reader, Store, read_bytes
 
-MAGIC: Final = b"\xfebin"
-_ENCRYPTED_MAGIC: Final = b"\xfdbin"
 _CHUNK_BYTES: Final = 1 << 20
 _FIRST_ERROR: Final = 16
-_HEADER_BYTES: Final = 19
 _FORMAT_DESCRIPTION: Final = 15
 _LONGEST_FORMAT: Final = 1 << 16
 _TABLE_ROWS: Final = 4096
@@ -139,7 +136,7 @@ def plan_file(
     try:
         size = reader.size if file.end is None else file.end
         magic = read_bytes(reader, 0, len(MAGIC))
-        if magic == _ENCRYPTED_MAGIC:
+        if magic == ENCRYPTED_MAGIC:
             return nothing(
                 "file_encrypted",
                 "MySQL encrypted the file at rest. Read it through its server: mysqlbinlog --read-from-remote-server --raw.",
@@ -235,10 +232,10 @@ def _first_times(store: Store, file: AuditedFile) -> tuple[int | None, int | Non
     if not begun:
         return None, None
     oldest, at = begun, FIRST_EVENT
-    while at + _HEADER_BYTES <= len(head):
+    while at + HEADER_SIZE <= len(head):
         oldest = min(oldest, int.from_bytes(head[at : at + 4], "little") or oldest)
         length = int.from_bytes(head[at + 9 : at + 13], "little")
-        if length < _HEADER_BYTES:
+        if length < HEADER_SIZE:
             break
         at += length
     return begun, oldest
@@ -246,11 +243,11 @@ def _first_times(store: Store, file: AuditedFile) -> tuple[int | None, int | Non
 
 def _format_event(reader: Reader, size: int) -> bytes:
     """The format description that heads the file; nothing where there is none that could be told to a later split."""
-    head = read_bytes(reader, FIRST_EVENT, _HEADER_BYTES)
-    if len(head) < _HEADER_BYTES or head[4] != _FORMAT_DESCRIPTION:
+    head = read_bytes(reader, FIRST_EVENT, HEADER_SIZE)
+    if len(head) < HEADER_SIZE or head[4] != _FORMAT_DESCRIPTION:
         return b""
     length = int.from_bytes(head[9:13], "little")
-    if not _HEADER_BYTES <= length <= min(_LONGEST_FORMAT, size):
+    if not HEADER_SIZE <= length <= min(_LONGEST_FORMAT, size):
         return b""
     event = read_bytes(reader, FIRST_EVENT, length)
     known = Ingest().read_format(bytearray(event), 0, len(event))

@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.audit.datasource import SPLIT_BYTES
 from relay.audit.plan.overlap import Overlap
 from relay.audit.plan.read_finding import TEXTS

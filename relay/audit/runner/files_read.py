@@ -6,13 +6,11 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import decode_format_description, decode_start_v3, flavour_of
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, MAGIC
 from protocol.errors import ProtocolError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.splits import MAGIC
 from relay.audit.plan.store import Store
 
-_HEADER_BYTES: Final = 19
 _LONGEST_HEAD: Final = 4096
 
 
@@ -64,11 +62,11 @@ def read_head(store: Store, file: AuditedFile) -> FileHead:
     finally:
         reader.close()
     event = head[FIRST_EVENT:]
-    if head[:FIRST_EVENT] != MAGIC or len(event) < _HEADER_BYTES:
+    if head[:FIRST_EVENT] != MAGIC or len(event) < HEADER_SIZE:
         return FileHead(file, size)
     timestamp = int.from_bytes(event[:4], "little")
     server_id = int.from_bytes(event[5:9], "little")
-    body = event[_HEADER_BYTES : int.from_bytes(event[9:13], "little")]
+    body = event[HEADER_SIZE : int.from_bytes(event[9:13], "little")]
     begun = datetime.fromtimestamp(timestamp, UTC) if timestamp else None
     try:
         if event[4] == EventType.START_V3:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from protocol.auth.account import Account
-from protocol.binlog.made_events import HEADER_BYTES, patch_format_description
+from protocol.binlog.layout import HEADER_SIZE
+from protocol.binlog.made_events import patch_format_description
 from protocol.commands import BinlogDump
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.gtid.dump_request import BinlogDumpGtid
@@ -321,8 +322,8 @@ def _heartbeat_s(value: object) -> float:
 
 def _read_format_description(opened: OpenFile) -> bytes:
     """The file's first event. In a thread. Raises: OSError, Malformed."""
-    head = os.pread(opened.fd, HEADER_BYTES, FIRST_OFFSET)
+    head = os.pread(opened.fd, HEADER_SIZE, FIRST_OFFSET)
     size = int.from_bytes(head[9:13], "little")
-    if not HEADER_BYTES <= size <= _LONGEST_FORMAT_DESCRIPTION:
+    if not HEADER_SIZE <= size <= _LONGEST_FORMAT_DESCRIPTION:
         raise Malformed(f"{opened.path.name} does not begin with a format description")
     return os.pread(opened.fd, size, FIRST_OFFSET)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.header import HEADER_SIZE
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.position import Position
 from relay.archive.generation import Generation
 from relay.archive.read.reader import FileReader
 from relay.archive.storage.archive_errors import ArchiveCorrupt
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 

@@ -13,7 +13,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import flavour_of
-from protocol.binlog.header import HEADER_SIZE
+from protocol.binlog.layout import HEADER_SIZE
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.upstream.source.connect_errors import (
