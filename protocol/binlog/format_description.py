@@ -6,8 +6,9 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
+from protocol.binlog.header import EventHeader, decode_header
 from protocol.binlog.layout import HEADER_SIZE
-from protocol.errors import Malformed
+from protocol.errors import Malformed, Truncated
 
 CHECKSUM_NONE: Final = 0
 CHECKSUM_CRC32: Final = 1
@@ -105,6 +106,20 @@ def decode_start_v3(body: bytes) -> FormatDescription:
     return FormatDescription(
         binlog_version, server_version, created, HEADER_SIZE, _V3_POST_HEADERS, CHECKSUM_NONE, False
     )
+
+
+def decode_first_event(event: bytes) -> tuple[EventHeader, FormatDescription]:
+    """Decode the event that a file begins with, a Format_description or a Start_v3; bytes behind it are left alone.
+
+    Raises: Truncated where it is not all in `event`; Malformed, also where it is another event.
+    """
+    header = decode_header(event)
+    if header.type not in (EventType.FORMAT_DESCRIPTION, EventType.START_V3):
+        raise Malformed(f"the first event is of type {header.type}, not a format description (15)")
+    if header.size > len(event):
+        raise Truncated(f"the format description announces {header.size} bytes, {len(event)} are here")
+    body = event[HEADER_SIZE : header.size]
+    return header, decode_start_v3(body) if header.type == EventType.START_V3 else decode_format_description(body)
 
 
 def _start_fields(fields: Fields) -> tuple[int, str, int]:
