@@ -4,12 +4,12 @@ All numbers are little-endian. The common header: timestamp u32 | type u8 | serv
 flags u16. A checksum is CRC32 of all bytes before it, u32, at the end.
 """
 
-import re
 import struct
 import zlib
 from typing import Final
 
 from protocol.binlog.event_type import EventType
+from protocol.binlog.format_description import has_checksum_field
 from protocol.errors import Malformed, Truncated
 from protocol.gtid.mariadb import GtidList, encode_gtid_list
 from protocol.position import Position, binlog_number
@@ -25,10 +25,8 @@ _CREATED_OFFSET: Final = HEADER_BYTES + 2 + 50
 _FLAG_IN_USE: Final = 0x0001
 _FLAG_ARTIFICIAL: Final = 0x0020
 _MARKER_BITS: Final = 0x3C00
-_SMALLEST_FORMAT_DESCRIPTION: Final = _CREATED_OFFSET + 5
-# Sources from these versions on put the algorithm byte and a CRC32 into the format description, also with algorithm 0.
-_CHECKSUM_AWARE_MYSQL: Final = (5, 6, 1)
-_CHECKSUM_AWARE_MARIADB: Final = (5, 3, 0)
+_TYPES_OFFSET: Final = _CREATED_OFFSET + 5
+_SMALLEST_FORMAT_DESCRIPTION: Final = _TYPES_OFFSET
 
 
 def _event(kind: EventType, server_id: int, end_log_pos: int, flags: int, body: bytes, with_checksum: bool) -> bytes:
@@ -78,16 +76,10 @@ def gtid_list_event(gtid_list: GtidList, offset: int, server_id: int, *, with_ch
     return _event(EventType.GTID_LIST, server_id, offset & MAX_WIRE_POSITION, _FLAG_ARTIFICIAL, body, with_checksum)
 
 
-def _version_numbers(version: str) -> tuple[int, ...]:
-    numbers = [int(part) for part in re.findall(r"\d{1,4}", version)[:3]]
-    return tuple(numbers + [0] * (3 - len(numbers)))
-
-
 def format_description_has_crc(event: bytes) -> bool:
-    """Whether this format description ends in a checksum: its server version says so, whatever its algorithm."""
+    """Whether this format description ends in a checksum, which it may whatever its algorithm."""
     version = event[HEADER_BYTES + 2 : _CREATED_OFFSET].split(b"\0", 1)[0].decode("latin-1")
-    aware = _CHECKSUM_AWARE_MARIADB if "mariadb" in version.lower() else _CHECKSUM_AWARE_MYSQL
-    return _version_numbers(version) >= aware
+    return has_checksum_field(version, len(event) - _TYPES_OFFSET)
 
 
 def patch_format_description(

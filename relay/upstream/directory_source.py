@@ -8,7 +8,8 @@ from typing import Final
 import structlog
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import flavour_of
+from protocol.binlog.format_description import decode_format_description
+from protocol.binlog.header import HEADER_SIZE
 from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.position import binlog_number
@@ -198,10 +199,10 @@ class DirectoryUpstream:
         if held is not None:
             check_same_file(held, intake.ingest)
         known = self._archive.identity
-        version = "".join(map(chr, event[21:71])).rstrip("\0")
+        described = decode_format_description(bytes(event[HEADER_SIZE:]))
         identity = SourceIdentity(
-            flavour=flavour_of(version),
-            version=version.removesuffix("-log"),
+            flavour=described.flavour,
+            version=described.server_version.removesuffix("-log"),
             server_id=intake.ingest.server_id,
             server_uuid=known.server_uuid if known is not None else None,
         )

@@ -4,7 +4,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.binlog.format_description import flavour_of
+from protocol.binlog.format_description import decode_format_description
 from protocol.errors import Malformed, Truncated
 from protocol.position import binlog_number
 
@@ -12,9 +12,8 @@ FIRST_EVENT: Final = 4
 """Offset of a file's first event, behind the magic."""
 _HEADER = struct.Struct("<IBIIIH")
 _FORMAT_DESCRIPTION_TYPE: Final = 15
-_BODY = struct.Struct("<H50sIB")
-_CHECKSUM_SINCE_MYSQL: Final = (5, 6, 1)
-_CHECKSUM_SINCE_MARIADB: Final = (5, 3, 0)
+_BODY_BYTES: Final = 57
+"""Of a format description that lists no type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,52 +59,34 @@ class ArchivedFile:
         return self.end
 
 
-def _version_triple(version: str) -> tuple[int, int, int]:
-    parts = []
-    for piece in version.split(".")[:3]:
-        digits = ""
-        for char in piece:
-            if not char.isdigit():
-                break
-            digits += char
-        parts.append(int(digits or 0))
-    while len(parts) < 3:
-        parts.append(0)
-    return (parts[0], parts[1], parts[2])
-
-
 def describe_new_file(name: str, first_event: bytes) -> ArchivedFile:
     """An unsealed `ArchivedFile` with `end` 4, from the format description that starts `first_event`.
 
-    Layout after the 19-byte header: binlog version u16 | server version 50 bytes | created u32 | header length u8 |
-    post-header lengths | checksum algorithm u8 | CRC32 u32, the last two since MySQL 5.6.1 and MariaDB 5.3.
-    Raises: Truncated, Malformed (also for a bad `name`). Source: MySQL 8.4 source docs, "Format_description_event".
+    Raises: Truncated, Malformed (also for a bad `name`).
     """
     number = binlog_number(name)
-    if len(first_event) < _HEADER.size + _BODY.size:
+    if len(first_event) < _HEADER.size + _BODY_BYTES:
         raise Truncated(f"{name}: {len(first_event)} bytes at its head are too few for a format description")
     timestamp, kind, server_id, size, _, _ = _HEADER.unpack_from(first_event)
     if kind != _FORMAT_DESCRIPTION_TYPE:
         raise Malformed(f"{name}: the first event is of type {kind}, not a format description (15)")
-    if size < _HEADER.size + _BODY.size or size > len(first_event):
+    if size < _HEADER.size + _BODY_BYTES or size > len(first_event):
         raise Truncated(f"{name}: the format description announces {size} bytes, {len(first_event)} are here")
-    binlog_version, raw_version, _, _ = _BODY.unpack_from(first_event, _HEADER.size)
-    if binlog_version != 4:
-        raise Malformed(f"{name}: binlog version {binlog_version}; only version 4 (MySQL 5.0 and later) is archived")
-    version = raw_version.split(b"\0", 1)[0].decode("latin-1")
-    flavour = flavour_of(version)
-    since = _CHECKSUM_SINCE_MARIADB if flavour == "mariadb" else _CHECKSUM_SINCE_MYSQL
-    checksum = first_event[size - 5] if _version_triple(version) >= since else 0
+    described = decode_format_description(first_event[_HEADER.size : size])
+    if described.binlog_version != 4:
+        raise Malformed(
+            f"{name}: binlog version {described.binlog_version}; only version 4 (MySQL 5.0 and later) is archived"
+        )
     return ArchivedFile(
         name=name,
         number=number,
         end=FIRST_EVENT,
         sealed=False,
         created=timestamp,
-        server_version=version,
+        server_version=described.server_version,
         server_id=server_id,
-        checksum=1 if checksum == 1 else 0,
-        flavour=flavour,
+        checksum=described.checksum,
+        flavour=described.flavour,
         first_timestamp=timestamp,
         last_timestamp=timestamp,
     )

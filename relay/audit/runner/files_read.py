@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import decode_format_description, decode_start_v3, flavour_of
+from protocol.binlog.format_description import decode_format_description, decode_start_v3
 from protocol.errors import ProtocolError
 from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.audit.plan.series_files import AuditedFile
@@ -18,7 +18,8 @@ _LONGEST_HEAD: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """A file, and its first event. `bytes`: as far as it is read; `begun`, `version`, `server_id`: None where unreadable."""
+    """A file, and its first event. `bytes`: as far as it is read; `begun`, `version`, `server_id`, `flavour` ("mysql" or
+    "mariadb"): None where unreadable."""
 
     file: AuditedFile
     bytes: int
@@ -26,6 +27,7 @@ class FileHead:
     version: str | None = None
     server_id: int | None = None
     checksum: bool = False
+    flavour: str | None = None
 
     @property
     def name(self) -> str:
@@ -41,11 +43,6 @@ class FileHead:
     def base(self) -> str:
         """The file's name as its source has it."""
         return self.file.name.rpartition("/")[2]
-
-    @property
-    def flavour(self) -> str | None:
-        """mysql or mariadb."""
-        return None if self.version is None else flavour_of(self.version)
 
 
 def read_head(store: Store, file: AuditedFile) -> FileHead:
@@ -79,4 +76,5 @@ def read_head(store: Store, file: AuditedFile) -> FileHead:
             return FileHead(file, size, begun, None, server_id)
     except ProtocolError:
         return FileHead(file, size, begun, None, server_id)
-    return FileHead(file, size, begun, described.server_version, server_id, bool(described.checksum_bytes))
+    has_checksums = bool(described.checksum_bytes)
+    return FileHead(file, size, begun, described.server_version, server_id, has_checksums, described.flavour)
