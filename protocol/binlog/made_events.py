@@ -5,12 +5,12 @@ flags u16. A checksum is CRC32 of all bytes before it, u32, at the end. What rep
 docs/PROTOCOL.md#positions-of-a-replica and docs/PROTOCOL.md#heartbeats.
 """
 
-import re
 import struct
 import zlib
 from typing import Final
 
 from protocol.binlog.event_type import EventType
+from protocol.binlog.format_description import has_checksum_field
 from protocol.binlog.header import FLAG_ARTIFICIAL, FLAG_IN_USE
 from protocol.binlog.layout import (
     CHECKSUM_SIZE,
@@ -32,9 +32,6 @@ from protocol.wire import lenenc_int
 
 MAX_WIRE_POSITION: Final = codes.U32_MAX
 _MARKER_BITS: Final = 0x3C00
-# Sources from these versions on put the algorithm byte and a CRC32 into the format description, also with algorithm 0.
-_CHECKSUM_AWARE_MYSQL: Final = (5, 6, 1)
-_CHECKSUM_AWARE_MARIADB: Final = (5, 3, 0)
 
 
 def _event(kind: EventType, server_id: int, end_log_pos: int, flags: int, body: bytes, with_checksum: bool) -> bytes:
@@ -84,16 +81,10 @@ def gtid_list_event(gtid_list: GtidList, offset: int, server_id: int, *, with_ch
     return _event(EventType.GTID_LIST, server_id, offset & MAX_WIRE_POSITION, FLAG_ARTIFICIAL, body, with_checksum)
 
 
-def _version_numbers(version: str) -> tuple[int, ...]:
-    numbers = [int(part) for part in re.findall(r"\d{1,4}", version)[:3]]
-    return tuple(numbers + [0] * (3 - len(numbers)))
-
-
 def format_description_has_crc(event: bytes) -> bool:
-    """Whether this format description ends in a checksum: its server version says so, whatever its algorithm."""
+    """Whether this format description ends in a checksum, which it may whatever its algorithm."""
     version = event[SERVER_VERSION].split(b"\0", 1)[0].decode("latin-1")
-    aware = _CHECKSUM_AWARE_MARIADB if "mariadb" in version.lower() else _CHECKSUM_AWARE_MYSQL
-    return _version_numbers(version) >= aware
+    return has_checksum_field(version, len(event) - POST_LENGTHS_AT)
 
 
 def patch_format_description(

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from protocol.binlog.boundary import TBM_MASK, TBM_SHIFT, BoundaryType
 from protocol.binlog.event_info import event_info, event_type_text
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import FormatDescription, decode_format_description
+from protocol.binlog.format_description import FormatDescription, decode_first_event
 from protocol.binlog.header import EventHeader
 from protocol.binlog.layout import HEADER_SIZE
 from protocol.errors import Malformed, StatementRefused
@@ -191,7 +191,7 @@ class _Page:
     def _scan(self) -> None:
         with BinlogScan(self._path, start=self._start, end=self._end) as scan:
             try:
-                self._format = decode_format_description(scan.first_event[HEADER_SIZE:])
+                self._format = decode_first_event(scan.first_event)[1]
             except Malformed as error:
                 raise Unreadable(f"its Format_description cannot be read: {error}") from None
             for chunk in scan.chunks():

@@ -1,15 +1,23 @@
 """Where events stand, by their headers alone: nothing is checked, and little is read."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from protocol.binlog.layout import HEADER, HEADER_SIZE
 from relay.binlog_file.file_bytes import FileBytes, read_bytes
 
 _PIECE_BYTES: Final = 64 << 10
 
-EventFields = tuple[int, int, int, int, int, int]
-"""A header's fields, as in `layout.HEADER`."""
+
+class EventFields(NamedTuple):
+    """A header's fields, as in `layout.HEADER`."""
+
+    timestamp: int
+    type: int
+    server_id: int
+    size: int
+    log_pos: int
+    flags: int
 
 
 def event_headers(
@@ -28,11 +36,11 @@ def event_headers(
             base, at = start, 0
             if len(piece) < HEADER_SIZE:
                 return
-        fields: EventFields = unpack(piece, at)
-        if fields[3] < HEADER_SIZE:
+        fields = EventFields._make(unpack(piece, at))
+        if fields.size < HEADER_SIZE:
             return
         yield start, fields
-        start += fields[3]
+        start += fields.size
 
 
 def count_events(source: FileBytes, start: int, stop: int) -> tuple[int, int]:
@@ -40,7 +48,7 @@ def count_events(source: FileBytes, start: int, stop: int) -> tuple[int, int]:
     count, end = 0, start
     for at, fields in event_headers(source, start, stop):
         count += 1
-        end = at + fields[3]
+        end = at + fields.size
     return count, end
 
 
@@ -51,9 +59,9 @@ def event_around(source: FileBytes, start: int, offset: int, limit: int) -> tupl
     """
     end = start
     for at, fields in event_headers(source, start, min(offset + 1, limit)):
-        end = at + fields[3]
+        end = at + fields.size
         if end > limit:
-            raise ValueError(f"the event at offset {at} announces {fields[3]} bytes")
+            raise ValueError(f"the event at offset {at} announces {fields.size} bytes")
         if offset < end:
             return at, end
     raise ValueError(f"no event header fits at offset {end}")

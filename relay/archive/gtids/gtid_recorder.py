@@ -17,8 +17,8 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import GTX_SUFFIX, Buffer, FileLayer, StoredFile, replace_file, write_all
 from relay.archive.storage.gtid_facts import GtidFacts, GtidNews, GtidValue
 from relay.binlog_file.file_bytes import pieces
+from relay.binlog_file.gtids_before import gtids_before
 
-_CHUNK: Final = 1 << 20
 _SMALL_BYTES: Final = 16 << 10
 
 
@@ -153,14 +153,10 @@ def collect(
         collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
         at = FIRST_EVENT
         if blocks:
-            head = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
-            for data in pieces(stored, FIRST_EVENT, file.end, _CHUNK >> 4):
-                head.take(data)
-                if head.head_complete:
-                    break
-            collector.go_on(head.before, blocks)
+            before = gtids_before(stored, file.flavour, checksum=file.checksum == 1, stop=file.end)
+            collector.go_on(before, blocks)
             at = blocks[-1].stop
-        for data in pieces(stored, at, file.end, _CHUNK):
+        for data in pieces(stored, at, file.end):
             collector.take(data)
             if on_progress is not None:
                 on_progress(len(data))

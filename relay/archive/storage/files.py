@@ -38,6 +38,10 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 QUARANTINE_INFIX: Final = ".lost-"
 """NAME.lost-OFFSET: bytes that recovery cut off although they were not merely an incomplete tail."""
 
+_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
+CAN_READ_CACHED: Final = bool(_NOWAIT)
+"""Whether the system can be asked for what is in memory only; see `FileLayer.preadv_cached`."""
+
 
 class FileLayer:
     """Plain system calls. Every method raises OSError as the system does."""
@@ -81,6 +85,12 @@ class FileLayer:
     def preadv(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
         """Reads into `buffers`; returns how many bytes came."""
         return os.preadv(fd, buffers, offset)
+
+    def preadv_cached(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        """Reads into `buffers` what is in memory. Raises: BlockingIOError where that is nothing; OSError, with EOPNOTSUPP or
+        EINVAL where the file system has no such reads.
+        """
+        return os.preadv(fd, buffers, offset, _NOWAIT)
 
     def size(self, fd: int) -> int:
         """The file's size in bytes."""
