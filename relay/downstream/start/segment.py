@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.made_events import HEADER_BYTES, patch_format_description
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
+from protocol.binlog.made_events import patch_format_description
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import FileReads, OpenFile
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import refusal
@@ -131,9 +132,9 @@ def just_removed(name: str) -> PositionRefused:
 
 def _read_format_description(opened: OpenFile) -> bytes:
     """The file's first event. In a thread. Raises: OSError, Malformed."""
-    header = os.pread(opened.fd, HEADER_BYTES, FIRST_EVENT)
+    header = os.pread(opened.fd, HEADER_SIZE, FIRST_EVENT)
     size = int.from_bytes(header[9:13], "little")
     is_one = header[4:5] == bytes((EventType.FORMAT_DESCRIPTION,))
-    if not is_one or not HEADER_BYTES <= size <= _LONGEST_FORMAT_DESCRIPTION:
+    if not is_one or not HEADER_SIZE <= size <= _LONGEST_FORMAT_DESCRIPTION:
         raise Malformed(f"{opened.path.name} does not begin with a format description")
     return os.pread(opened.fd, size, FIRST_EVENT)

@@ -14,13 +14,13 @@ from typing import Final, Protocol
 
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.binlog.made_events import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import STEP_BYTES, BufferPool, FileReads
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.downstream.gtid_filter.gtid_filter import End, FilterTo, GtidFilter, SendFirst, SendTo, SkipTo, Step
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
 from relay.downstream.start.next_generation import Found, GenerationSwitch
