@@ -178,7 +178,9 @@ class DirectoryUpstream:
             advice = "Attach to the server itself: its dump stream is in clear. Or decrypt the copy with its keyring."
             raise UpstreamError(FailureKind.SETUP, text, advice, name="binlog_encrypted")
         if wrong is not None:
-            raise UpstreamError(FailureKind.SETUP, f"{name} {wrong[1]}", "Take it out of the directory.", name=wrong[0])
+            raise UpstreamError(
+                FailureKind.SETUP, f"{name} {wrong[1]}", "Take it out of the directory.", name="not_a_binlog"
+            )
         event = start.event
         if not start.is_whole:
             is_other = len(event) > TYPE_AT and event[TYPE_AT] != EventType.FORMAT_DESCRIPTION
