@@ -33,15 +33,15 @@ from protocol.errors import AnsweredError, ErrorCode, StatementRefused
 from protocol.framing import frame_payload
 from protocol.resultset import Rows
 from protocol.source_side.machine import (
-    CheckAsked,
+    CheckRequested,
     Closed,
-    DumpAsked,
+    DumpRequested,
     Event,
     LoggedIn,
     SourceSide,
     State,
-    StatementAsked,
-    TlsAsked,
+    StatementRequested,
+    TlsRequested,
 )
 from protocol.statements import Done, GivenAnswer, SourceFacts, StatisticsText
 from protocol.statements.requests import Request, ShowStatistics
@@ -203,19 +203,19 @@ def converse(case: Case, pieces: list[bytes]) -> Conversation:
             event = events.pop(0)
             if ended:
                 raise Broken(f"{event!r} after the end")
-            said.append(type(event).__name__ if isinstance(event, TlsAsked | CheckAsked) else repr(event))
-            if isinstance(event, TlsAsked):
+            said.append(type(event).__name__ if isinstance(event, TlsRequested | CheckRequested) else repr(event))
+            if isinstance(event, TlsRequested):
                 if case.choices & 32:
                     events += side.tls_failed("garbage")
                 else:
                     side.tls_established(Channel("TLSv1.3", "cipher", client_certificate=case.choices & 64 != 0))
                     # Inside of TLS the same bytes would come.
                     waiting.insert(0, event.received)
-            elif isinstance(event, CheckAsked):
+            elif isinstance(event, CheckRequested):
                 events += side.answer_check(event.work(), 1.0)
-            elif isinstance(event, StatementAsked):
+            elif isinstance(event, StatementRequested):
                 events += side.answer(answer_of(event.request, case), 1.0)
-            elif isinstance(event, DumpAsked) and side.state is State.DUMP_REQUESTED:
+            elif isinstance(event, DumpRequested) and side.state is State.DUMP_REQUESTED:
                 if case.choices & 128:
                     events += side.refuse_dump(AnsweredError(ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG, "no"))
                 else:

@@ -73,10 +73,10 @@ class State(Enum):
     TLS_EXPECTED = "TLS expected"
     TLS_LOGIN_EXPECTED = "login over TLS expected"
     TOKEN_EXPECTED = "token expected"
-    CHECK_OWED = "check owed"
+    CHECK_PENDING = "check pending"
     VERDICT_HELD = "verdict held"
     COMMAND_EXPECTED = "command expected"
-    ANSWER_OWED = "answer owed"
+    ANSWER_PENDING = "answer pending"
     DUMP_REQUESTED = "dump requested"
     DUMPING = "dumping"
     CLOSED = "closed"
@@ -85,18 +85,18 @@ class State(Enum):
 class Input(Enum):
     """What can happen to a connection."""
 
-    TLS_ASKED = "TLS asked"
+    TLS_REQUESTED = "TLS requested"
     TLS_ESTABLISHED = "TLS established"
     SWITCH_SENT = "switch sent"
     MORE_SENT = "more sent"
-    CHECK_ASKED = "check asked"
+    CHECK_REQUESTED = "check requested"
     VERDICT_REACHED = "verdict reached"
     LOGIN_ACCEPTED = "login accepted"
     LOGIN_REFUSED = "login refused"
     COMMAND_ANSWERED = "command answered"
     REQUEST_MADE = "request made"
     REQUEST_ANSWERED = "request answered"
-    DUMP_ASKED = "dump asked"
+    DUMP_REQUESTED = "dump requested"
     DUMP_ACCEPTED = "dump accepted"
     DUMP_REFUSED = "dump refused"
     DUMP_ENDED = "dump ended"
@@ -109,7 +109,7 @@ _S = State
 _I = Input
 # (state, input) -> next state. A missing pair is a bug of the caller: what a peer can cause is always a row.
 TRANSITIONS: Final[dict[tuple[State, Input], State]] = {
-    (_S.LOGIN_EXPECTED, _I.TLS_ASKED): _S.TLS_EXPECTED,
+    (_S.LOGIN_EXPECTED, _I.TLS_REQUESTED): _S.TLS_EXPECTED,
     (_S.TLS_EXPECTED, _I.TLS_ESTABLISHED): _S.TLS_LOGIN_EXPECTED,
     (_S.TLS_EXPECTED, _I.BROKEN): _S.CLOSED,
     # "If the client's plugin differs: AuthSwitchRequest": once, so a client cannot play for time.
@@ -124,24 +124,24 @@ TRANSITIONS: Final[dict[tuple[State, Input], State]] = {
         )
     },
     (_S.TOKEN_EXPECTED, _I.MORE_SENT): _S.TOKEN_EXPECTED,
-    (_S.TOKEN_EXPECTED, _I.CHECK_ASKED): _S.CHECK_OWED,
+    (_S.TOKEN_EXPECTED, _I.CHECK_REQUESTED): _S.CHECK_PENDING,
     (_S.TOKEN_EXPECTED, _I.VERDICT_REACHED): _S.VERDICT_HELD,
     (_S.TOKEN_EXPECTED, _I.BROKEN): _S.CLOSED,
-    (_S.CHECK_OWED, _I.MORE_SENT): _S.TOKEN_EXPECTED,
-    (_S.CHECK_OWED, _I.VERDICT_REACHED): _S.VERDICT_HELD,
-    (_S.CHECK_OWED, _I.BROKEN): _S.CLOSED,
+    (_S.CHECK_PENDING, _I.MORE_SENT): _S.TOKEN_EXPECTED,
+    (_S.CHECK_PENDING, _I.VERDICT_REACHED): _S.VERDICT_HELD,
+    (_S.CHECK_PENDING, _I.BROKEN): _S.CLOSED,
     # Every verdict passes through here: the answer to a guess and the answer to a password wait equally long.
     (_S.VERDICT_HELD, _I.LOGIN_ACCEPTED): _S.COMMAND_EXPECTED,
     # A refusal is a state, not only a packet: nothing is answered after it.
     (_S.VERDICT_HELD, _I.LOGIN_REFUSED): _S.CLOSED,
     (_S.VERDICT_HELD, _I.BROKEN): _S.CLOSED,
     (_S.COMMAND_EXPECTED, _I.COMMAND_ANSWERED): _S.COMMAND_EXPECTED,
-    (_S.COMMAND_EXPECTED, _I.REQUEST_MADE): _S.ANSWER_OWED,
-    (_S.COMMAND_EXPECTED, _I.DUMP_ASKED): _S.DUMP_REQUESTED,
+    (_S.COMMAND_EXPECTED, _I.REQUEST_MADE): _S.ANSWER_PENDING,
+    (_S.COMMAND_EXPECTED, _I.DUMP_REQUESTED): _S.DUMP_REQUESTED,
     (_S.COMMAND_EXPECTED, _I.QUIT): _S.CLOSED,
     (_S.COMMAND_EXPECTED, _I.BROKEN): _S.CLOSED,
-    (_S.ANSWER_OWED, _I.REQUEST_ANSWERED): _S.COMMAND_EXPECTED,
-    (_S.ANSWER_OWED, _I.BROKEN): _S.CLOSED,
+    (_S.ANSWER_PENDING, _I.REQUEST_ANSWERED): _S.COMMAND_EXPECTED,
+    (_S.ANSWER_PENDING, _I.BROKEN): _S.CLOSED,
     (_S.DUMP_REQUESTED, _I.DUMP_ACCEPTED): _S.DUMPING,
     # As a server: an error instead of the stream ends the connection.
     (_S.DUMP_REQUESTED, _I.DUMP_REFUSED): _S.CLOSED,
@@ -155,8 +155,8 @@ TRANSITIONS: Final[dict[tuple[State, Input], State]] = {
 }
 _IN_LOGIN: Final = frozenset({_S.LOGIN_EXPECTED, _S.TLS_LOGIN_EXPECTED, _S.TOKEN_EXPECTED})
 # Nothing of the peer is looked at here.
-_NOT_READING: Final = frozenset({_S.TLS_EXPECTED, _S.CHECK_OWED, _S.VERDICT_HELD, _S.ANSWER_OWED, _S.CLOSED})
-_WITH_DEADLINE: Final = _IN_LOGIN | {_S.TLS_EXPECTED, _S.CHECK_OWED, _S.VERDICT_HELD, _S.COMMAND_EXPECTED}
+_NOT_READING: Final = frozenset({_S.TLS_EXPECTED, _S.CHECK_PENDING, _S.VERDICT_HELD, _S.ANSWER_PENDING, _S.CLOSED})
+_WITH_DEADLINE: Final = _IN_LOGIN | {_S.TLS_EXPECTED, _S.CHECK_PENDING, _S.VERDICT_HELD, _S.COMMAND_EXPECTED}
 
 
 class IllegalInput(AssertionError):
@@ -190,14 +190,14 @@ class LoginRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class TlsAsked:
+class TlsRequested:
     """The peer wants TLS: answer with `tls_established` or `tls_failed`. `received`: bytes that belong to it already."""
 
     received: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class CheckAsked:
+class CheckRequested:
     """Run `work` in a thread; answer with `answer_check`."""
 
     work: Work = field(repr=False)
@@ -220,7 +220,7 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
-class StatementAsked:
+class StatementRequested:
     """What only the running relay can answer. Answer it with `answer`; commands that follow wait until then."""
 
     request: Request
@@ -228,7 +228,7 @@ class StatementAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class DumpAsked:
+class DumpRequested:
     """Answer it with `accept_dump` or `refuse_dump`."""
 
     request: BinlogDump | BinlogDumpGtid
@@ -249,14 +249,14 @@ class Closed:
 
 
 Event = (
-    TlsAsked
-    | CheckAsked
+    TlsRequested
+    | CheckRequested
     | LoggedIn
     | LoginRefused
     | StatementFailed
     | Registered
-    | StatementAsked
-    | DumpAsked
+    | StatementRequested
+    | DumpRequested
     | AckReceived
     | Closed
 )
@@ -361,19 +361,19 @@ class SourceSide:
         return [self._break(PeerError(ErrorCode.ER_NET_READ_INTERRUPTED, f"Waited too long {waited}"))]
 
     def tls_established(self, channel: Channel) -> None:
-        """Answers `TlsAsked`: from now on `receive` takes, and `bytes_to_send` gives, what is inside of TLS."""
+        """Answers `TlsRequested`: from now on `receive` takes, and `bytes_to_send` gives, what is inside of TLS."""
         self._become(Input.TLS_ESTABLISHED)
         self.channel = channel
 
     def tls_failed(self, reason: str) -> list[Event]:
-        """Answers `TlsAsked`, or ends a connection whose TLS broke later: nothing more can be said to the peer."""
+        """Answers `TlsRequested`, or ends a connection whose TLS broke later: nothing more can be said to the peer."""
         if self.state is State.CLOSED:
             return []
         self._become(Input.BROKEN)
         return [Closed(PeerError(ErrorCode.ER_HANDSHAKE_ERROR, f"TLS: {reason}"))]
 
     def answer_check(self, step: Step, now: float) -> list[Event]:
-        """Answers `CheckAsked`. A connection that was closed meanwhile takes it in silence."""
+        """Answers `CheckRequested`. A connection that was closed meanwhile takes it in silence."""
         if self.state is State.CLOSED or self._login is None:
             return []
         events: list[Event] = []
@@ -381,7 +381,7 @@ class SourceSide:
         return [*events, *self._work(now)]
 
     def answer(self, answer: GivenAnswer | AnsweredError, now: float) -> list[Event]:
-        """Answers `StatementAsked`, and goes on with commands that came meanwhile."""
+        """Answers `StatementRequested`, and goes on with commands that came meanwhile."""
         self._become(Input.REQUEST_ANSWERED)
         events: list[Event] = []
         if isinstance(answer, Done):
@@ -525,9 +525,9 @@ class SourceSide:
 
     def _take_login(self, payload: bytes, now: float, events: list[Event]) -> None:
         if self.state is State.LOGIN_EXPECTED and self._offered & Capability.SSL and asks_for_tls(payload):
-            self._become(Input.TLS_ASKED)
+            self._become(Input.TLS_REQUESTED)
             # What came behind the request came in clear: it is TLS, or nothing.
-            events.append(TlsAsked(self._input.take()))
+            events.append(TlsRequested(self._input.take()))
             return
         try:
             login = decode_login(payload, self._offered)
@@ -567,8 +567,8 @@ class SourceSide:
             else:
                 events.extend(self._give_verdict(now))
         else:
-            self._become(Input.CHECK_ASKED)
-            events.append(CheckAsked(reply))
+            self._become(Input.CHECK_REQUESTED)
+            events.append(CheckRequested(reply))
 
     def _give_verdict(self, now: float) -> list[Event]:
         verdict, login = self._verdict, self._login
@@ -698,7 +698,7 @@ class SourceSide:
             raise IllegalInput("statement without a login")
         self._become(Input.REQUEST_MADE)
         self._asked = what
-        events.append(StatementAsked(request, self.account))
+        events.append(StatementRequested(request, self.account))
 
     def _register(self, body: bytes, events: list[Event]) -> None:
         try:
@@ -716,8 +716,8 @@ class SourceSide:
         except Malformed as error:
             self._refuse("COM_BINLOG_DUMP", ErrorCode.ER_MALFORMED_PACKET, f"COM_BINLOG_DUMP: {error}", events)
             return
-        self._become(Input.DUMP_ASKED)
-        events.append(DumpAsked(request))
+        self._become(Input.DUMP_REQUESTED)
+        events.append(DumpRequested(request))
 
     def _ask_gtid_dump(self, body: bytes | Pieces, events: list[Event]) -> None:
         try:
@@ -725,8 +725,8 @@ class SourceSide:
         except Malformed:
             # As MySQL 5.6 and 9.7: the connection ends.
             raise PeerError(ErrorCode.ER_MALFORMED_PACKET, "Malformed communication packet.") from None
-        self._become(Input.DUMP_ASKED)
-        events.append(DumpAsked(request))
+        self._become(Input.DUMP_REQUESTED)
+        events.append(DumpRequested(request))
 
 
 def _decoded_ack(payload: bytes) -> AckReceived:

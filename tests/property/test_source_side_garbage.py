@@ -20,7 +20,15 @@ from protocol.commands import decode_binlog_dump, decode_register_slave
 from protocol.errors import Malformed, StatementRefused
 from protocol.framing import PacketBuffer, frame_payload
 from protocol.handshake import decode_login
-from protocol.source_side.machine import CheckAsked, Closed, DumpAsked, Event, SourceSide, State, StatementAsked
+from protocol.source_side.machine import (
+    CheckRequested,
+    Closed,
+    DumpRequested,
+    Event,
+    SourceSide,
+    State,
+    StatementRequested,
+)
 from protocol.statements import Done, SourceFacts, StatementSession, answer_statement, matches_like, tokenize
 from protocol.wire import Cursor, lenenc_bytes, lenenc_int
 
@@ -65,9 +73,9 @@ def converse(side: SourceSide, pieces: list[bytes], *, admits: bool = True) -> t
         while todo:
             event = todo.pop(0)
             events.append(event)
-            if isinstance(event, StatementAsked):
+            if isinstance(event, StatementRequested):
                 todo += side.answer(Done(), 1.0)
-            elif isinstance(event, DumpAsked) and side.state is State.DUMP_REQUESTED and admits:
+            elif isinstance(event, DumpRequested) and side.state is State.DUMP_REQUESTED and admits:
                 side.accept_dump()
     return events, side.bytes_to_send()
 
@@ -156,7 +164,7 @@ def test_garbage_in_the_middle_of_a_login_never_logs_in(plugin: str, tls: bool, 
         todo = side.receive(frame_payload(payload, sequence), 0.0)
         while todo:
             event = todo.pop(0)
-            if isinstance(event, CheckAsked):
+            if isinstance(event, CheckRequested):
                 todo += side.answer_check(event.work(), 0.0)
         sequence += 2
         side.bytes_to_send()

@@ -1,7 +1,7 @@
 """`replicas.marks`: which part of which file each replica was being sent, surviving a kill of this process.
 
 A replica that lost its connection asks for the event after the last one it stored, which may be inside a transaction. It
-alone may start there, and only in a part that was sent to it.
+alone may start there, and only in a part that was sent to it. Source: docs/PROTOCOL.md#reconnecting.
 
 Slots of 256 bytes, little endian. At 0: crc32 u32 of the 41 bytes that follow, server_id u32, length of uuid u8, uuid 36
 bytes. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then sequence u64, time

@@ -17,17 +17,17 @@ from protocol.packets import err_payload
 from protocol.position import Position
 from protocol.source_side.machine import (
     AckReceived,
-    CheckAsked,
+    CheckRequested,
     Closed,
-    DumpAsked,
+    DumpRequested,
     Event,
     Limits,
     Registered,
     Ruling,
     SourceSide,
     State,
-    StatementAsked,
-    TlsAsked,
+    StatementRequested,
+    TlsRequested,
 )
 from protocol.statements import GivenAnswer, Request, SourceFacts
 from relay.downstream.connection.client import Client
@@ -36,7 +36,7 @@ from relay.downstream.connection.connection_log import ConnectionLog
 from relay.downstream.connection.connection_tls import ConnectionTls, TlsBroken
 from relay.downstream.connection.deadline import Deadline
 from relay.downstream.connection.peer_socket import PeerSocket
-from relay.downstream.connection.pending_statement import AskedStatement
+from relay.downstream.connection.pending_statement import PendingStatement
 from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.connection.traffic import Traffic
 from relay.downstream.request.dump_request import DumpRequest
@@ -104,7 +104,7 @@ class Session(asyncio.BufferedProtocol):
         self._turn: asyncio.Handle | None = None
         self._checking: asyncio.Task[None] | None = None
         self._admission: asyncio.Task[None] | None = None
-        self._statement: AskedStatement | None = None
+        self._statement: PendingStatement | None = None
         self._offered_tls: ServerTls | None = None
         self._tls: ConnectionTls | None = None
         self.write_paused = False
@@ -268,14 +268,14 @@ class Session(asyncio.BufferedProtocol):
             return
         closed: Closed | None = None
         for event in events:
-            if isinstance(event, StatementAsked):
+            if isinstance(event, StatementRequested):
                 find = partial(self._host.answer_request, self, event.request)
-                self._statement = AskedStatement(event.request, find, self._answered, self.log, self._broken)
-            elif isinstance(event, TlsAsked):
+                self._statement = PendingStatement(event.request, find, self._answered, self.log, self._broken)
+            elif isinstance(event, TlsRequested):
                 self._begin_tls(transport, event.received)
-            elif isinstance(event, CheckAsked):
+            elif isinstance(event, CheckRequested):
                 self._checking = begin_task(self._check(machine, event.work), "checking a login", self._broken)
-            elif isinstance(event, DumpAsked):
+            elif isinstance(event, DumpRequested):
                 request = self.client.asks_for_dump(event.request, next(_REQUEST_NUMBERS))
                 admission = self._admit(machine, request)
                 self._admission = begin_task(admission, "deciding about a dump request", self._broken)
@@ -407,7 +407,7 @@ class Session(asyncio.BufferedProtocol):
         """The answer to the statement that was asked last."""
         self._statement = None
         machine, transport = self.client.machine, self._transport
-        if machine is None or machine.state is not State.ANSWER_OWED or transport is None or transport.is_closing():
+        if machine is None or machine.state is not State.ANSWER_PENDING or transport is None or transport.is_closing():
             return
         self._after(machine.answer(answer, self._loop.time()))
         self._read_on()

@@ -1,11 +1,11 @@
 """Which groups of events of a file a replica by GTID is not sent, and what it gets instead: what both flavours share."""
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import PositionRefused
 from protocol.gtid.dump_decision import MysqlHoldings
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
 from relay.archive.read.file_snapshot import FileSnapshot
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.downstream.gtid_filter.seek import Seek
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import PositionRefused
 from protocol.position import Position
 from relay.archive.generation import Generation
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.gtid_filter.group_filter import GroupFilter
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.gtid_filter.seek import WORTH_A_SEEK_BYTES, Seek

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
 from protocol.gtid.gtid_set import GtidSet
@@ -16,7 +17,6 @@ from protocol.gtid.mariadb import GtidList
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.group_filter import GroupFilter
 from relay.downstream.gtid_filter.seek import WORTH_A_SEEK_BYTES, Seek

@@ -3,12 +3,12 @@
 from enum import Enum
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.commands import BinlogDump
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.position import binlog_number
 from protocol.resultset import Value
 from relay.archive.read.position_check import PositionCheck, Verdict
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.downstream.request.refusal import refusal, shown_name
 from relay.downstream.request.replica_variables import mariadb_capability, replica_checksum
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.commands import DumpFlag
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.gtid.codec import decode_gtid_set
@@ -14,7 +15,6 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import parse_uuid
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.statements import SourceFacts
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup

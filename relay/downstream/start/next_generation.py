@@ -11,12 +11,12 @@ from typing import Protocol
 
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal

@@ -6,7 +6,6 @@ output buffer, and nobody waits for it.
 """
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,13 +13,13 @@ from typing import Final, Protocol
 
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.binlog.made_events import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import STEP_BYTES, BufferPool, FileReads
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.downstream.gtid_filter.gtid_filter import End, FilterTo, GtidFilter, SendFirst, SendTo, SkipTo, Step
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
 from relay.downstream.start.next_generation import Found, GenerationSwitch
@@ -478,7 +477,7 @@ class Dump:
         try:
             # Only what this session sent: a replica that started behind a Stop event does count it.
             size = min(_TAIL_BYTES, self._offset - self._start_in_file)
-            tail = os.pread(self._segment.opened.fd, size, self._offset - size)
+            tail = self._segment.opened.read(self._offset - size, size)
         except OSError as error:
             self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
             return None

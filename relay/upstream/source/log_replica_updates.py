@@ -2,7 +2,8 @@
 
 A server that is a replica itself writes what it applies to its own binlog only with log_replica_updates (before MySQL 8.0.26
 and on MariaDB log_slave_updates); MySQL 5.7 and MariaDB begin without. Where MySQL has GTIDs it counts what it did not write
-as purged (checked 9.7), so a replica that lacks it is refused when it connects. One that is connected notices nothing.
+as purged (docs/PROTOCOL.md#mysqls-gtids), so a replica that lacks it is refused when it connects; one that is
+connected notices nothing.
 """
 
 from collections.abc import Awaitable, Callable

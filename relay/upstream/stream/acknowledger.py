@@ -35,7 +35,8 @@ class SyncedPart(Protocol):
 def ack_packet(file: str, offset: int) -> bytes:
     """The acknowledgement of everything up to `offset` of `file`, its packet header (always number 0) included.
 
-    Layout: 0xEF | offset u64 | file name to the packet's end. Source: PROTOCOL-FACTS, 4.8.
+    Layout: 0xEF | offset u64 | file name to the packet's end.
+    Source: docs/PROTOCOL.md#semi-synchronous-replication.
     """
     payload = _MAGIC + offset.to_bytes(8, "little") + file.encode()
     return len(payload).to_bytes(3, "little") + b"\0" + payload

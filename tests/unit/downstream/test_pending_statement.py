@@ -11,7 +11,7 @@ from protocol.statements import Done, GivenAnswer, Request
 from protocol.statements.requests import KillConnection, ShowBinaryLogs
 from relay.downstream.connection.client import Client
 from relay.downstream.connection.connection_log import ConnectionLog
-from relay.downstream.connection.pending_statement import AskedStatement
+from relay.downstream.connection.pending_statement import PendingStatement
 from relay.downstream.connection.strangers import StrangerLog
 
 
@@ -34,7 +34,7 @@ class Asked:
         self.faults: list[Exception] = []
         client = Client()
         log = ConnectionLog(client, StrangerLog())
-        self.statement = AskedStatement(request, self.find, tells or self.told.append, log, self.faults.append)
+        self.statement = PendingStatement(request, self.find, tells or self.told.append, log, self.faults.append)
 
     async def find(self) -> GivenAnswer:
         self.looked += 1

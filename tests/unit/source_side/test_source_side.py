@@ -18,7 +18,7 @@ from protocol.resultset import Rows
 from protocol.source_side.machine import (
     TRANSITIONS,
     Closed,
-    DumpAsked,
+    DumpRequested,
     IllegalInput,
     Input,
     Limits,
@@ -27,8 +27,8 @@ from protocol.source_side.machine import (
     Registered,
     SourceSide,
     State,
-    StatementAsked,
     StatementFailed,
+    StatementRequested,
     step,
 )
 from protocol.statements import Done, EncodedRows, GivenAnswer, KillConnection, Notice, SourceFacts, StatisticsText
@@ -327,7 +327,7 @@ def test_a_registration_that_lies_about_its_lengths_gets_an_error(body: bytes) -
 def test_a_dump_request_waits_for_the_shell() -> None:
     side = logged_in()
     events = side.receive(dump(offset=120, server_id=9), 100.0)
-    assert isinstance(events[0], DumpAsked)
+    assert isinstance(events[0], DumpRequested)
     assert (events[0].request.file, events[0].request.offset) == ("mysql-bin.000001", 120)
     assert side.state is State.DUMP_REQUESTED
     assert side.bytes_to_send() == b""
@@ -368,7 +368,7 @@ def gtid_dump(held: bytes = bytes(8)) -> bytes:
 def test_a_gtid_dump_request_is_handed_on() -> None:
     side = logged_in()
     (asked,) = side.receive(gtid_dump(), 100.0)
-    assert asked == DumpAsked(BinlogDumpGtid("", 4, DumpFlag(2), 9, bytes(8)))
+    assert asked == DumpRequested(BinlogDumpGtid("", 4, DumpFlag(2), 9, bytes(8)))
     assert side.state is State.DUMP_REQUESTED
 
 
@@ -384,7 +384,7 @@ def test_a_set_of_gtids_may_be_greater_than_any_other_command() -> None:
     side = logged_in(limits)
     packet = gtid_dump(bytes(900))
     assert side.receive(packet[:4], 100.0) == []
-    assert isinstance(side.receive(packet[4:], 100.0)[0], DumpAsked)
+    assert isinstance(side.receive(packet[4:], 100.0)[0], DumpRequested)
 
 
 @pytest.mark.parametrize("packet", [gtid_dump(bytes(1000)), command(3, bytes(200))])
@@ -450,7 +450,7 @@ def test_a_request_waits_for_the_shell_and_later_commands_wait_too(
     side = logged_in()
     events = side.receive(command(3, b"KILL 12") + command(0x0E), 100.0)
     assert side.account is not None
-    assert events == [StatementAsked(KillConnection(12), side.account)]
+    assert events == [StatementRequested(KillConnection(12), side.account)]
     assert side.bytes_to_send() == b""
     side.answer(answer, 100.0)
     answers = [payload[0] for _, payload in payloads(side.bytes_to_send())]

@@ -8,7 +8,7 @@ from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
 from protocol.auth.native import native_token
 from protocol.framing import frame_payload
-from protocol.source_side.machine import Closed, SourceSide, State, StatementAsked, StatementFailed
+from protocol.source_side.machine import Closed, SourceSide, State, StatementFailed, StatementRequested
 from protocol.statements import SourceFacts
 from protocol.statements.requests import Flush, KillConnection, ShowProcesslist, ShowStatistics
 
@@ -108,8 +108,8 @@ def test_commands_that_have_no_answer_get_none(code: int) -> None:
 def test_a_command_about_the_relay_becomes_a_request(code: int, body: bytes, request_made: object) -> None:
     side = logged_in(admin=True)
     events, answer = send(side, code, body)
-    assert isinstance(events[0], StatementAsked)
-    assert (events[0].request, answer, side.state) == (request_made, b"", State.ANSWER_OWED)
+    assert isinstance(events[0], StatementRequested)
+    assert (events[0].request, answer, side.state) == (request_made, b"", State.ANSWER_PENDING)
 
 
 @pytest.mark.parametrize(("code", "body", "first"), [(0x07, b"\0", 0x00), (0x07, b"", 0x00), (0x0D, b"", 0xFE)])
