@@ -32,17 +32,18 @@ from protocol.capabilities import OFFERED, Capability
 from protocol.errors import AnsweredError, ErrorCode, StatementRefused
 from protocol.framing import frame_payload
 from protocol.resultset import Rows
-from protocol.source_side.machine import (
+from protocol.source_side.connection_events import (
     CheckRequested,
     Closed,
     DumpRequested,
     Event,
     LoggedIn,
-    SourceSide,
-    State,
     StatementRequested,
     TlsRequested,
 )
+from protocol.source_side.connection_states import State
+from protocol.source_side.connection_terms import LoginTerms
+from protocol.source_side.machine import SourceSide
 from protocol.statements import Done, GivenAnswer, SourceFacts, StatisticsText
 from protocol.statements.requests import Request, ShowStatistics
 from protocol.wire import lenenc_bytes
@@ -151,12 +152,12 @@ def machine(case: Case) -> SourceSide:
     return SourceSide(
         connection_id=7,
         facts=FACTS[case.choices % len(FACTS)],
-        accounts=Accounts(configured(), secret=bytes(32), rsa_key=rsa_key),
+        login=LoginTerms(
+            Accounts(configured(), secret=bytes(32), rsa_key=rsa_key), bytes, offer_tls=case.choices & 16 != 0
+        ),
         host="127.0.0.1",
-        random_bytes=bytes,
         now=0.0,
         wall_offset_s=1e9,
-        offer_tls=case.choices & 16 != 0,
     )
 
 

@@ -13,7 +13,7 @@ import structlog
 from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
 from protocol.errors import AnsweredError, ErrorCode, StatementRefused
-from protocol.source_side.machine import Limits, Ruling
+from protocol.source_side.connection_terms import Limits, Ruling
 from protocol.statements import Done, GivenAnswer, KillConnection, Request, SourceFacts, StatisticsText
 from protocol.statements.requests import ShowStatistics
 from relay.archive.archive import Archive

@@ -20,15 +20,10 @@ from protocol.commands import decode_binlog_dump, decode_register_slave
 from protocol.errors import Malformed, StatementRefused
 from protocol.framing import PacketBuffer, frame_payload
 from protocol.handshake import decode_login
-from protocol.source_side.machine import (
-    CheckRequested,
-    Closed,
-    DumpRequested,
-    Event,
-    SourceSide,
-    State,
-    StatementRequested,
-)
+from protocol.source_side.connection_events import CheckRequested, Closed, DumpRequested, Event, StatementRequested
+from protocol.source_side.connection_states import State
+from protocol.source_side.connection_terms import LoginTerms
+from protocol.source_side.machine import SourceSide
 from protocol.statements import Done, SourceFacts, StatementSession, answer_statement, matches_like, tokenize
 from protocol.wire import Cursor, lenenc_bytes, lenenc_int
 
@@ -39,9 +34,8 @@ def machine() -> SourceSide:
     return SourceSide(
         connection_id=1,
         facts=FACTS,
-        accounts=Accounts([Account.with_password("r", "p")], secret=bytes(32)),
+        login=LoginTerms(Accounts([Account.with_password("r", "p")], secret=bytes(32)), lambda count: bytes(count)),
         host="h",
-        random_bytes=lambda count: bytes(count),
         now=0.0,
         wall_offset_s=0.0,
     )
@@ -126,12 +120,10 @@ def in_the_middle_of_a_login(plugin: str, *, tls: bool) -> SourceSide:
     side = SourceSide(
         connection_id=1,
         facts=FACTS,
-        accounts=accounts,
+        login=LoginTerms(accounts, lambda count: bytes(count), offer_tls=tls),
         host="h",
-        random_bytes=lambda count: bytes(count),
         now=0.0,
         wall_offset_s=0.0,
-        offer_tls=tls,
     )
     offered = OFFERED | Capability.SSL
     sequence = 1

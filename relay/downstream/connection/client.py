@@ -6,7 +6,8 @@ from typing import Final
 
 from protocol.commands import BinlogDump, RegisterSlave
 from protocol.gtid.dump_request import BinlogDumpGtid
-from protocol.source_side.machine import SourceSide, State
+from protocol.source_side.connection_states import State
+from protocol.source_side.machine import SourceSide
 from relay.archive.archive import Archive
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.request.dump_request import DumpRequest

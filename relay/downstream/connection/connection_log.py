@@ -9,7 +9,7 @@ from protocol.commands import BinlogDump
 from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.position import Position
-from protocol.source_side.machine import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
+from protocol.source_side.connection_events import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements import Request
 from relay.downstream.connection.client import Client
 from relay.downstream.connection.strangers import StrangerLog

@@ -15,20 +15,19 @@ from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.framing import frame_payload
 from protocol.packets import err_payload
 from protocol.position import Position
-from protocol.source_side.machine import (
+from protocol.source_side.connection_events import (
     AckReceived,
     CheckRequested,
     Closed,
     DumpRequested,
     Event,
-    Limits,
     Registered,
-    Ruling,
-    SourceSide,
-    State,
     StatementRequested,
     TlsRequested,
 )
+from protocol.source_side.connection_states import State
+from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling
+from protocol.source_side.machine import SourceSide
 from protocol.statements import GivenAnswer, Request, SourceFacts
 from relay.downstream.connection.client import Client
 from relay.downstream.connection.client_status import ClientStatus
@@ -149,14 +148,11 @@ class Session(asyncio.BufferedProtocol):
         self.client.machine = SourceSide(
             connection_id=self.client.connection_id,
             facts=facts,
-            accounts=self._host.accounts,
+            login=LoginTerms(self._host.accounts, os.urandom, offer_tls=self._offered_tls is not None, rule=self._rule),
             host=self.client.host,
-            random_bytes=os.urandom,
             now=now,
             wall_offset_s=time.time() - now,
             limits=self._host.limits,
-            offer_tls=self._offered_tls is not None,
-            rule=self._rule,
         )
         self._after([])
 

@@ -22,18 +22,10 @@ from protocol.auth.sha_crypt import sha256_crypt
 from protocol.capabilities import Capability
 from protocol.errors import AnsweredError, ErrorCode
 from protocol.framing import frame_payload
-from protocol.source_side.machine import (
-    CheckRequested,
-    Closed,
-    IllegalInput,
-    Limits,
-    LoggedIn,
-    LoginRefused,
-    Ruling,
-    SourceSide,
-    State,
-    TlsRequested,
-)
+from protocol.source_side.connection_events import CheckRequested, Closed, LoggedIn, LoginRefused, TlsRequested
+from protocol.source_side.connection_states import IllegalInput, State
+from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling
+from protocol.source_side.machine import SourceSide
 from protocol.statements import SourceFacts
 from tests.support.login_client import BEFORE_PLUGINS, LoginClient, packets
 from tests.support.stored_hashes import CACHING_SHA2, ED25519, NATIVE
@@ -57,14 +49,11 @@ def machine(
     return SourceSide(
         connection_id=7,
         facts=FACTS,
-        accounts=accounts,
+        login=LoginTerms(accounts, os.urandom, offer_tls=tls, rule=rule),
         host="192.0.2.1",
-        random_bytes=os.urandom,
         now=100.0,
         wall_offset_s=0.0,
         limits=Limits(login_wait_s=5.0),
-        offer_tls=tls,
-        rule=rule,
     )
 
 

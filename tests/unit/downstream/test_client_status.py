@@ -11,7 +11,9 @@ from protocol.auth.authenticator import Channel
 from protocol.commands import BinlogDump, DumpFlag, RegisterSlave
 from protocol.position import Position
 from protocol.resultset import Rows
-from protocol.source_side.machine import SourceSide, State
+from protocol.source_side.connection_states import State
+from protocol.source_side.connection_terms import LoginTerms
+from protocol.source_side.machine import SourceSide
 from protocol.statements import SourceFacts
 from relay.archive.archive import Archive
 from relay.downstream.connection.client import Client
@@ -43,9 +45,8 @@ def logged_in(*, admin: bool = False) -> Client:
     machine = SourceSide(
         connection_id=7,
         facts=SourceFacts("mysql", "5.6.24-log", 1),
-        accounts=Accounts([account], secret=bytes(32)),
+        login=LoginTerms(Accounts([account], secret=bytes(32)), lambda count: bytes(range(1, count + 1))),
         host="192.0.2.1",
-        random_bytes=lambda count: bytes(range(1, count + 1)),
         now=100.0,
         wall_offset_s=0.0,
     )

@@ -11,7 +11,7 @@ from protocol.auth.authenticator import Channel
 from protocol.commands import BinlogDump, DumpFlag, RegisterSlave
 from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.position import Position
-from protocol.source_side.machine import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
+from protocol.source_side.connection_events import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements.requests import ShowBinaryLogs
 from relay.downstream.connection import strangers as stranger_log
 from relay.downstream.connection.client import Client

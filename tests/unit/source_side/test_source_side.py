@@ -15,22 +15,18 @@ from protocol.errors import ErrorCode, PositionRefused, StatementRefused
 from protocol.framing import frame_payload
 from protocol.gtid.dump_request import BinlogDumpGtid, encode_binlog_dump_gtid
 from protocol.resultset import Rows
-from protocol.source_side.machine import (
-    TRANSITIONS,
+from protocol.source_side.connection_events import (
     Closed,
     DumpRequested,
-    IllegalInput,
-    Input,
-    Limits,
     LoggedIn,
     LoginRefused,
     Registered,
-    SourceSide,
-    State,
     StatementFailed,
     StatementRequested,
-    step,
 )
+from protocol.source_side.connection_states import TRANSITIONS, IllegalInput, Input, State, step
+from protocol.source_side.connection_terms import Limits, LoginTerms
+from protocol.source_side.machine import READERS, SourceSide
 from protocol.statements import Done, EncodedRows, GivenAnswer, KillConnection, Notice, SourceFacts, StatisticsText
 
 PASSWORD = "s3cret"
@@ -43,9 +39,10 @@ def machine(facts: SourceFacts = FACTS, limits: Limits | None = None) -> SourceS
     return SourceSide(
         connection_id=7,
         facts=facts,
-        accounts=Accounts([Account.with_password("repl", PASSWORD)], secret=bytes(32)),
+        login=LoginTerms(
+            Accounts([Account.with_password("repl", PASSWORD)], secret=bytes(32)), lambda count: bytes(range(count))
+        ),
         host="192.0.2.1",
-        random_bytes=lambda count: bytes(range(count)),
         now=100.0,
         wall_offset_s=1_000_000.0,
         limits=limits,
@@ -126,6 +123,11 @@ def test_nothing_leaves_the_closed_state() -> None:
 
 def test_every_open_state_can_break() -> None:
     assert all((state, Input.BROKEN) in TRANSITIONS for state in State if state is not State.CLOSED)
+
+
+def test_a_peer_is_read_unless_somebody_else_has_the_word() -> None:
+    waits = {State.TLS_EXPECTED, State.CHECK_PENDING, State.VERDICT_HELD, State.ANSWER_PENDING, State.CLOSED}
+    assert set(State) - set(READERS) == waits
 
 
 def test_the_greeting_offers_what_is_spoken_and_no_more() -> None:
