@@ -17,7 +17,10 @@ from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
+from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
+from relay.downstream.listen_options import ListenOptions
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.failure_episode import FailureEpisode
 from relay.process.background import watch_process
@@ -124,17 +127,6 @@ class Relay:
         keep_what_is_here()
         allow_descriptors(config.listen.max_connections, len(archive.all))
         uuid = own_uuid(config.archive_directory)
-        server = DownstreamServer(
-            archive,
-            replica_accounts(config),
-            position_wait_s=config.listen.position_wait_s,
-            max_connections=config.listen.max_connections,
-            handshake_timeout_s=config.listen.handshake_timeout_s,
-            presentation=presentation(config, uuid),
-            tls=config.server_tls,
-            max_login_failures=config.listen.max_login_failures,
-            login_block_s=config.listen.login_block_s,
-        )
         control = SourceControl(
             archive,
             config.source,
@@ -145,12 +137,11 @@ class Relay:
             wanted=self._wanted_source,
             failover=config.failover,
         )
-        server.gtid_variables = ShownGtids(archive, lambda: control.gtids)
-        server.source_settings = lambda: control.settings
-        server.gtid_lookup.source_mode = lambda: control.gtids.mode if control.gtids is not None else None
-        server.gtid_lookup.ask_source = lambda: source_holdings(control)
-        console = Console(archive, control, server, config_path=self._config_path.absolute())
-        server.console = console
+        options = listen_options(config, uuid)
+        clients = Clients(options)
+        console = Console(archive, control, clients, config_path=self._config_path.absolute())
+        accounts = replica_accounts(config)
+        server = DownstreamServer(archive, accounts, source_state(archive, control), options, clients, console)
         try:
             try:
                 await server.start(config.listen.host, config.listen.port)
@@ -227,14 +218,37 @@ class Relay:
             return
         server.replace_accounts(accounts)
         server.replace_tls(config.server_tls)
-        server.guard.max_failures = config.listen.max_login_failures
-        server.guard.block_s = config.listen.login_block_s
+        server.replace_login_limits(config.listen.max_login_failures, config.listen.login_block_s)
         log.info(
             "reloaded",
             accounts=len(config.accounts),
             **described(config.server_tls),
             note="other changes take effect at the next start" if _needs_restart(self._config, config) else None,
         )
+
+
+def source_state(archive: Archive, control: SourceControl) -> SourceState:
+    """What the downstream side asks about the source."""
+    return SourceState(
+        gtid_variables=ShownGtids(archive, lambda: control.gtids),
+        settings=lambda: control.settings,
+        gtid_mode=lambda: control.gtids.mode if control.gtids is not None else None,
+        ask_gtids=lambda: source_holdings(control),
+    )
+
+
+def listen_options(config: Config, server_uuid: str) -> ListenOptions:
+    """How replicas are listened to."""
+    listen = config.listen
+    return ListenOptions(
+        position_wait_s=listen.position_wait_s,
+        max_connections=listen.max_connections,
+        handshake_timeout_s=listen.handshake_timeout_s,
+        presentation=presentation(config, server_uuid),
+        tls=config.server_tls,
+        max_login_failures=listen.max_login_failures,
+        login_block_s=listen.login_block_s,
+    )
 
 
 def presentation(config: Config, server_uuid: str) -> Presentation:

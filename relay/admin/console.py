@@ -6,7 +6,7 @@ SHOW PROCESSLIST are for accounts with `admin`, as are all statements that chang
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -45,11 +45,12 @@ from relay.admin.replica_status import ReplicaFacts, replica_status
 from relay.admin.request_text import request_text
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
-from relay.admin.view import Connection, Connections, Source
+from relay.admin.view import Connections, Source
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import count_ledgers
+from relay.downstream.connection.client_status import ClientStatus
 
 _SHOWN_CHARACTERS: Final = 300
 _ENCODED_ON_THE_LOOP: Final = 500
@@ -89,14 +90,14 @@ class Console:
         self._lag.close()
         self._events.close()
 
-    async def answer(self, request: Request, asker: Connection) -> GivenAnswer:
+    async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         """The answer. Raises: StatementRefused."""
         answer = await self._show(request, asker)
         if isinstance(answer, Rows) and len(answer.rows) > _ENCODED_ON_THE_LOOP:
             return await asyncio.to_thread(asker.encode, answer)
         return answer
 
-    async def _show(self, request: Request, asker: Connection) -> GivenAnswer:
+    async def _show(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         words = getattr(request, "words", Words.MASTER_SLAVE)
         dialect = Dialect.of(asker.facts, words)
         if request.privilege:
@@ -121,10 +122,10 @@ class Console:
                     self._replica_facts(asker.facts.gtids()), dialect, all_channels=request.all_channels
                 )
             case ShowReplicas():
-                return replicas(self._connections.sessions, dialect, asker.facts.server_id)
+                return replicas(self._connections.statuses(), dialect, asker.facts.server_id)
             case ShowProcesslist():
-                sessions = self._connections.sessions
-                return processlist(sessions, asker, self._source.status(), dialect, full=request.full)
+                connections = self._connections.statuses()
+                return processlist(connections, asker, self._source.status(), dialect, full=request.full)
             case ShowStatus():
                 ledger = await self._ledger() if asks_for_ledger(request.wanted) else None
                 return status_rows(self._status_facts(ledger), request, dialect, asker)
@@ -133,10 +134,7 @@ class Console:
             case _:
                 return await self._change(request, asker, dialect)
 
-    def _sessions(self) -> Sequence[Connection]:
-        return self._connections.sessions
-
-    async def _change(self, request: Request, asker: Connection, dialect: Dialect) -> GivenAnswer:
+    async def _change(self, request: Request, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
         match request:
             case StopReplica():
                 return await stop_replica(self._source, request, dialect)
@@ -146,12 +144,12 @@ class Console:
                 return await change_source(self._source, request, dialect)
             case PurgeTo():
                 reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
-                return await purge_to(self._archive, request.file, self._sessions, reason)
+                return await purge_to(self._archive, request.file, self._connections.statuses, reason)
             case PurgeBefore():
                 reason = (
                     f"PURGE BINARY LOGS BEFORE {request.unix_s:.0f} (Unix time) by '{asker.user}'@'{asker.address}'"
                 )
-                return await purge_before(self._archive, request.unix_s, self._sessions, reason)
+                return await purge_before(self._archive, request.unix_s, self._connections.statuses, reason)
             case Flush():
                 return flush(request, self._connections)
             case _:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from protocol.errors import StatementRefused
 from protocol.statements import Done, Notice
 from relay.admin.refusals import ConsoleError
-from relay.admin.view import Connection
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.downstream.connection.client_status import ClientStatus
 
 
 class GenerationFile(NamedTuple):
@@ -34,7 +34,7 @@ class Purge:
     notices: tuple[Notice, ...]
 
 
-Readers = Callable[[], Iterable[Connection]]
+Readers = Callable[[], Iterable[ClientStatus]]
 """Who is connected now. Asked again for each generation: to remove files takes a while, and replicas come meanwhile."""
 
 
@@ -65,7 +65,7 @@ def held_files(archive: Archive) -> list[GenerationFile]:
     return [GenerationFile(generation, file) for generation in archive.all for file in generation.files]
 
 
-def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[Connection], gone: int = 0) -> Purge:
+def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[ClientStatus], gone: int = 0) -> Purge:
     """What of the oldest `count` files may go now. gone: how many of the same statement went before."""
     connections = tuple(connections)
     wanted = held[:count]
@@ -89,7 +89,9 @@ def _place(held: GenerationFile) -> tuple[int, int]:
     return held.generation.number, held.file.number
 
 
-def _needs(connection: Connection, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]) -> bool:
+def _needs(
+    connection: ClientStatus, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]
+) -> bool:
     """Whether the connection reads this file, or is about to. Files are tried from the oldest on."""
     needed = connection.needed_file
     if needed is None:
@@ -99,7 +101,7 @@ def _needs(connection: Connection, generation: Generation, file: ArchivedFile, h
     return needed == file.name and connection.needed_generation in (None, generation.number)
 
 
-def _named(readers: Sequence[Connection]) -> str:
+def _named(readers: Sequence[ClientStatus]) -> str:
     shown = [
         f"'{reader.user}'@'{reader.address}' (server_id {reader.server_id}, connection {reader.connection_id})"
         for reader in readers[:3]

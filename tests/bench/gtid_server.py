@@ -17,6 +17,7 @@ from protocol.auth.account import Account
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.process.log_setup import setup_logging
@@ -58,8 +59,8 @@ async def serve(directory: Path, flavour: str) -> None:
     keep_what_is_here()
     generation.set_identity(_IDENTITIES[flavour])
     archive = Archive.of(generation)
-    server = DownstreamServer(archive, [Account.with_password(USER, PASSWORD)])
-    server.gtid_variables = ShownGtids(archive, lambda: None)
+    source = SourceState(ShownGtids(archive, lambda: None))
+    server = DownstreamServer(archive, [Account.with_password(USER, PASSWORD)], source)
     await server.start("127.0.0.1", 0)
     print(server.port, flush=True)
     watch = LoopWatch()

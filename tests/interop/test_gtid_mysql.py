@@ -20,6 +20,7 @@ from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.downstream.gtid_filter import mysql_filter
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.shown_gtids import ShownGtids
 from tests.conftest import ServerFactory
@@ -448,8 +449,8 @@ async def test_heartbeats_of_version_2_carry_a_stock_replica_over_holes(
     monkeypatch.setattr(mysql_filter, "heartbeat_v2_event", heartbeat)
     generation = await Generation.open(chain.relay.archive)
     archive = Archive.of(generation)
-    server = DownstreamServer(archive, [Account.with_password(REPLICA_USER, REPLICA_PASSWORD)])
-    server.gtid_variables = ShownGtids(archive, lambda: None)
+    source = SourceState(ShownGtids(archive, lambda: None))
+    server = DownstreamServer(archive, [Account.with_password(REPLICA_USER, REPLICA_PASSWORD)], source)
     await server.start("127.0.0.1", 0)
 
     def follow() -> None:

@@ -11,7 +11,7 @@ from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.position import Position
 from protocol.source_side.machine import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements import Request
-from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.client import Client
 from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.request.refusal import shown_name
 from relay.downstream.stream.acknowledgements import Acknowledgements
@@ -28,7 +28,7 @@ class ConnectionLog:
     are written.
     """
 
-    def __init__(self, client: ConnectedClient, strangers: StrangerLog) -> None:
+    def __init__(self, client: Client, strangers: StrangerLog) -> None:
         self._client = client
         self._strangers = strangers
         self._loop = asyncio.get_running_loop()

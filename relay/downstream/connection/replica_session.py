@@ -30,7 +30,8 @@ from protocol.source_side.machine import (
     TlsRequested,
 )
 from protocol.statements import GivenAnswer, Request, SourceFacts
-from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.client import Client
+from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.connection_log import ConnectionLog
 from relay.downstream.connection.connection_tls import ConnectionTls, TlsBroken
 from relay.downstream.connection.deadline import Deadline
@@ -86,14 +87,17 @@ class SessionHost(AdmissionHost, Protocol):
         """`dump` has ended."""
 
 
-class Session(ConnectedClient, asyncio.BufferedProtocol):
+class Session(asyncio.BufferedProtocol):
     """One connection, from accept to close."""
 
     def __init__(self, host: SessionHost) -> None:
-        super().__init__(host.archive)
+        self.client = Client()
+        self.dump: Dump | None = None
+        self.acknowledgements: Acknowledgements | None = None
+        """Of its dump, if the replica is a semi-sync one."""
         self._host = host
         self._loop = asyncio.get_running_loop()
-        self.log = ConnectionLog(self, host.stranger_log)
+        self.log = ConnectionLog(self.client, host.stranger_log)
         self._transport: asyncio.Transport | None = None
         time_passed = guarded(self._time_passed, "looking at a connection's deadline", self._broken)
         self._deadline = Deadline(time_passed)
@@ -114,6 +118,10 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         """Of its commands and statements, those that are in the traffic."""
         self._said_goodbye = False
 
+    def status(self) -> ClientStatus:
+        """The connection as it is now."""
+        return self.client.status(self._host.archive, self.dump, self.acknowledgements)
+
     # --- transport ------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -124,8 +132,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         self._peer = PeerSocket(transport.get_extra_info("socket"))
         self._peer.keep_alive()
         peer = transport.get_extra_info("peername")
-        self.host = str(peer[0]) if peer else ""
-        self.address = f"{peer[0]}:{peer[1]}" if peer else ""
+        self.client.host = str(peer[0]) if peer else ""
+        self.client.address = f"{peer[0]}:{peer[1]}" if peer else ""
         answer = self._host.admit(self)
         if isinstance(answer, AnsweredError):
             self.log.refused(answer)
@@ -133,16 +141,16 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             self._transport.write(frame_payload(payload, 0))
             self._close_soon()
             return
-        self.connection_id, facts = answer
+        self.client.connection_id, facts = answer
         self.log.greeted()
         now = self._loop.time()
         # As it is now: a reload between the greeting and the client's request for TLS changes nothing here.
         self._offered_tls = self._host.tls
-        self._machine = SourceSide(
-            connection_id=self.connection_id,
+        self.client.machine = SourceSide(
+            connection_id=self.client.connection_id,
             facts=facts,
             accounts=self._host.accounts,
-            host=self.host,
+            host=self.client.host,
             random_bytes=os.urandom,
             now=now,
             wall_offset_s=time.time() - now,
@@ -159,7 +167,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
         self._host.traffic.bytes_received += nbytes
-        self.last_heard_at = self._loop.time()
+        self.client.last_heard_at = self._loop.time()
         # uvloop reads on at once, up to 32 times, as long as reads fill the buffer. The time says nothing about that: it goes
         # on meanwhile.
         self._full_reads = self._full_reads + 1 if nbytes == len(self._host.input_view) else 0
@@ -169,8 +177,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             self._loop.call_soon(self._read_on)
         if self._tls is not None:
             self._take_secured(self._tls, self._host.input_view[:nbytes])
-        elif self._machine is not None:
-            self._take(self._machine, self._host.input_view[:nbytes])
+        elif self.client.machine is not None:
+            self._take(self.client.machine, self._host.input_view[:nbytes])
 
     def eof_received(self) -> bool:
         """The peer is done: so are we.
@@ -220,11 +228,11 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
                 beside.drop()
         if self.dump is not None:
             self._end_dump(str(exc) if exc else "connection closed")
-        elif self.waits_for_position and self.asked_position is not None:
-            self.log.dump_not_begun(self.asked_position, self._host.archive.current.end)
-        elif self._machine is not None:
+        elif self.client.waits_for_position and self.client.asked_position is not None:
+            self.log.dump_not_begun(self.client.asked_position, self._host.archive.current.end)
+        elif self.client.machine is not None:
             self.log.closed()
-        if not self.user:
+        if not self.client.user:
             self._host.traffic.aborted_connects += 1
         elif not self._said_goodbye:
             self._host.traffic.aborted_clients += 1
@@ -240,7 +248,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
 
     def _schedule_turn(self) -> None:
         """Commands that were sent ahead are taken a few at a time, and none while the client reads no answers."""
-        machine = self._machine
+        machine = self.client.machine
         if machine is not None and machine.has_more_to_do and not self.write_paused and self._turn is None:
             next_turn = guarded(self._next_turn, "taking commands that were sent ahead", self._broken)
             self._turn = self._loop.call_soon(next_turn, machine)
@@ -254,7 +262,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
 
     def _after(self, events: list[Event]) -> None:
         """Does what the machine's events ask for, then sends what it has to say."""
-        machine = self._machine
+        machine = self.client.machine
         transport = self._transport
         if machine is None or transport is None:
             return
@@ -268,7 +276,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             elif isinstance(event, CheckRequested):
                 self._checking = begin_task(self._check(machine, event.work), "checking a login", self._broken)
             elif isinstance(event, DumpRequested):
-                request = self.asks_for_dump(event.request, next(_REQUEST_NUMBERS))
+                request = self.client.asks_for_dump(event.request, next(_REQUEST_NUMBERS))
                 admission = self._admit(machine, request)
                 self._admission = begin_task(admission, "deciding about a dump request", self._broken)
             elif isinstance(event, AckReceived):
@@ -277,7 +285,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
                     break
             else:
                 if isinstance(event, Registered):
-                    self.registers(event.replica)
+                    self.client.registers(event.replica)
                 self.log.happened(event)
                 closed = event if isinstance(event, Closed) else closed
         data = machine.bytes_to_send()
@@ -304,13 +312,13 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         traffic.statements += machine.statements - statements
 
     def _time_passed(self) -> None:
-        if self._machine is not None:
-            self._after(self._machine.pass_time(self._loop.time() + 0.001))
+        if self.client.machine is not None:
+            self._after(self.client.machine.pass_time(self._loop.time() + 0.001))
             self._read_on()
 
     def _read_on(self) -> None:
         """What was waited for is there: the peer is listened to again."""
-        transport, machine = self._transport, self._machine
+        transport, machine = self._transport, self.client.machine
         if transport is None or machine is None or transport.is_closing():
             return
         if not self.write_paused and not machine.holds_unread_commands:
@@ -332,7 +340,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             self._loop.call_later(_LINGER_S, self._transport.abort)
 
     def _rule(self, accepted: bool) -> Ruling:
-        user = self._machine.session.user if self._machine is not None else ""
+        user = self.client.machine.session.user if self.client.machine is not None else ""
         return self._host.rule_login(self, user, accepted)
 
     # --- TLS --------------------------------------------------------------------------------------------------------
@@ -348,7 +356,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         if isinstance(outcome, TlsBroken):
             self._tls_failed(outcome)
             return
-        machine, transport = self._machine, self._transport
+        machine, transport = self.client.machine, self._transport
         if machine is None or machine.state is not State.TLS_EXPECTED or transport is None or transport.is_closing():
             return
         self._transport = tls.transport
@@ -357,7 +365,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         self._take_secured(tls, b"")
 
     def _take_secured(self, tls: ConnectionTls, data: memoryview | bytes) -> None:
-        machine = self._machine
+        machine = self.client.machine
         if machine is None or machine.state is State.CLOSED:
             return
         try:
@@ -372,13 +380,13 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             self._abort_later()
 
     def _tls_failed(self, broken: TlsBroken) -> None:
-        if self._machine is None or self._machine.state is State.CLOSED:
+        if self.client.machine is None or self.client.machine.state is State.CLOSED:
             return
         if self.dump is not None:
             self.log.tls_broken(str(broken))
             self.abort()
             return
-        self._after(self._machine.tls_failed(str(broken)))
+        self._after(self.client.machine.tls_failed(str(broken)))
 
     # --- what is found out beside the connection --------------------------------------------------------------------
 
@@ -398,7 +406,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     def _answered(self, answer: GivenAnswer | AnsweredError) -> None:
         """The answer to the statement that was asked last."""
         self._statement = None
-        machine, transport = self._machine, self._transport
+        machine, transport = self.client.machine, self._transport
         if machine is None or machine.state is not State.ANSWER_PENDING or transport is None or transport.is_closing():
             return
         self._after(machine.answer(answer, self._loop.time()))
@@ -424,8 +432,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         """Ends this connection with an error where there is room for one."""
         if self.dump is not None:
             self.dump.fail(error)
-        elif self._machine is not None and self.waits_for_position:
-            self._after(self._machine.refuse_dump(error))
+        elif self.client.machine is not None and self.client.waits_for_position:
+            self._after(self.client.machine.refuse_dump(error))
         elif self._transport is not None:
             self._transport.close()
 
@@ -481,7 +489,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     def _begin_dump(self, machine: SourceSide, request: DumpRequest, admitted: AdmittedDump) -> None:
         try:
             self._host.dump_begins(self)
-            self.dump_began_at = self._loop.time()
+            self.client.dump_began_at = self._loop.time()
             dump = admitted.prepare(self)
         except BaseException:
             admitted.drop()
@@ -536,13 +544,13 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     def dump_ended(self, sequence: int) -> None:
         """The client wanted EOF at the end, and the end is here."""
         self._end_dump("the client asked for what there is, and has it")
-        if self._machine is not None:
-            self._after(self._machine.end_dump(sequence, self._loop.time()))
+        if self.client.machine is not None:
+            self._after(self.client.machine.end_dump(sequence, self._loop.time()))
 
     def dump_failed(self, sequence: int | None, error: AnsweredError) -> None:
         """The stream cannot go on."""
         self._end_dump(error.message, failed=True)
-        if sequence is None or self._machine is None:
+        if sequence is None or self.client.machine is None:
             self.abort()
             return
-        self._after(self._machine.fail_dump(sequence, error))
+        self._after(self.client.machine.fail_dump(sequence, error))

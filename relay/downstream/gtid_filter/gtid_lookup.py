@@ -1,7 +1,7 @@
 """What a request by GTID asks of the archive, looked up in a thread: sets of 16 MB and thousands of files take a while."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +11,7 @@ import structlog
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
-from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings, SourceHoldings
+from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.archive.archive import Archive
@@ -20,6 +20,7 @@ from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.group_filter import GroupFilter
 from relay.downstream.gtid_filter.seek import WORTH_A_SEEK_BYTES, Seek
+from relay.downstream.request.source_state import SourceState
 
 _THREADS: Final = 2
 T = TypeVar("T")
@@ -41,22 +42,14 @@ class ArchivedGtids:
     source_count: int
 
 
-async def nobody_to_ask() -> SourceHoldings | None:
-    """Where no source is followed."""
-    return None
-
-
 class GtidLookup:
     """Questions about the GTIDs of an archive. On the event loop only."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, source: SourceState | None = None) -> None:
+        self.source = source or SourceState()
         self._archive = archive
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
-        self.ask_source: Callable[[], Awaitable[SourceHoldings | None]] = nobody_to_ask
-        """What the source itself has, asked after the call; None: it does not say now. Whoever makes the server sets it."""
-        self.source_mode: Callable[[], str | None] = lambda: None
-        """The source's GTID_MODE as far as it is known; None: it has none, or there is nobody to ask."""
 
     @property
     def source_uuid(self) -> str | None:

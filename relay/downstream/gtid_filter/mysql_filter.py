@@ -205,7 +205,7 @@ class MysqlFilter(GtidFilter):
 
     @property
     def _off(self) -> bool:
-        return self._gtids.source_mode() == "OFF"
+        return self._gtids.source.gtid_mode() == "OFF"
 
     def must_look(self, file: str) -> bool:
         """See `GtidFilter`."""

@@ -48,7 +48,7 @@ async def find_gtid_start(
         except StillAwaited as awaited:
             if not asked:
                 asked = True
-                source = await gtids.ask_source()
+                source = await gtids.source.ask_gtids()
                 if source is not None and source.lacks(awaited.awaited):
                     raise awaited.refused from None
             if loop.time() >= deadline:

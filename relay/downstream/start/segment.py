@@ -1,24 +1,22 @@
 """Where a stream is: one record, whatever brought the stream there, and the one place where its file is opened."""
 
 import asyncio
-import os
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
+from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
 from protocol.binlog.made_events import patch_format_description
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import FileReads, OpenFile
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.binlog_file.head import read_start
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import refusal
 from relay.downstream.request.request_checks import check_checksum, check_flavour
-
-_LONGEST_FORMAT_DESCRIPTION: Final = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +130,7 @@ def just_removed(name: str) -> PositionRefused:
 
 def _read_format_description(opened: OpenFile) -> bytes:
     """The file's first event. In a thread. Raises: OSError, Malformed."""
-    header = os.pread(opened.fd, HEADER_SIZE, FIRST_EVENT)
-    size = int.from_bytes(header[9:13], "little")
-    is_one = header[4:5] == bytes((EventType.FORMAT_DESCRIPTION,))
-    if not is_one or not HEADER_SIZE <= size <= _LONGEST_FORMAT_DESCRIPTION:
+    start = read_start(opened)
+    if not start.is_whole or start.event[TYPE_AT] != EventType.FORMAT_DESCRIPTION:
         raise Malformed(f"{opened.path.name} does not begin with a format description")
-    return os.pread(opened.fd, size, FIRST_EVENT)
+    return start.event

@@ -6,7 +6,6 @@ output buffer, and nobody waits for it.
 """
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -478,7 +477,7 @@ class Dump:
         try:
             # Only what this session sent: a replica that started behind a Stop event does count it.
             size = min(_TAIL_BYTES, self._offset - self._start_in_file)
-            tail = os.pread(self._segment.opened.fd, size, self._offset - size)
+            tail = self._segment.opened.read(self._offset - size, size)
         except OSError as error:
             self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
             return None

@@ -17,7 +17,7 @@ from relay.admin.dialect import Dialect
 from relay.archive.generation import Generation
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
-from tests.support.console_fakes import MARIADB, MYSQL_56, FakeConnection
+from tests.support.console_fakes import MARIADB, MYSQL_56, a_client
 
 NAME, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 
@@ -44,9 +44,7 @@ async def archive_of(directory: Path, built: BinlogBuilder) -> Generation:
 async def page(generation: Generation, facts: SourceFacts = MYSQL_56, **asked: object) -> list[Row]:
     events = BinlogEvents()
     try:
-        return decoded(
-            await events.show(generation, ShowBinlogEvents(**asked), Dialect.of(facts), FakeConnection().encode)
-        )  # type: ignore[arg-type]
+        return decoded(await events.show(generation, ShowBinlogEvents(**asked), Dialect.of(facts), a_client().encode))  # type: ignore[arg-type]
     finally:
         events.close()
 
@@ -104,7 +102,7 @@ async def test_a_page_ends_with_a_row_that_says_where_to_go_on(tmp_path: Path) -
 async def test_text_comes_in_the_clients_character_set(tmp_path: Path) -> None:
     generation = await archive_of(tmp_path, BinlogBuilder().ddl("CREATE TABLE größe (a INT)"))
     events = BinlogEvents()
-    latin1 = FakeConnection(encoding=TextEncoding(CHARACTER_SETS["latin1"], 8))
+    latin1 = a_client(encoding=TextEncoding(CHARACTER_SETS["latin1"], 8))
     try:
         answer = await events.show(generation, ShowBinlogEvents(), Dialect.of(MYSQL_56), latin1.encode)
     finally:
@@ -202,7 +200,7 @@ async def test_a_listing_lets_the_loop_go_on(tmp_path: Path) -> None:
     generation = await archive_of(tmp_path, built)
     events = BinlogEvents()
     listing = asyncio.ensure_future(
-        events.show(generation, ShowBinlogEvents(), Dialect.of(MYSQL_56), FakeConnection().encode)
+        events.show(generation, ShowBinlogEvents(), Dialect.of(MYSQL_56), a_client().encode)
     )
     turns = 0
     while not listing.done():
@@ -222,14 +220,14 @@ async def test_a_listing_that_nobody_waits_for_ends(tmp_path: Path) -> None:
     events = BinlogEvents()
     # Its page begins behind everything: all of the file is scanned.
     listing = asyncio.ensure_future(
-        events.show(generation, ShowBinlogEvents(offset=10**9), Dialect.of(MYSQL_56), FakeConnection().encode)
+        events.show(generation, ShowBinlogEvents(offset=10**9), Dialect.of(MYSQL_56), a_client().encode)
     )
     await asyncio.sleep(0)
     listing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await listing
     started = time.monotonic()
-    await events.show(generation, ShowBinlogEvents(count=1), Dialect.of(MYSQL_56), FakeConnection().encode)
+    await events.show(generation, ShowBinlogEvents(count=1), Dialect.of(MYSQL_56), a_client().encode)
     assert time.monotonic() - started < 2
     events.close()
     await generation.close()

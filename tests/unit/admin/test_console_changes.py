@@ -27,9 +27,9 @@ from tests.support.console_fakes import (
     MARIADB,
     MYSQL_56,
     MYSQL_97,
-    FakeConnection,
     FakeConnections,
     FakeSource,
+    a_client,
     a_replica,
 )
 from tests.unit.archive.test_purge import NAMES, binlogs_in
@@ -40,7 +40,7 @@ STOPPED = replace(FOLLOWING, io_running="No", state="", attached_at=None)
 
 async def noted(console: Console, request: Request, facts: SourceFacts = MYSQL_56) -> list[tuple[str, int]]:
     """The statement's warnings."""
-    answer = await console.answer(request, FakeConnection(facts=facts))
+    answer = await console.answer(request, a_client(facts=facts))
     assert isinstance(answer, Done)
     return [(notice.level, notice.number) for notice in answer.notices]
 
@@ -48,7 +48,7 @@ async def noted(console: Console, request: Request, facts: SourceFacts = MYSQL_5
 async def refused(console: Console, request: Request, facts: SourceFacts = MYSQL_56) -> tuple[int, str]:
     """The statement's error."""
     with pytest.raises(StatementRefused) as caught:
-        await console.answer(request, FakeConnection(facts=facts))
+        await console.answer(request, a_client(facts=facts))
     return caught.value.number, caught.value.message
 
 
@@ -80,8 +80,8 @@ async def test_purge_to_an_unknown_file_is_refused_with_what_is_held(console: Co
 async def test_a_file_that_a_replica_reads_is_kept_with_all_behind_it_and_the_reader_is_named(
     console: Console, generation: Generation, connections: FakeConnections
 ) -> None:
-    connections.sessions = [a_replica(3, NAMES[3], 4), a_replica(4, NAMES[1], 130, server_id=77)]
-    answer = await console.answer(PurgeTo(NAMES[4]), FakeConnection())
+    connections.clients = [a_replica(3, NAMES[3], 4), a_replica(4, NAMES[1], 130, server_id=77)]
+    answer = await console.answer(PurgeTo(NAMES[4]), a_client())
     assert isinstance(answer, Done)
     assert [file.name for file in generation.files] == NAMES[1:]
     (notice,) = answer.notices
@@ -95,7 +95,7 @@ async def test_a_file_that_a_replica_reads_is_kept_with_all_behind_it_and_the_re
 async def test_a_file_that_a_replica_has_asked_for_is_kept(
     console: Console, generation: Generation, connections: FakeConnections
 ) -> None:
-    connections.sessions = [FakeConnection(2, "replica", waits_for_position=True, asked_position=(NAMES[0], 4))]
+    connections.clients = [a_client(2, "replica", waits_for_position=True, asked_position=(NAMES[0], 4))]
     assert await noted(console, PurgeTo(NAMES[4])) == [("Warning", 1867)]
     assert len(generation.files) == 5
 
@@ -103,7 +103,7 @@ async def test_a_file_that_a_replica_has_asked_for_is_kept(
 async def test_a_replica_that_asked_for_the_first_file_keeps_it(
     console: Console, generation: Generation, connections: FakeConnections
 ) -> None:
-    connections.sessions = [FakeConnection(2, "replica", waits_for_position=True, asked_position=("", 4))]
+    connections.clients = [a_client(2, "replica", waits_for_position=True, asked_position=("", 4))]
     assert await noted(console, PurgeTo(NAMES[4])) == [("Warning", 1867)]
     assert len(generation.files) == 5
 
@@ -136,7 +136,7 @@ async def test_what_was_done_before_is_noted_as_the_version_notes_it(
     console: Console, facts: SourceFacts, was_running: int, was_stopped: int
 ) -> None:
     assert await noted(console, StartReplica(OLD), facts) == [("Note", was_running)]
-    await console.answer(StopReplica(OLD), FakeConnection(facts=facts))
+    await console.answer(StopReplica(OLD), a_client(facts=facts))
     assert await noted(console, StopReplica(OLD), facts) == [("Note", was_stopped)]
 
 
@@ -164,7 +164,7 @@ async def test_change_passes_on_what_a_relay_has(console: Console, source: FakeS
             SOURCE_SSL=1,
             SOURCE_HEARTBEAT_PERIOD="2.5",
         ),
-        FakeConnection(),
+        a_client(),
     )
     (made,) = source.changes
     assert (made.host, made.port, made.user, made.password) == ("db2", 3307, "u", "geheim")
@@ -186,7 +186,7 @@ async def test_change_passes_on_what_a_relay_has(console: Console, source: FakeS
 )
 async def test_the_log_says_who_wanted_what_and_no_secret(console: Console, request_: Request, shown: str) -> None:
     with structlog.testing.capture_logs() as logs, contextlib.suppress(StatementRefused):
-        await console.answer(request_, FakeConnection())
+        await console.answer(request_, a_client())
     assert [line["request"] for line in logs if line["event"] == "statement_by_admin"] == [shown]
 
 

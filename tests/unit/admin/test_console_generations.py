@@ -13,7 +13,7 @@ from relay.admin.dialect import Dialect
 from relay.admin.status_variables import StatusFacts, status_values
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import read_ledger
-from tests.support.console_fakes import FOLLOWING, MYSQL_97, FakeConnection, FakeConnections, FakeSource, a_replica
+from tests.support.console_fakes import FOLLOWING, MYSQL_97, FakeConnections, FakeSource, a_client, a_replica
 from tests.support.generation_filling import A, B, append_files, mysql_series, two_generations
 
 FIRST = ["mysql-bin.000001", "mysql-bin.000002"]
@@ -45,13 +45,13 @@ def held(archive: Archive) -> list[tuple[int, str]]:
 
 async def purged(console: Console, request: PurgeTo | PurgeBefore) -> list[int]:
     """The numbers of the notices."""
-    answer = await console.answer(request, FakeConnection())
+    answer = await console.answer(request, a_client())
     assert isinstance(answer, Done)
     return [notice.number for notice in answer.notices]
 
 
 async def test_the_newest_sources_files_are_listed(console: Console) -> None:
-    answer = await console.answer(ShowBinaryLogs(), FakeConnection())
+    answer = await console.answer(ShowBinaryLogs(), a_client())
     assert isinstance(answer, Rows) and [row[0] for row in answer.rows] == SECOND
 
 
@@ -73,12 +73,10 @@ async def test_a_purge_goes_from_the_oldest_source_on(console: Console, archive:
 async def test_what_a_replica_reads_of_the_old_source_stays_with_all_behind_it(
     console: Console, archive: Archive, connections: FakeConnections
 ) -> None:
-    reader = a_replica(3, "mysql-bin.000002", 4)
-    reader.needed_generation = 1
-    connections.sessions = [reader]
+    connections.clients = [a_replica(3, "mysql-bin.000002", 4, generation=1)]
     assert await purged(console, PurgeTo("mysql-bin.000003")) == [1867]
     assert held(archive) == [(1, "mysql-bin.000002"), *((2, name) for name in SECOND)]
-    reader.needed_generation = 2
+    connections.clients = [a_replica(3, "mysql-bin.000002", 4, generation=2)]
     assert await purged(console, PurgeTo("mysql-bin.000003")) == [1867]
     assert held(archive) == [(2, name) for name in SECOND]
 
@@ -91,12 +89,10 @@ async def test_a_replica_that_comes_while_the_old_sources_files_go_keeps_what_it
 
     async def slowly(names: Sequence[str], reason: str) -> None:
         await purge(names, reason)
-        reader = a_replica(3, SECOND[0], 4)
-        reader.needed_generation = 2
-        connections.sessions = [reader]
+        connections.clients = [a_replica(3, SECOND[0], 4, generation=2)]
 
     monkeypatch.setattr(first, "purge", slowly)
-    answer = await console.answer(PurgeTo(SECOND[1]), FakeConnection())
+    answer = await console.answer(PurgeTo(SECOND[1]), a_client())
     assert isinstance(answer, Done)
     assert held(archive) == [(2, name) for name in SECOND]
     (notice,) = answer.notices

@@ -32,9 +32,9 @@ from tests.support.console_fakes import (
     MARIADB,
     MYSQL_56,
     MYSQL_97,
-    FakeConnection,
     FakeConnections,
     FakeSource,
+    a_client,
     a_replica,
 )
 from tests.unit.archive.test_purge import NAMES
@@ -44,7 +44,7 @@ OLD, NEW = Words.MASTER_SLAVE, Words.SOURCE_REPLICA
 
 
 async def rows(console: Console, request: Request, facts: SourceFacts = MYSQL_56, **asker: object) -> Rows:
-    answer = await console.answer(request, FakeConnection(facts=facts, **asker))  # type: ignore[arg-type]
+    answer = await console.answer(request, a_client(facts=facts, **asker))  # type: ignore[arg-type]
     assert isinstance(answer, Rows)
     return answer
 
@@ -175,7 +175,7 @@ async def test_all_slaves_status_has_more_columns(console: Console) -> None:
 async def test_registered_replicas_are_listed_as_the_version_lists_them(
     console: Console, connections: FakeConnections
 ) -> None:
-    connections.sessions = [a_replica(7, NAMES[0], 4), FakeConnection(), a_replica(5, NAMES[1], 90)]
+    connections.clients = [a_replica(7, NAMES[0], 4), a_client(), a_replica(5, NAMES[1], 90)]
     assert await rows(console, ShowReplicas(OLD)) == Rows(
         ("Server_id", "Host", "Port", "Master_id", "Slave_UUID"),
         ((105, "", 3306, 1, "uuid-105"), (107, "", 3306, 1, "uuid-107")),
@@ -188,10 +188,9 @@ async def test_registered_replicas_are_listed_as_the_version_lists_them(
 async def test_the_processlist_shows_how_far_each_replica_has_come(
     console: Console, connections: FakeConnections
 ) -> None:
-    asker = FakeConnection(connection_id=9)
-    behind = a_replica(3, NAMES[0], 240)
-    behind.is_at_end = False
-    connections.sessions = [asker, a_replica(2, NAMES[-1], 400), behind]
+    asker = a_client(connection_id=9)
+    behind = a_replica(3, NAMES[0], 240, is_at_end=False)
+    connections.clients = [asker, a_replica(2, NAMES[-1], 400), behind]
     answer = await console.answer(ShowProcesslist(), asker)
     assert isinstance(answer, Rows)
     shown = {row[0]: row[4:] for row in answer.rows}
@@ -204,10 +203,9 @@ async def test_the_processlist_shows_how_far_each_replica_has_come(
 async def test_the_processlist_shows_what_a_semi_sync_replica_has_acknowledged(
     console: Console, connections: FakeConnections
 ) -> None:
-    asker = FakeConnection(connection_id=9)
-    replica = a_replica(3, "mysql-bin.000002", 1000)
-    replica.acknowledged_position = ("mysql-bin.000002", 900)
-    connections.sessions = [asker, replica]
+    asker = a_client(connection_id=9)
+    replica = a_replica(3, "mysql-bin.000002", 1000, acknowledged_position=("mysql-bin.000002", 900))
+    connections.clients = [asker, replica]
     answer = await console.answer(ShowProcesslist(full=True), asker)
     assert isinstance(answer, Rows)
     (info,) = [row[7] for row in answer.rows if row[0] == 3]
@@ -215,8 +213,8 @@ async def test_the_processlist_shows_what_a_semi_sync_replica_has_acknowledged(
 
 
 async def test_the_processlist_of_others_is_for_admins(console: Console, connections: FakeConnections) -> None:
-    asker = FakeConnection(connection_id=9, user="watcher", is_admin=False)
-    connections.sessions = [asker, a_replica(2, NAMES[-1], 400), FakeConnection(connection_id=4, user="")]
+    asker = a_client(connection_id=9, user="watcher", is_admin=False)
+    connections.clients = [asker, a_replica(2, NAMES[-1], 400), a_client(connection_id=4, user="")]
     answer = await console.answer(ShowProcesslist(), asker)
     assert isinstance(answer, Rows)
     assert [row[0] for row in answer.rows] == [9]
@@ -225,17 +223,22 @@ async def test_the_processlist_of_others_is_for_admins(console: Console, connect
 async def test_the_processlist_shows_the_database_that_was_chosen(
     console: Console, connections: FakeConnections
 ) -> None:
-    asker = FakeConnection(connection_id=9, database="mysql")
-    connections.sessions = [asker]
+    asker = a_client(connection_id=9, database="mysql")
+    connections.clients = [asker]
     answer = await console.answer(ShowProcesslist(), asker)
     assert isinstance(answer, Rows)
     assert [row[3] for row in answer.rows if row[0] == 9] == ["mysql"]
 
 
 async def test_a_replica_that_waits_for_its_position_says_which(console: Console, connections: FakeConnections) -> None:
-    waiting = FakeConnection(2, "replica", waits_for_position=True, asked_position=("mysql-bin.000009", 4))
-    waiting.last_heard_at = asyncio.get_running_loop().time() - 3
-    connections.sessions = [waiting]
+    waiting = a_client(
+        2,
+        "replica",
+        waits_for_position=True,
+        asked_position=("mysql-bin.000009", 4),
+        last_heard_at=asyncio.get_running_loop().time() - 3,
+    )
+    connections.clients = [waiting]
     row = next(row for row in (await rows(console, ShowProcesslist())).rows if row[0] == 2)
     assert row[4:] == ("Binlog Dump", 3, "Waiting for the master to reach the position asked for", "mysql-bin.000009:4")
 
@@ -248,9 +251,7 @@ async def test_status_counts_what_clients_did(console: Console, connections: Fak
     traffic = connections.traffic
     traffic.connections, traffic.aborted_clients, traffic.aborted_connects = 12, 3, 4
     traffic.bytes_sent, traffic.bytes_received, traffic.statements = 1000, 500, 77
-    dumping = a_replica(2, NAMES[0], 4)
-    dumping.sent_bytes = 234
-    connections.sessions = [dumping]
+    connections.clients = [a_replica(2, NAMES[0], 4, sent_bytes=234)]
     shown = await variables(console)
     assert [shown[name] for name in ("Connections", "Aborted_clients", "Aborted_connects", "Threads_connected")] == [
         "12",
@@ -296,7 +297,7 @@ async def test_slave_running_is_where_the_version_has_it(
 
 
 async def test_statistics_are_one_line_with_the_fields_of_mysqladmin_status(console: Console) -> None:
-    answer = await console.answer(ShowStatistics(), FakeConnection())
+    answer = await console.answer(ShowStatistics(), a_client())
     assert isinstance(answer, StatisticsText)
     names = [part.split(":")[0] for part in answer.text.split("  ")]
     assert names == [

@@ -18,6 +18,7 @@ from protocol.statements import SourceFacts
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.request.dump_request import DumpRequest
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.start.by_gtid import find_gtid_start, gtid_request
 
 UUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
@@ -32,7 +33,8 @@ class Lookup:
     source_uuid = UUID
 
     def __init__(self, source: GtidSet | None, turns: int = 1 << 30) -> None:
-        self.source = source
+        self.held = source
+        self.source = SourceState(ask_gtids=self.ask_gtids)
         self.turns = turns
         self.asked_source = 0
 
@@ -42,12 +44,9 @@ class Lookup:
             return "a start"
         raise StillAwaited(ahead_refused(AHEAD, (9, 7, 4)), AHEAD)
 
-    async def ask_source(self) -> SourceHoldings | None:
+    async def ask_gtids(self) -> SourceHoldings | None:
         self.asked_source += 1
-        return SourceHoldings(self.source) if self.source is not None else None
-
-    def source_mode(self) -> str | None:
-        return "ON"
+        return SourceHoldings(self.held) if self.held is not None else None
 
 
 async def started(lookup: Lookup, wait_s: float = 0.3) -> object:

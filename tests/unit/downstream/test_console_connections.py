@@ -13,6 +13,8 @@ from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.clients import Clients
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -79,9 +81,10 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         await append_all(generation, built.data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("root", PASSWORD, admin=True)]
     archive = Archive.of(generation)
-    server = DownstreamServer(archive, accounts, position_wait_s=5.0, max_connections=20, max_login_failures=2)
-    console = Console(archive, FakeSource(), server)
-    server.console = console
+    options = ListenOptions(position_wait_s=5.0, max_connections=20, max_login_failures=2)
+    clients = Clients(options)
+    console = Console(archive, FakeSource(), clients)
+    server = DownstreamServer(archive, accounts, options=options, clients=clients, console=console)
     await server.start("127.0.0.1", 0)
     served = Served(generation, server)
     yield served
@@ -124,7 +127,7 @@ async def test_a_replica_that_is_held_for_a_future_position_keeps_nothing_that_i
         client.ask_dump("mysql-bin.000004", 4, server_id=78)
 
     await call(ask)
-    await until(lambda: any(session.waits_for_position for session in served.server.sessions))
+    await until(lambda: any(session.client.waits_for_position for session in served.server.sessions))
     await served.query(f"PURGE BINARY LOGS TO '{THIRD}'")
     assert [file.name for file in served.generation.files] == [THIRD]
 

@@ -19,6 +19,7 @@ from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.connection import strangers as stranger_log
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.downstream.stream import live_edge
 from tests.support.archive_filling import append_all
@@ -75,7 +76,9 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         await generation.begin_file(name)
         await append_all(generation, built.data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("plain", PASSWORD, "strip")]
-    server = DownstreamServer(Archive.of(generation), accounts, position_wait_s=0.5, max_connections=20)
+    server = DownstreamServer(
+        Archive.of(generation), accounts, options=ListenOptions(position_wait_s=0.5, max_connections=20)
+    )
     await server.start("127.0.0.1", 0)
     served = Served(generation, server, files)
     yield served

@@ -18,6 +18,7 @@ from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.downstream.stream.dump import Dump
 from tests.support.archive_filling import append_all
@@ -49,7 +50,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
             await generation.begin_file(f"mysql-bin.00000{number[1:]}")
             await append_all(generation, data)
         accounts = [Account.with_password(USER, PASSWORD), Account.with_password("plain", PASSWORD, "strip")]
-        server = DownstreamServer(Archive.of(generation), accounts, position_wait_s=0.3)
+        server = DownstreamServer(Archive.of(generation), accounts, options=ListenOptions(position_wait_s=0.3))
         await server.start("127.0.0.1", 0)
         made.append((server, generation))
         return server

@@ -19,6 +19,7 @@ from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.downstream.stream import live_edge
 from relay.downstream.stream.dump import Dump
@@ -71,7 +72,9 @@ async def serve(directory: Path, built: BinlogBuilder, options: ArchiveOptions =
     generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
     await generation.begin_file(FIRST)
     await append_all(generation, built.data)
-    server = DownstreamServer(Archive.of(generation), [Account.with_password(USER, PASSWORD)], position_wait_s=5.0)
+    server = DownstreamServer(
+        Archive.of(generation), [Account.with_password(USER, PASSWORD)], options=ListenOptions(position_wait_s=5.0)
+    )
     await server.start("127.0.0.1", 0)
     served = Served(generation, server, built)
     yield served
@@ -134,7 +137,7 @@ async def test_a_replica_that_leaves_while_its_position_is_waited_for_is_in_the_
     replica = await served.replica()
     beyond = served.built.size + 1000
     await call(lambda: replica.ask_dump(FIRST, beyond, server_id=77))
-    await until(lambda: any(session.waits_for_position for session in served.server.sessions))
+    await until(lambda: any(session.client.waits_for_position for session in served.server.sessions))
     with structlog.testing.capture_logs() as logs:
         await call(replica.cut)
         await until(lambda: [line for line in logs if line["event"] == "dump_not_begun"])
@@ -347,6 +350,6 @@ async def test_a_fault_in_one_stream_at_the_live_edge_keeps_nobody_else_waiting(
     with structlog.testing.capture_logs() as logs:
         await append_all(served.generation, served.built.data, start=start)
         await until(lambda: len(served.server.sessions) == 2)
-        await until(lambda: all(session.is_at_end for session in served.server.sessions))
+        await until(lambda: all(session.status().is_at_end for session in served.server.sessions))
     (line,) = [line for line in logs if line["log_level"] == "error"]
     assert (line["event"], type(line["exc_info"])) == ("dump_fault", ZeroDivisionError)

@@ -28,6 +28,7 @@ from relay.archive.gtids.gtid_recorder import gtx_path
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.connection.replica_session import Session
 from relay.downstream.gtid_filter import mysql_filter
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.downstream.start import mysql_request
 from relay.downstream.stream import dump as dump_module
@@ -70,9 +71,10 @@ async def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     await generation.begin_file(FILE)
     await append_all(generation, stamped(binlog.data))
     server = DownstreamServer(
-        Archive.of(generation), [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS]
+        Archive.of(generation),
+        [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS],
+        SourceState(lambda: GtidVariables("ON")),
     )
-    server.gtid_variables = lambda: GtidVariables("ON")
     await server.start("127.0.0.1", 0)
 
     async def read(layout: str, held: GtidSet | None) -> list[bytes]:
@@ -201,8 +203,8 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
     generation.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
     await generation.begin_file(FILE)
     await append_all(generation, binlog.data)
-    server = DownstreamServer(Archive.of(generation), [Account.with_password("tbm", PASSWORD)])
-    server.gtid_variables = lambda: GtidVariables("ON")
+    source = SourceState(lambda: GtidVariables("ON"))
+    server = DownstreamServer(Archive.of(generation), [Account.with_password("tbm", PASSWORD)], source)
     await server.start("127.0.0.1", 0)
     client = await asyncio.to_thread(ReplicaClient, server.port, user="tbm")
     try:
@@ -246,10 +248,9 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
     generation.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
     await generation.begin_file(FILE)
     await append_all(generation, binlog.data)
-    server = DownstreamServer(Archive.of(generation), [Account.with_password("tbm", PASSWORD)])
-    server.gtid_variables = lambda: GtidVariables("ON")
     mode = "OFF"
-    server.gtid_lookup.source_mode = lambda: mode
+    source = SourceState(lambda: GtidVariables("ON"), gtid_mode=lambda: mode)
+    server = DownstreamServer(Archive.of(generation), [Account.with_password("tbm", PASSWORD)], source)
     await server.start("127.0.0.1", 0)
     client = await asyncio.to_thread(ReplicaClient, server.port, user="tbm")
     try:

@@ -24,7 +24,9 @@ from relay.archive.generation import Generation
 from relay.downstream.connection import replica_session as session_module
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.dump_request import DumpRequest
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.downstream.start.mysql_request import MysqlRequest
 from relay.downstream.start.next_generation import GtidSwitch
@@ -85,9 +87,11 @@ async def serve() -> AsyncIterator[Callable[[Archive], Any]]:
     async def start(archive: Archive, *, semi_sync: bool = False) -> Served:
         accounts = [Account.with_password(USER, PASSWORD)]
         server = DownstreamServer(
-            archive, accounts, position_wait_s=0.5, presentation=Presentation(semi_sync=semi_sync)
+            archive,
+            accounts,
+            SourceState(lambda: GtidVariables(mode="ON")),
+            ListenOptions(position_wait_s=0.5, presentation=Presentation(semi_sync=semi_sync)),
         )
-        server.gtid_variables = lambda: GtidVariables(mode="ON")
         await server.start("127.0.0.1", 0)
         made.append(Served(archive, server))
         return made[-1]
@@ -167,8 +171,8 @@ async def test_a_replica_that_is_connected_during_the_change_notices_no_more_tha
     sizes = archive.current.files[0].end
     assert 0 < heartbeats[0].end_log_pos < sizes
     assert heartbeats[0].data[19:-4].decode() == SECOND
-    assert served.server.sessions[0].is_at_end
-    assert served.server.sessions[0].needed_generation == 2
+    assert served.server.sessions[0].status().is_at_end
+    assert served.server.sessions[0].status().needed_generation == 2
 
 
 @pytest.mark.parametrize(
@@ -285,7 +289,7 @@ async def test_what_the_new_source_is_still_to_deliver_is_waited_for(
     while "mysql-bin.000005" not in transactions(seen):
         seen.append(await call(by_set.event))
     # Whoever waits for it hears that the link lives.
-    (waiting,) = (one.dump for one in served.server.sessions if one.replica_uuid and one.dump is not None)
+    (waiting,) = (one.dump for one in served.server.sessions if one.client.replica_uuid and one.dump is not None)
     sent_bytes = waiting.sent_bytes
     async with asyncio.timeout(5):
         while waiting.sent_bytes == sent_bytes:

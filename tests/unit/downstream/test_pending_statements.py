@@ -19,7 +19,7 @@ from protocol.statements.requests import ShowBinaryLogs, ShowProcesslist
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
-from relay.downstream.connection.replica_session import Session
+from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -37,7 +37,7 @@ class SlowConsole:
         self.go = asyncio.Event()
         self.failure: Exception | None = None
 
-    async def answer(self, request: Request, asker: Session) -> GivenAnswer:
+    async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         self.asked.append(request)
         try:
             await self.go.wait()
@@ -80,9 +80,8 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     await generation.begin_file("mysql-bin.000001")
     await append_all(generation, BinlogBuilder().transaction(20).data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("dba", PASSWORD, admin=True)]
-    server = DownstreamServer(Archive.of(generation), accounts)
     console = SlowConsole()
-    server.console = console
+    server = DownstreamServer(Archive.of(generation), accounts, console=console)
     await server.start("127.0.0.1", 0)
     served = Served(server, console)
     yield served
@@ -168,8 +167,8 @@ async def test_what_floods_in_behind_a_question_is_not_read_until_it_is_answered
             sent += 1
     assert sent < 400
     (session,) = served.server.sessions
-    assert session._machine is not None
-    assert len(session._machine._input) < 1 << 20
+    assert session.client.machine is not None
+    assert len(session.client.machine._input) < 1 << 20
 
 
 async def test_a_bug_in_the_console_is_an_error_and_the_connection_goes_on(served: Served) -> None:

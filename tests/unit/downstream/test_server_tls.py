@@ -21,7 +21,8 @@ from protocol.statements import GivenAnswer, Request
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
-from relay.downstream.connection.replica_session import Session
+from relay.downstream.connection.client_status import ClientStatus
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.process.certificates import load_server_tls
 from tests.support.archive_filling import append_all
@@ -82,7 +83,9 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         Account("known", credentials, require_client_cert=True),
     ]
     tls = load_server_tls(files.certificate, files.key, authority.certificate)
-    server = DownstreamServer(Archive.of(generation), accounts, tls=tls, handshake_timeout_s=1.0, max_login_failures=0)
+    server = DownstreamServer(
+        Archive.of(generation), accounts, options=ListenOptions(tls=tls, handshake_timeout_s=1.0, max_login_failures=0)
+    )
     with structlog.testing.capture_logs() as logs:
         await server.start("127.0.0.1", 0)
         served = Served(server, generation, authority, built)
@@ -291,7 +294,7 @@ async def test_the_clients_goodbye_ends_its_connection(served: Served) -> None:
 class Speechless:
     """A console that never answers."""
 
-    async def answer(self, request: Request, asker: Session) -> GivenAnswer:
+    async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         await asyncio.Event().wait()
         raise AssertionError
 
