@@ -18,11 +18,10 @@ from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, decode_gtid_list
 from protocol.gtid.mysql_gtid import Tsid
-from protocol.kernel.codes import PREVIOUS_GTIDS_EVENT
+from protocol.kernel.codes import HEADER_SIZE, PREVIOUS_GTIDS_EVENT
 from protocol.kernel.gtid_scan import ROW, GtidScanner
 
 BLOCK_BYTES: Final = 65536
-_HEADER_BYTES: Final = 19
 _HEAD_BYTES: Final = 256
 _MASK: Final = 2**64 - 1
 
@@ -165,7 +164,7 @@ class FileGtidCollector:
         captured = self._scanner.captured
         if captured is not None and captured is not self._captured and not self._scanner.capture_left:
             stop = len(captured) - self._checksum_bytes
-            body = bytes(captured[_HEADER_BYTES:stop])
+            body = bytes(captured[HEADER_SIZE:stop])
             if self._scanner.captured_type == PREVIOUS_GTIDS_EVENT:
                 self._before = decode_gtid_set(body)
             else:

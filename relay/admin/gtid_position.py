@@ -8,6 +8,7 @@ import asyncio
 from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import DomainGtid, GtidList
@@ -17,9 +18,8 @@ from relay.archive.archive import Archive
 from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
+from relay.binlog_file.file_bytes import pieces
 
-_CHUNK: Final = 1 << 20
 _COLUMN: Final = Column("", ColumnType.LONG_BLOB, 16777216)
 
 
@@ -69,12 +69,7 @@ def _state(snapshot: FileSnapshot, stop: int) -> str:
 def _collected(snapshot: FileSnapshot, start: int, stop: int) -> FileGtidCollector:
     collector = FileGtidCollector("mariadb", checksum=snapshot.checksum)
     collector.begin(start)
-    with snapshot.path.open("rb") as file:
-        file.seek(start)
-        while start < stop:
-            data = file.read(min(_CHUNK, stop - start))
-            if not data:
-                break
-            start += len(data)
-            collector.take(data)
+    with snapshot.open() as file:
+        for piece in pieces(file, start, stop):
+            collector.take(piece)
     return collector

@@ -12,6 +12,7 @@ from typing import Final
 
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.catalog import LedgerRow
@@ -29,7 +30,7 @@ from relay.archive.storage.archive_errors import (
     ArchiveQueueFull,
     ArchiveWriteError,
 )
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue

@@ -7,13 +7,11 @@ file is written anew without what belongs to binlogs that are gone, and put in p
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import binlog_number
-from relay.archive.storage.files import SCHEMA_NAME, FileLayer, replace_file, write_all
+from relay.archive.storage.files import SCHEMA_NAME, FileLayer, StoredFile, replace_file, write_all
 from relay.schema_history.schema_record import Line, Place, RecordedSchema, line, parse_lines, table_facts, table_line
-
-_FIRST_EVENT: Final = 4
 
 
 class SchemaFile:
@@ -62,11 +60,8 @@ class SchemaFile:
     def _read(self) -> bytes:
         if not self._layer.exists(self.path):
             return b""
-        fd = self._layer.open_read(self.path)
-        try:
-            return self._layer.pread(fd, self._layer.size(fd), 0)
-        finally:
-            self._layer.close(fd)
+        with StoredFile.open(self._layer, self.path) as stored:
+            return stored.read_all()
 
     def _rewrite(self, lines: list[Line]) -> RecordedSchema:
         data = "".join(one.text for one in lines).encode()
@@ -87,7 +82,7 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
     """The lines that say the same of everything from the beginning of the binlog `oldest` on."""
     if oldest is None:
         return []
-    begin: Place = (binlog_number(oldest), _FIRST_EVENT)
+    begin: Place = (binlog_number(oldest), FIRST_EVENT)
     lines = _without_old_covers(lines)
     later = [number for number, one in enumerate(lines) if one.place >= begin]
     if not lines or not later:
@@ -99,8 +94,8 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
     if rest[0].kind == "watched":
         return rest
     schema = RecordedSchema(before)
-    texts = [line("watched", oldest, _FIRST_EVENT)]
-    texts += [table_line(table_facts(table), oldest, _FIRST_EVENT) for table in schema.standing(begin)]
+    texts = [line("watched", oldest, FIRST_EVENT)]
+    texts += [table_line(table_facts(table), oldest, FIRST_EVENT) for table in schema.standing(begin)]
     return [*parse_lines("".join(texts).encode()), *rest]
 
 

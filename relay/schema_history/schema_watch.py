@@ -19,6 +19,7 @@ from typing import Final
 import pymysql.err
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.errors import ProtocolError
@@ -48,7 +49,6 @@ _MOST_COLUMNS: Final = 500_000
 """The most columns of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
 _SCAN_LIMIT_BYTES: Final = 1 << 30
 """So much of an archive is looked through at a start; what is older and was not noted stays unknown."""
-_FIRST_EVENT: Final = 4
 
 GRANTS: Final = "GRANT REPLICATION CLIENT, REFERENCES ON *.* TO"
 
@@ -262,7 +262,7 @@ class SchemaWatch:
             if number > last:
                 continue
             stop = end[1] if number == last else held.end
-            start = _FIRST_EVENT
+            start = FIRST_EVENT
             if covered is not None and number == binlog_number(covered[0]):
                 start = covered[1]
             if covered is not None and number < binlog_number(covered[0]):
@@ -319,7 +319,7 @@ class SchemaWatch:
         notes, place = self.notes.take()
         lines = []
         if self._file.covered is None and place is not None:
-            lines.append(line("watched", self.notes.first_file or place.file, _FIRST_EVENT))
+            lines.append(line("watched", self.notes.first_file or place.file, FIRST_EVENT))
         lines += [self._definition_line(note.file, note.event, note.offset) for note in notes]
         new_file = self.notes.file_changes != self._files_seen and place is not None
         if new_file and place is not None:

@@ -3,17 +3,20 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import Final
 
 import structlog
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import flavour_of
+from protocol.binlog.format_description import decode_first_event
+from protocol.binlog.layout import FIRST_EVENT, FLAGS, MAGIC, TYPE_AT, event_size
 from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.position import binlog_number
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
+from relay.binlog_file.broken import wrong_magic
+from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.head import LONGEST_FORMAT, read_start
 from relay.config import DirectorySource, StartPosition
 from relay.upstream.retry_loop import keep_trying
 from relay.upstream.server_source import check_same_file
@@ -23,10 +26,6 @@ from relay.upstream.stream.intake import Intake
 from relay.upstream.stream.receive_buffers import BUFFER_BYTES, ReceiveBuffer, ReceiveBufferPool
 
 log = structlog.get_logger()
-
-_MAGIC: Final = b"\xfebin"
-_ENCRYPTED_MAGIC: Final = b"\xfdbin"
-_LONGEST_FORMAT: Final = 512
 
 
 class DirectoryUpstream:
@@ -167,22 +166,25 @@ class DirectoryUpstream:
             os.close(fd)
             seen, following = following, await self._next_name(name)
             if following is not None and following == seen:
-                raise _cut_event(name, 4, max(0, size - 4))
+                raise _cut_event(name, FIRST_EVENT, max(0, size - FIRST_EVENT))
             await self._pause()
 
     async def _read_head(self, intake: Intake, fd: int, name: str, held: ArchivedFile | None) -> bool:
         """Reads the format description and compares it with what is known; False when it is not all there yet."""
-        head = await asyncio.to_thread(os.pread, fd, 4 + _LONGEST_FORMAT, 0)
-        size = int.from_bytes(head[13:17], "little") if len(head) >= 17 else 0
-        if len(head) >= 4 and head[:4] == _ENCRYPTED_MAGIC:
-            text = f"{name} is encrypted at rest by MySQL (binlog_encryption)"
+        start = await asyncio.to_thread(read_start, DescriptorBytes(fd))
+        wrong = wrong_magic(start.magic) if len(start.magic) == len(MAGIC) else None
+        if wrong is not None and wrong[0] == "file_encrypted":
+            text = f"{name} {wrong[1]} (binlog_encryption)"
             advice = "Attach to the server itself: its dump stream is in clear. Or decrypt the copy with its keyring."
             raise UpstreamError(FailureKind.SETUP, text, advice, name="binlog_encrypted")
-        if len(head) >= 4 and head[:4] != _MAGIC:
-            text = f"{name} is no binlog: it starts with {head[:4].hex()}, not {_MAGIC.hex()}"
-            raise UpstreamError(FailureKind.SETUP, text, "Take it out of the directory.", name="not_a_binlog")
-        if size < 19 or len(head) < 4 + size:
-            if size > _LONGEST_FORMAT or (len(head) >= 9 and head[8] != EventType.FORMAT_DESCRIPTION):
+        if wrong is not None:
+            raise UpstreamError(
+                FailureKind.SETUP, f"{name} {wrong[1]}", "Take it out of the directory.", name="not_a_binlog"
+            )
+        event = start.event
+        if not start.is_whole:
+            is_other = len(event) > TYPE_AT and event[TYPE_AT] != EventType.FORMAT_DESCRIPTION
+            if is_other or event_size(event) > LONGEST_FORMAT:
                 text = f"{name} does not start with a format description (binlogs before MySQL 5.0 are not relayed)"
                 raise UpstreamError(
                     FailureKind.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
@@ -190,8 +192,7 @@ class DirectoryUpstream:
             return False
         if intake.file is None:
             intake.begin_file(name)
-        event = bytearray(head[4 : 4 + size])
-        if not intake.ingest.read_format(event, 0, size):
+        if not intake.ingest.read_format(bytearray(event), 0, len(event)):
             text = f"{name}: the format description is not one this relay reads"
             raise UpstreamError(
                 FailureKind.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
@@ -199,10 +200,10 @@ class DirectoryUpstream:
         if held is not None:
             check_same_file(held, intake.ingest)
         known = self._generation.identity
-        version = "".join(map(chr, event[21:71])).rstrip("\0")
+        described = decode_first_event(event)[1]
         identity = SourceIdentity(
-            flavour=flavour_of(version),
-            version=version.removesuffix("-log"),
+            flavour=described.flavour,
+            version=described.server_version.removesuffix("-log"),
             server_id=intake.ingest.server_id,
             server_uuid=known.server_uuid if known is not None else None,
         )
@@ -254,7 +255,8 @@ def _replacement(path: Path, fd: int) -> int | None:
         os.close(copy)
         return None
     # Time, type, server_id, length and position of the format description; its flags differ while a file is in use.
-    if os.pread(copy, 17, 4) != os.pread(fd, 17, 4):
+    before_flags = FLAGS.start
+    if os.pread(copy, before_flags, FIRST_EVENT) != os.pread(fd, before_flags, FIRST_EVENT):
         os.close(copy)
         text = f"{path} was replaced by another binlog of the same name"
         advice = (

@@ -1,7 +1,6 @@
 """Which files and splits a path becomes, and what reading them gives, without a Spark session."""
 
 import itertools
-import os
 import shutil
 import struct
 import zlib
@@ -214,10 +213,7 @@ def test_a_file_that_is_no_readable_binlog_is_a_finding(tmp_path: Path, level: s
 
 
 def test_an_encrypted_mariadb_file_is_named_as_such() -> None:
-    corpus = Path(os.environ.get("BINLOG_RELAY_CORPUS") or RECORDED.parents[3] / "shared" / "corpus")
-    path = corpus / "binlog_before_20574.bin"
-    if not path.exists():
-        pytest.skip("the foreign binlogs are not here")
+    path = RECORDED.parent / "encrypted" / "mariadb.binlog"
     assert [finding for _file, finding, _position in found_in(path)] == ["file_encrypted"]
 
 

@@ -314,7 +314,7 @@ async def test_a_writer_is_not_reopened_while_the_ledger_cannot_take_the_cut(
 
     with monkeypatch.context() as full:
         full.setattr(Catalog, "add_ledger", refuse)
-        full.setattr("relay.archive.catalog.catalog_thread._TELL_WAIT_S", 0.2)
+        full.setattr("relay.archive.catalog.catalog_thread._WRITE_WAIT_S", 0.2)
         with pytest.raises(ArchiveWriteError, match="the ledger cannot be written"):
             await generation.reopen_writer()
         assert (tmp_path / NAMES[0]).stat().st_size == whole + 30

@@ -19,7 +19,7 @@ from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
-from relay.downstream.gtid_filter import mysql_walk
+from relay.downstream.gtid_filter import mysql_filter
 from relay.downstream.server import DownstreamServer
 from relay.shown_gtids import ShownGtids
 from tests.conftest import ServerFactory
@@ -444,8 +444,8 @@ async def test_heartbeats_of_version_2_carry_a_stock_replica_over_holes(
         sent.append(position)
         return heartbeat_v2_event(position, server_id, with_checksum=with_checksum)
 
-    monkeypatch.setattr(mysql_walk, "MAX_WIRE_POSITION", 0)
-    monkeypatch.setattr(mysql_walk, "heartbeat_v2_event", heartbeat)
+    monkeypatch.setattr(mysql_filter, "MAX_WIRE_POSITION", 0)
+    monkeypatch.setattr(mysql_filter, "heartbeat_v2_event", heartbeat)
     generation = await Generation.open(chain.relay.archive)
     archive = Archive.of(generation)
     server = DownstreamServer(archive, [Account.with_password(REPLICA_USER, REPLICA_PASSWORD)])

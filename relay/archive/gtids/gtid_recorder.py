@@ -9,14 +9,16 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.block_index import BlockIndex, BlockIndexWriter, last_start
 from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
-from relay.archive.storage.files import GTX_SUFFIX, Buffer, FileLayer, replace_file, write_all
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import GTX_SUFFIX, Buffer, FileLayer, StoredFile, replace_file, write_all
 from relay.archive.storage.gtid_facts import GtidFacts, GtidNews, GtidValue
+from relay.binlog_file.file_bytes import pieces
+from relay.binlog_file.gtids_before import gtids_before
 
-_CHUNK: Final = 1 << 20
 _SMALL_BYTES: Final = 16 << 10
 
 
@@ -147,30 +149,17 @@ def collect(
     Returns a collector that has all of the file, and the blocks that ended. Raises: Malformed; OSError.
     """
     blocks = _known_blocks(layer, path, trusted) if trusted > FIRST_EVENT else []
-    fd = layer.open_read(path)
-    try:
+    with StoredFile.open(layer, path) as stored:
         collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
         at = FIRST_EVENT
         if blocks:
-            head = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
-            while not head.head_complete and at < file.end:
-                data = layer.pread(fd, min(_CHUNK >> 4, file.end - at), at)
-                if not data:
-                    break
-                head.take(data)
-                at += len(data)
-            collector.go_on(head.before, blocks)
+            before = gtids_before(stored, file.flavour, checksum=file.checksum == 1, stop=file.end)
+            collector.go_on(before, blocks)
             at = blocks[-1].stop
-        while at < file.end:
-            data = layer.pread(fd, min(_CHUNK, file.end - at), at)
-            if not data:
-                break
+        for data in pieces(stored, at, file.end):
             collector.take(data)
-            at += len(data)
             if on_progress is not None:
                 on_progress(len(data))
-    finally:
-        layer.close(fd)
     return collector, [*blocks, *collector.take_blocks()]
 
 
@@ -194,13 +183,10 @@ def recover_gtids(
 def read_index(layer: FileLayer, path: Path, *, torn: bool = False) -> BlockIndex | None:
     """NAME.gtx of the file at `path`, or None where there is none. torn: as for `BlockIndex`. Raises: Malformed; OSError."""
     try:
-        fd = layer.open_read(gtx_path(path))
+        with StoredFile.open(layer, gtx_path(path)) as stored:
+            return BlockIndex(stored.read_all(), torn=torn)
     except FileNotFoundError:
         return None
-    try:
-        return BlockIndex(layer.pread(fd, layer.size(fd), 0), torn=torn)
-    finally:
-        layer.close(fd)
 
 
 def read_last_start(layer: FileLayer, path: Path) -> int | None:
@@ -209,13 +195,10 @@ def read_last_start(layer: FileLayer, path: Path) -> int | None:
     Raises: OSError.
     """
     try:
-        fd = layer.open_read(gtx_path(path))
+        with StoredFile.open(layer, gtx_path(path)) as stored:
+            return last_start(stored.read_all())
     except FileNotFoundError:
         return None
-    try:
-        return last_start(layer.pread(fd, layer.size(fd), 0))
-    finally:
-        layer.close(fd)
 
 
 def _known_blocks(layer: FileLayer, path: Path, trusted: int) -> list[IndexBlock]:

@@ -7,8 +7,8 @@ or cannot be read costs a walk through its file.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock, gtid_text
 from protocol.gtid.gtid_set import GtidSet
@@ -16,11 +16,10 @@ from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.gtids.gtid_recorder import collect, read_index
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidFacts
-
-_CHUNK: Final = 1 << 20
+from relay.binlog_file.file_bytes import pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +137,9 @@ def _transactions(
     """The transactions in [start, stop), with key and number of those that have a GTID."""
     collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1, gap_bytes=0)
     collector.begin(start)
-    fd = layer.open_read(path)
-    try:
+    with StoredFile.open(layer, path) as stored:
         at = start
-        while at < stop:
-            data = layer.pread(fd, min(_CHUNK, stop - at), at)
-            if not data:
-                break
+        for data in pieces(stored, start, stop):
             at += len(data)
             try:
                 collector.take(data)
@@ -157,5 +152,3 @@ def _transactions(
                 gtid = None if run is None else (run.key, run.first)
                 text = None if gtid is None else gtid_text(*gtid)
                 yield TransactionPlace(file.name, block.start, block.stop, text, block.timestamp), gtid
-    finally:
-        layer.close(fd)

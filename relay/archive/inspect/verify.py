@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, TYPE_AT
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
@@ -13,12 +15,14 @@ from relay.archive.inspect.verify_gtids import GtidCheck
 from relay.archive.recovery.digest import file_digest
 from relay.archive.storage.archive_errors import PUT_BACK
 from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
+from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path
-from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, MAGIC, FileLayer
-from relay.archive.storage.scan import HEADER_SIZE, event_around, first_event, scan
+from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, FileLayer, StoredFile
+from relay.archive.storage.scan import scan
+from relay.binlog_file.broken import wrong_magic
+from relay.binlog_file.event_places import event_around
+from relay.binlog_file.head import read_start
 
-_ROTATE: Final = 4
 _ROTATE_NAME_AT: Final = HEADER_SIZE + 8
 
 Progress = Callable[[str, int], None]
@@ -144,12 +148,12 @@ def _check_file(
         yield ArchiveFinding(file.name, file.end, f"is known to be damaged; nothing is served from here on. {PUT_BACK}")
         return
     try:
-        fd = layer.open_read(path)
+        stored = StoredFile.open(layer, path)
     except FileNotFoundError:
         yield ArchiveFinding(file.name, None, f"is in the catalog and not in the directory. {PUT_BACK}")
         return
-    try:
-        size = layer.size(fd)
+    with stored:
+        size = stored.size
         if size < file.end or (file.sealed and size > file.end):
             yield ArchiveFinding(
                 file.name, min(size, file.end), f"has {size} bytes; {file.end} were archived. {PUT_BACK}"
@@ -157,9 +161,11 @@ def _check_file(
             if size < file.end:
                 return
         try:
-            if layer.pread(fd, len(MAGIC), 0) != MAGIC:
-                raise Malformed("it does not start with a binlog's magic number")
-            head = describe_new_file(file.name, first_event(layer, fd))
+            start = read_start(stored)
+            wrong = wrong_magic(start.magic)
+            if wrong is not None:
+                raise Malformed(f"it {wrong[1]}")
+            head = describe_new_file(file.name, start.event)
             if head.created != file.created or head.server_id != file.server_id:
                 raise Malformed("its format description is not the one that was archived")
         except Malformed as error:
@@ -168,14 +174,12 @@ def _check_file(
         yield from _check_index(layer, path, file)
         yield from gtids.quick(path, file)
         if file.sealed and following is not None and not file.cut:
-            yield from _check_link(layer, fd, path, file, following)
+            yield from _check_link(layer, stored, path, file, following)
         if not deep:
             if on_progress is not None:
                 on_progress(file.name, file.end)
             return
-        yield from _check_bytes(layer, fd, path, file, gtids, on_progress)
-    finally:
-        layer.close(fd)
+        yield from _check_bytes(layer, stored, path, file, gtids, on_progress)
 
 
 def _check_index(layer: FileLayer, path: Path, file: ArchivedFile) -> Iterator[ArchiveFinding]:
@@ -199,7 +203,7 @@ def _check_index(layer: FileLayer, path: Path, file: ArchivedFile) -> Iterator[A
 
 
 def _check_link(
-    layer: FileLayer, fd: int, path: Path, file: ArchivedFile, following: ArchivedFile
+    layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, following: ArchivedFile
 ) -> Iterator[ArchiveFinding]:
     """The Rotate at the end of a file names the next one (a file that a shutdown ended has none)."""
     try:
@@ -211,14 +215,14 @@ def _check_link(
         number = index.last_at_or_before(file.end - 1)
         if number < 0:
             return
-        start, end = event_around(layer, fd, index.record(number).offset, file.end - 1, file.end)
+        start, end = event_around(stored, index.record(number).offset, file.end - 1, file.end)
     except ValueError as error:
         yield ArchiveFinding(file.name, None, f"its index does not lead to its last event: {error}")
         return
     finally:
         layer.close(idx_fd)
-    event = layer.pread(fd, min(end - start, 1024), start)
-    if event[4] == _ROTATE:
+    event = stored.read(start, min(end - start, 1024))
+    if event[TYPE_AT] == EventType.ROTATE:
         name = event[_ROTATE_NAME_AT : len(event) - (4 if file.checksum else 0)].decode("latin-1")
         if name != following.name:
             yield ArchiveFinding(
@@ -227,13 +231,13 @@ def _check_link(
 
 
 def _check_bytes(
-    layer: FileLayer, fd: int, path: Path, file: ArchivedFile, gtids: GtidCheck, on_progress: Progress | None
+    layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, gtids: GtidCheck, on_progress: Progress | None
 ) -> Iterator[ArchiveFinding]:
     progress = None if on_progress is None else (lambda count: on_progress(file.name, count))
     reading = gtids.reading(path, file)
-    result = scan(layer, fd, FIRST_EVENT, file.end, on_progress=progress, on_bytes=reading.take)
-    if result.status:
-        yield ArchiveFinding(file.name, result.position, f"{result.error_text}. {PUT_BACK}")
+    result = scan(stored, FIRST_EVENT, file.end, on_progress=progress, on_bytes=reading.take)
+    if result.broken is not None:
+        yield ArchiveFinding(file.name, result.position, f"{result.broken.detail}. {PUT_BACK}")
         return
     if result.incomplete:
         yield ArchiveFinding(file.name, result.position, f"the last event is incomplete. {PUT_BACK}")
@@ -248,7 +252,7 @@ def _check_bytes(
             f"counts {file.events} events and {file.groups} transactions in {file.name}; "
             f"there are {result.events} and {result.groups}. Run `archive rebuild`.",
         )
-    yield from _compare_index(layer, fd, path, file, result.records)
+    yield from _compare_index(layer, stored, path, file, result.records)
     yield from reading.findings()
     if file.sealed and file.digest is not None:
         try:
@@ -263,17 +267,14 @@ def _check_bytes(
 
 
 def _compare_index(
-    layer: FileLayer, fd: int, path: Path, file: ArchivedFile, records: bytes
+    layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, records: bytes
 ) -> Iterator[ArchiveFinding]:
     """Every record leads to an event's start. Records may stand elsewhere than a fresh scan puts them (after a resume)."""
     try:
-        idx_fd = layer.open_read(index_path(path))
+        with StoredFile.open(layer, index_path(path)) as index:
+            content = index.read_all()
     except FileNotFoundError:
         return
-    try:
-        content = layer.pread(idx_fd, layer.size(idx_fd), 0)
-    finally:
-        layer.close(idx_fd)
     if content == records:
         return
     fresh = [entry[0] for entry in RECORD.iter_unpack(records)]
@@ -284,7 +285,7 @@ def _compare_index(
         while place + 1 < len(fresh) and fresh[place + 1] <= offset:
             place += 1
         try:
-            start, _ = event_around(layer, fd, fresh[place], offset, file.end)
+            start, _ = event_around(stored, fresh[place], offset, file.end)
         except (ValueError, IndexError):
             start = -1
         if start != offset:

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.block_index import BlockIndex
 from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock
 from protocol.gtid.gtid_set import GtidSet
 from relay.archive.gtids.gtid_recorder import gtx_path
 from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, GtidValue
 
 _MAKE_ANEW: Final = "Stop the relay and run `archive rebuild`."
@@ -199,12 +200,9 @@ class GtidReading:
 
 def _read(layer: FileLayer, path: Path) -> tuple[BlockIndex, bytes]:
     """NAME.gtx and its bytes. Raises: FileNotFoundError; Malformed; OSError."""
-    fd = layer.open_read(gtx_path(path))
-    try:
-        data = layer.pread(fd, layer.size(fd), 0)
-        return BlockIndex(data), data
-    finally:
-        layer.close(fd)
+    with StoredFile.open(layer, gtx_path(path)) as stored:
+        data = stored.read_all()
+    return BlockIndex(data), data
 
 
 def _without_serials(block: IndexBlock) -> tuple[object, ...]:

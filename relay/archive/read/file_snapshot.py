@@ -1,23 +1,24 @@
 """One archived file as a thread may look at it: what of it is published, and what is known of its transactions."""
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, overload
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.made_events import HEADER_BYTES
+from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
 from protocol.errors import Malformed
 from protocol.gtid.block_index import BlockIndex
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import GtidList
 from relay.archive.gtids.gtid_recorder import read_index, read_last_start
 from relay.archive.read.index_damage import IndexDamage
-from relay.archive.storage.archived_file import FIRST_EVENT
-from relay.archive.storage.files import FileLayer
+from relay.archive.storage.files import FileLayer, StoredFile
+from relay.binlog_file.event_places import event_headers
+from relay.binlog_file.file_bytes import pieces
+from relay.binlog_file.head import read_start
 
-_LONGEST_FORMAT_DESCRIPTION: Final = 65536
+_HEAD_BYTES: Final = 256
 # What stands at a file's head before its first transaction.
 _HEAD: Final = {
     EventType.PREVIOUS_GTIDS,
@@ -26,6 +27,7 @@ _HEAD: Final = {
     EventType.START_ENCRYPTION,
 }
 
+_DISK: Final = FileLayer()
 # One for the process: damage is a fact of the disk, whoever meets it.
 _DAMAGE: Final = IndexDamage()
 
@@ -54,18 +56,23 @@ class FileSnapshot:
     before: GtidList | None = None
     behind: GtidList | None = None
     anonymous: bool = False
+    layer: FileLayer = field(default=_DISK, repr=False, compare=False)
+
+    def open(self) -> StoredFile:
+        """Opens the file, for its bytes up to `end`. Raises: OSError."""
+        return StoredFile.open(self.layer, self.path)
 
     def blocks(self) -> BlockIndex | None:
         """Where its transactions are; None: that is not known, the file's own bytes tell it. Raises: OSError."""
         try:
-            return read_index(FileLayer(), self.path)
+            return read_index(self.layer, self.path)
         except Malformed as error:
             _DAMAGE.report(self.path, str(error))
             return None
 
     def last_start(self) -> int | None:
         """Of a complete file, an offset with 64 KiB and one transaction behind it at most; None: not known. Raises: OSError."""
-        start = read_last_start(FileLayer(), self.path)
+        start = read_last_start(self.layer, self.path)
         return start if start is not None and start < self.end else None
 
     def first_anonymous(self) -> int:
@@ -75,9 +82,9 @@ class FileSnapshot:
                 continue
             exact = FileGtidCollector("mysql", checksum=self.checksum, gap_bytes=0)
             exact.begin(block.start)
-            with self.path.open("rb") as file:
-                file.seek(block.start)
-                exact.take(file.read(block.stop - block.start))
+            with self.open() as stored:
+                for piece in pieces(stored, block.start, block.stop):
+                    exact.take(piece)
             exact.finish()
             return next((found.start for found in exact.take_blocks() if found.anonymous), block.start)
         return FIRST_EVENT
@@ -86,25 +93,17 @@ class FileSnapshot:
         """Raises: OSError; Malformed."""
         if self.end <= FIRST_EVENT:
             return FileHead(None, FIRST_EVENT)
-        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            header = os.pread(fd, HEADER_BYTES, FIRST_EVENT)
-            size = int.from_bytes(header[9:13], "little")
-            if (
-                header[4:5] != bytes((EventType.FORMAT_DESCRIPTION,))
-                or not HEADER_BYTES <= size <= _LONGEST_FORMAT_DESCRIPTION
-            ):
+        with self.open() as stored:
+            start = read_start(stored)
+            event = start.event
+            if not start.is_whole or event[TYPE_AT] != EventType.FORMAT_DESCRIPTION:
                 raise Malformed(f"{self.name} does not begin with a format description")
-            head = FileHead(os.pread(fd, size, FIRST_EVENT), FIRST_EVENT + size)
-            while head.end + HEADER_BYTES <= self.end:
-                header = os.pread(fd, HEADER_BYTES, head.end)
-                size = int.from_bytes(header[9:13], "little")
-                if header[4] not in _HEAD or size < HEADER_BYTES or head.end + size > self.end:
+            end = FIRST_EVENT + len(event)
+            for at, fields in event_headers(stored, end, self.end, _HEAD_BYTES):
+                if fields.type not in _HEAD or at + fields.size > self.end:
                     break
-                head = replace(head, end=head.end + size)
-            return head
-        finally:
-            os.close(fd)
+                end = at + fields.size
+            return FileHead(event, end)
 
 
 class FileSnapshots(Sequence[FileSnapshot]):

@@ -5,10 +5,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.storage.boundary_index import BoundaryIndex, IndexRecord, index_path
-from relay.archive.storage.files import FileLayer
-from relay.archive.storage.scan import event_around, events_with_groups
+from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.storage.scan import events_with_groups
+from relay.binlog_file.event_places import event_around
 
 
 class Verdict(Enum):
@@ -65,11 +66,8 @@ def check_offset(layer: FileLayer, path: Path, end: int, cut: bool, offset: int)
     except FileNotFoundError as error:
         raise IndexUnusable(f"{path.name}: the boundary index is missing") from error
     try:
-        fd = layer.open_read(path)
-        try:
-            return _Lookup(layer, fd, BoundaryIndex(layer, idx_fd), end, cut).check(offset)
-        finally:
-            layer.close(fd)
+        with StoredFile.open(layer, path) as stored:
+            return _Lookup(stored, BoundaryIndex(layer, idx_fd), end, cut).check(offset)
     except (ValueError, IndexError) as error:
         raise IndexUnusable(f"{path.name}: the boundary index does not fit the file: {error}") from error
     finally:
@@ -77,9 +75,8 @@ def check_offset(layer: FileLayer, path: Path, end: int, cut: bool, offset: int)
 
 
 class _Lookup:
-    def __init__(self, layer: FileLayer, fd: int, index: BoundaryIndex, end: int, cut: bool) -> None:
-        self._layer = layer
-        self._fd = fd
+    def __init__(self, stored: StoredFile, index: BoundaryIndex, end: int, cut: bool) -> None:
+        self._stored = stored
         self._index = index
         self._end = end
         self._cut = cut
@@ -93,7 +90,7 @@ class _Lookup:
             raise ValueError(f"the record for {record.offset} is damaged")
         if record.at_boundary:
             return self._check_from_boundary(number, record, offset)
-        start, _ = event_around(self._layer, self._fd, record.offset, offset, self._end)
+        start, _ = event_around(self._stored, record.offset, offset, self._end)
         return self._inside(offset == start, (record.group_start, self._group_end(record.group_start, number)))
 
     def _check_from_boundary(self, number: int, record: IndexRecord, offset: int) -> PositionCheck:
@@ -105,7 +102,7 @@ class _Lookup:
         hit: tuple[int, int] | None = None
         group: int | None = None
         """The start of the group that holds the event at `offset`, if one does."""
-        for place in events_with_groups(self._layer, self._fd, record.offset, gap_end):
+        for place in events_with_groups(self._stored, record.offset, gap_end):
             if hit is None and place.start <= offset < place.end:
                 hit = (place.start, place.end)
                 if boundary == offset:

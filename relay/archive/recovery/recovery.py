@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow
@@ -21,7 +22,7 @@ from relay.archive.catalog.purge_intent import forget_intent, read_intent, remov
 from relay.archive.gtids.gtid_recorder import recover_gtids
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity, describe_new_file
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import (
     CATALOG_NAME,
@@ -29,7 +30,6 @@ from relay.archive.storage.files import (
     IDX_SUFFIX,
     INDEX_NAME,
     LOCK_NAME,
-    MAGIC,
     MARKS_NAME,
     PURGE_NAME,
     QUARANTINE_INFIX,
@@ -41,6 +41,7 @@ from relay.archive.storage.files import (
     TEMPORARY_SUFFIX,
     UUID_NAME,
     FileLayer,
+    StoredFile,
     replace_file,
     write_all,
 )
@@ -49,7 +50,9 @@ from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, FILE_MISSING
 from relay.archive.storage.origin import Origin
 from relay.archive.storage.quarantine import quarantine
 from relay.archive.storage.rebuild_index import Progress
-from relay.archive.storage.scan import Scan, first_event, scan
+from relay.archive.storage.scan import Scan, scan
+from relay.binlog_file.broken import wrong_magic
+from relay.binlog_file.head import read_start
 
 _OWN_NAMES: Final = frozenset(
     {
@@ -319,16 +322,13 @@ class Recovery:
             return GtidFacts(None, None, 0)
 
     def _describe(self, name: str, newest: bool) -> ArchivedFile | None:
-        fd = self._layer.open_read(self._directory / name)
+        with StoredFile.open(self._layer, self._directory / name) as stored:
+            start = read_start(stored)
         try:
-            magic = self._layer.pread(fd, len(MAGIC), 0)
-            head = first_event(self._layer, fd)
-        finally:
-            self._layer.close(fd)
-        try:
-            if magic != MAGIC:
-                raise Malformed(f"{name} starts with {magic.hex() or 'nothing'}, a binlog with fe62696e")
-            return describe_new_file(name, head)
+            wrong = wrong_magic(start.magic)
+            if wrong is not None:
+                raise Malformed(f"{name} {wrong[1]}")
+            return describe_new_file(name, start.event)
         except Malformed as error:
             if newest:
                 # Files appear whole with their header, so this was never ours; it must not become the newest file.
@@ -404,7 +404,7 @@ def recover_file(
         if start == FIRST_EVENT:
             file.events = file.groups = 0
         on_progress = None if progress is None else (lambda count: progress(file.name, count))
-        result = scan(layer, fd, start, size, on_progress=on_progress)
+        result = scan(StoredFile(layer, fd), start, size, on_progress=on_progress)
         file.events += result.events
         file.groups += result.groups
         file.last_timestamp = max(file.last_timestamp, result.timestamp)
@@ -423,14 +423,13 @@ def recover_file(
 
 
 def _judge_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[str, str, int, str], None]) -> None:
-    if result.status or result.incomplete:
-        why = result.error_text or "the last event is incomplete"
+    if result.fault is not None:
         file.end, file.damaged = result.boundary, True
         find(
             "damaged",
             file.name,
             result.position,
-            f"{file.name}: {why}; nothing is served from offset {file.end} on. {PUT_BACK}",
+            f"{file.name}: {result.fault}; nothing is served from offset {file.end} on. {PUT_BACK}",
         )
         return
     file.end = size
@@ -451,13 +450,13 @@ def _note_tail(
     """What is to be cut off behind the last whole group. If it is not merely an incomplete tail it is kept aside: it may
     be needed to find out what happened."""
     boundary = result.boundary
-    if result.status:
+    if result.broken is not None:
         kept = quarantine(directory, layer, fd, name, result.position, size)
         find(
             "trimmed_bad_bytes",
             name,
             boundary,
-            f"{size - boundary} bytes behind the last whole transaction were cut off; at {result.position}: {result.error_text}"
+            f"{size - boundary} bytes behind the last whole transaction were cut off; at {result.position}: {result.broken.detail}"
             + (f" The bytes from there on are kept in {kept}." if kept else " They were all zero."),
         )
     else:

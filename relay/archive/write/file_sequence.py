@@ -1,9 +1,9 @@
 """Whether a file may follow the archive's newest one, and what the ledger has to say about it."""
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
 from relay.archive.storage.archive_errors import ArchiveConflict
-from relay.archive.storage.archived_file import FIRST_EVENT
 
 
 def check_file_sequence(newest: str | None, name: str) -> list[tuple[str, int, str]]:

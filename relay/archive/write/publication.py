@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.storage.archive_errors import ArchiveWriteError
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.gtid_facts import GtidFacts, GtidNews
 from relay.archive.storage.watchers import Watchers
 from relay.archive.write.options import PublishPolicy

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Protocol
 
-from relay.archive.storage.files import FileLayer
-from relay.archive.storage.scan import walk_headers
+from relay.archive.storage.files import FileLayer, StoredFile
 from relay.archive.write.options import SyncPolicy
+from relay.binlog_file.event_places import count_events
 from relay.process.background import tell_fault
 
 _CHECKPOINT_EVERY_S: Final = 1.0
@@ -46,7 +46,7 @@ class Written(NamedTuple):
         """Events up to `boundary`. Raises: OSError."""
         if self.mark_end == self.boundary:
             return self.mark_events
-        return self.mark_events - walk_headers(layer, self.file.fd, self.boundary, self.mark_end)[0]
+        return self.mark_events - count_events(StoredFile(layer, self.file.fd), self.boundary, self.mark_end)[0]
 
 
 class Checkpoint(NamedTuple):

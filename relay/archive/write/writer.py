@@ -16,14 +16,15 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, Protocol
 
+from protocol.binlog.layout import FIRST_EVENT, MAGIC
 from protocol.errors import Malformed
 from relay.archive.catalog.catalog import file_row
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.gtids.gtid_recorder import GtidRecorder, gtx_path
 from relay.archive.storage.archive_errors import DISK_ADVICE, ArchiveWriteError
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
+from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, index_path, records_before
-from relay.archive.storage.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, FileLayer, replace_file, write_all
+from relay.archive.storage.files import INDEX_NAME, TEMPORARY_SUFFIX, FileLayer, replace_file, write_all
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
 from relay.archive.write.options import ArchiveOptions
 from relay.archive.write.run import Run

@@ -12,7 +12,7 @@ from relay.audit.plan.store import store_of
 from relay.audit.report.content import Section, Table
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.files_read import FileHead
+from relay.audit.runner.files_read import AuditedHead
 from relay.audit.runner.job import AuditFinding, Place, found_at
 
 _MOST_RANGES: Final = 500_000
@@ -33,7 +33,7 @@ class Gtids:
     scattered: list[Place]
 
 
-def gtids_of(audit: Audit, transactions: DataFrame, heads: list[FileHead]) -> Gtids:
+def gtids_of(audit: Audit, transactions: DataFrame, heads: list[AuditedHead]) -> Gtids:
     """Compares the GTIDs of `transactions` (file, gtid) with each other and with the files' heads."""
     mysql = F.regexp_extract("gtid", _MYSQL_KEY, 1)
     is_mysql = F.col("gtid").contains(":")

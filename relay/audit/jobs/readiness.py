@@ -6,7 +6,6 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from protocol.binlog.format_description import flavour_of
 from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.readiness.check import MARIADB, MYSQL, Check, Effect
@@ -36,8 +35,8 @@ def run(audit: Audit) -> AuditResult:
 
 def family_of(audit: Audit) -> str:
     """The servers that the source's replicas become: of MariaDB where the newest file says so, else of MySQL."""
-    versions = [head.version for head in audit.heads if head.version]
-    return MARIADB if versions and flavour_of(versions[-1]) == "mariadb" else MYSQL
+    flavours = [head.flavour for head in audit.heads if head.flavour]
+    return MARIADB if flavours and flavours[-1] == "mariadb" else MYSQL
 
 
 def _cases(audit: Audit, family: str) -> DataFrame:

@@ -9,23 +9,25 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Final, Protocol
 
-from protocol.binlog.format_description import FormatDescription, decode_format_description
+from protocol.binlog.format_description import FormatDescription, decode_first_event
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ProtocolError
 from protocol.gtid.file_gtids import BLOCK_BYTES, FileGtidCollector, IndexBlock, Run
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.storage.gtid_facts import GtidValue, state_behind
 from relay.archive.storage.origin import joined
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore, Reader, Store, plain_path
+from relay.binlog_file.file_bytes import pieces
+from relay.binlog_file.gtids_before import gtids_before
+from relay.binlog_file.head import read_start
 
-_HEADER_BYTES: Final = 19
-_CHUNK_BYTES: Final = 1 << 20
-_LONGEST_HEAD: Final = 64 << 20
+_WITH_GTIDS: Final = 4
+"""Their binlog version; files of 4.1 and older have none."""
 
 Span = tuple[int, int]
 """A range of offsets [start, stop) in a file, both of them between two transactions."""
@@ -136,7 +138,7 @@ class Overlap:
         except OSError:
             return None
         try:
-            form = _form(_first_event(reader))
+            form = _form(read_start(reader).event)
             if form is None:
                 return None
             head = _head(reader, form)
@@ -259,16 +261,10 @@ def _held(last: DomainGtid, unheld: "Sequence[_Unheld]") -> Iterator[tuple[int, 
 
 def _form(format_event: bytes) -> FormatDescription | None:
     try:
-        return decode_format_description(format_event[_HEADER_BYTES:])
+        described = decode_first_event(format_event)[1]
     except ProtocolError:
         return None
-
-
-def _first_event(reader: Reader) -> bytes:
-    data = bytearray(_CHUNK_BYTES)
-    have = reader.read_into(memoryview(data), FIRST_EVENT)
-    length = int.from_bytes(data[9:13], "little")
-    return bytes(data[: min(have, length)])
+    return described if described.binlog_version == _WITH_GTIDS else None
 
 
 def _collector(form: FormatDescription, start: int, gap_bytes: int) -> FileGtidCollector:
@@ -280,30 +276,16 @@ def _collector(form: FormatDescription, start: int, gap_bytes: int) -> FileGtidC
 
 def _head(reader: Reader, form: FormatDescription) -> GtidValue | None:
     """What the file's head says; None: nothing that can be read. Raises: OSError."""
-    collector = _collector(form, FIRST_EVENT, BLOCK_BYTES)
-    buffer = bytearray(BLOCK_BYTES)
-    at = FIRST_EVENT
     try:
-        while not collector.head_complete and at < _LONGEST_HEAD:
-            got = reader.read_into(memoryview(buffer), at)
-            if not got:
-                break
-            collector.take(memoryview(buffer)[:got])
-            at += got
-        return collector.before
+        return gtids_before(reader, form.flavour, checksum=bool(form.checksum_bytes))
     except ProtocolError:
         return None
 
 
 def _blocks(reader: Reader, collector: FileGtidCollector, start: int, stop: int) -> Iterator[IndexBlock]:
     """What `collector` makes of [start, stop). Raises: OSError; ProtocolError where it cannot be walked on."""
-    buffer = bytearray(min(_CHUNK_BYTES, max(stop - start, 1)))
-    while start < stop:
-        got = reader.read_into(memoryview(buffer)[: min(len(buffer), stop - start)], start)
-        if not got:
-            break
-        start += got
-        collector.take(memoryview(buffer)[:got])
+    for piece in pieces(reader, start, stop):
+        collector.take(piece)
         yield from collector.take_blocks()
     collector.finish()
     yield from collector.take_blocks()

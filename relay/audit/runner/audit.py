@@ -8,14 +8,14 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.audit.datasource import SPLIT_BYTES
 from relay.audit.plan.overlap import Overlap
 from relay.audit.plan.read_finding import TEXTS
 from relay.audit.plan.series_files import AuditedFile, find_files
 from relay.audit.plan.splits import end_of, plan, written_between
 from relay.audit.plan.store import store_of
-from relay.audit.runner.files_read import FileHead, read_head
+from relay.audit.runner.files_read import AuditedHead, read_head
 from relay.audit.runner.job import AuditFinding, AuditOptions, Place, Severity, found_at
 
 _MOST_SERIES: Final = 100
@@ -97,7 +97,7 @@ class Audit:
         )
 
     @cached_property
-    def heads(self) -> list[FileHead]:
+    def heads(self) -> list[AuditedHead]:
         """What each file's head says, in the files' order."""
         store = store_of(self.options.archive)
         return [read_head(store, file) for file in self.files]

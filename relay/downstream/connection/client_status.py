@@ -10,9 +10,9 @@ from protocol.resultset import Rows, result_payloads
 from protocol.source_side.machine import SourceSide, State
 from protocol.statements import EncodedRows, SourceFacts
 from relay.archive.archive import Archive
+from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.replica_variables import variable
 from relay.downstream.stream.acknowledgements import Acknowledgements
-from relay.downstream.stream.admission import DumpRequest
 from relay.downstream.stream.dump import Dump
 
 # No database has a longer name.

@@ -38,9 +38,10 @@ from relay.downstream.connection.peer_socket import PeerSocket
 from relay.downstream.connection.pending_statement import PendingStatement
 from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.connection.traffic import Traffic
+from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
 from relay.downstream.stream.acknowledgements import Acknowledgements, AcknowledgementSums
-from relay.downstream.stream.admission import AdmissionHost, AdmittedDump, DumpRequest, admit
+from relay.downstream.stream.admission import AdmissionHost, AdmittedDump, admit
 from relay.downstream.stream.dump import Dump
 from relay.process.background import begin_task, guarded
 from relay.process.certificates import ServerTls
@@ -478,21 +479,20 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         return machine.state is State.DUMP_REQUESTED and transport is not None and not transport.is_closing()
 
     def _begin_dump(self, machine: SourceSide, request: DumpRequest, admitted: AdmittedDump) -> None:
-        semi_sync = request.wants_semi_sync
-        acknowledgements: Acknowledgements | None = None
-        if semi_sync:
-            acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
         try:
             self._host.dump_begins(self)
             self.dump_began_at = self._loop.time()
-            dump = admitted.prepare(self, lambda: machine.accept_dump(takes_acks=semi_sync), acknowledgements)
+            dump = admitted.prepare(self)
         except BaseException:
             admitted.drop()
             raise
-        # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
-        self.dump, self.acknowledgements = dump, acknowledgements
+        self.dump = dump
+        sequence = machine.accept_dump(takes_acks=request.wants_semi_sync)
+        if request.wants_semi_sync:
+            # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
+            self.acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
         self.log.dump_started(admitted.described())
-        admitted.start(dump)
+        dump.begin(sequence)
 
     def _knows_file(self, name: str) -> bool:
         return any(one.file(name) is not None for one in self._host.archive.all)
@@ -522,6 +522,16 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     def unread_bytes(self) -> int | None:
         """Of all that was written, what the replica has not read, as far as the system can tell."""
         return self._peer.unread_bytes()
+
+    def acknowledgements_asked(self, newest: Position, count: int) -> None:
+        """So many events more are to be acknowledged."""
+        if self.acknowledgements is not None:
+            self.acknowledgements.ask(newest, count, self._loop.time())
+
+    def generation_entered(self) -> None:
+        """What is sent from now on is of the next generation."""
+        if self.acknowledgements is not None:
+            self.acknowledgements.pass_on()
 
     def dump_ended(self, sequence: int) -> None:
         """The client wanted EOF at the end, and the end is here."""

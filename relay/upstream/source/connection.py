@@ -12,8 +12,8 @@ import pymysql.err
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import flavour_of
-from protocol.binlog.header import HEADER_SIZE
+from protocol.binlog.layout import HEADER_SIZE
+from protocol.capabilities import Capability
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.upstream.source.connect_errors import (
@@ -196,9 +196,9 @@ class SourceConnection:
     async def _read_facts(self) -> SourceFacts:
         version = str(self._connection.get_server_info())
         version = version.removeprefix("5.5.5-") if "MariaDB" in version else version
-        flavour = flavour_of(version)
         try:
             server_id = int((await self.query("SELECT @@global.server_id"))[0][0])
+            flavour = await self._read_flavour()
             uuid_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
             uuid = str(uuid_rows[0][1]) if uuid_rows and flavour == "mysql" else None
             log_bin_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'log_bin'")
@@ -224,6 +224,14 @@ class SourceConnection:
             server_uuid=uuid,
             checksum=checksum is not None and checksum.upper() == "CRC32",
         )
+
+    async def _read_flavour(self) -> str:
+        """`mariadb` or `mysql`, by what nobody can set: MariaDB may be started with any version (`--version`)."""
+        # MariaDB from 10.2 on greets without this bit: it is where its own capabilities begin.
+        if not self._connection.server_capabilities & Capability.LONG_PASSWORD:
+            return "mariadb"
+        # Older ones, and a relay in front of one. The first is there since 5.3, the second since 10.0.
+        return "mariadb" if await self.variables(["binlog_annotate_row_events", "gtid_domain_id"]) else "mysql"
 
     async def variable(self, name: str) -> str | None:
         """A global variable's text; None where the source does not know it. Raises: UpstreamError as `query`."""

@@ -7,6 +7,7 @@ import structlog
 
 from protocol.binlog.boundary import BoundaryType, Violation
 from protocol.binlog.event_type import event_type_name
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.kernel import ingest as kernel
 from protocol.kernel.ingest import Ingest
@@ -17,7 +18,6 @@ from relay.upstream.stream.receive_buffers import SMALL_RUN_BYTES, ReceiveBuffer
 
 log = structlog.get_logger()
 
-_FIRST_EVENT: Final = 4
 # Beyond this much waiting for the disk nothing is copied any more: buffers run out, and reading pauses.
 _COPY_LIMIT_BYTES: Final = 4 << 20
 # Each is a row that is synced: a file that is wrong from one end to the other must not fill the ledger, nor outrun its disk.
@@ -67,7 +67,7 @@ class Intake:
         self.file: str | None = start.file if start is not None else None
         self._events = 0
         self._groups = 0
-        self._stored_to = start.offset if start is not None else _FIRST_EVENT
+        self._stored_to = start.offset if start is not None else FIRST_EVENT
         self._violations_noted = 0
         self.bytes_stored = 0
         self.check_format: Callable[[Ingest], None] | None = None
@@ -171,11 +171,11 @@ class Intake:
                 "Compare the source's SHOW BINARY LOGS with its *.index file.",
                 name="file_chain_broken",
             )
-        if previous is not None and self.ingest.position == _FIRST_EVENT:
+        if previous is not None and self.ingest.position == FIRST_EVENT:
             text = f"the source goes from {previous} to {name} without an event of {previous}"
             raise UpstreamError(FailureKind.STREAM_BROKEN, text, name="file_chain_broken")
-        self.ingest.begin_file(_FIRST_EVENT)
-        self._stored_to = _FIRST_EVENT
+        self.ingest.begin_file(FIRST_EVENT)
+        self._stored_to = FIRST_EVENT
         self._violations_noted = 0
         self._generation.start_file(name, previous_cut=self.ingest.cut_group and previous is not None)
         self.file = name

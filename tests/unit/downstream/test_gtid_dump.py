@@ -27,9 +27,9 @@ from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_recorder import gtx_path
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.connection.replica_session import Session
-from relay.downstream.gtid_filter import mysql_walk
+from relay.downstream.gtid_filter import mysql_filter
 from relay.downstream.server import DownstreamServer
-from relay.downstream.start import mysql_plan
+from relay.downstream.start import mysql_request
 from relay.downstream.stream import dump as dump_module
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
@@ -114,7 +114,7 @@ async def test_a_set_of_megabytes_is_taken_apart_in_a_thread(stream: Stream, mon
         threads.append(threading.current_thread().name)
         return decode_gtid_set(data)
 
-    monkeypatch.setattr(mysql_plan, "decode_gtid_set", decoded)
+    monkeypatch.setattr(mysql_request, "decode_gtid_set", decoded)
     many = GtidSetBuilder()
     for number in range(1, 100_001):
         many.add_run(OF_OTHERS, 2 * number, 2 * number + 1)
@@ -170,14 +170,14 @@ async def test_what_is_left_of_a_stream_with_holes_is_the_same_wherever_reads_en
     for step in range(LONGEST_EVENT, LONGEST_EVENT + 40, 3):
         monkeypatch.setattr(dump_module, "STEP_BYTES", step)
         # By turns each event is looked at, and only pieces with something that the replica has.
-        monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1 if step % 2 else 1 << 20)
+        monkeypatch.setattr(mysql_filter, "_WORTH_A_PIECE_BYTES", 1 if step % 2 else 1 << 20)
         assert await stream(layout, held) == wanted, step
 
 
 async def test_an_index_that_is_not_the_files_ends_the_stream(
     stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1)
+    monkeypatch.setattr(mysql_filter, "_WORTH_A_PIECE_BYTES", 1)
     first, second, *others = BlockIndex(gtx_path(tmp_path / FILE).read_bytes())
     wrong = [first, replace(second, stop=second.stop - 20), *others]
     gtx_path(tmp_path / FILE).write_bytes(b"".join(map(BlockIndexWriter().encode, wrong)))

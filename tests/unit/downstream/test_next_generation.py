@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pymysql
 import pytest
@@ -21,13 +21,14 @@ from protocol.statements import SourceFacts
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
-from relay.archive.read.file_reads import FileReads
 from relay.downstream.connection import replica_session as session_module
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.server import DownstreamServer
-from relay.downstream.start.mysql_plan import MysqlRequest
-from relay.downstream.start.next_generation import GtidPassage
+from relay.downstream.start.mysql_request import MysqlRequest
+from relay.downstream.start.next_generation import GtidSwitch
+from relay.downstream.start.segment import SegmentHost, SegmentOpener
 from tests.support.generation_filling import (
     A,
     B,
@@ -290,7 +291,7 @@ async def test_what_the_new_source_is_still_to_deliver_is_waited_for(
         while waiting.sent_bytes == sent_bytes:
             await asyncio.sleep(0.01)
     # Events are looked at one by one until what the replica has is known to have come, and a file begins behind it.
-    (session,) = (one for one in served.server.sessions if one.dump is not None and one.dump.walks)
+    (session,) = (one for one in served.server.sessions if one.dump is not None and one.dump.is_filtered)
     await append_files(archive, files[1:])
     text = await read_refusal(by_place)
     assert "The same place there is mysql-bin.000006, position " in text
@@ -301,16 +302,16 @@ async def test_what_the_new_source_is_still_to_deliver_is_waited_for(
     await append_files(archive, mysql_series(7, f"{A}:8", start=f"{A}:1-7"))
     while transactions(seen)[-1] != "A8":
         seen.append(await call(by_set.event))
-    assert session.dump is not None and not session.dump.walks
+    assert session.dump is not None and not session.dump.is_filtered
 
 
-async def test_a_passage_that_fails_for_a_reason_nobody_thought_of_ends_the_stream_and_the_replica_asks_again(
+async def test_a_switch_that_fails_for_a_reason_nobody_thought_of_ends_the_stream_and_the_replica_asks_again(
     serve: Callable[[Archive], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_arguments: object) -> None:
         raise LookupError("of a kind that nobody expects")
 
-    monkeypatch.setattr(GtidPassage, "find", broken)
+    monkeypatch.setattr(GtidSwitch, "find", broken)
     served = await serve(await two_generations(tmp_path))
     client = await served.by_set("")
     with pytest.raises(pymysql.MySQLError) as caught:
@@ -345,24 +346,15 @@ async def test_a_generation_purged_as_a_whole_takes_no_later_one_with_it(tmp_pat
     lookup = GtidLookup(archive)
     request = BinlogDumpGtid("", 4, DumpFlag(0), 77, encode_gtid_set(GtidSet()))
     facts = SourceFacts("mysql", "9.7.4", 2, B, gtids=lambda: GtidVariables(mode="ON"))
-    asked = MysqlRequest(request, facts, lookup)
-    passage = GtidPassage(
-        archive,
-        first,
-        lookup,
-        FileReads(),
-        asked,
-        strip_markers=False,
-        check=lambda file: None,
-        server_id=lambda generation: 1,
-    )
+    opener = SegmentOpener(cast(SegmentHost, None), DumpRequest(request, {}, facts, None, None, ""))
+    switch = GtidSwitch(archive, first, lookup, opener, MysqlRequest(request, facts, lookup))
     await purge_oldest(first, 2)
     await purge_oldest(second, 3)
     await archive.forget_emptied()
-    assert len(archive.all) == 1 and passage.is_due()
+    assert len(archive.all) == 1 and switch.is_due()
     # What the replica was not sent of the second one is missing.
     with pytest.raises(PositionRefused, match=f"purged .*{B}"):
-        await passage.find(Position(SECOND, 100), None)
+        await switch.find(Position(SECOND, 100), None)
     lookup.shutdown()
     await archive.close()
 
@@ -431,11 +423,11 @@ async def test_a_replica_whose_source_was_purged_as_a_whole_while_its_request_wa
     assert caught.value.args[0] == 1105 and f"{FIRST} was removed" in caught.value.args[1]
 
 
-class _Found(GtidPassage):
+class _Found(GtidSwitch):
     """Finds something at once."""
 
     def __init__(self) -> None:
-        super().__init__(*[None] * 5, strip_markers=False, check=print, server_id=print)  # type: ignore[arg-type]
+        super().__init__(*[None] * 5)  # type: ignore[arg-type]
 
     async def find(self, end: Position, walk: object) -> Any:
         return "a part"
@@ -449,9 +441,9 @@ async def test_a_stream_that_cannot_go_on_with_what_was_found_is_ended_with_an_e
         if found == "a part":
             raise ZeroDivisionError("a bug")
 
-    passage = _Found()
+    switch = _Found()
     with structlog.testing.capture_logs() as logs:
-        passage.begin(Position(FIRST, 4), None, done)
+        switch.begin(Position(FIRST, 4), None, done)
         async with asyncio.timeout(5):
             while len(told) < 2:
                 await asyncio.sleep(0)

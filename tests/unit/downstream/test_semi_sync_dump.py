@@ -27,6 +27,7 @@ from relay.downstream.server import DownstreamServer
 from relay.downstream.stream import admission
 from relay.downstream.stream.acknowledgements import Acknowledgements
 from relay.downstream.stream.admission import AdmittedDump
+from relay.downstream.stream.dump import Dump
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import walk
@@ -275,7 +276,7 @@ async def test_a_file_that_cannot_be_opened_counts_nobody(served: Served) -> Non
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(ReplicaMarks, "begin"), (AdmittedDump, "_passage"), (admission, "Dump")],
+    ("owner", "name"), [(ReplicaMarks, "begin"), (AdmittedDump, "_switch"), (admission, "Dump")],
     ids=["its mark cannot be written", "its file was just purged", "the dump itself cannot be made"],
 )  # fmt: skip
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), ZeroDivisionError("a bug")])
@@ -354,7 +355,7 @@ async def test_a_dump_that_fails_at_its_first_byte_counts_nobody(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = served.server.semi_sync_status
-    monkeypatch.setattr(AdmittedDump, "start", fail_with(ZeroDivisionError("a bug")))
+    monkeypatch.setattr(Dump, "begin", fail_with(ZeroDivisionError("a bug")))
     client = await served.replica()
     with pytest.raises(pymysql.err.MySQLError):
         await call(lambda: (client.ask_dump(FIRST, 4), client.connection._read_packet()))

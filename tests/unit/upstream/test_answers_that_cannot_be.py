@@ -31,6 +31,27 @@ async def connected(source: FakeSource) -> SourceConnection:
 
 
 @pytest.mark.parametrize(
+    ("greets_as", "variables", "version", "flavour"),
+    [
+        ("mariadb", {}, "10.11.6-MariaDB-log", "mariadb"),
+        ("mariadb", {}, "10.5.99", "mariadb"),
+        ("mariadb", {}, "5.7.99", "mariadb"),
+        ("mysql", {"gtid_domain_id": "0", "binlog_annotate_row_events": "ON"}, "10.5.99", "mariadb"),
+        ("mysql", {"binlog_annotate_row_events": "OFF"}, "5.5.68-MariaDB-log", "mariadb"),
+        ("mysql", {}, "5.7.44-log", "mysql"),
+        ("mysql", {}, "8.0.42-not-MariaDB", "mysql"),
+    ],
+)
+async def test_a_source_is_a_mariadb_by_its_greeting_or_its_variables_whatever_its_version(
+    greets_as: str, variables: dict[str, str], version: str, flavour: str
+) -> None:
+    with FakeSource({"mysql-bin.000001": b""}, greets_as, version, variables=variables) as source:
+        connection = await connected(source)
+        assert (connection.facts.flavour, connection.facts.version) == (flavour, version)
+        connection.close()
+
+
+@pytest.mark.parametrize(
     ("statement", "row", "ask"),
     [
         ("SHOW BINARY LOGS", ["mysql-bin.000001"], SourceConnection.binlogs),

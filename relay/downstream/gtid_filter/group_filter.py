@@ -1,40 +1,19 @@
-"""What one replica that asked by GTID is not sent, and what it is told instead: the part that both flavours share."""
+"""Which groups of events of a file a replica by GTID is not sent, and what it gets instead: what both flavours share."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
-
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import PositionRefused
-from protocol.gtid.mariadb import DomainGtid
+from protocol.gtid.dump_decision import MysqlHoldings
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
 from relay.archive.read.file_snapshot import FileSnapshot
-
-FIRST_OFFSET: Final = 4
-# A smaller file is walked over in less time than its index is read.
-WORTH_A_JUMP_BYTES: Final = 1 << 20
+from relay.downstream.gtid_filter.seek import Seek
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
-    """In a file everything in [place, target) is passed over, unread. Both are outside of any transaction.
+class GroupFilter:
+    """Goes over a file's bytes ahead of the framer, range by range. Offsets are the file's.
 
-    transactions: how many they are, or, with `all_counted`, how many are in the whole file, nothing of which is sent. groups:
-    of MariaDB's, the last one of each server, in their order.
-    """
-
-    place: int
-    target: int
-    transactions: int
-    groups: Sequence[DomainGtid] = ()
-    all_counted: bool = False
-
-
-class GtidWalk:
-    """Goes over a file's bytes ahead of the framer. Offsets are the file's.
-
-    send_until: bytes before it are to be sent. unseen_until: end of the last piece that was not looked at, which NAME.gtx told;
-    a transaction begins there, or the file ends.
+    send_until: bytes before it are to be sent. unseen_until: end of the last piece that was not looked at, as NAME.gtx says
+    where it ends; a transaction begins there, or the file ends.
     """
 
     def __init__(self, skip: GtidSkip) -> None:
@@ -42,6 +21,8 @@ class GtidWalk:
         self.file = ""
         self.send_until = 0
         self.unseen_until = 0
+        self.seek: Seek | None = None
+        """What of the file need not be read, until that place is reached; None: nothing, or nothing more."""
         self.refused: PositionRefused | None = None
         """Why the stream ends at the place that was reached."""
         self.finished = False
@@ -51,7 +32,7 @@ class GtidWalk:
         """The next bytes are the first event of another file."""
         self.file = name
         self.skip.begin()
-        self.send_until = FIRST_OFFSET
+        self.send_until = FIRST_EVENT
         self.unseen_until = 0
 
     def begin_behind(self, offset: int) -> None:
@@ -59,15 +40,16 @@ class GtidWalk:
         self.skip.begin()
         self.send_until = offset
 
-    def jumped(self, jump: Jump) -> None:
-        """The next bytes are those behind the jump."""
-        self.begin_behind(jump.target)
+    def take_seek(self, seek: Seek) -> None:
+        """The next bytes are those behind it."""
+        self.seek = None
+        self.begin_behind(seek.target)
 
-    def find_jump(self, extent: FileSnapshot) -> Jump | None:
+    def find_seek(self, snapshot: FileSnapshot) -> Seek | None:
         """What need not be read of a file that begins now; None: nothing, or it is not known. Also notes what of it need not be
         looked at.
 
-        Blocking, for a thread; meanwhile the walk stands still. Raises: OSError; Malformed for a file without a head.
+        Blocking, for a thread; meanwhile the stream stands still. Raises: OSError; Malformed for a file without a head.
         """
         return None
 
@@ -84,31 +66,34 @@ class GtidWalk:
 
     @property
     def sending(self) -> bool:
-        """Whether the range told last is sent."""
+        """Whether the newest range is sent."""
         return self.skip.sending
 
     @property
-    def owes(self) -> bool:
-        """Whether `owed` may have anything to say."""
+    def has_pending(self) -> bool:
+        """Whether there may be `pending_events`."""
         return False
 
     def sends_all(self, stop: int) -> bool:
-        """Whether what is sent next goes on up to `stop` at least, with nothing owed before it: nothing need be looked at."""
-        return self.send_until >= stop and not self.owes
+        """Whether what is sent next goes on up to `stop` at least, with nothing pending before it: nothing need be looked at."""
+        return self.send_until >= stop and not self.has_pending
 
     @property
     def counts_again(self) -> bool:
         """Whether it waits for transactions that were not there yet when it was made."""
         return False
 
+    def count_again(self, holdings: MysqlHoldings, number: int) -> None:
+        """File `number` begins: how many are passed over from there on, if all of them are known by now. For a thread."""
+
     @property
     def is_done(self) -> bool:
         """Whether all from here on is sent."""
         return False
 
-    def owed(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
+    def pending_events(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
         """Events that the replica gets before anything that stands behind `position`."""
         return []
 
-    def paid(self) -> None:
+    def pending_sent(self) -> None:
         """It got them."""

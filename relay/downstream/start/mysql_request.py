@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.commands import DumpFlag
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.gtid.codec import decode_gtid_set
@@ -15,13 +16,11 @@ from protocol.gtid.mysql_gtid import parse_uuid
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.statements import SourceFacts
 from relay.archive.storage.gtid_facts import GtidValue
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk
-from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
-from relay.downstream.gtid_filter.stream_guide import MysqlGuide
+from relay.downstream.gtid_filter.mysql_filter import MysqlFilter, MysqlGroupFilter
+from relay.downstream.gtid_filter.seek import exact_seek
 from relay.downstream.request.refusal import refusal, shown_name
-from relay.downstream.request.request_checks import FIRST_OFFSET
-from relay.downstream.start.gtid_plan import GtidStart, exact_jump
 
 _HEARTBEAT_V2_SINCE: Final = (8, 0, 26)
 
@@ -50,7 +49,7 @@ class MysqlRequest:
                 raise PositionRefused(ErrorCode.ER_MALFORMED_GTID_SET_ENCODING, text) from None
         return self._decoded
 
-    def start(self, series: Sequence[ArchivedGtids]) -> GtidStart | None:
+    def start(self, series: Sequence[ArchivedGtids]) -> MysqlFilter | None:
         """See `GtidRequest`. In the newest generation before which there is nothing that the replica lacks."""
         held = self._held()
         executed = series[-1].executed
@@ -67,46 +66,51 @@ class MysqlRequest:
                 break
         return self._planned(chosen, held, self._own, known) if chosen is not None else None
 
-    def go_on(self, sent: GtidValue | None, walk: GtidWalk | None, archived: ArchivedGtids) -> GtidStart | None:
+    def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> MysqlFilter | None:
         """See `GtidRequest`."""
         held = self._held() | sent if isinstance(sent, GtidSet) else self._held()
-        return self._planned(archived, held, None, None)
+        return self._planned(archived, held, None, None, goes_on=True)
 
     def _planned(
-        self, archived: ArchivedGtids, held: GtidSet, own: UUID | None, known: GtidSet | None, named: int | None = None
-    ) -> GtidStart | None:
+        self,
+        archived: ArchivedGtids,
+        held: GtidSet,
+        own: UUID | None,
+        known: GtidSet | None,
+        named: int | None = None,
+        *,
+        goes_on: bool = False,
+    ) -> MysqlFilter | None:
         if archived.mysql is None:
             return None
         try:
             start = mysql_start(held, archived.mysql, source_uuid=own, version=self._version, named=named, known=known)
         except AnonymousInTheWay as met:
-            extent = archived.files[met.number]
-            raise anonymous_refused(extent.name, extent.first_anonymous()) from None
-        extent = archived.files[start.number]
-        head = extent.head()
-        guide = MysqlGuide(
-            self._gtids,
-            archived.generation,
-            start.strange,
-            sources_seen=archived.source_count,
-            takes_v2=self._takes_v2,
-        )
-        walk: MysqlWalk | None = None
-        jump = None
+            snapshot = archived.files[met.number]
+            raise anonymous_refused(snapshot.name, snapshot.first_anonymous()) from None
+        snapshot = archived.files[start.number]
+        groups: MysqlGroupFilter | None = None
         if start.held_here or start.later:
             intervals = start.held.intervals_by_key()
-            walk = MysqlWalk(
+            groups = MysqlGroupFilter(
                 start.held, start.held_here, intervals=intervals, later=start.later, takes_v2=self._takes_v2
             )
-            jump = exact_jump(extent, walk.find_jump(extent), GtidSkip(intervals), head.end)
-        # As a source, which looks at the first transaction only where it finds the file itself.
-        skipped = jump is not None and named is None
-        return GtidStart(archived.generation, extent.name, head.format_description, skipped, walk, jump, guide, self)
+            groups.seek = exact_seek(snapshot, groups.find_seek(snapshot), GtidSkip(intervals), snapshot.head().end)
+        return MysqlFilter(
+            self._gtids,
+            archived,
+            snapshot.name,
+            groups,
+            # As a source, which looks at the first transaction only where it finds the file itself.
+            continues=goes_on or (groups is not None and groups.seek is not None and named is None),
+            strange=start.strange,
+            takes_v2=self._takes_v2,
+        )
 
 
 def _named_file(request: BinlogDumpGtid, series: Sequence[ArchivedGtids]) -> tuple[ArchivedGtids, int]:
     """The file that the request names, of the newest generation that has one of that name. Raises: PositionRefused."""
-    if request.offset != FIRST_OFFSET:
+    if request.offset != FIRST_EVENT:
         raise refusal(
             f"{shown_name(request.file)}:{request.offset}: with a set of GTIDs binlog-relay starts at position 4 of a file"
         )

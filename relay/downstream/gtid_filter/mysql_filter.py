@@ -1,4 +1,4 @@
-"""Passes over the transactions that a MySQL replica has, and ends the stream where a source would.
+"""What a MySQL replica is not sent: the transactions that it has. And where a source would end its stream.
 
 Pieces of a file in which NAME.gtx has nothing of what it has are sent without being looked at.
 Before what follows the replica gets a heartbeat with the place behind what was passed over; so does a source, and positions
@@ -17,14 +17,17 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel.gtid_filter import ANONYMOUS, GtidSkip
 from protocol.position import Position
 from relay.archive.read.file_snapshot import FileSnapshot
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
+from relay.downstream.gtid_filter.group_filter import GroupFilter
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
+from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
+from relay.downstream.gtid_filter.seek import Seek
 
 _NOTHING: Final = GtidSet()
-# A shorter piece is walked over in the time that it takes to go into it and out again.
+# A shorter piece is looked at in the time that it takes to go into it and out again.
 _WORTH_A_PIECE_BYTES: Final = 128 << 10
 
 
-class MysqlWalk(GtidWalk):
+class MysqlGroupFilter(GroupFilter):
     """Passes over a set of transactions.
 
     held: the set; `intervals`: the same, where the caller has it already. held_here: how many of them the archive holds from
@@ -68,7 +71,7 @@ class MysqlWalk(GtidWalk):
             self._unseen = []
 
     def begin_file(self, name: str, *, checksum: bool) -> None:
-        """See `GtidWalk`."""
+        """See `GroupFilter`."""
         super().begin_file(name, checksum=checksum)
         if name != self._unseen_of:
             self._unseen = []
@@ -76,41 +79,41 @@ class MysqlWalk(GtidWalk):
             self._held_here += self.skip.skipped - self._counted_from
             self._counted_from = None
 
-    def jumped(self, jump: Jump) -> None:
-        """See `GtidWalk`."""
-        super().jumped(jump)
-        self._held_here -= jump.transactions
-        self._passed |= jump.transactions > 0
-        if jump.all_counted:
+    def take_seek(self, seek: Seek) -> None:
+        """See `GroupFilter`."""
+        super().take_seek(seek)
+        self._held_here -= seek.transactions
+        self._passed |= seek.transactions > 0
+        if seek.all_counted:
             self._counted_from = self.skip.skipped
 
-    def find_jump(self, extent: FileSnapshot) -> Jump | None:
-        """See `GtidWalk`. By the catalog where the replica has all of the file, else by NAME.gtx."""
-        if extent.anonymous:
+    def find_seek(self, snapshot: FileSnapshot) -> Seek | None:
+        """See `GroupFilter`. By the catalog where the replica has all of the file, else by NAME.gtx."""
+        if snapshot.anonymous:
             return None
-        place = extent.head().end
-        if extent.inside is not None:
-            inside = decode_gtid_set(extent.inside)
+        place = snapshot.head().end
+        if snapshot.inside is not None:
+            inside = decode_gtid_set(snapshot.inside)
             if not inside.meets(self._held):
-                self._note_unseen(extent, [(place, extent.last_start() or 0)])
+                self._note_unseen(snapshot, [(place, snapshot.last_start() or 0)])
                 return None
-            start = extent.last_start() if inside <= self._held else None
+            start = snapshot.last_start() if inside <= self._held else None
             if start is not None and start > place:
-                return Jump(place, start, inside.count, all_counted=True)
-        blocks = extent.blocks()
+                return Seek(place, start, inside.count, all_counted=True)
+        blocks = snapshot.blocks()
         if blocks is None or not len(blocks):
             return None
-        self._note_unseen(extent, blocks.pieces_without(self._held, extent.end, _WORTH_A_PIECE_BYTES))
-        lacking = blocks.first_missing(self._held)
-        target = lacking.start if lacking is not None else blocks.last_start
-        return Jump(place, target, blocks.transactions_before(target)) if place < target <= extent.end else None
+        self._note_unseen(snapshot, blocks.pieces_without(self._held, snapshot.end, _WORTH_A_PIECE_BYTES))
+        missing = blocks.first_missing(self._held)
+        target = missing.start if missing is not None else blocks.last_start
+        return Seek(place, target, blocks.transactions_before(target)) if place < target <= snapshot.end else None
 
-    def _note_unseen(self, extent: FileSnapshot, pieces: list[tuple[int, int]]) -> None:
-        self._unseen_of = extent.name
+    def _note_unseen(self, snapshot: FileSnapshot, pieces: list[tuple[int, int]]) -> None:
+        self._unseen_of = snapshot.name
         self._unseen = [(start, stop) for start, stop in reversed(pieces) if start < stop]
 
     def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:
-        """See `GtidWalk`."""
+        """See `GroupFilter`."""
         if start == stop:
             return start
         at = base + start
@@ -132,11 +135,11 @@ class MysqlWalk(GtidWalk):
 
     @property
     def counts_again(self) -> bool:
-        """See `GtidWalk`."""
+        """See `GroupFilter`."""
         return self._later
 
     def count_again(self, holdings: MysqlHoldings, number: int) -> None:
-        """File `number` begins: how many are passed over from there on, if all of them are known by now. For a thread."""
+        """See `GroupFilter`."""
         with contextlib.suppress(AnonymousInTheWay):  # it ends the stream when it comes
             start = mysql_start(self._held, holdings, source_uuid=None, version=(), named=number)
             if not start.later:
@@ -145,19 +148,19 @@ class MysqlWalk(GtidWalk):
 
     @property
     def is_done(self) -> bool:
-        """See `GtidWalk`. A number that comes twice is passed over twice, as long as the walk goes on."""
+        """See `GroupFilter`. A number that comes twice is passed over twice, as long as events are looked at."""
         skip = self.skip
         if self._later or self._counted_from is not None or skip.refuse_anonymous or skip.refuse_gtids:
             return False
         return skip.sending and not self._passed and skip.skipped >= self._held_here
 
     @property
-    def owes(self) -> bool:
-        """See `GtidWalk`."""
+    def has_pending(self) -> bool:
+        """See `GroupFilter`."""
         return self._passed
 
-    def owed(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
-        """See `GtidWalk`."""
+    def pending_events(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
+        """See `GroupFilter`."""
         if not self._passed:
             return []
         if position.offset <= MAX_WIRE_POSITION:
@@ -166,6 +169,61 @@ class MysqlWalk(GtidWalk):
             return [heartbeat_v2_event(position, server_id, with_checksum=with_checksum)]
         return []
 
-    def paid(self) -> None:
-        """See `GtidWalk`."""
+    def pending_sent(self) -> None:
+        """See `GroupFilter`."""
         self._passed = False
+
+
+class MysqlFilter(GtidFilter):
+    """A source ends a stream by GTID before a transaction that has none, and, with GTID_MODE = OFF, before one that has one.
+
+    strange: transactions that the replica has, of sources of which nothing was published in `archived`. Most replicas have
+    such, their own; as long as nothing of those sources comes, nothing has to be looked at for them. takes_v2: as
+    `MysqlGroupFilter` has it. Source: MySQL 9.7 `rpl_binlog_sender.cc (check_event_type)`.
+    """
+
+    def __init__(
+        self,
+        gtids: GtidLookup,
+        archived: ArchivedGtids,
+        first_file: str,
+        groups: MysqlGroupFilter | None,
+        *,
+        continues: bool,
+        strange: GtidSet = _NOTHING,
+        takes_v2: bool = False,
+    ) -> None:
+        super().__init__(gtids, archived.generation, first_file, groups, continues=continues)
+        self._strange = strange
+        self._takes_v2 = takes_v2
+        self._sources_seen = archived.source_count
+        self._came = GtidSet()
+        """Of `strange`, what is of sources of which something was published since."""
+        self._anonymous = False
+        self._refuses = False
+        """Whether the groups' filter was made to end the stream: then it is to be made to let it go on, too."""
+
+    @property
+    def _off(self) -> bool:
+        return self._gtids.source_mode() == "OFF"
+
+    def must_look(self, file: str) -> bool:
+        """See `GtidFilter`."""
+        state = self.generation.gtids
+        if len(state.sources) != self._sources_seen:
+            self._came |= self._strange.of_sources(state.sources[self._sources_seen :])
+            self._sources_seen = len(state.sources)
+        self._anonymous = state.has_anonymous(file)
+        return self._anonymous or self._off or self._refuses or bool(self._came)
+
+    def changed(self, groups: GroupFilter | None) -> GroupFilter:
+        """See `GtidFilter`."""
+        off = self._off
+        groups = groups or MysqlGroupFilter(takes_v2=self._takes_v2)
+        assert isinstance(groups, MysqlGroupFilter)
+        if self._came:
+            groups.also(self._came)
+            self._came = GtidSet()
+        groups.refuse(anonymous=self._anonymous, gtids=off)
+        self._refuses = self._anonymous or off
+        return groups

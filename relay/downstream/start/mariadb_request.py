@@ -7,16 +7,14 @@ from protocol.errors import ErrorCode, Malformed
 from protocol.gtid.dump_decision import mariadb_start
 from protocol.gtid.dump_refusals import mariadb_purged_refused
 from protocol.gtid.file_search import first_needed_list, still_awaited
-from protocol.gtid.mariadb import DomainTwice, GtidList, GtidPosition
+from protocol.gtid.mariadb import DomainGtid, DomainTwice, GtidList, GtidPosition
 from protocol.resultset import Value
 from protocol.statements import SourceFacts
 from relay.archive.storage.gtid_facts import GtidValue
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk
-from relay.downstream.gtid_filter.mariadb_walk import Awaited, MariadbWalk, Until
-from relay.downstream.gtid_filter.stream_guide import MariadbGuide
+from relay.downstream.gtid_filter.mariadb_filter import Awaited, MariadbFilter, MariadbGroupFilter, Until
 from relay.downstream.request.refusal import refusal
-from relay.downstream.start.gtid_plan import GtidStart
 
 _UNTIL_BEFORE_SINCE: Final = (11, 3)
 
@@ -35,7 +33,7 @@ class MariadbRequest:
             before = _is_on(user_variables.get("slave_gtid_until_before_gtids"))
             self._until = Until(list(last), before and facts.version_numbers >= _UNTIL_BEFORE_SINCE)
 
-    def start(self, series: Sequence[ArchivedGtids]) -> GtidStart | None:
+    def start(self, series: Sequence[ArchivedGtids]) -> MariadbFilter | None:
         """See `GtidRequest`. In the newest generation with a file that begins at or before the position."""
         executed = series[-1].executed
         chosen: ArchivedGtids | None = None
@@ -50,22 +48,15 @@ class MariadbRequest:
         known = executed if isinstance(executed, GtidList) else chosen.mariadb.state
         start = mariadb_start(self._position, chosen.mariadb, ignore_duplicates=self._ignore_duplicates, known=known)
         until = self._until.behind(chosen.mariadb.befores[start.number]) if self._until is not None else None
-        guide = MariadbGuide(self._gtids, start.strange)
-        return self._planned(
-            chosen,
-            start.number,
-            Awaited(self._position, start.awaited, self._strict),
-            until,
-            guide,
-            is_new=start.is_new,
-        )
+        awaited = Awaited(self._position, start.awaited, self._strict)
+        return self._planned(chosen, start.number, awaited, until, start.strange, continues=not start.is_new)
 
-    def go_on(self, sent: GtidValue | None, walk: GtidWalk | None, archived: ArchivedGtids) -> GtidStart | None:
+    def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> MariadbFilter | None:
         """See `GtidRequest`."""
         if archived.mariadb is None:
             return None
         state = sent if isinstance(sent, GtidList) else GtidList()
-        waiting = walk.waiting if isinstance(walk, MariadbWalk) else {}
+        waiting = before.waiting if isinstance(before, MariadbFilter) else {}
         newest = state.position
         reached = [waiting.get(gtid.domain_id, gtid) for gtid in newest]
         # A domain that only the new source has, and a replica that is there already.
@@ -80,8 +71,7 @@ class MariadbRequest:
             raise mariadb_purged_refused(position, befores[0])
         awaited = Awaited(position, still_awaited(befores[number], position), self._strict)
         until = self._until.behind(state) if self._until is not None else None
-        guide = MariadbGuide(self._gtids, strange)
-        return self._planned(archived, number, awaited, until, guide, is_new=False)
+        return self._planned(archived, number, awaited, until, strange, continues=True)
 
     def _planned(
         self,
@@ -89,18 +79,18 @@ class MariadbRequest:
         number: int,
         awaited: Awaited,
         until: Until | None,
-        guide: MariadbGuide,
+        strange: Sequence[DomainGtid],
         *,
-        is_new: bool,
-    ) -> GtidStart:
-        extent = archived.files[number]
-        head = extent.head()
-        walk: MariadbWalk | None = None
-        jump = None
+        continues: bool,
+    ) -> MariadbFilter:
+        snapshot = archived.files[number]
+        groups: MariadbGroupFilter | None = None
         if awaited.gtids or until is not None:
-            walk = MariadbWalk(awaited, until)
-            jump = walk.find_jump(extent)
-        return GtidStart(archived.generation, extent.name, head.format_description, not is_new, walk, jump, guide, self)
+            groups = MariadbGroupFilter(awaited, until)
+            groups.seek = groups.find_seek(snapshot)
+        return MariadbFilter(
+            self._gtids, archived.generation, snapshot.name, groups, continues=continues, strange=strange
+        )
 
 
 def _position_said(user_variables: dict[str, Value], name: str) -> GtidPosition:

@@ -1,21 +1,27 @@
-"""Passes over the event groups that a MariaDB replica has, and ends the stream where it wants it to end.
+"""What a MariaDB replica is not sent: the event groups that it has. And the end of its stream where it wants it to end.
 
 Where a domain's awaited group ends, the replica is told where the stream is by an artificial Gtid_list, as by a source. A
 source tells it, too, behind the head of a later group where the awaited one is missing, and once more where
 `@slave_until_gtid` is reached. Source: MariaDB 10.11 `sql_repl.cc (send_event_to_slave, is_until_reached)`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protocol.binlog.made_events import gtid_list_event
+from protocol.errors import ErrorCode
 from protocol.gtid.dump_refusals import hole_refused
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import UNTIL_REACHED, DomainGtid, GtidList, GtidPosition
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
+from relay.archive.generation import Generation
 from relay.archive.read.file_snapshot import FileSnapshot
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
+from relay.downstream.gtid_filter.group_filter import GroupFilter
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
+from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.gtid_filter.seek import Seek
+from relay.downstream.request.refusal import refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class Awaited:
     strict: bool = False
 
 
-class MariadbWalk(GtidWalk):
+class MariadbGroupFilter(GroupFilter):
     """Passes over the groups of each domain up to and with the replica's last one."""
 
     def __init__(self, awaited: Awaited, until: Until | None = None) -> None:
@@ -65,55 +71,55 @@ class MariadbWalk(GtidWalk):
         """By domain, those that did not come yet."""
         self._collector: FileGtidCollector | None = None
         self._earlier = GtidList()
-        self._told: list[tuple[GtidList, int]] = []
-        """States that the replica is to be told of, each with its offset."""
-        self._paying = 0
+        self._pending: list[tuple[GtidList, int]] = []
+        """States that the replica is still to get, each with its offset."""
+        self._pending_made = 0
 
     def begin_file(self, name: str, *, checksum: bool) -> None:
-        """See `GtidWalk`."""
+        """See `GroupFilter`."""
         super().begin_file(name, checksum=checksum)
         if self._collector is not None:
             self._earlier = self._state()
         self._collector = FileGtidCollector("mariadb", checksum=checksum)
 
     def begin_behind(self, offset: int) -> None:
-        """See `GtidWalk`."""
+        """See `GroupFilter`."""
         super().begin_behind(offset)
         if self._collector is not None:
             self._collector.begin(offset)
 
-    def jumped(self, jump: Jump) -> None:
-        """See `GtidWalk`."""
-        super().jumped(jump)
-        self._earlier = self._earlier.advanced(jump.groups)
+    def take_seek(self, seek: Seek) -> None:
+        """See `GroupFilter`."""
+        super().take_seek(seek)
+        self._earlier = self._earlier.advanced(seek.groups)
 
-    def find_jump(self, extent: FileSnapshot) -> Jump | None:
-        """See `GtidWalk`. By the catalog where nothing of the file is sent, else by NAME.gtx.
+    def find_seek(self, snapshot: FileSnapshot) -> Seek | None:
+        """See `GroupFilter`. By the catalog where nothing of the file is sent, else by NAME.gtx.
 
         The notes on storage engines between groups (Binlog_checkpoint) are passed over with them: replicas only count them.
         """
         if self._until is not None or not self.waiting:
             return None
-        place = extent.head().end
-        groups = self._whole_file(extent)
+        place = snapshot.head().end
+        groups = self._whole_file(snapshot)
         if groups is not None:
-            start = extent.last_start()
+            start = snapshot.last_start()
             if start is not None and start > place:
-                return Jump(place, start, 0, groups)
-        blocks = extent.blocks()
+                return Seek(place, start, 0, groups)
+        blocks = snapshot.blocks()
         if blocks is None or not len(blocks):
             return None
         waiting = {domain.to_bytes(4, "little"): gtid for domain, gtid in self.waiting.items()}
         target, runs = blocks.first_reaching(
             {key: (gtid.server_id.to_bytes(4, "little"), gtid.sequence_number) for key, gtid in waiting.items()}
         )
-        if not place < target <= extent.end:
+        if not place < target <= snapshot.end:
             return None
-        return Jump(place, target, 0, [_gtid(key, last) for key, last in runs])
+        return Seek(place, target, 0, [_gtid(key, last) for key, last in runs])
 
-    def _whole_file(self, extent: FileSnapshot) -> list[DomainGtid] | None:
+    def _whole_file(self, snapshot: FileSnapshot) -> list[DomainGtid] | None:
         """The last group of each server in the file, if none of the file's groups is sent; None: one is, or who knows."""
-        before, behind = extent.before, extent.behind
+        before, behind = snapshot.before, snapshot.behind
         if before is None or behind is None:
             return None
         groups = []
@@ -132,7 +138,7 @@ class MariadbWalk(GtidWalk):
         return groups if all(gtid.domain_id in domains for gtid in before) else None
 
     def next_range(self, source: bytearray, start: int, stop: int, base: int) -> int:
-        """See `GtidWalk`."""
+        """See `GroupFilter`."""
         if self.refused is not None or self.finished:
             return start
         skip, collector = self.skip, self._collector
@@ -149,10 +155,10 @@ class MariadbWalk(GtidWalk):
             state = self._state()
             if skip.in_hole:
                 state = state.advanced([DomainGtid(gtid.domain_id, gtid.server_id, skip.hole_number)])
-            self._told.append((state, base + end))
+            self._pending.append((state, base + end))
         if skip.finished:
             self.finished = True
-            self._told.append((GtidList(self._state(), UNTIL_REACHED), base + end))
+            self._pending.append((GtidList(self._state(), UNTIL_REACHED), base + end))
         return end
 
     def _state(self) -> GtidList:
@@ -166,24 +172,69 @@ class MariadbWalk(GtidWalk):
 
     @property
     def is_done(self) -> bool:
-        """See `GtidWalk`. `skip.waiting` goes down when the group's head is seen, which is before it is passed over."""
-        return not self.waiting and self.skip.sending and not self._told and self._until is None
+        """See `GroupFilter`. `skip.waiting` goes down when the group's head is seen, which is before it is passed over."""
+        return not self.waiting and self.skip.sending and not self._pending and self._until is None
 
     @property
-    def owes(self) -> bool:
-        """See `GtidWalk`."""
-        return bool(self._told)
+    def has_pending(self) -> bool:
+        """See `GroupFilter`."""
+        return bool(self._pending)
 
-    def owed(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
-        """See `GtidWalk`."""
-        due = [told for told in self._told if told[1] <= position.offset]
-        self._paying = len(due)
+    def pending_events(self, position: Position, server_id: int, *, with_checksum: bool) -> list[bytes]:
+        """See `GroupFilter`."""
+        due = [state for state in self._pending if state[1] <= position.offset]
+        self._pending_made = len(due)
         return [gtid_list_event(state, end, server_id, with_checksum=with_checksum) for state, end in due]
 
-    def paid(self) -> None:
-        """See `GtidWalk`."""
-        del self._told[: self._paying]
-        self._paying = 0
+    def pending_sent(self) -> None:
+        """See `GroupFilter`."""
+        del self._pending[: self._pending_made]
+        self._pending_made = 0
+
+
+class MariadbFilter(GtidFilter):
+    """A source looks at a replica's position in a domain that was empty there as soon as something of the domain comes.
+
+    Here the stream ends then, with an error that makes the replica ask again at once: what its position in that domain is
+    worth is decided as with any request. strange: the position in such domains.
+    Source: MariaDB 10.11 `sql_repl.cc (START_ON_EMPTY_DOMAIN)`.
+    """
+
+    def __init__(
+        self,
+        gtids: GtidLookup,
+        generation: Generation,
+        first_file: str,
+        groups: MariadbGroupFilter | None,
+        *,
+        continues: bool,
+        strange: Sequence[DomainGtid],
+    ) -> None:
+        super().__init__(gtids, generation, first_file, groups, continues=continues)
+        self._strange = strange
+
+    @property
+    def waiting(self) -> Mapping[int, DomainGtid]:
+        """By domain, the groups of the replica's position that did not come yet."""
+        return self._groups.waiting if isinstance(self._groups, MariadbGroupFilter) else {}
+
+    def must_look(self, file: str) -> bool:
+        """See `GtidFilter`."""
+        return bool(self._strange) and bool(self._known())
+
+    def _known(self) -> list[DomainGtid]:
+        state = self._gtids.executed
+        domains = {gtid.domain_id for gtid in state} if isinstance(state, GtidList) else set()
+        return [gtid for gtid in self._strange if gtid.domain_id in domains]
+
+    def changed(self, groups: GroupFilter | None) -> GroupFilter | None:
+        """See `GtidFilter`. Raises: PositionRefused (1105)."""
+        known = ",".join(map(str, self._known()))
+        raise refusal(
+            f"The replica's position has {known}, of a domain that was empty at the source and is not any more: "
+            "the replica asks again with the same position, which is then compared with what is there",
+            ErrorCode.ER_UNKNOWN_ERROR,
+        )
 
 
 def _numbers(gtid: DomainGtid) -> tuple[int, int, int]:
