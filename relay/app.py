@@ -30,6 +30,7 @@ from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
+from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
@@ -131,8 +132,7 @@ class Relay:
             config.source,
             uuid,
             self._source_ended,
-            report_port=config.listen.port,
-            listen_host=config.listen.host,
+            listening=ListenAddress(config.listen.host, config.listen.port),
             candidates=config.sources,
             wanted=self._wanted_source,
             failover=config.failover,

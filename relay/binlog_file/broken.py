@@ -46,8 +46,9 @@ def wrong_magic(magic: bytes) -> tuple[str, str] | None:
         return None
     if magic == ENCRYPTED_MAGIC:
         return "file_encrypted", "is encrypted at rest by MySQL"
-    start = f"it starts with {magic.hex(' ')}" if magic else "it is empty"
-    return "not_a_binlog", f"is not a binlog: {start} instead of {MAGIC.hex(' ')}"
+    if not magic:
+        return "not_a_binlog", "is not a binlog: it is empty"
+    return "not_a_binlog", f"is not a binlog: it starts with {magic.hex(' ')} instead of {MAGIC.hex(' ')}"
 
 
 def format_missing(offset: int) -> Broken:

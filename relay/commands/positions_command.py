@@ -119,7 +119,7 @@ class PositionSummary:
 def report_position(path: Path, offset: int, on_progress: Progress | None = None) -> PositionReport:
     """Judges `offset` by reading the file up to the next valid position. Raises: Unreadable for what is no binlog."""
     with BinlogScan(path) as scan:
-        return _Search(scan, offset).run(on_progress)
+        return _PositionSearch(scan, offset).run(on_progress)
 
 
 def valid_positions(
@@ -177,7 +177,7 @@ def _is_valid(info: int, open_behind: bool) -> bool:
     return boundary in _OPENING or (boundary == BoundaryType.IGNORE and not open_behind)
 
 
-class _Search:
+class _PositionSearch:
     """One pass that stops at the first valid position behind the offset."""
 
     def __init__(self, scan: BinlogScan, offset: int) -> None:

@@ -63,7 +63,7 @@ The shortest useful file:
 """
 
 
-class _Section(NamedTuple):
+class _ReferencePart(NamedTuple):
     title: str
     note: str
     prefix: str
@@ -71,8 +71,8 @@ class _Section(NamedTuple):
     model: type[BaseModel]
 
 
-_SECTIONS: Final = (
-    _Section(
+_PARTS: Final = (
+    _ReferencePart(
         "[source]: a running server",
         "Required: this one, or the one for a directory. Write `[[source]]`, more than once, to name other servers that may take "
         "its place, in order of preference ([CHANGE-OF-SOURCE.md](CHANGE-OF-SOURCE.md)). What the others leave out is as in the "
@@ -81,33 +81,33 @@ _SECTIONS: Final = (
         "",
         ServerSource,
     ),
-    _Section(
+    _ReferencePart(
         "source.start with a file",
         'Instead of `"earliest"` or `"latest"`.',
         "source.start.",
         "",
         StartPosition,
     ),
-    _Section(
+    _ReferencePart(
         "source.start with GTIDs",
         "Only for a running server: the relay asks it for the file.",
         "source.start.",
         "",
         StartGtid,
     ),
-    _Section(
+    _ReferencePart(
         "[source]: a directory of binlogs", "In place of the server.", "source.", " of a directory", DirectorySource
     ),
-    _Section(
+    _ReferencePart(
         "[failover]",
         "May be left out. See [CHANGE-OF-SOURCE.md](CHANGE-OF-SOURCE.md).",
         "failover.",
         "",
         FailoverSection,
     ),
-    _Section("[archive]", "Required. See [ARCHIVE.md](ARCHIVE.md).", "archive.", "", ArchiveSection),
-    _Section("[listen]", "May be left out.", "listen.", "", ListenSection),
-    _Section(
+    _ReferencePart("[archive]", "Required. See [ARCHIVE.md](ARCHIVE.md).", "archive.", "", ArchiveSection),
+    _ReferencePart("[listen]", "May be left out.", "listen.", "", ListenSection),
+    _ReferencePart(
         "[[account]]",
         "One for each login. Without any no replica can log in. See [REPLICAS.md](REPLICAS.md).",
         "account.",
@@ -121,7 +121,7 @@ def page() -> str:
     """The whole page."""
     texts = _texts()
     parts = [_HEAD]
-    for section in _SECTIONS:
+    for section in _PARTS:
         parts.append(f"## {section.title}\n\n{section.model.__doc__ or ''} {section.note}\n")
         schema = section.model.model_json_schema()["properties"]
         for key, facts in schema.items():
@@ -147,7 +147,7 @@ def _texts() -> dict[tuple[str, str], tuple[str, str]]:
     classes = {
         node.name: node for node in ast.parse(inspect.getsource(sections)).body if isinstance(node, ast.ClassDef)
     }
-    for section in _SECTIONS:
+    for section in _PARTS:
         body = classes[section.model.__name__].body
         for field, text in zip(body, [*body[1:], None], strict=True):
             if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):

@@ -19,6 +19,7 @@ from relay.upstream.failover import Failover
 from relay.upstream.server_source import IdentityChange, ServerUpstream
 from relay.upstream.source.gtid_question import ask_source_gtids
 from relay.upstream.source.identity import own_registration
+from relay.upstream.source.own_address import NOWHERE, ListenAddress
 from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, kept_source_gtids
 from relay.upstream.source.source_settings import kept_source_settings
@@ -72,8 +73,7 @@ class SourceControl:
     """The one owner of the upstream side: runs it, stops it, starts it with other settings. For the event loop's thread.
 
     on_ended: called with the UpstreamError that ended it and that no retry cures (until `start` the relay serves what it
-    has), or with any other exception: a fault of ours. listen_host, report_port: where replicas reach this relay; the port
-    is for the source's list of replicas too.
+    has), or with any other exception: a fault of ours. listening: where replicas reach this relay.
     """
 
     def __init__(
@@ -83,8 +83,7 @@ class SourceControl:
         server_uuid: str,
         on_ended: Callable[[Exception], None],
         *,
-        report_port: int = 0,
-        listen_host: str | None = None,
+        listening: ListenAddress = NOWHERE,
         candidates: Sequence[ServerSource] = (),
         wanted: tuple[str, int] | None = None,
         failover: FailoverSection | None = None,
@@ -105,8 +104,7 @@ class SourceControl:
         self._stopped_by_operator = False
         self._started_by_operator = False
         self._changed_by_operator = False
-        self._report_port = report_port
-        self._listen_host = listen_host
+        self._listening = listening
         self._identity_change = IdentityChange()
         if isinstance(settings, ServerSource):
             self._candidates = tuple(candidates) or (settings,)
@@ -236,8 +234,10 @@ class SourceControl:
 
     async def _examine(self, source: ServerSource) -> str:
         """Whether the archive could go on with it now. Raises: UpstreamError; ArchiveError."""
-        own = own_registration(source.server_id, self._report_port)
-        attacher = Attacher(self._archive, source, own, self._server_uuid, SourceLink(), listen_host=self._listen_host)
+        own = own_registration(source.server_id, self._listening.port)
+        attacher = Attacher(
+            self._archive, source, own, self._server_uuid, SourceLink(), listen_host=self._listening.host
+        )
         return await attacher.examine(self._generation.end)
 
     async def _take_over(self, source: ServerSource, why: str) -> None:
@@ -268,8 +268,7 @@ class SourceControl:
                 settings,
                 self._server_uuid,
                 self._link,
-                report_port=self._report_port,
-                listen_host=self._listen_host,
+                listening=self._listening,
                 change=self._identity_change,
                 candidates=self._candidates,
             )

@@ -20,6 +20,7 @@ from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
 from relay.upstream.retry_loop import keep_trying
 from relay.upstream.source.identity import own_registration
 from relay.upstream.source.log_replica_updates import note_never_logged, warn_of_a_replica
+from relay.upstream.source.own_address import NOWHERE, ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, keep_source_gtids, kept_part
 from relay.upstream.source.source_settings import keep_source_settings, read_source_settings
@@ -58,18 +59,17 @@ class ServerUpstream:
         server_uuid: str,
         link: SourceLink,
         *,
-        report_port: int = 0,
-        listen_host: str | None = None,
+        listening: ListenAddress = NOWHERE,
         change: IdentityChange | None = None,
         candidates: Sequence[ServerSource] = (),
     ) -> None:
         self._archive = archive
-        self._own = own_registration(settings.server_id, report_port)
+        self._own = own_registration(settings.server_id, listening.port)
         self._change = change or IdentityChange()
         self._settings = settings
         self._candidates = candidates or (settings,)
         self._link = link
-        self._attacher = Attacher(archive, settings, self._own, server_uuid, link, listen_host=listen_host)
+        self._attacher = Attacher(archive, settings, self._own, server_uuid, link, listen_host=listening.host)
         self._pool = ReceiveBufferPool()
         self._recording = SchemaRecording(self._attacher.open, settings.user)
         self._schema: SchemaWatch | None = None

@@ -119,7 +119,7 @@ class Recovery:
             self._note_foreign(names, held)
             self._note_missing(catalog, held, listed)
             stored = {} if force else catalog.gtids()
-            files, changed = self._reconcile(catalog, held, known, force)
+            files, changed = self._reconcile(catalog, held, known)
             state, chain, entries = self._reconcile_gtids(files, changed, stored)
             self._record(catalog)
             if changed or entries or force:
@@ -235,7 +235,7 @@ class Recovery:
                 )
 
     def _reconcile(
-        self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile], force: bool
+        self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile]
     ) -> tuple[list[ArchivedFile], dict[str, tuple[ArchivedFile, int]]]:
         """All files, and by name those that were looked into, with the offset up to which they were known to be synced."""
         files = []

@@ -83,7 +83,7 @@ class Publication:
         self._gtids.begin_file(file.name, file.flavour)
         self._received_file, self._received_offset = file, FIRST_EVENT
 
-    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
+    def advanced(self, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
         """WriterEvents."""
         file = self._held.all[-1]
         self._received_file = file

@@ -41,7 +41,7 @@ class WriterEvents(Protocol):
     def file_created(self, file: ArchivedFile) -> None:
         """A new file is in place under its name, with its header."""
 
-    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
+    def advanced(self, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
         """`runs` are in the file: written up to `received`, whole groups up to `boundary`. `gtids`: what they added."""
 
     def dropped(self, runs: list[Run]) -> None:
@@ -281,7 +281,7 @@ class Writer:
         file.position = last.position
         if last.timestamp > facts.last_timestamp:
             facts.last_timestamp = last.timestamp
-        self._loop.call_soon_threadsafe(self._events.advanced, facts.name, last.position, file.boundary, batch, gtids)
+        self._loop.call_soon_threadsafe(self._events.advanced, last.position, file.boundary, batch, gtids)
         if moved:
             self._sync.grow(file.written(), before)
 

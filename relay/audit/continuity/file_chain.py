@@ -16,11 +16,11 @@ from relay.archive.catalog.catalog import LedgerRow
 from relay.audit.continuity.ledger import gap_before
 from relay.audit.plan.store import store_of
 from relay.audit.report.charts import time_step
-from relay.audit.report.content import OverTime, Section, Table
+from relay.audit.report.content import OverTime, ReportTable, Section
 from relay.audit.report.text import moment, span
 from relay.audit.runner.audit import Audit
+from relay.audit.runner.audit_result import AuditFinding, Place, found_at
 from relay.audit.runner.files_read import AuditedHead
-from relay.audit.runner.job import AuditFinding, Place, found_at
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
 _LONGEST_ROTATE: Final = 4096
@@ -211,7 +211,7 @@ def files_section(heads: list[AuditedHead], ends: dict[str, Row], limit: int) ->
         end = ends.get(head.name)
         facts = (None,) * 4 if end is None else (end["last_time"], end["events"], end["last_type"], end["unchecked"])
         rows.append((head.name, head.bytes, head.begun, *facts, head.server_id, head.version))
-    table = Table(
+    table = ReportTable(
         "",
         {
             "file": "code",

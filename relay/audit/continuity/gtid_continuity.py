@@ -14,8 +14,8 @@ from protocol.errors import ProtocolError
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.audit.plan.store import Store
+from relay.audit.runner.audit_result import Place
 from relay.audit.runner.files_read import AuditedHead
-from relay.audit.runner.job import Place
 from relay.binlog_file.gtids_before import gtids_before
 
 _SHOWN: Final = 400

@@ -15,8 +15,9 @@ from relay.audit.continuity.ledger import ledger_findings, ledger_sections, read
 from relay.audit.continuity.times_back import times_back
 from relay.audit.report.text import moment
 from relay.audit.runner.audit import Audit
+from relay.audit.runner.audit_result import AuditFinding, AuditResult
 from relay.audit.runner.files_read import AuditedHead
-from relay.audit.runner.job import AuditFinding, AuditResult, Job
+from relay.audit.runner.job import Job
 
 _TRANSACTIONS: Final = ("file", "start", "last_time", "gtid", "events")
 

@@ -10,10 +10,11 @@ from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.readiness.check import MARIADB, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
-from relay.audit.report.content import Bars, Section, Table
+from relay.audit.report.content import Bars, ReportTable, Section
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.job import AuditFinding, AuditResult, Job, Place, Severity
+from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place, Severity
+from relay.audit.runner.job import Job
 
 _SEVERITIES: Final[dict[Effect, Severity]] = {
     Effect.STOPS: "error",
@@ -130,7 +131,7 @@ def _sections(family: str, checks: list[Check], totals: dict[str, int], places: 
             Section(
                 f"What {_HEADINGS[effect]}",
                 charts=[Bars("Cases", [(check.title, totals[check.name]) for check in chosen])],
-                tables=[Table(effect.value, columns, rows)],  # type: ignore[arg-type]
+                tables=[ReportTable(effect.value, columns, rows)],  # type: ignore[arg-type]
             )
         )
     looked = [
@@ -143,7 +144,7 @@ def _sections(family: str, checks: list[Check], totals: dict[str, int], places: 
             "What was looked for",
             "Statements are judged once for each text without its literals, and shown so.",
             tables=[
-                Table(
+                ReportTable(
                     "Checks",
                     {"name": "code", "effect": "text", "what": "text", "concerns": "text", "cases": "count"},
                     looked,

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from relay.audit.report.charts import svg
-from relay.audit.report.content import Kind, Page, Section, Table
+from relay.audit.report.content import Kind, Page, ReportTable, Section
 from relay.audit.report.style import STYLE
 from relay.audit.report.text import count, markup, moment, number_of, share, size, span
 
@@ -39,7 +39,7 @@ def _section(section: Section) -> str:
     return f"<section><h2>{markup(section.title)}</h2>{text}{charts}{tables}</section>\n"
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     kinds = list(table.columns.values())
     heads = "".join(f'<th scope="col"{_class(kind)}>{markup(heading)}</th>' for heading, kind in table.columns.items())
     rows = "".join(f"<tr>{_cells(row, kinds)}</tr>\n" for row in table.rows)

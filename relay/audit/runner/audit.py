@@ -15,8 +15,8 @@ from relay.audit.plan.read_finding import TEXTS
 from relay.audit.plan.series_files import AuditedFile, find_files
 from relay.audit.plan.splits import end_of, plan, written_between
 from relay.audit.plan.store import store_of
+from relay.audit.runner.audit_result import AuditFinding, AuditOptions, Place, Severity, found_at
 from relay.audit.runner.files_read import AuditedHead, read_head
-from relay.audit.runner.job import AuditFinding, AuditOptions, Place, Severity, found_at
 
 _MOST_SERIES: Final = 100
 

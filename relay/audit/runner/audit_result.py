@@ -1,6 +1,6 @@
-"""What an audit job is, and what it gives back."""
+"""What an audit is asked for, and what its job gives back."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
@@ -9,8 +9,6 @@ from relay.audit.report.content import Section
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from relay.audit.runner.audit import Audit
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
@@ -82,14 +80,3 @@ class AuditResult:
     sections: list[Section] = field(default_factory=list)
     frames: dict[str, "DataFrame"] = field(default_factory=dict)
     facts: list[tuple[str, str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """An audit. `title` heads the report, `what` says below it what was looked at; `takes_tables`: --tables narrows it."""
-
-    name: str
-    title: str
-    what: str
-    run: Callable[["Audit"], AuditResult]
-    takes_tables: bool = False

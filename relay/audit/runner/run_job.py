@@ -8,11 +8,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from relay.audit.report.content import Page, Section, Table
+from relay.audit.report.content import Page, ReportTable, Section
 from relay.audit.report.page import html
 from relay.audit.report.text import moment, number_of, size, span
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.job import SEVERITIES, AuditFinding, AuditOptions, AuditResult, Job
+from relay.audit.runner.audit_result import SEVERITIES, AuditFinding, AuditOptions, AuditResult
+from relay.audit.runner.job import Job
 from relay.audit.runner.output import REPORT, write_summary, write_text, written_whole
 from relay.audit.runner.row_findings import ROW_FINDINGS
 
@@ -195,7 +196,7 @@ def _page(outcome: Outcome) -> Page:
 def _findings_section(findings: list[AuditFinding]) -> Section:
     if not findings:
         return Section("Findings", "Nothing was found.")
-    overview = Table(
+    overview = ReportTable(
         "",
         {"severity": "severity", "finding": "text", "cases": "count", "first at": "code", "what it means": "text"},
         [
@@ -213,7 +214,7 @@ def _findings_section(findings: list[AuditFinding]) -> Section:
     for finding in findings:
         if any(place.text or place.position is not None for place in finding.places):
             tables.append(
-                Table(
+                ReportTable(
                     finding.title,
                     {"place": "code", "time": "time", "what": "text"},
                     [(str(place), place.time, place.text) for place in finding.places],

@@ -1,9 +1,19 @@
 """Whether an address is the relay's own: what it would follow there is itself, under its source's name."""
 
 import socket
-from typing import Final
+from typing import Final, NamedTuple
 
 _ANY: Final = ("", "0.0.0.0", "::")
+
+
+class ListenAddress(NamedTuple):
+    """Where replicas reach this relay. `host` None: nowhere; `port` is for the source's list of replicas too."""
+
+    host: str | None = None
+    port: int = 0
+
+
+NOWHERE: Final = ListenAddress()
 
 
 def is_own_address(host: str, port: int, listen_host: str, listen_port: int) -> bool:

@@ -6,17 +6,16 @@ machine, not only of this process: the archive syncs, whatever `archive.sync` sa
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 import structlog
 
 from protocol.position import Position, binlog_number
+from protocol.semisync import encode_acknowledgement
 from relay.process.background import guarded
 from relay.upstream.source.source_status import SourceLink
 
 log = structlog.get_logger()
-
-_MAGIC: Final = b"\xef"
 
 
 class SyncedPart(Protocol):
@@ -38,7 +37,7 @@ def ack_packet(file: str, offset: int) -> bytes:
     Layout: 0xEF | offset u64 | file name to the packet's end.
     Source: docs/PROTOCOL.md#semi-synchronous-replication.
     """
-    payload = _MAGIC + offset.to_bytes(8, "little") + file.encode()
+    payload = encode_acknowledgement(Position(file, offset))
     return len(payload).to_bytes(3, "little") + b"\0" + payload
 
 

@@ -1,0 +1,18 @@
+"""What an audit job is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from relay.audit.runner.audit import Audit
+from relay.audit.runner.audit_result import AuditResult
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An audit. `title` heads the report, `what` says below it what was looked at; `takes_tables`: --tables narrows it."""
+
+    name: str
+    title: str
+    what: str
+    run: Callable[[Audit], AuditResult]
+    takes_tables: bool = False
