@@ -33,7 +33,7 @@ from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse, Ar
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.archive.storage.origin import Beginning, covers, joined
+from relay.archive.storage.origin import Beginning, covers, joined, without_domains
 from relay.archive.storage.watchers import Watchers
 from relay.process.background import begin_task, run_to_end, tell_fault
 
@@ -68,10 +68,12 @@ class Generation:
         """All that was published in this generation and the ones before it. None: nothing, in an archive without a file."""
         if self._executed_at_end is not None:
             return self._executed_at_end
-        own = self.archive.gtids.executed if self.archive.gtids.flavour else None
-        if not self._has_before and self.before is not None and own is not None:
-            self._has_before = covers(own, self.before)
-        executed = own if self._has_before else joined(self.before, own)
+        gtids = self.archive.gtids
+        own = gtids.executed if gtids.flavour else None
+        before = without_domains(self.before, gtids.forgotten)
+        if not self._has_before and before is not None and own is not None:
+            self._has_before = covers(own, before)
+        executed = own if self._has_before else joined(before, own)
         if self.ended:
             self._executed_at_end = executed
         return executed
