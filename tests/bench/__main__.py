@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.bench import (
-    archive,
     audit,
     collecting,
+    generations,
     gtid_requests,
     gtid_serve,
     latency,
@@ -51,7 +51,9 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
 ALONE: dict[str, Callable[[Path, bool], Report]] = {
     "position": lambda directory, quick: position.run(directory, sizes_mib=(1, 2) if quick else (64, 256, 1024)),
     "start": lambda directory, quick: start_up.run(directory, files=30 if quick else 10_000, turns=1 if quick else 5),
-    "generations": lambda directory, quick: archive.run(directory, archive=3 if quick else 50, turns=1 if quick else 5),
+    "generations": lambda directory, quick: generations.run(
+        directory, generations=3 if quick else 50, turns=1 if quick else 5
+    ),
     "gtid": lambda directory, quick: gtid_requests.run(
         directory, files=30 if quick else 10_000, turns=1 if quick else 15, uuids=20 if quick else 1000
     ),

@@ -12,18 +12,18 @@ from tests.bench.figures import Report, median
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
 
 
-def run(directory: Path, *, archive: int = 50, turns: int = 5) -> Report:
+def run(directory: Path, *, generations: int = 50, turns: int = 5) -> Report:
     """Small files: what grows with the number of files is measured by `start`."""
     place = directory / "generations"
-    asyncio.run(_fill(place, archive))
+    asyncio.run(_fill(place, generations))
     opened = [asyncio.run(_open_once(place)) for _ in range(turns)]
     shutil.rmtree(place)
     seconds, cpu, descriptors, threads, purged = (list(values) for values in zip(*opened, strict=True))
-    report = Report("generations", f"an archive of {archive} generations, {turns} times opened")
+    report = Report("generations", f"an archive of {generations} generations, {turns} times opened")
     report.add("opening", median(seconds), "s", aim=1)
-    report.add("CPU for each generation", median(cpu) / archive * 1000, "ms")
-    report.add("descriptors for each generation", max(descriptors) / archive)
-    report.add("threads for each generation", max(threads) / archive)
+    report.add("CPU for each generation", median(cpu) / generations * 1000, "ms")
+    report.add("descriptors for each generation", max(descriptors) / generations)
+    report.add("threads for each generation", max(threads) / generations)
     report.add("gtid_purged, asked for with each answer", median(purged) * 1000, "ms")
     return report
 
