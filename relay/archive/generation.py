@@ -34,7 +34,7 @@ from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.archive.storage.origin import covers, joined
+from relay.archive.storage.origin import covers, joined, without_domains
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.archive.storage.watchers import Watchers
 from relay.archive.write.file_sequence import check_file_sequence
@@ -285,9 +285,10 @@ class Generation:
         if self._executed_at_end is not None:
             return self._executed_at_end
         own = self.gtids.executed if self.gtids.flavour else None
-        if not self._has_before and self.before is not None and own is not None:
-            self._has_before = covers(own, self.before)
-        executed = own if self._has_before else joined(self.before, own)
+        before = without_domains(self.before, self.gtids.forgotten)
+        if not self._has_before and before is not None and own is not None:
+            self._has_before = covers(own, before)
+        executed = own if self._has_before else joined(before, own)
         if self.ended:
             self._executed_at_end = executed
         return executed

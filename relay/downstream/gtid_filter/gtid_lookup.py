@@ -134,7 +134,7 @@ def _looked_at(generation: Generation, executed: GtidValue | None) -> ArchivedGt
     mysql: MysqlHoldings | None = None
     mariadb: MariadbHoldings | None = None
     if isinstance(view.executed, GtidList):
-        mariadb = MariadbHoldings(view.befores, view.executed) if files else None
+        mariadb = MariadbHoldings(view.befores, view.executed, view.breaks) if files else None
     elif files:
         purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
         mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files)

@@ -6,7 +6,7 @@ from typing import Final
 from protocol.errors import ErrorCode, Malformed
 from protocol.gtid.dump_decision import mariadb_start
 from protocol.gtid.dump_refusals import mariadb_purged_refused
-from protocol.gtid.file_search import first_needed_list, still_awaited
+from protocol.gtid.file_search import still_awaited
 from protocol.gtid.mariadb import DomainGtid, DomainTwice, GtidList, GtidPosition
 from protocol.resultset import Value
 from protocol.statements import SourceFacts
@@ -41,7 +41,7 @@ class MariadbRequest:
             if archived.mariadb is None:
                 continue
             chosen = archived
-            if first_needed_list(archived.mariadb.befores, self._position) is not None:
+            if archived.mariadb.first_needed(self._position) is not None:
                 break
         if chosen is None or chosen.mariadb is None:
             return None
@@ -66,7 +66,7 @@ class MariadbRequest:
             gtid for gtid in self._position if newest.domain(gtid.domain_id) is None and gtid.domain_id not in waiting
         ]
         befores = archived.mariadb.befores
-        number = first_needed_list(befores, position)
+        number = archived.mariadb.first_needed(position)
         if number is None:
             raise mariadb_purged_refused(position, befores[0])
         awaited = Awaited(position, still_awaited(befores[number], position), self._strict)

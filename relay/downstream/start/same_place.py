@@ -9,7 +9,7 @@ from typing import Final
 
 from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
 from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock
-from protocol.gtid.file_search import first_needed_list, still_awaited
+from protocol.gtid.file_search import still_awaited
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.kernel.gtid_filter import GtidSkip
@@ -74,7 +74,7 @@ def _of_mysql(archived: ArchivedGtids, holdings: MysqlHoldings, executed: GtidSe
 def _of_mariadb(archived: ArchivedGtids, holdings: MariadbHoldings, executed: GtidList) -> SamePlace | None:
     if not all(map(holdings.state.contains, executed)):
         return None
-    number = first_needed_list(holdings.befores, executed.position)
+    number = holdings.first_needed(executed.position)
     if number is None:
         return _BEFORE
     waiting = {gtid.domain_id: gtid for gtid in still_awaited(holdings.befores[number], executed.position)}

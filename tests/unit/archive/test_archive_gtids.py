@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from protocol.gtid.file_search import Break
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
@@ -62,6 +63,7 @@ def shown(view: GtidView) -> tuple[object, ...]:
         view.names,
         insides if view.flavour == "mysql" else None,
         befores,
+        view.breaks,
         str(view.executed),
         str(view.purged),
         view.anonymous_files,
@@ -279,3 +281,28 @@ async def append_all_whole_events(generation: Generation, data: bytearray, stop:
     while at + int.from_bytes(data[at + 9 : at + 13], "little") <= stop:
         at += int.from_bytes(data[at + 9 : at + 13], "little")
     await append_all(generation, data[:at])
+
+
+def forgetful_files() -> list[tuple[str, bytearray]]:
+    """A source that took domain 11 out of its state before the third file."""
+    files = mariadb_files("0-1-1,11-5-1", "0-1-2,11-5-2", "0-1-3")
+    binlog = add_mariadb(mariadb_binlog(GtidList.from_text("0-1-2")), DomainGtid(0, 1, 3))
+    return [*files[:2], (NAMES[2], binlog.data)]
+
+
+async def test_a_domain_that_the_source_forgot_is_in_no_state_from_then_on(tmp_path: Path) -> None:
+    view = await live(tmp_path, forgetful_files())
+    assert [str(before) for before in view.befores] == ["", "0-1-1,11-5-1", "0-1-2"]
+    assert (str(view.executed), view.breaks) == ("0-1-3", (Break(2, GtidList.from_text("11-5-2")),))
+    assert read_ledger(tmp_path) == []
+    assert shown(await reopened(tmp_path)) == shown(view)
+
+
+async def test_a_purge_leaves_where_a_domain_was_forgotten(tmp_path: Path) -> None:
+    await fill(tmp_path, *forgetful_files())
+    generation = await Generation.open(tmp_path)
+    await generation.purge(NAMES[:1], "for a test")
+    assert [found.number for found in generation.gtids.view().breaks] == [1]
+    await generation.purge(NAMES[1:2], "for a test")
+    assert generation.gtids.view().breaks == ()
+    await generation.close()

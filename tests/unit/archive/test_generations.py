@@ -86,6 +86,20 @@ async def test_a_mariadb_source_that_is_behind_for_a_moment_takes_nothing_back(t
     await archive.close()
 
 
+async def test_a_domain_that_the_later_source_forgot_is_not_kept_of_the_one_before(tmp_path: Path) -> None:
+    archive = await Archive.open(tmp_path)
+    await append_files(archive, mariadb_series(1, "0-1-1,11-5-1,11-6-2"))
+    # Made from a backup: of the domain it knows the newest group only.
+    await change_source(archive, identity(None, 2, "mariadb"), mariadb_series(1, "0-2-2", start="0-1-1,11-6-2"))
+    assert str(archive.executed) == "0-1-1,0-2-2,11-5-1,11-6-2"
+    await append_files(archive, mariadb_series(2, "0-2-3", start="0-1-1,0-2-2"))
+    assert str(archive.executed) == "0-1-1,0-2-3"
+    await archive.close()
+    again = await Archive.open(tmp_path)
+    assert str(again.executed) == "0-1-1,0-2-3"
+    await again.close()
+
+
 async def test_all_of_it_is_there_again_at_the_next_open(tmp_path: Path) -> None:
     archive = await two_generations(tmp_path)
     beginning, executed = archive.current.origin, archive.executed
