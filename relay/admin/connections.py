@@ -79,7 +79,7 @@ def _row(
             info = f"{info}, acknowledged {_place(*connection.acknowledged_position)}"
     elif connection.waits_for_position:
         command, state = "Binlog Dump", f"Waiting for the {dialect.source_word} to reach the position asked for"
-        asked = connection.asked_position
+        asked = connection.requested_position
         info = _place(*asked) if asked is not None else None
     elif connection.user:
         command, state = "Sleep", ""

@@ -36,7 +36,7 @@ class Client:
         """The server_id of the replica; 0 when it did not say."""
         self.request_number = 0
         """The number of its newest dump request; later requests, of any connection, have greater ones."""
-        self.asked_position: tuple[str, int] | None = None
+        self.requested_position: tuple[str, int] | None = None
         """Where its newest dump request was to begin."""
         self.last_heard_at = self.dump_began_at = asyncio.get_running_loop().time()
 
@@ -45,15 +45,15 @@ class Client:
         self.server_id = replica.server_id
         self.registered = replica
 
-    def asks_for_dump(self, asked: BinlogDump | BinlogDumpGtid, number: int) -> DumpRequest:
+    def requests_dump(self, command: BinlogDump | BinlogDumpGtid, number: int) -> DumpRequest:
         """It asks for a stream: the request, with what it has said before. number: of the request."""
         machine = self.machine
         assert machine is not None
-        self.server_id = asked.server_id
-        self.asked_position = (asked.file, asked.offset)
+        self.server_id = command.server_id
+        self.requested_position = (command.file, command.offset)
         self.request_number = number
         return DumpRequest(
-            asked=asked,
+            command=command,
             variables=machine.session.user_variables,
             facts=machine.session.facts,
             account=machine.account,
@@ -96,7 +96,7 @@ class Client:
             registered=self.registered,
             last_heard_at=self.last_heard_at,
             dump_began_at=self.dump_began_at,
-            asked_position=self.asked_position,
+            requested_position=self.requested_position,
             waits_for_position=self.waits_for_position,
         )
         if self.machine is not None:

@@ -23,7 +23,7 @@ class ClientStatus:
     this client sees it. encoding, server_status: how it reads answers.
 
     server_id: of a replica, 0 where it did not say. replica_uuid: empty for replicas without one. registered: what it said of
-    itself as a replica. asked_position: where its newest dump was to begin; the file is empty for the oldest one.
+    itself as a replica. requested_position: where its newest dump was to begin; the file is empty for the oldest one.
     waits_for_position: that is not decided yet.
 
     sent_position: up to where its dump was given to the socket; None without a dump. acknowledged_position: up to where a
@@ -46,7 +46,7 @@ class ClientStatus:
     registered: RegisterSlave | None = None
     last_heard_at: float = 0.0
     dump_began_at: float = 0.0
-    asked_position: tuple[str, int] | None = None
+    requested_position: tuple[str, int] | None = None
     waits_for_position: bool = False
     sent_position: tuple[str, int] | None = None
     acknowledged_position: tuple[str, int] | None = None
@@ -65,7 +65,7 @@ class ClientStatus:
             return self.sent_position[0]
         elif not self.waits_for_position:
             return None
-        return self.asked_position[0] if self.asked_position is not None else None
+        return self.requested_position[0] if self.requested_position is not None else None
 
     @property
     def needed_generation(self) -> int | None:

@@ -224,8 +224,8 @@ class Session(asyncio.BufferedProtocol):
                 beside.drop()
         if self.dump is not None:
             self._end_dump(str(exc) if exc else "connection closed")
-        elif self.client.waits_for_position and self.client.asked_position is not None:
-            self.log.dump_not_begun(self.client.asked_position, self._host.archive.current.end)
+        elif self.client.waits_for_position and self.client.requested_position is not None:
+            self.log.dump_not_begun(self.client.requested_position, self._host.archive.current.end)
         elif self.client.machine is not None:
             self.log.closed()
         if not self.client.user:
@@ -272,7 +272,7 @@ class Session(asyncio.BufferedProtocol):
             elif isinstance(event, CheckRequested):
                 self._checking = begin_task(self._check(machine, event.work), "checking a login", self._broken)
             elif isinstance(event, DumpRequested):
-                request = self.client.asks_for_dump(event.request, next(_REQUEST_NUMBERS))
+                request = self.client.requests_dump(event.request, next(_REQUEST_NUMBERS))
                 admission = self._admit(machine, request)
                 self._admission = begin_task(admission, "deciding about a dump request", self._broken)
             elif isinstance(event, AckReceived):
@@ -467,11 +467,11 @@ class Session(asyncio.BufferedProtocol):
             raise
         except Exception:
             # A bug of ours must not leave the replica waiting without an answer.
-            self.log.dump_request_failed(request.asked)
+            self.log.dump_request_failed(request.command)
             refused = refusal(INTERNAL_ERROR, ErrorCode.ER_UNKNOWN_ERROR)
         self._admission = None
         if machine.state is State.DUMP_REQUESTED:
-            self.log.dump_refused(request.asked, refused)
+            self.log.dump_refused(request.command, refused)
             self._after(machine.refuse_dump(refused))
         elif machine.state is State.DUMPING:
             # It failed after it had begun: nothing that could be said has a place in the stream.
@@ -527,7 +527,7 @@ class Session(asyncio.BufferedProtocol):
         """Of all that was written, what the replica has not read, as far as the system can tell."""
         return self._peer.unread_bytes()
 
-    def acknowledgements_asked(self, newest: Position, count: int) -> None:
+    def acknowledgements_requested(self, newest: Position, count: int) -> None:
         """So many events more are to be acknowledged."""
         if self.acknowledgements is not None:
             self.acknowledgements.ask(newest, count, self._loop.time())

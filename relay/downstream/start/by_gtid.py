@@ -25,8 +25,8 @@ _RECHECK_S: Final = 0.05
 
 def gtid_request(request: DumpRequest, gtids: GtidLookup) -> GtidRequest:
     """What the replica said that it has. Raises: PositionRefused for what cannot be read, and as the source's GTID_MODE is."""
-    if isinstance(request.asked, BinlogDumpGtid):
-        return MysqlRequest(request.asked, request.facts, gtids)
+    if isinstance(request.command, BinlogDumpGtid):
+        return MysqlRequest(request.command, request.facts, gtids)
     return MariadbRequest(request.variables, request.facts, gtids)
 
 

@@ -1,4 +1,4 @@
-"""What a replica that asks by GTID said that it has: from it the filter of its stream is made, in each generation anew.
+"""What a replica that asks by GTID reported that it has: from it the filter of its stream is made, in each generation anew.
 
 A stream goes on where the files of a source ended and those of the next source begin: the replica gets an artificial Rotate
 to the first file that is read there and that file's format description. What it was sent before is not sent again.
@@ -13,7 +13,7 @@ from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
 
 
 class GtidRequest(Protocol):
-    """What a replica said that it has. Both methods are for a thread."""
+    """What a replica reported that it has. Both methods are for a thread."""
 
     def start(self, series: Sequence[ArchivedGtids]) -> GtidFilter | None:
         """The filter for the generation, and the file of it, where it starts; None: there is no file yet.

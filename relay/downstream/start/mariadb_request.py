@@ -24,12 +24,12 @@ class MariadbRequest:
 
     def __init__(self, user_variables: dict[str, Value], facts: SourceFacts, gtids: GtidLookup) -> None:
         self._gtids = gtids
-        self._position = _position_said(user_variables, "slave_connect_state")
+        self._position = _reported_position(user_variables, "slave_connect_state")
         self._strict = _is_on(user_variables.get("slave_gtid_strict_mode"))
         self._ignore_duplicates = _is_on(user_variables.get("slave_gtid_ignore_duplicates"))
         self._until: Until | None = None
         if user_variables.get("slave_until_gtid") is not None:
-            last = _position_said(user_variables, "slave_until_gtid")
+            last = _reported_position(user_variables, "slave_until_gtid")
             before = _is_on(user_variables.get("slave_gtid_until_before_gtids"))
             self._until = Until(list(last), before and facts.version_numbers >= _UNTIL_BEFORE_SINCE)
 
@@ -93,8 +93,8 @@ class MariadbRequest:
         )
 
 
-def _position_said(user_variables: dict[str, Value], name: str) -> GtidPosition:
-    """A position that the replica said. Raises: PositionRefused as a source, which looks when the dump is asked for."""
+def _reported_position(user_variables: dict[str, Value], name: str) -> GtidPosition:
+    """A position that the replica reported. Raises: PositionRefused as a source, which looks when the dump is asked for."""
     try:
         return GtidPosition.from_text(str(user_variables.get(name) or ""))
     except DomainTwice as error:

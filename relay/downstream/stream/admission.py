@@ -22,7 +22,7 @@ from relay.downstream.start.next_generation import GenerationSwitch, GtidSwitch,
 from relay.downstream.start.place_after import PlaceSearches
 from relay.downstream.start.segment import Segment, SegmentHost, SegmentOpener, just_removed
 from relay.downstream.stream.dump import Dump, DumpOptions, DumpOwner, StreamHost
-from relay.downstream.stream.resume_stretch import ResumeStretch
+from relay.downstream.stream.resume_range import ResumeRange
 
 _MIN_HEARTBEAT_S: Final = 0.001
 _LONGEST_HEARTBEAT_NS: Final = 10**18
@@ -60,7 +60,7 @@ class AdmittedDump:
             heartbeat_s=_heartbeat_s(variable(variables, "source_heartbeat_period", "master_heartbeat_period")),
             first_rotate_checksum=replica_checksum(variables) == "CRC32",
             takes_checksums=replica_checksum(variables) is not None,
-            ends_at_end=request.asked.ends_at_end,
+            ends_at_end=request.command.ends_at_end,
             mode=_MODES[request.markers],
             semi_sync=request.wants_semi_sync,
         )
@@ -84,7 +84,7 @@ class AdmittedDump:
         switch = self._switch()
         mark = self._begin_mark()
         try:
-            resume = ResumeStretch(mark, self._segment.offset, owner.unread_bytes) if mark is not None else None
+            resume = ResumeRange(mark, self._segment.offset, owner.unread_bytes) if mark is not None else None
             return Dump(self._segment, self._host, owner, self.options, resume, switch)
         except BaseException:
             if mark is not None:
@@ -105,7 +105,7 @@ class AdmittedDump:
         identity, segment = self._request.identity, self._segment
         if identity is None or self._by_gtid is not None:
             return None
-        with _archive_errors_refused(self._request.asked):
+        with _archive_errors_refused(self._request.command):
             return segment.generation.replicas.begin(identity, segment.file.name, segment.offset)
 
     def drop(self) -> None:
@@ -118,12 +118,12 @@ async def admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
 
     Raises: PositionRefused, with what the replica is told; also for an archive that cannot be read.
     """
-    with _archive_errors_refused(request.asked):
+    with _archive_errors_refused(request.command):
         return await _admit(host, request)
 
 
 @contextlib.contextmanager
-def _archive_errors_refused(asked: BinlogDump | BinlogDumpGtid) -> Iterator[None]:
+def _archive_errors_refused(command: BinlogDump | BinlogDumpGtid) -> Iterator[None]:
     """What is wrong with the archive is told to the replica, which may try again."""
     try:
         yield
@@ -131,19 +131,19 @@ def _archive_errors_refused(asked: BinlogDump | BinlogDumpGtid) -> Iterator[None
         text = f"binlog-relay cannot read its archive: {error}"
         raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR) from error
     except (OSError, Malformed) as error:
-        text = f"{shown_name(asked.file)}:{asked.offset}: binlog-relay cannot read its archive: {error}"
+        text = f"{shown_name(command.file)}:{command.offset}: binlog-relay cannot read its archive: {error}"
         raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR) from error
 
 
 async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
-    asked, opener = request.asked, SegmentOpener(host, request)
-    if isinstance(asked, BinlogDump) and not request.by_gtid:
-        check_request(asked, request.variables)
+    command, opener = request.command, SegmentOpener(host, request)
+    if isinstance(command, BinlogDump) and not request.by_gtid:
+        check_request(command, request.variables)
         opener.check(request.facts.flavour)
-        return AdmittedDump(host, request, await find_position_start(asked, request, host, opener), opener, None)
+        return AdmittedDump(host, request, await find_position_start(command, request, host, opener), opener, None)
     opener.check(request.facts.flavour)
     by_gtid = gtid_request(request, host.gtid_lookup)
-    wait_s = 0.0 if asked.ends_at_end else host.position_wait_s
+    wait_s = 0.0 if command.ends_at_end else host.position_wait_s
     start = await find_gtid_start(by_gtid, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move)
     segment = await opener.open(start.generation, start.first_file, filter=start)
     return AdmittedDump(host, request, segment, opener, by_gtid)

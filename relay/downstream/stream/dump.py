@@ -27,7 +27,7 @@ from relay.downstream.start.segment import Segment
 from relay.downstream.stream.event_packets import EventPackets
 from relay.downstream.stream.filtered_run import FilteredRun
 from relay.downstream.stream.live_edge import LiveEdge
-from relay.downstream.stream.resume_stretch import ResumeStretch
+from relay.downstream.stream.resume_range import ResumeRange
 
 log = structlog.get_logger("relay.downstream")
 
@@ -64,7 +64,7 @@ class DumpOwner(Protocol):
     def unread_bytes(self) -> int | None:
         """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
 
-    def acknowledgements_asked(self, newest: Position, count: int) -> None:
+    def acknowledgements_requested(self, newest: Position, count: int) -> None:
         """So many events more are to be acknowledged; the newest, perhaps not sent whole yet, ends at `newest`."""
 
     def generation_entered(self) -> None:
@@ -103,7 +103,7 @@ class Dump:
         host: StreamHost,
         owner: DumpOwner,
         options: DumpOptions,
-        resume: ResumeStretch | None,
+        resume: ResumeRange | None,
         switch: GenerationSwitch | None,
     ) -> None:
         """segment: where the stream begins; its file is closed at the end. resume: kept up with what is sent; None: who asks
@@ -340,7 +340,7 @@ class Dump:
         """Frames and writes `size` bytes of the file; False if they are too few for a header."""
         framer, outputs = self._framer, self._host.outputs
         output = outputs.take()
-        events, asked = framer.events, framer.asked_events
+        events, requested = framer.events, framer.asked_events
         try:
             made = framer.frame(source, 0, size, output)
         except ValueError:
@@ -354,8 +354,8 @@ class Dump:
         if self._resume is not None:
             ended = framer.events != events
             self._resume.sending(self._file.name, start, self._offset, event_ended=ended, now=self._loop.time())
-        if framer.asked_events != asked:
-            self._ask(start, framer.asked_events - asked)
+        if framer.asked_events != requested:
+            self._ask(start, framer.asked_events - requested)
         self._write_output(output, made)
         return True
 
@@ -386,7 +386,7 @@ class Dump:
         """The run that begins at `start` asks for acknowledgements, the newest perhaps for an event not sent whole yet."""
         framer = self._framer
         end = start + framer.asked_end if framer.asked_end >= 0 else self._file.end
-        self._owner.acknowledgements_asked(Position(self._file.name, end), count)
+        self._owner.acknowledgements_requested(Position(self._file.name, end), count)
 
     def _write(self, data: bytes | memoryview) -> None:
         self.sent_bytes += len(data)

@@ -20,16 +20,16 @@ class FilteredRun:
         source: bytearray,
         base: int,
         size: int,
-        asked: Callable[[int, int], None],
+        requested: Callable[[int, int], None],
     ) -> None:
-        """asked(base, count): so many acknowledgements were asked for."""
+        """requested(base, count): so many acknowledgements were asked for."""
         self._filter = filter
         self._groups = filter.groups
         self._packets = packets
         self._source = source
         self._base = base
         self._size = size
-        self._asked = asked
+        self._requested = requested
         self.offset = base
         self.made = 0
 
@@ -72,11 +72,11 @@ class FilteredRun:
             output[made : made + len(packet)] = packet
             made += len(packet)
         groups.pending_sent()
-        asked = framer.asked_events
+        requested = framer.asked_events
         made += framer.frame(self._source, at, stop, output[made:])
         self.offset = base + framer.consumed
-        if framer.asked_events != asked:
-            self._asked(base, framer.asked_events - asked)
+        if framer.asked_events != requested:
+            self._requested(base, framer.asked_events - requested)
         if framer.consumed > at or made:
             return made
         if stop < size and base + stop == groups.send_until and self._look(stop) > stop:

@@ -95,7 +95,7 @@ async def test_a_file_that_a_replica_reads_is_kept_with_all_behind_it_and_the_re
 async def test_a_file_that_a_replica_has_asked_for_is_kept(
     console: Console, generation: Generation, connections: FakeConnections
 ) -> None:
-    connections.clients = [a_client(2, "replica", waits_for_position=True, asked_position=(NAMES[0], 4))]
+    connections.clients = [a_client(2, "replica", waits_for_position=True, requested_position=(NAMES[0], 4))]
     assert await noted(console, PurgeTo(NAMES[4])) == [("Warning", 1867)]
     assert len(generation.files) == 5
 
@@ -103,7 +103,7 @@ async def test_a_file_that_a_replica_has_asked_for_is_kept(
 async def test_a_replica_that_asked_for_the_first_file_keeps_it(
     console: Console, generation: Generation, connections: FakeConnections
 ) -> None:
-    connections.clients = [a_client(2, "replica", waits_for_position=True, asked_position=("", 4))]
+    connections.clients = [a_client(2, "replica", waits_for_position=True, requested_position=("", 4))]
     assert await noted(console, PurgeTo(NAMES[4])) == [("Warning", 1867)]
     assert len(generation.files) == 5
 

@@ -235,7 +235,7 @@ async def test_a_replica_that_waits_for_its_position_says_which(console: Console
         2,
         "replica",
         waits_for_position=True,
-        asked_position=("mysql-bin.000009", 4),
+        requested_position=("mysql-bin.000009", 4),
         last_heard_at=asyncio.get_running_loop().time() - 3,
     )
     connections.clients = [waiting]

@@ -104,20 +104,20 @@ async def test_a_request_takes_along_what_was_said_before_it() -> None:
     client = logged_in()
     assert client.machine is not None
     client.machine.session.user_variables["slave_uuid"] = "uuid"
-    request = client.asks_for_dump(BinlogDump(SECOND, 4, DumpFlag(0), 9), 3)
-    assert (client.server_id, client.asked_position, client.request_number) == (9, (SECOND, 4), 3)
+    request = client.requests_dump(BinlogDump(SECOND, 4, DumpFlag(0), 9), 3)
+    assert (client.server_id, client.requested_position, client.request_number) == (9, (SECOND, 4), 3)
     assert (request.uuid, request.registered, request.account) == ("uuid", None, client.machine.account)
     replica = RegisterSlave(77, "host", "user", 3306)
     client.machine.replica = replica
     client.registers(replica)
     assert (client.server_id, client.registered) == (77, replica)
-    assert client.asks_for_dump(BinlogDump(SECOND, 4, DumpFlag(0), 9), 4).registered == 77
+    assert client.requests_dump(BinlogDump(SECOND, 4, DumpFlag(0), 9), 4).registered == 77
 
 
 async def test_a_request_that_is_not_decided_needs_where_it_is_to_begin() -> None:
     client = logged_in()
     assert client.machine is not None
-    client.asks_for_dump(BinlogDump("", 4, DumpFlag(0), 9), 1)
+    client.requests_dump(BinlogDump("", 4, DumpFlag(0), 9), 1)
     status = status_of(client)
     assert (status.waits_for_position, status.needed_file) == (False, None)
     client.machine.state = State.DUMP_REQUESTED
@@ -139,7 +139,7 @@ async def test_a_stream_needs_what_is_read_or_may_still_be_acknowledged(
     asked: int | None, acked: str | None, needed: str
 ) -> None:
     client = logged_in()
-    client.asked_position = (THIRD, 4)
+    client.requested_position = (THIRD, 4)
     acknowledgements = acknowledging(asked, acked) if asked is not None else None
     status = status_of(client, dumping(generation=ENDED), acknowledgements)
     assert status.needed_file == needed

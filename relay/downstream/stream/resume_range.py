@@ -13,7 +13,7 @@ _UNREAD_ASKED_EVERY_BYTES: Final = 1 << 20
 _UNREAD_ASKED_EVERY_S: Final = 0.01
 
 
-class ResumeStretch:
+class ResumeRange:
     """`mark` is kept up with what is sent; `end` when the stream is over.
 
     unread_bytes: of all that was written, what the replica has not read, as far as the system can tell; None: it cannot.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from relay.archive.storage.replica_marks import ReplicaIdentity, ReplicaMarks
-from relay.downstream.stream.resume_stretch import ResumeStretch
+from relay.downstream.stream.resume_range import ResumeRange
 
 FILE = "mysql-bin.000001"
 REPLICA = ReplicaIdentity(77, "11111111-2222-3333-4444-000000000077")
@@ -30,11 +30,11 @@ def marks(tmp_path: Path) -> ReplicaMarks:
     return ReplicaMarks.open(tmp_path / "replicas.marks")
 
 
-def stretch(marks: ReplicaMarks, replica: Replica) -> ResumeStretch:
-    return ResumeStretch(marks.begin(REPLICA, FILE, 4), 4, replica.unread_bytes)
+def stretch(marks: ReplicaMarks, replica: Replica) -> ResumeRange:
+    return ResumeRange(marks.begin(REPLICA, FILE, 4), 4, replica.unread_bytes)
 
 
-def send(resume: ResumeStretch, runs: int, *, every_s: float = 0.0) -> int:
+def send(resume: ResumeRange, runs: int, *, every_s: float = 0.0) -> int:
     """Sends so many runs of whole events, `every_s` apart; returns where the last of them ends."""
     at = 4
     for number in range(runs):
