@@ -100,7 +100,6 @@ NO_BACKSLASH_ESCAPES: Final = 1048576
 OPERATION_INSERT: Final = 1
 OPERATION_UPDATE: Final = 2
 OPERATION_DELETE: Final = 3
-ROWS_STATEMENT_END: Final = 1  # STMT_END_F
 
 # How a column's values are read.
 TYPE_UNKNOWN: Final = 0  # nobody knows how long

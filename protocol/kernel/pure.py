@@ -103,3 +103,8 @@ def flags_effect(changed_bits: int, after: int) -> int:
 
 def native_setup() -> None:
     """Nothing to set up without the compiled part."""
+
+
+def native_use_clmul(on: bool) -> int:
+    """1 if CRCs are reckoned with carry-less multiplication from now on; they never are without the compiled part."""
+    return 0
