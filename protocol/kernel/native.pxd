@@ -7,6 +7,15 @@ cdef extern from "Python.h":
 cdef inline bytearray unset_bytes(Py_ssize_t count):
     return PyByteArray_FromStringAndSize(NULL, count)
 
+cdef inline const uint8_t* start_of(bytes text) except NULL:
+    return <const unsigned char*>text
+
+cdef inline uint8_t* room_of(bytearray room) except NULL:
+    return <unsigned char*>room
+
+cdef inline bytes head_of(bytearray room, Py_ssize_t count):
+    return (<char*>room)[:count]
+
 cdef extern from "native.h" nogil:
     uint32_t load16(const uint8_t* p, int64_t at) noexcept
     uint32_t load24(const uint8_t* p, int64_t at) noexcept

@@ -63,6 +63,21 @@ def unset_bytes(count: int) -> bytearray:
     return bytearray(count)
 
 
+def start_of(text: bytes) -> bytes:
+    """What the operations here take as `p`, of bytes."""
+    return text
+
+
+def room_of(room: bytearray) -> bytearray:
+    """What the operations here write to, of a bytearray."""
+    return room
+
+
+def head_of(room: bytearray, count: int) -> bytes:
+    """The first `count` bytes."""
+    return bytes(room[:count])
+
+
 def crc32_of(p: Bytes, start: int, stop: int, value: int) -> int:
     """zlib's crc32 of p[start:stop], continued from `value`."""
     return zlib.crc32(p[start:stop], value)
