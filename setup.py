@@ -22,37 +22,28 @@ MODULES = (
     "kernel.gtid_filter",
     "kernel.gtid_scan",
     "kernel.intervals",
-    "columns.row_event_types",
     "columns.tables",
-    "columns.event_facts",
+    "columns.column_batch",
     "columns.column_reader",
-    "columns.statement_words",
-    "columns.text_column",
-    "columns.event_columns",
-    "columns.transactions.transaction_batch",
-    "columns.transactions.transaction_counts",
-    "columns.transactions.transaction_columns",
     "columns.digest",
-    "columns.statement_columns",
     "columns.gtid_text",
-    "columns.text.json_text",
-    "columns.text.charset_text",
-    "columns.text.decimal_text",
-    "columns.text.temporal_text",
-    "columns.text.json_binary",
-    "columns.rows.column_plans",
-    "columns.text.native_types",
-    "columns.text.real_text",
+    "columns.event_columns",
+    "columns.statement_columns",
+    "columns.transactions.transaction_batch",
+    "columns.transactions.transaction_columns",
+    "columns.rows.table_plans",
     "columns.rows.row_values",
-    "columns.batch_texts",
     "columns.rows.row_batch",
-    "columns.rows.row_tables",
     "columns.rows.row_writer",
     "columns.rows.row_columns",
+    "columns.text.json_text",
+    "columns.text.scalar_text",
+    "columns.text.charset_text",
+    "columns.text.json_binary",
 )
 
 # What a module includes beside the leaf operations.
-HEADERS = {"columns.text.real_text": ("protocol/columns/text/real_text.h",)}
+HEADERS = {"columns.text.scalar_text": ("protocol/columns/text/real_text.h",)}
 
 # What Cython would otherwise put into each module that has a buffer: three quarters of the C text. It has no .py.
 SHARED = "protocol.kernel.cython_shared"

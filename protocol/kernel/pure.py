@@ -1,11 +1,13 @@
 """The leaf operations of `native.h`, uncompiled: what the kernel uses where there is no C compiler."""
 
 import zlib
+from array import array
 from typing import Final
 
 _POLYNOMIAL: Final = 0xEDB88320
 Bytes = bytes | bytearray | memoryview
 Writable = bytearray | memoryview
+Numbers = memoryview
 
 
 def load16(p: Bytes, at: int) -> int:
@@ -26,6 +28,16 @@ def load32(p: Bytes, at: int) -> int:
 def load64(p: Bytes, at: int) -> int:
     """The u64 at `at`, little endian."""
     return int.from_bytes(p[at : at + 8], "little")
+
+
+def signed64(value: int) -> int:
+    """The same 64 bits as a signed number."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def magnitude(value: int) -> int:
+    """A signed number of 64 bits without its sign."""
+    return abs(value)
 
 
 def store32(p: Writable, at: int, value: int) -> None:
@@ -63,19 +75,48 @@ def unset_bytes(count: int) -> bytearray:
     return bytearray(count)
 
 
-def start_of(text: bytes) -> bytes:
-    """What the operations here take as `p`, of bytes."""
-    return text
+def bytes_of(buffer: bytearray) -> memoryview:
+    """The buffer's bytes."""
+    return memoryview(buffer)
 
 
-def room_of(room: bytearray) -> bytearray:
-    """What the operations here write to, of a bytearray."""
-    return room
+def shorts_of(buffer: bytearray) -> Numbers:
+    """The buffer as u16s."""
+    return memoryview(buffer).cast("H")
 
 
-def head_of(room: bytearray, count: int) -> bytes:
+def ints_of(buffer: bytearray) -> Numbers:
+    """The buffer as i32s."""
+    return memoryview(buffer).cast("i")
+
+
+def longs_of(buffer: bytearray) -> Numbers:
+    """The buffer as i64s."""
+    return memoryview(buffer).cast("q")
+
+
+def text_of(data: bytes) -> bytes:
+    """The bytes themselves."""
+    return data
+
+
+def head_of(buffer: bytearray, count: int) -> bytes:
     """The first `count` bytes."""
-    return bytes(room[:count])
+    return bytes(buffer[:count])
+
+
+def held_bytes(buffer: Bytes, view: object) -> memoryview:
+    """The bytes of any buffer."""
+    return memoryview(buffer).cast("B")
+
+
+def held_longs(buffer: "array[int]", view: object) -> Numbers:
+    """The i64s of an array."""
+    return memoryview(buffer)
+
+
+def let_go(view: object) -> None:
+    """A buffer is not looked at any more."""
 
 
 def crc32_of(p: Bytes, start: int, stop: int, value: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from protocol.binlog.event_type import event_type_name
-from protocol.columns.event_columns import whole_events
+from protocol.columns.column_reader import whole_events
 from protocol.kernel.codes import MAX_EVENT
 from protocol.kernel.ingest import STATUS_NAMES, Ingest
 from relay.archive.storage.archived_file import FIRST_EVENT
