@@ -17,6 +17,13 @@ GROW: Final = 5
 OPEN_TABLE: Final = 6
 PLAN: Final = 7
 
+# How far a reader is with what is packed in an event: nothing is asked for; OPEN_... is; the answer is there; there is none; all
+# of the event is done with.
+NOTHING_ASKED: Final = 0
+ANSWERED: Final = -1
+NOT_ANSWERED: Final = -2
+EVENT_DONE: Final = -3
+
 # What is wrong with an event or a row, in the column `finding`; 0: nothing.
 CHECKSUM_MISMATCH: Final = 1
 BOUNDARY_VIOLATION: Final = 2
@@ -31,8 +38,26 @@ COLUMN_TYPE_UNKNOWN: Final = 10
 ROW_MALFORMED: Final = 11
 VALUE_MALFORMED: Final = 12
 ROW_TOO_LARGE: Final = 13
+FINDINGS: Final = {
+    CHECKSUM_MISMATCH: "checksum_mismatch",
+    BOUNDARY_VIOLATION: "boundary_violation",
+    POSITION_CHAIN_BROKEN: "position_chain_broken",
+    UNKNOWN_EVENT_TYPE: "unknown_event_type",
+    EVENT_MALFORMED: "event_malformed",
+    ROWS_UNREADABLE: "rows_unreadable",
+    PAYLOAD_UNREADABLE: "payload_unreadable",
+    TRANSACTION_UNFINISHED: "transaction_unfinished",
+    TABLE_MAP_MISSING: "table_map_missing",
+    COLUMN_TYPE_UNKNOWN: "column_type_unknown",
+    ROW_MALFORMED: "row_malformed",
+    VALUE_MALFORMED: "value_malformed",
+    ROW_TOO_LARGE: "row_too_large",
+}
+"""Code of a finding -> its name."""
 
-MICROSECONDS: Final = 1000000  # of a second
+MICROSECONDS: Final = 1000000  # of a second; 64 bits in C, since seconds are multiplied with it
+DAY_SECONDS: Final = 86400
+FAR: Final = 4611686018427387904  # behind all times and positions
 
 # ---- tables ----
 
@@ -69,6 +94,8 @@ LONGEST_NAME: Final = 255  # 64 characters of 3 bytes are the servers' limit
 
 # ---- transactions ----
 
+GTID_TEXT_ROOM: Final = 160  # a uuid, a tag of 32 characters and a number of 20 digits fit
+
 # What closed a transaction: numbers of CLOSERS.
 CLOSED_BY_NOTHING: Final = 0
 CLOSED_BY_XID: Final = 1
@@ -79,28 +106,80 @@ CLOSED_BY_XA_COMMIT: Final = 5
 CLOSED_BY_XA_ROLLBACK: Final = 6
 CLOSED_BY_STATEMENT: Final = 7
 
+# What a transaction is made of, as bits; and as numbers of KINDS.
 HAS_DDL: Final = 1
 HAS_ROWS: Final = 2
 HAS_STATEMENTS: Final = 4
+KIND_NONE: Final = 0
+KIND_DDL: Final = 1
+KIND_ROWS: Final = 2
+KIND_STATEMENTS: Final = 3
+KIND_MIXED: Final = 4
+TABLE_NUMBERS: Final = 4  # of a table in a transaction's list: offset and length of its schema and of its name
 
 # ---- statements ----
 
-# What came before a statement that its replay needs.
+# What came before a statement that its replay needs; the first two are the kinds of Intvar.
 SEED_LAST_INSERT_ID: Final = 1
 SEED_INSERT_ID: Final = 2
 SEED_RAND: Final = 4
 SEED_USER_VARIABLE: Final = 8
 
-# Bits of sql_mode.
+QUERY_ERROR_AT: Final = 9  # the error code, in the body of a Query
+# Status variables that servers write first, and bits of sql_mode.
+# Source: MySQL 9.7 `libs/mysql/binlog/event/statement_events.h`.
+STATUS_FLAGS2: Final = 0
+STATUS_SQL_MODE: Final = 1
 ANSI_QUOTES: Final = 4
 NO_BACKSLASH_ESCAPES: Final = 1048576
 
+LONGEST_STATUS: Final = 65536
+STATEMENT_BYTES: Final = 4194304  # a batch of statements ends where its texts have more
+DIGEST_DEPTH: Final = 64  # groups of parentheses whose beginning is remembered; deeper ones are copied as they are
+
 # ---- rows ----
 
+# What a row does: numbers of OPERATIONS.
 OPERATION_INSERT: Final = 1
 OPERATION_UPDATE: Final = 2
 OPERATION_DELETE: Final = 3
-ROWS_STATEMENT_END: Final = 1  # STMT_END_F
+PARTIAL_JSON_UPDATES: Final = 1  # of the options of a partial update's row
+
+# Types of columns, as a Table_map has them.
+# Source: MySQL 9.7 `include/field_types.h`; MariaDB 11.8 `include/mysql/server/private/field.h` (140, 141).
+FIELD_TINY: Final = 1
+FIELD_SHORT: Final = 2
+FIELD_LONG: Final = 3
+FIELD_FLOAT: Final = 4
+FIELD_DOUBLE: Final = 5
+FIELD_NULL: Final = 6
+FIELD_TIMESTAMP: Final = 7
+FIELD_LONGLONG: Final = 8
+FIELD_INT24: Final = 9
+FIELD_DATE: Final = 10
+FIELD_TIME: Final = 11
+FIELD_DATETIME: Final = 12
+FIELD_YEAR: Final = 13
+FIELD_NEWDATE: Final = 14
+FIELD_VARCHAR: Final = 15
+FIELD_BIT: Final = 16
+FIELD_TIMESTAMP2: Final = 17
+FIELD_DATETIME2: Final = 18
+FIELD_TIME2: Final = 19
+FIELD_BLOB_COMPRESSED: Final = 140
+FIELD_VARCHAR_COMPRESSED: Final = 141
+FIELD_VECTOR: Final = 242
+FIELD_JSON: Final = 245
+FIELD_NEWDECIMAL: Final = 246
+FIELD_ENUM: Final = 247
+FIELD_SET: Final = 248
+FIELD_TINY_BLOB: Final = 249
+FIELD_MEDIUM_BLOB: Final = 250
+FIELD_LONG_BLOB: Final = 251
+FIELD_BLOB: Final = 252
+FIELD_VAR_STRING: Final = 253
+FIELD_STRING: Final = 254
+FIELD_GEOMETRY: Final = 255
 
 # How a column's values are read.
 TYPE_UNKNOWN: Final = 0  # nobody knows how long
@@ -130,19 +209,24 @@ TYPE_UUID: Final = 23
 TYPE_INET4: Final = 24
 TYPE_INET6: Final = 25
 
-# A column in a plan: its type, then these.
+# A column in a plan: how its values are read, then these.
 COLUMN_NUMBERS: Final = 12
-AT_SIZE: Final = 1
-AT_PREFIX: Final = 2
-AT_ARGUMENT: Final = 3
+AT_SIZE: Final = 1  # bytes; 0: behind a length
+AT_PREFIX: Final = 2  # bytes of the length
+AT_ARGUMENT: Final = 3  # digits of a fraction, precision, bytes that trailing zeros were cut from
 AT_SCALE: Final = 4
 AT_UNSIGNED: Final = 5
-AT_MODE: Final = 6
-AT_NAME: Final = 7
-AT_NAME_LENGTH: Final = 8
-AT_TEXT: Final = 9
+AT_MODE: Final = 6  # of its characters
+AT_NAME: Final = 7  # where it is in the arena
+AT_NAME_LENGTH: Final = 8  # with quotation marks and colon
+AT_TEXT: Final = 9  # the first of its texts
 AT_TEXT_COUNT: Final = 10
-AT_JSON: Final = 11
+AT_JSON: Final = 11  # whether partial updates count it
+
+# More plans, or bytes of their texts, are forgotten when no transaction needs them.
+MOST_PLANS: Final = 4096
+MOST_ARENA: Final = 16777216
+LARGEST_IMAGES: Final = 1073741824  # bytes in a batch: Arrow's offsets of 32 bits end soon after
 
 # How a character set's text becomes UTF-8; from CHARSET_CODEC on: by one of Python's codecs.
 CHARSET_UTF8: Final = 0
@@ -152,5 +236,30 @@ CHARSET_UTF16LE: Final = 3
 CHARSET_UTF32: Final = 4
 CHARSET_SINGLE_BYTE: Final = 16
 CHARSET_CODEC: Final = 128
+NO_CHARACTER: Final = 0xFFFD  # U+FFFD in place of one; in a table: the byte is none
+
+# Types of values in MySQL's binary JSON. Source: MySQL 9.7 `json_binary.cc`.
+JSON_SMALL_OBJECT: Final = 0
+JSON_LARGE_OBJECT: Final = 1
+JSON_SMALL_ARRAY: Final = 2
+JSON_LARGE_ARRAY: Final = 3
+JSON_LITERAL: Final = 4
+JSON_INT16: Final = 5
+JSON_UINT16: Final = 6
+JSON_INT32: Final = 7
+JSON_UINT32: Final = 8
+JSON_INT64: Final = 9
+JSON_UINT64: Final = 10
+JSON_DOUBLE: Final = 11
+JSON_STRING: Final = 12
+JSON_OPAQUE: Final = 15
+JSON_NULL: Final = 0  # literals
+JSON_TRUE: Final = 1
+JSON_FALSE: Final = 2
+JSON_DEEPEST: Final = 128  # MySQL's limit is 100
+DIFF_REPLACE: Final = 0  # what a partial update does at a path
+DIFF_INSERT: Final = 1
+DIFF_REMOVE: Final = 2
 
 SPARE: Final = 96  # bytes that the longest number, date or time takes
+SPARE_ROUND: Final = 80  # that eight characters take with their escapes

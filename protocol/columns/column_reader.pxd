@@ -1,41 +1,89 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from protocol.kernel.inference cimport Inference
-from protocol.kernel.native cimport load32
+from protocol.columns.column_codes cimport *
 from protocol.columns.tables cimport TableMaps
+from protocol.kernel.codes cimport *
+from protocol.kernel.inference cimport Inference
+from protocol.kernel.native cimport held_bytes, held_longs, let_go, load32, text_of
+
+@cython.final
+cdef class Held:
+    cdef Py_buffer view[1]
+
+@cython.final
+cdef class EventFacts:
+    cdef Inference inference
+    cdef int64_t position, end, at, stop
+    cdef int64_t flags, info, time, server_id, log_pos
+    cdef int type, kind, boundary, finding
+    cdef bint opens
+
+    @cython.locals(r=int64_t, info=int64_t)
+    cdef void read(self, const int64_t* table, int64_t row, int64_t base, int64_t have) noexcept nogil
+    cdef int what_is_wrong(self) noexcept nogil
+    cdef bint is_transaction(self) noexcept nogil
 
 cdef class ColumnReader:
-    cdef readonly int64_t capacity
-    cdef readonly int64_t rows
-    cdef readonly int64_t findings
-    cdef readonly int64_t timestamp
-    cdef int64_t next_row
-    cdef dict buffers
     cdef Inference inference
+    cdef EventFacts event
     cdef TableMaps tables
+    cdef Held buffer, rows
+    cdef int64_t next_row
+    cdef bint lacks_tables
+    cdef bint open
+    cdef bint was_open
+    cdef int64_t group_start
 
-    @cython.locals(i=cython.int)
-    cpdef begin_stream(self, bytes post_lengths)
-    cpdef new_buffers(self, columns)
-    @cython.locals(view=cython.uchar[::1], rows=int64_t[::1], status=cython.int)
+    @cython.locals(have=int64_t, p="const uint8_t*", rows="const int64_t*", status=cython.int)
     cpdef int take(self, buf, int64_t base, table, int64_t count) except -1
+    @cython.locals(status=cython.int)
     cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
+    cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     cpdef bint resolve(self, int status) except -1
     cpdef make_room(self)
+    @cython.locals(slot=int64_t)
+    cdef int64_t learn_map(self, const uint8_t* p, int64_t at, int64_t stop) noexcept nogil
+    cdef bint place(self) noexcept nogil
 
 cdef class PackedReader(ColumnReader):
     cdef readonly int64_t open_start
     cdef readonly int64_t open_stop
     cdef readonly int64_t opened_at
     cdef int opening
-    cdef const uint8_t[::1] opened_data
+    cdef bint entered
+    cdef bytes opened_bytes
+    cdef const uint8_t* opened_data
     cdef int64_t opened_size
 
     cpdef opened(self, bytes data)
+    cpdef not_opened(self)
     cpdef payload_done(self)
-    @cython.locals(view=cython.uchar[::1], status=cython.int)
+    @cython.locals(p="const uint8_t*", status=cython.int)
     cpdef int opened_events(self, buf, int64_t start, int64_t stop) except -1
+    @cython.locals(status=cython.int)
+    cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
     @cython.locals(length=int64_t, status=cython.int)
     cdef int walk_opened(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
-    cdef int take_opened(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    cdef int flush(self) noexcept nogil
+    cdef bint enter(self) noexcept nogil
+    cdef void leave(self) noexcept nogil
+
+cdef class GroupReader(PackedReader):
+    cdef bint in_group
+    cdef bint stray
+    cdef bint groups_findings
+
+    @cython.locals(status=cython.int)
+    cpdef int finish(self) except -1
+    @cython.locals(inner=cython.bint)
+    cdef bint enter(self) noexcept nogil
+    cdef void leave(self) noexcept nogil
+    cdef void begin_group(self) noexcept nogil
+    cdef void end_group(self, bint unfinished) noexcept nogil
+
+@cython.locals(held=Held)
+cpdef int64_t whole_events(buf, int64_t start, int64_t stop) except -1
+@cython.locals(at=int64_t, length=int64_t)
+cdef int64_t chain_end(const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+cdef bint is_question(int status) noexcept nogil

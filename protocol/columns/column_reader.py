@@ -1,9 +1,15 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""What all readers of the walker's table share: events of a run in, a batch of columns out, stops on the way.
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""What all readers of the walker's table share: runs of events in, rows out, stops on the way.
 
-A reader's `walk` goes through the table without the GIL until the batch is full, room is lacking, or something inside an event
+A reader's `walk` goes through the table without the GIL until its batch is full, room is lacking, or something inside an event
 is packed. Room is made here; for the rest its owner is asked by what `take` returns.
+
+ColumnReader        a row of the table is an event, and that is all
+PackedReader        what is packed inside events is asked for, unpacked by the owner and given back
+GroupReader         events make groups: transactions, and what stands stray between them
 """
+
+from array import array
 
 import cython
 
@@ -11,74 +17,137 @@ from protocol.columns.tables import TableMaps
 from protocol.kernel.inference import Inference
 
 if not cython.compiled:
-    from protocol.kernel.pure import load32
+    from protocol.columns.column_codes import *
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, Numbers, held_bytes, held_longs, let_go, load32, text_of
 
-# What `take` returns; GROW and PLAN only what a walk returns: the reader sees to it (`resolve`) and walks again.
-DONE = 0
-FULL = 1
-OPEN_ROWS = 2
-OPEN_QUERY = 3
-OPEN_PAYLOAD = 4
-GROW = 5
-OPEN_TABLE = 6
-PLAN = 7
-C_DONE = cython.declare(cython.int, 0)
-C_FULL = cython.declare(cython.int, 1)
-C_GROW = cython.declare(cython.int, 5)
-C_PLAN = cython.declare(cython.int, 7)
 
-# Format of a column's values -> bytes of one. "s": text with nulls, "l": list of texts: both are offsets; "d": text with nulls
-# that rows share: its number; "n": i64 with nulls.
-_BYTES = {"q": 8, "n": 8, "i": 4, "d": 4, "B": 1}
+def whole_events(buf: Bytes, start: int, stop: int) -> int:
+    """Where the last event that is whole in buf[start:stop] ends; not before an event whose length cannot be.
+
+    Raises IndexError for a bad range.
+    """
+    if start < 0 or stop < start or stop > len(buf):
+        raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
+    if start == stop:
+        return start
+    held = Held()
+    try:
+        return chain_end(held_bytes(buf, held.view), start, stop)
+    finally:
+        let_go(held.view)
+
+
+def chain_end(p: Bytes, start: int, stop: int) -> int:
+    at = start
+    while stop - at >= HEADER_SIZE:
+        length = load32(p, at + EVENT_SIZE_AT)
+        if length < HEADER_SIZE or length > stop - at:
+            break
+        at += length
+    return at
+
+
+class Held:
+    """Room for what is held of a buffer, see `held_bytes`."""
+
+    def __init__(self) -> None:
+        if not cython.compiled:
+            self.view = None
+
+
+class EventFacts:
+    """The event that is read: what the walker's table says of it (see Ingest.set_table), and where it stands in the buffer.
+
+    `position`, `end`: in the file. `at`, `stop`: in the buffer, without checksum. `time`: µs since 1970. `opens`: a transaction
+    begins with it, or is it. `finding`: what is wrong with it by the walker's word; 0: nothing.
+    """
+
+    def __init__(self, inference: Inference) -> None:
+        self.inference = inference
+        self.position = self.end = self.at = self.stop = 0
+        self.type = self.kind = self.boundary = self.flags = self.info = 0
+        self.time = self.server_id = self.log_pos = 0
+        self.opens = False
+        self.finding = 0
+
+    def read(self, table: Numbers, row: int, base: int, have: int) -> None:
+        """Row `row` of the table, of a buffer with `have` bytes, the first of which is at `base` of the file."""
+        r = row * TABLE_ROW
+        info = table[r + 7]
+        self.position = table[r]
+        self.end = self.position + table[r + 1]
+        self.type = table[r + 2]
+        self.flags = table[r + 3]
+        self.time = table[r + 4] * MICROSECONDS
+        self.server_id = table[r + 5]
+        self.log_pos = table[r + 6]
+        self.info = info
+        self.kind = self.inference.kind[self.type]
+        self.boundary = info & INFO_BOUNDARY
+        self.opens = self.boundary == START or (self.boundary == SELF_CONTAINED and self.is_transaction())
+        self.at = self.position - base
+        self.stop = self.end - base
+        if self.stop > have:
+            self.stop = have
+        if info & INFO_CHECKSUM:
+            self.stop -= CHECKSUM_SIZE
+        self.finding = 0
+        if self.kind == K_UNKNOWN or info & (INFO_BAD_CHECKSUM | INFO_VIOLATION | INFO_BAD_POSITION | INFO_MALFORMED):
+            self.finding = self.what_is_wrong()
+
+    def what_is_wrong(self) -> int:
+        if self.info & INFO_BAD_CHECKSUM:
+            return CHECKSUM_MISMATCH
+        if self.info & INFO_VIOLATION:
+            return BOUNDARY_VIOLATION
+        if self.info & INFO_BAD_POSITION:
+            return POSITION_CHAIN_BROKEN
+        if self.info & INFO_MALFORMED:
+            return EVENT_MALFORMED
+        if self.kind == K_UNKNOWN and not self.flags & FLAG_IGNORABLE:
+            return UNKNOWN_EVENT_TYPE
+        return 0
+
+    def is_transaction(self) -> bool:
+        """Of a self-contained event: whether it is a transaction, and not a mark between two."""
+        return not (
+            self.kind == K_SELF
+            or self.kind == K_ROTATE
+            or self.kind == K_GTID_LIST
+            or self.kind == K_MEMBER
+            or self.kind == K_INCIDENT
+        )
 
 
 class ColumnReader:
-    """`capacity` rows at most in a batch, `rows` of which are there. `findings` counts rows with one, over all batches;
-    `timestamp` is the newest event's, in s.
+    """Calls `take_event` for each event of the table. `next_row`: where in the table it is.
+
+    `open`, `was_open`, `group_start`: whether a transaction is open behind the event, whether the event is in one, and where
+    it starts; only readers that `place` events say so.
     """
 
-    def __init__(self, capacity):
-        if capacity < 1:
-            raise ValueError(f"a batch of {capacity} rows holds nothing")
-        self.capacity = capacity
-        self.rows = 0
-        self.findings = 0
-        self.timestamp = 0
-        self.next_row = 0
-        self.buffers = {}
+    def __init__(self) -> None:
         self.inference = Inference()
+        self.event = EventFacts(self.inference)
         self.tables = TableMaps()
+        self.buffer = Held()
+        self.rows = Held()
+        self.next_row = 0
+        self.lacks_tables = False
+        self.open = self.was_open = False
+        self.group_start = 0
 
-    def begin_stream(self, post_lengths):
+    def begin_file(self, post_lengths: bytes) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's."""
-        self.tables.reset()
         for i in range(256):
             self.inference.post_length[i] = post_lengths[i] if i < len(post_lengths) else 0
+        self.tables.begin_file(self.inference.post_length[TABLE_MAP_EVENT])
         self.next_row = 0
+        self.open = self.was_open = False
+        self.group_start = 0
 
-    def new_buffers(self, columns):
-        """A new batch: buffers for `columns` (name to format), but not for the bytes of texts."""
-        n = self.capacity
-        self.rows = 0
-        self.buffers = {}
-        for name, kind in columns.items():
-            self.buffers[name] = bytearray(4 * (n + 1) if kind in "sl" else n * _BYTES[kind])
-            if kind in "snd":
-                self.buffers[name + ":valid"] = bytearray((n + 7) >> 3)
-
-    def column(self, name):
-        """The buffer of a column of numbers; its first `rows` values count."""
-        return self.buffers[name]
-
-    def validity(self, name):
-        """Arrow's validity bitmap of a column with nulls."""
-        return self.buffers[name + ":valid"]
-
-    def text_column(self, name):
-        """Offsets (i32, rows + 1 of them) and bytes of a text column."""
-        return self.buffers[name], self.buffers[name + ":data"]
-
-    def take(self, buf, base, table, count):
+    def take(self, buf: Bytes, base: int, table: "array[int]", count: int) -> int:
         """Takes `count` rows of Ingest's `table`, whose events stand whole in `buf`, buf[0] being at `base` of the file.
 
         DONE: all rows were taken. Otherwise call again with the same, after FULL with another batch begun, after OPEN_...
@@ -86,31 +155,71 @@ class ColumnReader:
         """
         if count == 0:
             return DONE
-        while True:
-            if cython.compiled:
-                view = buf
-                rows = table
-                with cython.nogil:
-                    status = self.walk(cython.address(view[0]), view.shape[0], base, cython.address(rows[0]), count)
-            else:
-                status = self.walk(memoryview(buf).cast("B"), len(buf), base, memoryview(table), count)
-            if status != C_GROW and status != C_PLAN:
-                return status
-            if not self.resolve(status):
-                return OPEN_TABLE
+        have = len(buf)
+        p = held_bytes(buf, self.buffer.view)
+        try:
+            rows = held_longs(table, self.rows.view)
+            try:
+                while True:
+                    with cython.nogil:
+                        status = self.walk(p, have, base, rows, count)
+                    if status != GROW and status != PLAN:
+                        return status
+                    if not self.resolve(status):
+                        return OPEN_TABLE
+            finally:
+                let_go(self.rows.view)
+        finally:
+            let_go(self.buffer.view)
 
-    def walk(self, p, have, base, table, count):
+    def walk(self, p: Bytes, have: int, base: int, table: Numbers, count: int) -> int:
         """Goes on in the table at `next_row`; what is left of the batch and of room ends it, and `count`."""
-        return C_DONE
+        while self.next_row < count:
+            self.event.read(table, self.next_row, base, have)
+            status = self.take_event(p, self.event.at, self.event.stop, self.event.type)
+            if status != DONE:
+                return status
+            self.next_row += 1
+        self.next_row = 0
+        return DONE
 
-    def resolve(self, status):
+    def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
+        """What the event in p[at:stop], without checksum and of type `t`, says. DONE, FULL, GROW or PLAN: again; or OPEN_..."""
+        return DONE
+
+    def resolve(self, status: int) -> bool:
         """Does what a walk stopped for; False: its owner is asked about a table."""
         self.make_room()
         return True
 
-    def make_room(self):
+    def make_room(self) -> None:
         """Of what the last walk did not find room for."""
-        self.tables.grow()
+        if self.lacks_tables:
+            self.tables.grow()
+            self.lacks_tables = False
+
+    def learn_map(self, p: Bytes, at: int, stop: int) -> int:
+        """The slot of the Table_map in p[at:stop]; MAP_MALFORMED; NO_ROOM: grow, and again."""
+        slot = self.tables.take_map(p, at + HEADER_SIZE, stop)
+        if slot == NO_ROOM:
+            self.lacks_tables = True
+        return slot
+
+    def place(self) -> bool:
+        """Notes which transaction the event is in; whether it begins one."""
+        self.was_open = self.open
+        if self.event.opens:
+            self.group_start = self.event.position
+            self.was_open = True
+            self.open = self.event.boundary == START
+            return True
+        if self.event.boundary == END:
+            self.open = False
+        elif self.event.boundary == SELF_CONTAINED or (
+            self.event.boundary == INSIDE and not self.event.info & INFO_OPEN
+        ):
+            self.open = self.was_open = False
+        return False
 
 
 class PackedReader(ColumnReader):
@@ -118,25 +227,37 @@ class PackedReader(ColumnReader):
     `opened`, or of a payload with `opened_events` and at last `payload_done`; or with `not_opened`, where it cannot be had.
     """
 
-    def __init__(self, capacity):
-        ColumnReader.__init__(self, capacity)
+    def __init__(self) -> None:
+        ColumnReader.__init__(self)
         self.open_start = self.open_stop = self.opened_at = 0
-        self.opened_data = memoryview(bytes(1))
+        self.opened_bytes = b""
+        self.opened_data = text_of(self.opened_bytes)
         self.opened_size = 0
-        # 0: nothing is asked for; above: OPEN_... is; -1: the event is done with; -2: it is unpacked in `opened_data`
-        self.opening = 0
+        self.opening = NOTHING_ASKED
+        self.entered = False
 
-    def opened(self, data):
+    def begin_file(self, post_lengths: bytes) -> None:
+        """Another file or another split of one. `post_lengths`: Ingest's."""
+        ColumnReader.begin_file(self, post_lengths)
+        self.opening = NOTHING_ASKED
+        self.entered = False
+
+    def opened(self, data: bytes) -> None:
         """What was asked for, unpacked."""
-        self.opened_data = memoryview(bytes(data) + b"\0")  # an empty buffer has no address
+        self.opened_bytes = data
+        self.opened_data = text_of(self.opened_bytes)
         self.opened_size = len(data)
-        self.opening = -2
+        self.opening = ANSWERED
 
-    def payload_done(self):
+    def not_opened(self) -> None:
+        """What was asked for cannot be unpacked."""
+        self.opening = NOT_ANSWERED
+
+    def payload_done(self) -> None:
         """All events of the payload were given."""
-        self.opening = -1
+        self.opening = EVENT_DONE
 
-    def opened_events(self, buf, start, stop):
+    def opened_events(self, buf: Bytes, start: int, stop: int) -> int:
         """Takes the whole events at buf[start:stop] of the payload that was asked for; `opened_at` is where it stopped.
 
         DONE: nothing that is an event is left; before `stop`, the payload is none. FULL, OPEN_TABLE: as `take`; call again
@@ -147,33 +268,137 @@ class PackedReader(ColumnReader):
         self.opened_at = start
         if start == stop:
             return DONE
-        while True:
-            if cython.compiled:
-                view = buf
+        p = held_bytes(buf, self.buffer.view)
+        try:
+            while True:
                 with cython.nogil:
-                    status = self.walk_opened(cython.address(view[0]), self.opened_at, stop)
-            else:
-                status = self.walk_opened(memoryview(buf).cast("B"), self.opened_at, stop)
-            if status != C_GROW and status != C_PLAN:
-                return status
-            if not self.resolve(status):
-                return OPEN_TABLE
+                    status = self.walk_opened(p, self.opened_at, stop)
+                if status != GROW and status != PLAN:
+                    return status
+                if not self.resolve(status):
+                    return OPEN_TABLE
+        finally:
+            let_go(self.buffer.view)
 
-    def walk_opened(self, p, start, stop):
-        """The events of a payload: they have no checksums, and no position of their own."""
-        while stop - start >= 19:
-            length = load32(p, start + 9)
-            if length < 19 or length > stop - start:
-                break
-            status = self.take_opened(p, start, start + length, p[start + 4])
-            if status == C_FULL or status == C_GROW or status == C_PLAN:
+    def walk(self, p: Bytes, have: int, base: int, table: Numbers, count: int) -> int:
+        """As ColumnReader. An event that a walk stopped in is read again, but not entered again."""
+        while True:
+            status = self.flush()
+            if status != DONE:
                 return status
-            if status != C_DONE:
-                break  # nothing in a payload is packed once more
+            if self.next_row >= count:
+                self.next_row = 0
+                return DONE
+            self.event.read(table, self.next_row, base, have)
+            if not self.entered:
+                if not self.enter():
+                    continue
+                self.entered = True
+            if self.opening > NOTHING_ASKED:
+                return self.opening  # asked for, and not given
+            if self.opening != EVENT_DONE:
+                status = self.take_event(p, self.event.at, self.event.stop, self.event.type)
+                if is_question(status):
+                    self.opening = status
+                if status != DONE:
+                    return status
+            self.opening = NOTHING_ASKED
+            self.leave()
+            self.entered = False
+            self.next_row += 1
+
+    def walk_opened(self, p: Bytes, start: int, stop: int) -> int:
+        """The events of a payload: they have no checksums, and no position of their own."""
+        while True:
+            status = self.flush()
+            if status != DONE:
+                return status
+            if stop - start < HEADER_SIZE:
+                return DONE
+            length = load32(p, start + EVENT_SIZE_AT)
+            if length < HEADER_SIZE or length > stop - start:
+                return DONE
+            self.event.time = load32(p, start) * MICROSECONDS
+            status = self.take_event(p, start, start + length, p[start + EVENT_TYPE_AT])
+            if is_question(status):
+                return DONE  # nothing in a payload is packed once more
+            if status != DONE:
+                return status
             start += length
             self.opened_at = start
-        return C_DONE
 
-    def take_opened(self, p, at, stop, t):
-        """Takes one event of a payload, of type `t`, as walk does."""
-        return C_DONE
+    def flush(self) -> int:
+        """Writes the row that is ready, if one is. FULL: another batch first; GROW."""
+        return DONE
+
+    def enter(self) -> bool:
+        """The event's first sight, before it is taken; False: a row must be written first, and then it is entered again."""
+        return True
+
+    def leave(self) -> None:
+        """The event was taken."""
+
+
+class GroupReader(PackedReader):
+    """A reader of groups. `in_group`: an event is in one, and `stray`: it is none that a transaction began.
+
+    Events outside of transactions that can only be inside of one are a group; with `groups_findings` so is one with which
+    something is wrong.
+    """
+
+    def __init__(self) -> None:
+        PackedReader.__init__(self)
+        self.in_group = False
+        self.stray = False
+        self.groups_findings = False
+
+    def begin_file(self, post_lengths: bytes) -> None:
+        """Another file or another split of one. `post_lengths`: Ingest's."""
+        PackedReader.begin_file(self, post_lengths)
+        self.in_group = False
+        self.stray = False
+
+    def finish(self) -> int:
+        """Nothing follows: an open transaction becomes a finding. DONE, or FULL as `take`."""
+        if self.in_group:
+            self.in_group = False
+            self.end_group(not self.stray)
+        while True:
+            status = self.flush()
+            if status != GROW:
+                return status
+            self.make_room()
+
+    def enter(self) -> bool:
+        inner = self.event.boundary == INSIDE or self.event.boundary == END
+        if self.in_group and (self.event.opens or self.event.boundary == SELF_CONTAINED or (self.stray and not inner)):
+            self.in_group = False
+            self.end_group(not self.stray)
+            return False
+        if not self.in_group and (self.event.opens or inner or (self.groups_findings and self.event.finding)):
+            self.stray = not self.event.opens
+            self.in_group = True
+            self.tables.between_groups()
+            self.begin_group()
+        return True
+
+    def leave(self) -> None:
+        if not self.in_group:
+            return
+        if self.stray:
+            self.in_group = self.event.boundary == INSIDE or self.event.boundary == END
+        else:
+            self.in_group = self.event.boundary != END and self.event.boundary != SELF_CONTAINED
+        if not self.in_group:
+            self.end_group(False)
+
+    def begin_group(self) -> None:
+        """The event is the first of a group."""
+
+    def end_group(self, unfinished: bool) -> None:
+        """The group has no more events; `unfinished`: it is a transaction, and none of them ended it."""
+
+
+def is_question(status: int) -> bool:
+    """Whether what is packed inside an event is asked for."""
+    return status == OPEN_ROWS or status == OPEN_QUERY or status == OPEN_PAYLOAD

@@ -1,6 +1,14 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
+from protocol.columns.column_codes cimport *
+from protocol.kernel.native cimport bytes_of, text_of
+
+@cython.locals(i=int64_t, c=cython.int)
+cdef bint starts_with(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
+@cython.locals(c=cython.int)
+cdef bint changes_rows(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+
 cdef bint is_word(int c) noexcept nogil
 @cython.locals(c=cython.int)
 cdef int64_t string_end(const uint8_t* p, int64_t at, int64_t stop, int quote, bint plain_backslash) noexcept nogil
@@ -8,10 +16,11 @@ cdef int64_t comment_end(const uint8_t* p, int64_t at, int64_t stop) noexcept no
 @cython.locals(i=cython.int, no_month=cython.bint, no_day=cython.bint)
 cdef int zero_date(const uint8_t* p, int64_t at, int64_t stop) noexcept nogil
 
+@cython.final
 cdef class StatementDigest:
-    cdef int64_t groups[64]
+    cdef int64_t groups[DIGEST_DEPTH]
 
-    @cython.locals(source=bytes, view=cython.uchar[::1], end=int64_t)
+    @cython.locals(out=bytearray, end=int64_t)
     cpdef bytes of(self, bytes text, bint ansi_quotes=*, bint plain_backslash=*)
     @cython.locals(
         begin=int64_t, depth=int64_t, blank=cython.bint, c=cython.int, following=cython.int, version=cython.bint, last=cython.int,

@@ -1,5 +1,6 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The digest text of a statement: the statement without its literals, blanks and comments, so that equal work looks equal.
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""What a statement does, by its first word, and its digest text: the statement without literals, blanks and comments, so that
+equal work looks equal.
 
 Numbers and strings become ?, lists of them ..., a row or group that comes again behind a comma is left out. A date with
 zero parts stays to be seen, since servers differ over it. What stands in version comments is part of the statement.
@@ -7,16 +8,76 @@ zero parts stays to be seen, since servers differ over it. What stands in versio
 
 import cython
 
-# Groups of parentheses whose beginning is remembered; deeper ones are copied as they are.
-DEPTH = cython.declare(cython.int, 64)
+if not cython.compiled:
+    from protocol.columns.column_codes import *
+    from protocol.kernel.pure import Bytes, Writable, bytes_of, text_of
+
+# ---- the first word ----
 
 
-def is_word(c):
+def starts_with(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
+    """Whether the text goes on with `word` (`count` lower-case letters), without case, and no letter behind it."""
+    if end - at < count:
+        return False
+    for i in range(count):
+        c = p[at + i]
+        if 65 <= c <= 90:
+            c += 32
+        if c != word[i]:
+            return False
+    if end - at == count:
+        return True
+    c = p[at + count] | 32
+    return not 97 <= c <= 122
+
+
+def changes_rows(p: Bytes, at: int, end: int) -> bool:
+    """Whether a statement is one that changes rows (INSERT, LOAD DATA, CALL …), and not DDL or administration.
+
+    Comments before the first word are passed over; what stands in /*! ... */ is read as the server does.
+    """
+    while at < end:
+        c = p[at]
+        if c == 32 or 9 <= c <= 13 or c == 40:  # blanks, line ends, parentheses
+            at += 1
+        elif c == 47 and at + 1 < end and p[at + 1] == 42:
+            if at + 2 < end and p[at + 2] == 33:
+                at += 3
+                while at < end and 48 <= p[at] <= 57:
+                    at += 1
+            else:
+                at += 2
+                while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
+                    at += 1
+                at += 2
+        elif c == 35 or (c == 45 and at + 1 < end and p[at + 1] == 45):
+            while at < end and p[at] != 10:
+                at += 1
+        else:
+            break
+    return (
+        starts_with(p, at, end, b"insert", 6)
+        or starts_with(p, at, end, b"update", 6)
+        or starts_with(p, at, end, b"delete", 6)
+        or starts_with(p, at, end, b"replace", 7)
+        or starts_with(p, at, end, b"load", 4)
+        or starts_with(p, at, end, b"select", 6)
+        or starts_with(p, at, end, b"with", 4)
+        or starts_with(p, at, end, b"call", 4)
+        or starts_with(p, at, end, b"do", 2)
+        or starts_with(p, at, end, b"values", 6)
+    )
+
+
+# ---- the digest text ----
+
+
+def is_word(c: int) -> bool:
     """Whether the byte is part of an unquoted name: letters, digits, _, $, and all that is not ASCII."""
     return c >= 128 or 97 <= c <= 122 or 65 <= c <= 90 or 48 <= c <= 57 or c == 95 or c == 36
 
 
-def string_end(p, at, stop, quote, plain_backslash):
+def string_end(p: Bytes, at: int, stop: int, quote: int, plain_backslash: bool) -> int:
     """Where a quoted text ends whose content begins at `at`: behind its closing quote, or at `stop`."""
     while at < stop:
         c = p[at]
@@ -32,7 +93,7 @@ def string_end(p, at, stop, quote, plain_backslash):
     return stop
 
 
-def comment_end(p, at, stop):
+def comment_end(p: Bytes, at: int, stop: int) -> int:
     """Where a comment ends whose content begins at `at`."""
     while at + 1 < stop:
         if p[at] == 42 and p[at + 1] == 47:
@@ -41,7 +102,7 @@ def comment_end(p, at, stop):
     return stop
 
 
-def zero_date(p, at, stop):
+def zero_date(p: Bytes, at: int, stop: int) -> int:
     """Of a string's content: 1: the date is 0000-00-00; 2: its month or its day is 0; 0: neither, or no date."""
     if stop - at < 10 or p[at + 4] != 45 or p[at + 7] != 45:
         return 0
@@ -62,22 +123,19 @@ def zero_date(p, at, stop):
 class StatementDigest:
     """Writes digest texts. One statement at a time; nothing is kept between two."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         if not cython.compiled:
-            self.groups = [0] * 64
+            self.groups = [0] * DIGEST_DEPTH
 
-    def of(self, text, ansi_quotes=False, plain_backslash=False):
+    def of(self, text: bytes, ansi_quotes: bool = False, plain_backslash: bool = False) -> bytes:
         """The digest text of a statement, as bytes."""
         out = bytearray(len(text) + 1)
-        if cython.compiled:
-            source = bytes(text) + b"\0"
-            view = out
-            end = self.write(source, 0, len(text), cython.address(view[0]), 0, ansi_quotes, plain_backslash)
-        else:
-            end = self.write(text, 0, len(text), out, 0, ansi_quotes, plain_backslash)
+        end = self.write(text_of(text), 0, len(text), bytes_of(out), 0, ansi_quotes, plain_backslash)
         return bytes(out[:end])
 
-    def write(self, p, at, stop, out, to, ansi_quotes, plain_backslash):
+    def write(
+        self, p: Bytes, at: int, stop: int, out: Writable, to: int, ansi_quotes: bool, plain_backslash: bool
+    ) -> int:
         """Writes the digest text of p[at:stop] to out[to:], which has room for as many bytes; returns where it ends."""
         begin = to
         depth = 0
@@ -152,12 +210,12 @@ class StatementDigest:
                 to += 1
                 at += 1
                 if c == 40:
-                    if depth < DEPTH:
+                    if depth < DIGEST_DEPTH:
                         self.groups[depth] = to - 1
                     depth += 1
                 elif c == 41 and depth > 0:
                     depth -= 1
-                    if depth < DEPTH:
+                    if depth < DIGEST_DEPTH:
                         to = self.without_repetition(out, begin, self.groups[depth], to)
                 elif c == 92 and at < stop:  # \N
                     out[to] = p[at]
@@ -165,17 +223,17 @@ class StatementDigest:
                     at += 1
         return to
 
-    def is_version(self, p, at, stop):
+    def is_version(self, p: Bytes, at: int, stop: int) -> bool:
         """Whether a comment whose content begins at `at` is one that servers look into: /*! or /*M!."""
         if at < stop and p[at] == 77:
             at += 1
         return at < stop and p[at] == 33
 
-    def is_introducer(self, c):
+    def is_introducer(self, c: int) -> bool:
         c = c | 32
         return c == 120 or c == 98 or c == 110  # x b n
 
-    def is_value(self, p, at, end, stop):
+    def is_value(self, p: Bytes, at: int, end: int, stop: int) -> bool:
         """Whether the word p[at:end], behind ( or a comma, is a whole value: NULL, DEFAULT, TRUE or FALSE."""
         n = end - at
         c = p[at] | 32
@@ -188,7 +246,7 @@ class StatementDigest:
             end += 1
         return end < stop and (p[end] == 41 or p[end] == 44)
 
-    def spells(self, p, at, end):
+    def spells(self, p: Bytes, at: int, end: int) -> bool:
         """Whether a word of 4, 5 or 7 letters is NULL, TRUE, FALSE or DEFAULT."""
         a = p[at] | 32
         b = p[at + 1] | 32
@@ -202,7 +260,7 @@ class StatementDigest:
             return a == 102 and b == 97 and c == 108 and d == 115
         return a == 100 and b == 101 and c == 102 and d == 97
 
-    def number_end(self, p, at, stop):
+    def number_end(self, p: Bytes, at: int, stop: int) -> int:
         """Where the number at `at` ends; also 0xff, and 1e-3."""
         hexadecimal = p[at] == 48 and at + 1 < stop and (p[at + 1] | 32) == 120
         while at < stop and (is_word(p[at]) or p[at] == 46):
@@ -213,7 +271,7 @@ class StatementDigest:
                     at += 1
         return at
 
-    def put_date(self, out, to, zero):
+    def put_date(self, out: Writable, to: int, zero: int) -> int:
         """Writes '0000-00-00', or for a date that is zero in part '2000-00-00'."""
         out[to] = 39
         for i in range(10):
@@ -223,7 +281,7 @@ class StatementDigest:
         out[to + 11] = 39
         return to + 12
 
-    def put_value(self, out, begin, to):
+    def put_value(self, out: Writable, begin: int, to: int) -> int:
         """Writes ?, or makes the value before the comma and this one a list."""
         if to - begin >= 2 and (out[to - 1] == 45 or out[to - 1] == 43):  # a sign, not an operator
             k = to - 2
@@ -241,7 +299,7 @@ class StatementDigest:
         out[to] = 63
         return to + 1
 
-    def without_repetition(self, out, begin, opened, to):
+    def without_repetition(self, out: Writable, begin: int, opened: int, to: int) -> int:
         """Takes the group out[opened:to] away where the same one stands before it and a comma."""
         size = to - opened
         if opened - begin <= size or out[opened - 1] != 44:

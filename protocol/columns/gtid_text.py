@@ -1,141 +1,58 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """The text of a transaction's GTID, from its event: MySQL's (plain and tagged) and MariaDB's."""
 
 import cython
 
+from protocol.kernel.gtid_head import GtidHead
+
 if not cython.compiled:
-    from protocol.kernel.pure import load32, load64
-
-GTID_ROOM = cython.declare(cython.int, 160)
-
-
-def signed(value):
-    """The same 64 bits as a signed number, which is what an Arrow column of numbers holds."""
-    if cython.compiled:
-        return value
-    else:
-        return value - (1 << 64) if value >= 1 << 63 else value
+    from protocol.columns.column_codes import *
+    from protocol.columns.text.json_text import put_hex, put_unsigned
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, copy_bytes, load32
 
 
 class GtidText:
     """The GTID that was taken last: `length` bytes of `text`; 0: none."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         if not cython.compiled:
-            self.text = bytearray(160)
+            self.text = bytearray(GTID_TEXT_ROOM)
+        self.head = GtidHead()
         self.length = 0
-        self.cursor = 0
 
-    def take(self, p, body, stop, t, at):
-        """Writes the text of the transaction's GTID; an anonymous one has none.
-
-        Layouts: 33: flags u8 | uuid | gno u64. 162: sequence u64 | domain u32 | flags u8, server id in the header.
-        42: numbers of variable length, see protocol/binlog/gtid_tagged.py.
-        """
+    def take(self, p: Bytes, at: int, stop: int, t: int) -> None:
+        """Writes the GTID that the event in p[at:stop], of type `t`, gives its transaction; an anonymous one has none."""
         self.length = 0
-        if t == 33:
-            if stop - body >= 25:
-                self.put_uuid_digits(p, body + 1)
-                self.put_byte(58)
-                self.put_number(load64(p, body + 17))
-        elif t == 162:
-            if stop - body >= 13:
-                self.put_number(load32(p, body + 8))
-                self.put_byte(45)
-                self.put_number(load32(p, at + 5))
-                self.put_byte(45)
-                self.put_number(load64(p, body))
-        elif t == 42:
-            self.take_tagged(p, body, stop)
-
-    def take_tagged(self, p, body, stop):
-        self.cursor = body
-        self.read_variable(p, stop)
-        self.read_variable(p, stop)
-        self.read_variable(p, stop)
-        tag_at = 0
-        tag_length = 0
-        gno = 0
-        has_uuid = False
-        while self.cursor < stop:
-            field = self.read_variable(p, stop)
-            if field == 0:
-                self.read_variable(p, stop)
-            elif field == 1:
-                has_uuid = True
-                for i in range(16):
-                    number = self.read_variable(p, stop)
-                    if i == 4 or i == 6 or i == 8 or i == 10:
-                        self.put_byte(45)
-                    self.put_hex(number & 255)
-            elif field == 2:
-                number = self.read_variable(p, stop)
-                gno = number >> 1
-            elif field == 3:
-                tag_length = self.read_variable(p, stop)
-                tag_at = self.cursor
-                if tag_length < 0 or tag_length > 32 or tag_at + tag_length > stop:
-                    self.length = 0
-                    return
-                self.cursor += tag_length
-            else:
-                break
-        if not has_uuid or self.cursor > stop or gno <= 0:
-            self.length = 0
+        if t == ANONYMOUS_GTID_EVENT or not self.head.take(p, at, stop - at, t):
             return
-        self.put_byte(58)
-        if tag_length:
-            for i in range(tag_length):
-                self.put_byte(p[tag_at + i])
-            self.put_byte(58)
-        self.put_number(gno)
+        if t == MARIADB_GTID_EVENT:
+            self.put_number(load32(self.head.key, 0), 45)
+            self.put_number(load32(self.head.key, 4), 45)
+        else:
+            self.put_uuid()
+            self.put_tag(self.head.key[KEY_LENGTH_AT] - UUID_SIZE)
+        self.put_number(self.head.number, 0)
 
-    def read_variable(self, p, stop):
-        """A number whose first byte's trailing ones tell how many bytes follow; -1 and the cursor behind `stop`: cut."""
-        if self.cursor >= stop:
-            self.cursor = stop + 1
-            return -1
-        first = p[self.cursor]
-        following = 0
-        while following < 8 and first >> following & 1:
-            following += 1
-        if self.cursor + 1 + following > stop:
-            self.cursor = stop + 1
-            return -1
-        value = 0
-        for i in range(following):
-            byte = p[self.cursor + following - i]
-            value = value << 8 | byte
-        self.cursor += 1 + following
-        if following >= 8:
-            return signed(value)
-        value = value << (7 - following)
-        return value | first >> (following + 1)
-
-    def put_byte(self, byte):
-        if self.length < GTID_ROOM:
-            self.text[self.length] = byte
-            self.length += 1
-
-    def put_hex(self, byte):
-        for i in range(2):
-            digit = (byte >> 4) if i == 0 else (byte & 15)
-            self.put_byte(48 + digit if digit < 10 else 87 + digit)
-
-    def put_uuid_digits(self, p, at):
-        for i in range(16):
+    def put_uuid(self) -> None:
+        for i in range(UUID_SIZE):
             if i == 4 or i == 6 or i == 8 or i == 10:
                 self.put_byte(45)
-            self.put_hex(p[at + i])
+            self.length = put_hex(self.text, self.length, self.head.key[i])
+        self.put_byte(58)
 
-    def put_number(self, number):
-        power = 1
-        left = number
-        while left >= 10:
-            left = left // 10
-            power = power * 10
-        while power > 0:
-            digit = number // power
-            self.put_byte(48 + digit)
-            number = number - digit * power
-            power = power // 10
+    def put_tag(self, count: int) -> None:
+        if count > 0:
+            copy_bytes(self.text, self.length, self.head.key, UUID_SIZE, count)
+            self.length += count
+            self.put_byte(58)
+
+    def put_number(self, number: int, separator: int) -> None:
+        """The number, and what separates it from the next; 0: it is the last."""
+        self.length = put_unsigned(self.text, self.length, number)
+        if separator:
+            self.put_byte(separator)
+
+    def put_byte(self, byte: int) -> None:
+        self.text[self.length] = byte
+        self.length += 1

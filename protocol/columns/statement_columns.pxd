@@ -1,61 +1,97 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from protocol.columns.column_reader cimport ColumnReader, PackedReader
-from protocol.columns.digest cimport StatementDigest
-from protocol.columns.event_facts cimport is_transaction
+from protocol.columns.column_batch cimport ColumnBatch, TextColumn
+from protocol.columns.column_codes cimport *
+from protocol.columns.column_reader cimport EventFacts, PackedReader
+from protocol.columns.digest cimport StatementDigest, changes_rows
+from protocol.columns.tables cimport TableMaps
+from protocol.kernel.codes cimport *
 from protocol.kernel.native cimport load16, load32
-from protocol.columns.statement_words cimport changes_rows
-from protocol.columns.text_column cimport TextColumn
+
+cdef class StatementBatch(ColumnBatch):
+    cdef bint has_status, has_statement, has_digest, has_map
+    cdef TextColumn schema, table, status, statement, digest_text, map
+    cdef int64_t lacks_bytes
+    cdef int64_t* position_out
+    cdef int64_t* end_out
+    cdef int64_t* transaction_out
+    cdef int64_t* time_out
+    cdef int64_t* server_id_out
+    cdef int64_t* thread_out
+    cdef int64_t* error_out
+    cdef int64_t* mode_out
+    cdef uint8_t* transaction_valid
+    cdef uint8_t* thread_valid
+    cdef uint8_t* error_valid
+    cdef uint8_t* mode_valid
+    cdef uint8_t* type_out
+    cdef uint8_t* seeds_out
+    cdef uint8_t* finding_out
+
+    cpdef begin(self)
+    @cython.final
+    cdef bint is_full(self) noexcept nogil
+    @cython.final
+    cdef bint has_room(self, int64_t count) noexcept nogil
+    cpdef make_room(self)
+    @cython.final
+    @cython.locals(n=int64_t)
+    cdef void put_event(self, EventFacts event, int t, int seeds) noexcept nogil
+    @cython.final
+    @cython.locals(n=int64_t)
+    cdef void put_transaction(self, int64_t start) noexcept nogil
+    @cython.final
+    @cython.locals(n=int64_t)
+    cdef void put_head(self, int64_t thread, int64_t error, int64_t mode) noexcept nogil
+    @cython.final
+    cdef void put_status(self, const uint8_t* p, int64_t at, int64_t count) noexcept nogil
+    @cython.final
+    cdef void skip_text(self) noexcept nogil
+    @cython.final
+    cdef void put_table(self, TableMaps tables, int64_t slot) noexcept nogil
+    @cython.final
+    cdef void put_map(self, const uint8_t* p, int64_t at, int64_t count) noexcept nogil
+    @cython.final
+    cdef void skip_status(self) noexcept nogil
+    @cython.final
+    cdef void skip_map(self) noexcept nogil
+    @cython.final
+    cdef void put_finding(self, int finding) noexcept nogil
 
 cdef class StatementColumns(PackedReader):
+    cdef readonly StatementBatch batch
     cdef bint maps
     cdef StatementDigest digest
-    cdef TextColumn schema, table, status, text, digest_text, map
-    cdef bint has_status, has_text, has_digest, has_map
-    # filters
+    # the filter
     cdef int64_t time_from, time_to
     # where the stream stands
-    cdef bint open
-    cdef bint was_open
-    cdef int64_t group_start
     cdef int seeds
-    cdef int64_t position, position_end, server_id
-    cdef bint bad_checksum
-    cdef bint lacks_tables
-    cdef int64_t lacks_bytes
-    # the statement
-    cdef int64_t status_at, status_length, schema_at, schema_length
-    # the batch
-    cdef int64_t[::1] position_out, end_out, transaction_out, time_out, server_id_out, thread_out, error_out, mode_out
-    cdef uint8_t[::1] transaction_valid, thread_valid, error_valid, mode_valid, type_out, seeds_out, finding_out
 
-    cpdef begin_file(self, bytes post_lengths)
-    @cython.locals(more=int64_t)
     cpdef make_room(self)
-    cdef int take_opened(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
-    @cython.locals(
-        r=int64_t, position=int64_t, t=cython.int, info=int64_t, boundary=cython.int, kind=cython.int, at=int64_t, stop=int64_t,
-        status=cython.int
-    )
-    cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
+    cdef bint enter(self) noexcept nogil
     @cython.locals(kind=cython.int, text=int64_t)
-    cdef int accumulate(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp) noexcept nogil
-    @cython.locals(time=int64_t)
-    cdef bint is_wanted(self, int64_t timestamp) noexcept nogil
-    @cython.locals(body=int64_t, post=int64_t, fixed=int64_t)
-    cdef int64_t text_at(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
-    cdef bint has_room(self, int64_t count) noexcept nogil
-    cdef bint is_full(self) noexcept nogil
-    @cython.locals(n=int64_t)
-    cdef void begin_row(self, int64_t timestamp, int t, int finding) noexcept nogil
-    @cython.locals(text=int64_t, size=int64_t, n=int64_t, body=int64_t, mode=int64_t)
-    cdef int put_row(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t timestamp, int finding) noexcept nogil
-    @cython.locals(at=int64_t, end=int64_t, low=int64_t, high=int64_t)
-    cdef int64_t sql_mode(self, const uint8_t* p) noexcept nogil
-    @cython.locals(used=int64_t)
-    cdef void put_text(self, int64_t n, const uint8_t* p, int64_t at, int64_t size, int64_t mode) noexcept nogil
+    cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    cdef bint is_wanted(self) noexcept nogil
+    @cython.final
+    @cython.locals(kind=cython.int)
+    cdef void note_seed(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    cdef void begin_row(self, int t) noexcept nogil
+    @cython.final
+    cdef void end_row(self, int finding) noexcept nogil
+    @cython.final
     @cython.locals(
-        id_size=cython.int, known=int64_t, slot=int64_t, n=int64_t, raw=int64_t, schema=int64_t, name=int64_t
+        text=int64_t, size=int64_t, body=int64_t, mode=int64_t, schema_length=int64_t, schema=int64_t, status=int64_t
     )
-    cdef int take_map(self, const uint8_t* p, int64_t at, int64_t stop, int64_t timestamp) noexcept nogil
+    cdef int put_statement(self, const uint8_t* p, int64_t at, int64_t stop, int t, int finding) noexcept nogil
+    @cython.final
+    @cython.locals(row=int64_t, used=int64_t)
+    cdef void put_text(self, const uint8_t* p, int64_t at, int64_t size, int64_t mode) noexcept nogil
+    @cython.final
+    @cython.locals(known=int64_t, slot=int64_t, flags=int64_t)
+    cdef int take_map(self, const uint8_t* p, int64_t at, int64_t stop) noexcept nogil
+
+@cython.locals(low=int64_t, high=int64_t)
+cdef int64_t sql_mode(const uint8_t* p, int64_t at, int64_t end) noexcept nogil

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """What Table_map events say about tables, kept while a binlog is read: names, and how wide the columns of a row are.
 
 Servers write a Table_map before every statement's rows, mostly with the same bytes as the one before for that table id.
@@ -6,48 +6,80 @@ So a map is remembered by its bytes: the same bytes again cost one comparison. R
 a rows event holds is found by walking them, column by column, which the widths are for.
 """
 
+from collections.abc import Sequence
+
 import cython
 
 if not cython.compiled:
-    from protocol.columns.row_event_types import has_extra_data, updates_rows
-    from protocol.kernel.pure import copy_bytes, load16, load24, load32, load64
-
-# A slot: table id (-1: free), offset and length of the map's bytes in the arena, offset and length of schema and table,
-# number of columns, offset of their widths (4 bytes a column), number of JSON columns, whether a filter wants it, mark.
-SLOT = 12
-C_SLOT = cython.declare(cython.int, 12)
-S_RAW = cython.declare(cython.int, 1)
-S_RAW_LENGTH = cython.declare(cython.int, 2)
-S_SCHEMA = cython.declare(cython.int, 3)
-S_SCHEMA_LENGTH = cython.declare(cython.int, 4)
-S_TABLE = cython.declare(cython.int, 5)
-S_TABLE_LENGTH = cython.declare(cython.int, 6)
-S_COLUMNS = cython.declare(cython.int, 7)
-S_WIDTHS = cython.declare(cython.int, 8)
-S_JSON = cython.declare(cython.int, 9)
-S_WANTED = cython.declare(cython.int, 10)
-S_MARK = cython.declare(cython.int, 11)
-
-# What take_map returns instead of a slot, and count_rows instead of a count.
-MALFORMED = -1
-NO_ROOM = -2
-UNKNOWN_TYPE = -3
-C_MALFORMED = cython.declare(cython.int, -1)
-C_NO_ROOM = cython.declare(cython.int, -2)
-C_UNKNOWN_TYPE = cython.declare(cython.int, -3)
-
-# A column's width: 0: so many bytes as its argument says; 1-4: behind a length of so many bytes; else nobody knows.
-W_UNKNOWN = cython.declare(cython.int, 9)
-FREE = cython.declare(cython.longlong, -1)
-FORGOTTEN = cython.declare(cython.longlong, -2)  # its map cannot be read: what is behind the slot is found all the same
-MOST_COLUMNS = cython.declare(cython.int, 4096)  # every server's limit
-# Between groups, more are forgotten: ids of temporary tables never come back.
-MOST_SLOTS = cython.declare(cython.int, 4096)
-MOST_BYTES = cython.declare(cython.longlong, 4194304)
-LONGEST_NAME = cython.declare(cython.int, 255)  # 64 characters of 3 bytes are the servers' limit
+    from protocol.columns.column_codes import *
+    from protocol.columns.text.scalar_text import decimal_bytes
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import (
+        Bytes,
+        bytes_of,
+        copy_bytes,
+        load16,
+        load24,
+        load32,
+        load64,
+        longs_of,
+        text_of,
+    )
 
 
-def same_bytes(p, at, q, start, count):
+# ---- rows events, by their type: V1, V2, partial; MariaDB's packed ones ----
+
+
+def inserts_rows(t: int) -> bool:
+    """Write_rows in any form."""
+    return (
+        t == WRITE_ROWS_V1_EVENT
+        or t == WRITE_ROWS_EVENT
+        or t == WRITE_ROWS_COMPRESSED_V1_EVENT
+        or t == WRITE_ROWS_COMPRESSED_EVENT
+    )
+
+
+def updates_rows(t: int) -> bool:
+    """Update_rows in any form: each row has two images."""
+    return (
+        t == UPDATE_ROWS_V1_EVENT
+        or t == UPDATE_ROWS_EVENT
+        or t == PARTIAL_UPDATE_ROWS_EVENT
+        or t == UPDATE_ROWS_COMPRESSED_V1_EVENT
+        or t == UPDATE_ROWS_COMPRESSED_EVENT
+    )
+
+
+def is_packed(t: int) -> bool:
+    """MariaDB's: the rows are compressed."""
+    return t >= WRITE_ROWS_COMPRESSED_V1_EVENT
+
+
+def has_extra_data(t: int) -> bool:
+    """V2: two bytes of the post-header are the length of what stands behind it."""
+    return (
+        WRITE_ROWS_EVENT <= t <= DELETE_ROWS_EVENT
+        or t == PARTIAL_UPDATE_ROWS_EVENT
+        or WRITE_ROWS_COMPRESSED_EVENT <= t <= DELETE_ROWS_COMPRESSED_EVENT
+    )
+
+
+def table_id_size(post: int) -> int:
+    """Bytes of the table id in an event whose post-header has `post` bytes: 4 before 5.1 was released."""
+    return 4 if post == 6 else 6
+
+
+def table_id(p: Bytes, at: int, size: int) -> int:
+    """The table id of `size` bytes at `at`."""
+    low = load32(p, at)
+    if size == 4:
+        return low
+    high = load16(p, at + 4)
+    return low | high << 32
+
+
+def same_bytes(p: Bytes, at: int, q: Bytes, start: int, count: int) -> bool:
     """Whether p[at:at + count] and q[start:start + count] are equal."""
     i = 0
     while i + 8 <= count:
@@ -61,81 +93,103 @@ def same_bytes(p, at, q, start, count):
     return True
 
 
-class TableMaps:
-    """The tables that the stream has named so far, by table id. Names and widths stand in one arena."""
+class ImageColumns:
+    """Which of a table's columns the images of a rows event have: of the `width` bits at bits[at:], `present` are set."""
 
-    def __init__(self):
+    def __init__(self) -> None:
+        self.bits: Bytes = b""
+        self.at = 0
+        self.width = 0
+        self.present = 0
+
+    def take(self, bits: Bytes, at: int, width: int) -> None:
+        """Other images."""
+        self.bits = bits
+        self.at = at
+        self.width = width
+        self.present = 0
+        for i in range(width):
+            if bits[at + (i >> 3)] >> (i & 7) & 1:
+                self.present += 1
+
+
+class TableMaps:
+    """The tables that the stream has named so far, by table id. Names and widths stand in one arena.
+
+    Of the rows event that was read last, `row_slot` is its table's slot (-1: never named), `before` and `after` are the
+    columns of its images; one that has a single image has them in both.
+    """
+
+    def __init__(self) -> None:
         self.set_names(None, None)
+        self.id_size = 6
         self.cursor = 0
         self.seen = 0  # maps that were read, and not only recognised
         self.row_slot = -1
-        self.slot_size = 256
+        self.partial_at = -1
+        self.before = ImageColumns()
+        self.after = ImageColumns()
+        self.slot_count = 256
         self.arena_size = 65536
         self.make_room()
-        self.reset()
-
-    def make_room(self):
-        self.slots = memoryview(bytearray(self.slot_size * 12 * 8)).cast("q")
-        self.arena = memoryview(bytearray(self.arena_size))
-
-    def reset(self):
-        """Forgets all tables: another file."""
         self.forget()
 
-    def forget(self):
-        for i in range(self.slot_size):
-            self.slots[i * C_SLOT] = FREE
+    def begin_file(self, post: int) -> None:
+        """Another file, whose Table_maps have a post-header of `post` bytes."""
+        self.id_size = table_id_size(post)
+        self.forget()
+
+    def make_room(self) -> None:
+        self.slot_bytes = bytearray(self.slot_count * SLOT_SIZE * 8)
+        self.slots = longs_of(self.slot_bytes)
+        self.arena_bytes = bytearray(self.arena_size)
+        self.arena = bytes_of(self.arena_bytes)
+
+    def forget(self) -> None:
+        """Forgets all tables."""
+        for i in range(self.slot_count):
+            self.slots[i * SLOT_SIZE] = SLOT_FREE
         self.used = 0
         self.arena_used = 0
 
-    def grow(self):
+    def grow(self) -> None:
         """Makes the room that a Table_map did not find; what is known is kept, slots move."""
-        slots, used, arena, arena_used = self.slots, self.used, self.arena, self.arena_used
-        old_size = self.slot_size
-        if used * 2 >= old_size:
-            self.slot_size = old_size * 2
+        slots = memoryview(self.slot_bytes).cast("q")
+        arena = bytes(self.arena_bytes[: self.arena_used])
+        if self.used * 2 >= self.slot_count:
+            self.slot_count = self.slot_count * 2
         self.arena_size = self.arena_size * 2
         self.make_room()
-        self.reset()
-        self.arena[:arena_used] = arena[:arena_used]
-        self.arena_used = arena_used
-        for i in range(old_size):
-            if slots[i * C_SLOT] >= 0:
-                at = self.free_slot(slots[i * C_SLOT])
-                for k in range(C_SLOT):
-                    self.slots[at + k] = slots[i * C_SLOT + k]
+        self.forget()
+        self.arena_bytes[: len(arena)] = arena
+        self.arena_used = len(arena)
+        for i in range(0, len(slots), SLOT_SIZE):
+            if slots[i] >= 0:
+                at = self.free_slot(slots[i])
+                for k in range(SLOT_SIZE):
+                    self.slots[at + k] = slots[i + k]
                 self.used += 1
 
-    def set_names(self, schemas, tables):
-        """Schemas and tables (lists of bytes) that a filter wants; None: all. For the maps that come from now on."""
+    def set_names(self, schemas: Sequence[bytes] | None, tables: Sequence[bytes] | None) -> None:
+        """Schemas and tables that a filter wants; None: all. For the maps that come from now on."""
         self.filters_schemas = schemas is not None
         self.filters_tables = tables is not None
-        packed = [b"".join(bytes([len(n)]) + n for n in names or () if len(n) <= 255) for names in (schemas, tables)]
-        self.schemas_size = len(packed[0])
-        self.tables_size = len(packed[1])
-        # one byte more: an empty buffer has no address
-        self.wanted_schemas = memoryview(packed[0] + bytes(1))
-        self.wanted_tables = memoryview(packed[1] + bytes(1))
+        self.schema_names = packed_names(schemas)
+        self.table_names = packed_names(tables)
+        self.wanted_schemas = text_of(self.schema_names)
+        self.wanted_tables = text_of(self.table_names)
+        self.schemas_size = len(self.schema_names)
+        self.tables_size = len(self.table_names)
 
-    def schema_wanted(self, p, at, length):
+    def schema_wanted(self, p: Bytes, at: int, length: int) -> bool:
         """Whether the schema filter lets these bytes through."""
-        if not self.filters_schemas:
-            return True
-        if cython.compiled:
-            return self.among(cython.address(self.wanted_schemas[0]), self.schemas_size, p, at, length)
-        else:
-            return self.among(self.wanted_schemas, self.schemas_size, p, at, length)
+        return not self.filters_schemas or self.among(self.wanted_schemas, self.schemas_size, p, at, length)
 
-    def table_wanted(self, p, at, length):
+    def table_wanted(self, p: Bytes, at: int, length: int) -> bool:
         """Whether the table filter lets these bytes through."""
-        if not self.filters_tables:
-            return True
-        if cython.compiled:
-            return self.among(cython.address(self.wanted_tables[0]), self.tables_size, p, at, length)
-        else:
-            return self.among(self.wanted_tables, self.tables_size, p, at, length)
+        return not self.filters_tables or self.among(self.wanted_tables, self.tables_size, p, at, length)
 
-    def among(self, names, size, p, at, length):
+    def among(self, names: Bytes, size: int, p: Bytes, at: int, length: int) -> bool:
         i = 0
         while i < size:
             if names[i] == length and same_bytes(p, at, names, i + 1, length):
@@ -143,24 +197,27 @@ class TableMaps:
             i += 1 + names[i]
         return False
 
-    def free_slot(self, table_id):
-        mask = self.slot_size - 1
-        i = table_id & mask  # servers count them up
-        while self.slots[i * C_SLOT] != FREE and self.slots[i * C_SLOT] != table_id:
+    def free_slot(self, number: int) -> int:
+        """Where the slot of this table id is, or would be."""
+        mask = self.slot_count - 1
+        i = number & mask  # servers count them up
+        while self.slots[i * SLOT_SIZE] != SLOT_FREE and self.slots[i * SLOT_SIZE] != number:
             i = (i + 1) & mask
-        return i * C_SLOT
+        return i * SLOT_SIZE
 
-    def find(self, table_id):
-        """Where the table's slot is in `slots`; -1: never named."""
-        i = self.free_slot(table_id)
-        return i if self.slots[i] == table_id else -1
+    def find(self, number: int) -> int:
+        """Where the slot of this table id is in `slots`; -1: never named."""
+        i = self.free_slot(number)
+        return i if self.slots[i] == number else -1
 
-    def between_groups(self):
-        """No transaction is open: so nothing needs the maps that were seen."""
-        if self.used > MOST_SLOTS or self.arena_used > MOST_BYTES:
+    def between_groups(self) -> None:
+        """No transaction is open, so nothing needs the maps that were seen. Of too many, all are forgotten: ids of temporary
+        tables never come back.
+        """
+        if self.used > MOST_SLOTS or self.arena_used > MOST_MAP_BYTES:
             self.forget()
 
-    def read_packed(self, p, end):
+    def read_packed(self, p: Bytes, end: int) -> int:
         """The packed number at `cursor`, which moves behind it; -1: cut, or none."""
         if self.cursor >= end:
             return -1
@@ -181,171 +238,151 @@ class TableMaps:
                 return value
         return -1
 
-    def take_map(self, p, body, end, id_size):
-        """Learns the Table_map whose body is [body, end), without checksum; returns its slot, MALFORMED or NO_ROOM.
+    # ---- Table_maps ----
+
+    def take_map(self, p: Bytes, body: int, end: int) -> int:
+        """Learns the Table_map whose body is [body, end), without checksum; returns its slot, MAP_MALFORMED or NO_ROOM.
 
         Layout: table id of 6 bytes (4 before 5.1 was released) | flags u16 | schema length packed, schema, zero |
         table length packed, table, zero | column count packed | type u8 each | metadata length packed, metadata |
         bitmap of nullable columns | in newer servers optional metadata.
         """
-        if end - body < id_size + 2:
-            return C_MALFORMED
-        table_id = load32(p, body)
-        if id_size == 6:
-            high = load16(p, body + 4)
-            table_id = table_id | high << 32
-        slot = self.free_slot(table_id)
+        if end - body < self.id_size + 2:
+            return MAP_MALFORMED
+        number = table_id(p, body, self.id_size)
+        slot = self.free_slot(number)
         length = end - body
         if (
-            self.slots[slot] == table_id
-            and self.slots[slot + S_RAW_LENGTH] == length
-            and self.same_as_arena(p, body, self.slots[slot + S_RAW], length)
+            self.slots[slot] == number
+            and self.slots[slot + SLOT_RAW_LENGTH] == length
+            and same_bytes(p, body, self.arena, self.slots[slot + SLOT_RAW], length)
         ):
             return slot
-        status = self.read_map(p, body, end, id_size, table_id, slot)
-        if status == C_MALFORMED and self.slots[slot] == table_id:
-            self.slots[slot] = FORGOTTEN  # rows must not be read by what the table was before
+        status = self.read_map(p, body, end, number, slot)
+        if status == MAP_MALFORMED and self.slots[slot] == number:
+            self.slots[slot] = SLOT_FORGOTTEN  # rows must not be read by what the table was before
         return status
 
-    def read_map(self, p, body, end, id_size, table_id, slot):
-        """Puts a Table_map that is not the one in `slot` there; returns it, MALFORMED or NO_ROOM."""
+    def read_map(self, p: Bytes, body: int, end: int, number: int, slot: int) -> int:
+        """Puts the Table_map of table id `number`, which is not the one in `slot`, there; returns as `take_map`."""
         length = end - body
-        self.cursor = body + id_size + 2
+        self.cursor = body + self.id_size + 2
         schema_length = self.read_packed(p, end)
         schema = self.cursor
         if schema_length < 0 or schema_length > LONGEST_NAME or schema + schema_length + 1 > end:
-            return C_MALFORMED
+            return MAP_MALFORMED
         self.cursor = schema + schema_length + 1
         table_length = self.read_packed(p, end)
         table = self.cursor
         if table_length < 0 or table_length > LONGEST_NAME or table + table_length + 1 > end:
-            return C_MALFORMED
+            return MAP_MALFORMED
         self.cursor = table + table_length + 1
         columns = self.read_packed(p, end)
         types = self.cursor
         if columns < 0 or columns > MOST_COLUMNS or types + columns > end:
-            return C_MALFORMED
+            return MAP_MALFORMED
         self.cursor = types + columns
         metadata_length = 0
         if self.cursor < end:
             metadata_length = self.read_packed(p, end)
         metadata = self.cursor
         if metadata_length < 0 or metadata + metadata_length > end:
-            return C_MALFORMED
-        if (self.used + 1) * 2 > self.slot_size or self.arena_used + length + columns * 4 + 16 > self.arena_size:
-            return C_NO_ROOM
+            return MAP_MALFORMED
+        if (self.used + 1) * 2 > self.slot_count or self.arena_used + length + columns * 4 + 16 > self.arena_size:
+            return NO_ROOM
         raw = self.arena_used
-        self.copy_to_arena(raw, p, body, length)
+        copy_bytes(self.arena, raw, p, body, length)
         widths = raw + length
         json = self.take_widths(p, types, columns, metadata, metadata + metadata_length, widths)
         if json < 0:
-            return C_MALFORMED
+            return MAP_MALFORMED
         self.arena_used = widths + columns * 4
-        if self.slots[slot] == FREE:
+        if self.slots[slot] == SLOT_FREE:
             self.used += 1
-        self.slots[slot] = table_id
-        self.slots[slot + S_RAW] = raw
-        self.slots[slot + S_RAW_LENGTH] = length
-        self.slots[slot + S_SCHEMA] = raw + (schema - body)
-        self.slots[slot + S_SCHEMA_LENGTH] = schema_length
-        self.slots[slot + S_TABLE] = raw + (table - body)
-        self.slots[slot + S_TABLE_LENGTH] = table_length
-        self.slots[slot + S_COLUMNS] = columns
-        self.slots[slot + S_WIDTHS] = widths
-        self.slots[slot + S_JSON] = json
-        self.slots[slot + S_WANTED] = self.schema_wanted(p, schema, schema_length) and self.table_wanted(
+        self.slots[slot] = number
+        self.slots[slot + SLOT_RAW] = raw
+        self.slots[slot + SLOT_RAW_LENGTH] = length
+        self.slots[slot + SLOT_SCHEMA] = raw + (schema - body)
+        self.slots[slot + SLOT_SCHEMA_LENGTH] = schema_length
+        self.slots[slot + SLOT_TABLE] = raw + (table - body)
+        self.slots[slot + SLOT_TABLE_LENGTH] = table_length
+        self.slots[slot + SLOT_COLUMNS] = columns
+        self.slots[slot + SLOT_WIDTHS] = widths
+        self.slots[slot + SLOT_JSON] = json
+        self.slots[slot + SLOT_WANTED] = self.schema_wanted(p, schema, schema_length) and self.table_wanted(
             p, table, table_length
         )
-        self.slots[slot + S_MARK] = -1
+        self.slots[slot + SLOT_MARK] = -1
         self.seen += 1
         return slot
 
-    def same_as_arena(self, p, at, start, count):
-        if cython.compiled:
-            return same_bytes(p, at, cython.address(self.arena[0]), start, count)
-        else:
-            return same_bytes(p, at, self.arena, start, count)
-
-    def copy_to_arena(self, to, p, at, count):
-        if cython.compiled:
-            copy_bytes(cython.address(self.arena[0]), to, p, at, count)
-        else:
-            copy_bytes(self.arena, to, p, at, count)
-
-    def copy_from_arena(self, q, to, at, count):
-        """Copies arena[at:at + count] to q[to:]."""
-        if cython.compiled:
-            copy_bytes(q, to, cython.address(self.arena[0]), at, count)
-        else:
-            copy_bytes(q, to, self.arena, at, count)
-
-    def take_widths(self, p, types, columns, metadata, stop, widths):
+    def take_widths(self, p: Bytes, types: int, columns: int, metadata: int, stop: int, widths: int) -> int:
         """Writes the width of each column to the arena; returns the number of JSON columns, -1: metadata cut.
 
         Source of types and their metadata: MySQL 9.7 `Table_map_event` and `calc_field_size`; MariaDB 10.11 for 140, 141.
         """
         json = 0
         for i in range(columns):  # also of those behind a type that nobody knows
-            if p[types + i] == 245:
+            if p[types + i] == FIELD_JSON:
                 json += 1
         m = metadata
         for i in range(columns):
             t = p[types + i]
-            code = W_UNKNOWN
+            code = WIDTH_UNKNOWN
             size = 0
-            if t == 1 or t == 13:  # TINY, YEAR
+            if t == FIELD_TINY or t == FIELD_YEAR:
                 code = 0
                 size = 1
-            elif t == 2:  # SHORT
+            elif t == FIELD_SHORT:
                 code = 0
                 size = 2
-            elif t == 3 or t == 7:  # LONG, TIMESTAMP
+            elif t == FIELD_LONG or t == FIELD_TIMESTAMP:
                 code = 0
                 size = 4
-            elif t == 8 or t == 12:  # LONGLONG, DATETIME
+            elif t == FIELD_LONGLONG or t == FIELD_DATETIME:
                 code = 0
                 size = 8
-            elif t == 9 or t == 10 or t == 11 or t == 14:  # INT24, DATE, TIME, NEWDATE
+            elif t == FIELD_INT24 or t == FIELD_DATE or t == FIELD_TIME or t == FIELD_NEWDATE:
                 code = 0
                 size = 3
-            elif t == 6:  # NULL
+            elif t == FIELD_NULL:
                 code = 0
-            elif t == 4 or t == 5:  # FLOAT, DOUBLE: metadata is the size
+            elif t == FIELD_FLOAT or t == FIELD_DOUBLE:  # metadata is the size
                 if m + 1 > stop:
                     return -1
                 code = 0
                 size = p[m]
                 m += 1
-            elif t == 15 or t == 253 or t == 141:  # VARCHAR, VAR_STRING, MariaDB's VARCHAR COMPRESSED: longest, bytes
+            elif t == FIELD_VARCHAR or t == FIELD_VAR_STRING or t == FIELD_VARCHAR_COMPRESSED:  # longest, in bytes
                 if m + 2 > stop:
                     return -1
                 code = 2 if load16(p, m) > 255 else 1
                 m += 2
-            elif t == 16:  # BIT: bits beside the whole bytes, whole bytes
+            elif t == FIELD_BIT:  # bits beside the whole bytes, whole bytes
                 if m + 2 > stop:
                     return -1
                 code = 0
                 size = p[m + 1] + (1 if p[m] else 0)
                 m += 2
-            elif t == 17 or t == 18 or t == 19:  # TIMESTAMP2, DATETIME2, TIME2: digits of the fraction
+            elif t == FIELD_TIMESTAMP2 or t == FIELD_DATETIME2 or t == FIELD_TIME2:  # digits of the fraction
                 if m + 1 > stop:
                     return -1
                 code = 0
-                size = (4 if t == 17 else 5 if t == 18 else 3) + ((p[m] + 1) >> 1)
+                size = (4 if t == FIELD_TIMESTAMP2 else 5 if t == FIELD_DATETIME2 else 3) + ((p[m] + 1) >> 1)
                 m += 1
-            elif t == 246:  # NEWDECIMAL: precision, scale; 9 digits take 4 bytes
+            elif t == FIELD_NEWDECIMAL:  # precision, scale
                 if m + 2 > stop or p[m + 1] > p[m]:
                     return -1
                 code = 0
-                size = self.decimal_size(p[m] - p[m + 1]) + self.decimal_size(p[m + 1])
+                size = decimal_bytes(p[m] - p[m + 1]) + decimal_bytes(p[m + 1])
                 m += 2
-            elif t == 247 or t == 248:  # ENUM, SET
+            elif t == FIELD_ENUM or t == FIELD_SET:
                 if m + 2 > stop:
                     return -1
                 code = 0
                 size = p[m + 1]
                 m += 2
-            elif t == 254:  # STRING: real type and length, two bits of which are hidden in the type
+            elif t == FIELD_STRING:  # real type and length, two bits of which are hidden in the type
                 if m + 2 > stop:
                     return -1
                 kind = p[m]
@@ -353,132 +390,134 @@ class TableMaps:
                 if (kind & 0x30) != 0x30:
                     size = size | (((kind & 0x30) ^ 0x30) << 4)
                     kind = kind | 0x30
-                if kind == 247 or kind == 248:
+                if kind == FIELD_ENUM or kind == FIELD_SET:
                     code = 0
                 else:
                     code = 2 if size > 255 else 1
                     size = 0
                 m += 2
-            elif (249 <= t <= 252) or t == 255 or t == 245 or t == 242 or t == 140:
-                # BLOBs, GEOMETRY, JSON, VECTOR, MariaDB's BLOB COMPRESSED: bytes of the length
+            elif (
+                FIELD_TINY_BLOB <= t <= FIELD_BLOB
+                or t == FIELD_GEOMETRY
+                or t == FIELD_JSON
+                or t == FIELD_VECTOR
+                or t == FIELD_BLOB_COMPRESSED
+            ):  # bytes of the length
                 if m + 1 > stop:
                     return -1
-                code = p[m] if 1 <= p[m] <= 4 else W_UNKNOWN
+                code = p[m] if 1 <= p[m] <= 4 else WIDTH_UNKNOWN
                 m += 1
             w = widths + i * 4
             self.arena[w] = code
             self.arena[w + 1] = size & 255
             self.arena[w + 2] = (size >> 8) & 255
             self.arena[w + 3] = t
-            if code == W_UNKNOWN:
+            if code == WIDTH_UNKNOWN:
                 # its metadata may have any length, so nothing is known of those behind it
                 for k in range(i + 1, columns):
-                    self.arena[widths + k * 4] = W_UNKNOWN
+                    self.arena[widths + k * 4] = WIDTH_UNKNOWN
                 break
         return json
 
-    def decimal_size(self, digits):
-        rest = digits % 9
-        return (digits // 9) * 4 + ((rest + 1) >> 1)
+    # ---- rows events ----
 
-    def begin_rows(self, p, at, stop, t, post):
+    def begin_rows(self, p: Bytes, at: int, stop: int, t: int, post: int) -> int:
         """Reads the rows event at p[at:stop], of type `t`, up to its rows: where they begin; -1: it cannot be.
 
-        `row_slot` is its table's slot; -1: never named. `post`: the post-header's length in the format description.
+        `post`: the post-header's length in the format description.
         """
-        body = at + 19
+        body = at + HEADER_SIZE
         second = has_extra_data(t)
         if post < 8 and post != 6:
             post = 10 if second else 8
         if body + post > stop or body + 8 > stop:
             return -1
-        table_id = load32(p, body)
-        fixed = 6
-        if post != 6:
-            high = load16(p, body + 4)
-            table_id = table_id | high << 32
-            fixed = 8
+        fixed = table_id_size(post) + 2  # and flags
         if second and post >= 10:
             extra = load16(p, body + 8)
             if extra < 2:
                 return -1
             fixed = 8 + extra
-        self.row_slot = self.find(table_id)
-        return self.rows_at(p, body + fixed, stop, updates_rows(t))
-
-    def rows_at(self, p, at, end, update):
-        """Reads a rows event's width and bitmaps from `at` on: where they stand is kept, where its rows begin returned.
-
-        -1: cut.
-        """
-        self.cursor = at
-        self.row_width = self.read_packed(p, end)
-        if self.row_width < 0 or self.row_width > MOST_COLUMNS:
+        self.row_slot = self.find(table_id(p, body, table_id_size(post)))
+        self.cursor = body + fixed
+        width = self.read_packed(p, stop)
+        if width < 0 or width > MOST_COLUMNS:
             return -1
-        size = (self.row_width + 7) >> 3
-        self.before_at = self.cursor
-        self.after_at = self.cursor
-        at = self.cursor + size
-        if update:
-            self.after_at = at
+        first = self.cursor
+        size = (width + 7) >> 3
+        at = first + size
+        if updates_rows(t):
             at += size
-        if at > end:
+        if at > stop:
             return -1
+        self.before.take(p, first, width)
+        self.after.take(p, at - size, width)
         return at
 
-    def count_rows(self, q, p, at, end, slot, update, partial):
-        """How many rows stand in p[at:end], of the table in `slot`; the bitmaps that `rows_at` found stand in q.
+    def stand_in(self, p: Bytes) -> None:
+        """The same rows event is read on, and its bytes stand in `p` now."""
+        self.before.bits = p
+        self.after.bits = p
 
-        MALFORMED: the rows do not fill the range exactly; UNKNOWN_TYPE: a column of a type whose width nobody told.
+    def count_rows(self, p: Bytes, at: int, end: int, update: bool, partial: bool) -> int:
+        """How many rows stand in p[at:end], of the event that `begin_rows` read, whose table is known.
+
+        MAP_MALFORMED: the rows do not fill the range exactly; MAP_UNKNOWN_TYPE: a column of a type whose width nobody told.
         """
-        if self.row_width > self.slots[slot + S_COLUMNS]:
-            return C_MALFORMED
-        before = self.present(q, self.before_at)
-        after = self.present(q, self.after_at) if update else 0
+        if self.before.width > self.slots[self.row_slot + SLOT_COLUMNS]:
+            return MAP_MALFORMED
         if at == end:
-            return 1 if before + after == 0 else 0
-        widths = self.slots[slot + S_WIDTHS]
+            return 1 if self.before.present + self.after.present == 0 else 0
         count = 0
         while at < end:
             start = at
-            at = self.image_end(q, self.before_at, p, at, end, widths, before)
+            at = self.image_end(self.before, p, at, end)
             if at < 0:
                 return at
             if update:
                 if partial:
-                    self.cursor = at
-                    options = self.read_packed(p, end)
-                    if options < 0:
-                        return C_MALFORMED
-                    at = self.cursor
-                    if options & 1:  # PARTIAL_JSON_UPDATES: one bit for each JSON column of the table
-                        at += (self.slots[slot + S_JSON] + 7) >> 3
-                    if at > end:
-                        return C_MALFORMED
-                at = self.image_end(q, self.after_at, p, at, end, widths, after)
+                    at = self.pass_options(p, at, end)
+                    if at < 0:
+                        return at
+                at = self.image_end(self.after, p, at, end)
                 if at < 0:
                     return at
             if at == start:
-                return C_MALFORMED
+                return MAP_MALFORMED
             count += 1
         return count
 
-    def present(self, q, bitmap):
-        count = 0
-        for i in range(self.row_width):
-            if q[bitmap + (i >> 3)] >> (i & 7) & 1:
-                count += 1
-        return count
+    def pass_options(self, p: Bytes, at: int, end: int) -> int:
+        """Where the options of a partial update end that stand at `at`, or MAP_MALFORMED.
 
-    def image_end(self, q, bitmap, p, at, end, widths, present):
-        """Where the row image at `at` ends: bits of its NULLs, then the values of the columns in the bitmap that are not."""
+        `partial_at`: where one bit for each JSON column of the table stands, set where it is given as differences; -1: nowhere.
+        """
+        self.partial_at = -1
+        self.cursor = at
+        options = self.read_packed(p, end)
+        if options < 0:
+            return MAP_MALFORMED
+        at = self.cursor
+        if options & PARTIAL_JSON_UPDATES:
+            self.partial_at = at
+            at += (self.slots[self.row_slot + SLOT_JSON] + 7) >> 3
+        return at if at <= end else MAP_MALFORMED
+
+    def image_end(self, columns: ImageColumns, p: Bytes, at: int, end: int) -> int:
+        """Where the row image at `at` ends: bits of its NULLs, then the values of the `columns` that are not.
+
+        MAP_MALFORMED: behind `end`; MAP_UNKNOWN_TYPE.
+        """
+        widths = self.slots[self.row_slot + SLOT_WIDTHS]
+        bits = columns.bits
+        bitmap = columns.at
         nulls = at
-        at += (present + 7) >> 3
+        at += (columns.present + 7) >> 3
         if at > end:
-            return C_MALFORMED
+            return MAP_MALFORMED
         k = 0
-        for i in range(self.row_width):
-            if q[bitmap + (i >> 3)] >> (i & 7) & 1:
+        for i in range(columns.width):
+            if bits[bitmap + (i >> 3)] >> (i & 7) & 1:
                 if not p[nulls + (k >> 3)] >> (k & 7) & 1:
                     w = widths + i * 4
                     code = self.arena[w]
@@ -486,9 +525,9 @@ class TableMaps:
                         at += self.arena[w + 1] | self.arena[w + 2] << 8
                     else:
                         if code > 4:
-                            return C_UNKNOWN_TYPE
+                            return MAP_UNKNOWN_TYPE
                         if at + code > end:
-                            return C_MALFORMED
+                            return MAP_MALFORMED
                         if code == 1:
                             at += 1 + p[at]
                         elif code == 2:
@@ -500,6 +539,11 @@ class TableMaps:
                             at += 4
                             at += size
                     if at > end:
-                        return C_MALFORMED
+                        return MAP_MALFORMED
                 k += 1
         return at
+
+
+def packed_names(names: Sequence[bytes] | None) -> bytes:
+    """Each name behind its length; a longer one than any server has is left out."""
+    return b"".join(bytes([len(name)]) + name for name in names or () if len(name) <= LONGEST_NAME)

@@ -82,8 +82,27 @@ FLAG_IN_USE: Final = 0x0001
 FLAG_ARTIFICIAL: Final = 0x0020
 FLAG_IGNORABLE: Final = 0x0080
 
+# Parts of events' bodies.
+FORMAT_FIXED_SIZE: Final = 57  # of a format description: up to the header length, before the post-header lengths
+FORMAT_VERSION_SIZE: Final = 50  # of it and of Start_v3: the server's version
+START_V3_SIZE: Final = 56
+QUERY_SCHEMA_LENGTH_AT: Final = 8
+QUERY_STATUS_LENGTH_AT: Final = 11
+QUERY_POST_3: Final = 11  # post-header of a Query before 5.0, which has no status variables
+QUERY_POST: Final = 13
+EXECUTE_LOAD_QUERY_POST: Final = 26  # of which the first 13 are as a Query's
+LOAD_POST: Final = 18
+ROWS_STATEMENT_END: Final = 1  # STMT_END_F
+GTID_UUID_AT: Final = 1  # flags u8 | uuid 16 | number u64; what follows is not of every server
+GTID_NUMBER_AT: Final = 17
+GTID_SIZE: Final = 25
+MARIADB_GTID_SIZE: Final = 13  # number u64 | domain u32 | flags u8
+MARIADB_GTID_DOMAIN_AT: Final = 8
+MARIADB_GTID_FLAGS_AT: Final = 12
+MARIADB_STANDALONE: Final = 1
+ROTATE_NAME_AT: Final = 8  # behind the position, u64
+
 FIRST_EVENT: Final = 4  # where a file's first event stands, behind the magic
-FORMAT_FIXED_SIZE: Final = 57  # of a format description's body, before the post-header lengths
 MAX_EVENT: Final = 1073741824  # bytes: max_allowed_packet's limit on every server
 MAX_PAYLOAD: Final = 0xFFFFFF  # bytes of a packet; one of that size is continued by the next
 
@@ -170,6 +189,8 @@ ENCRYPTED: Final = 23
 BAD_EVENT: Final = 24
 NO_SEMI_SYNC: Final = 25
 
+MOST_NOTES: Final = 64  # violations and definitions that are told of, of those since they were taken
+
 # A row of its table: int64s, and bits of the last one, `info`.
 TABLE_ROW: Final = 8
 INFO_BOUNDARY: Final = 7
@@ -198,8 +219,25 @@ EDGES: Final = 2
 # ---- GTIDs ----
 
 GTID_HEAD: Final = 256  # bytes of a GTID event that hold all that is read of it
-KEY_ROW: Final = 64  # bytes of a key in its table
+KEY_ROW: Final = 64  # bytes of a key in a table
+KEY_LENGTH_AT: Final = 63  # in it; before it the key, filled up with zeros
+LONGEST_KEY: Final = 48
 LONGEST_TAG: Final = 32
+UUID_SIZE: Final = 16
+
+# Fields of a Gtid_tagged event.
+TAGGED_FLAGS: Final = 0
+TAGGED_UUID: Final = 1
+TAGGED_NUMBER: Final = 2
+TAGGED_TAG: Final = 3
+TAGGED_LAST_COMMITTED: Final = 4
+TAGGED_SEQUENCE_NUMBER: Final = 5
+TAGGED_IMMEDIATE_COMMIT: Final = 6
+TAGGED_ORIGINAL_COMMIT: Final = 7
+TAGGED_TRANSACTION_LENGTH: Final = 8
+TAGGED_IMMEDIATE_VERSION: Final = 9
+TAGGED_ORIGINAL_VERSION: Final = 10
+TAGGED_TICKET: Final = 11
 
 # What a walk of GtidScanner stops for.
 SCAN_GROW_SOURCES: Final = 1
@@ -218,5 +256,7 @@ REFUSED_GTID: Final = 2
 # ---- more than an int of C holds ----
 
 U32_MAX: Final = 0xFFFFFFFF
+U64_MAX: Final = 0xFFFFFFFFFFFFFFFF
+KEY_HASH: Final = 0x9E3779B97F4A7C15  # multiplier
 MAX_GNO: Final = 0x7FFFFFFFFFFFFFFE  # servers refuse 2**63 - 1, their GNO_END
 MAX_STOP: Final = 0x7FFFFFFFFFFFFFFF  # the end of an interval with MAX_GNO

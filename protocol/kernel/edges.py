@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False
 """The second marker layout, `edges` (WL#4162, 6.0 idea), made from the stored one while a file is served.
 
 Bits 10-11 of the flags, start: 00 old source, 01 no start, 10 statement start, 11 transaction start.
@@ -15,41 +15,8 @@ import cython
 from protocol.kernel.inference import Inference
 
 if not cython.compiled:
-    from protocol.kernel.codes import (
-        EDGE_COMMIT,
-        EDGE_NO_START,
-        EDGE_ROLLBACK,
-        EDGE_STATEMENT_END,
-        EDGE_STATEMENT_START,
-        EDGE_TRANSACTION_START,
-        END,
-        EVENT_TYPE_AT,
-        FLAGS_AT,
-        FORMAT_FIXED_SIZE,
-        HEADER_SIZE,
-        K_EXECUTE_LOAD_QUERY,
-        K_GTID_LIST,
-        K_INCIDENT,
-        K_LOAD_CLOSES,
-        K_LOAD_OPENS,
-        K_LOAD_WHOLE,
-        K_MAP,
-        K_MEMBER,
-        K_QUERY,
-        K_QUERY_COMPRESSED,
-        K_ROTATE,
-        K_ROWS,
-        K_SEED,
-        K_SELF,
-        S_BEGIN,
-        S_COMMIT,
-        S_ROLLBACK,
-        S_XA_ROLLBACK,
-        SELF_CONTAINED,
-        START,
-        TRANSACTION_PAYLOAD_EVENT,
-    )
-    from protocol.kernel.pure import load16
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, load16
 
 
 class Edges:
@@ -58,26 +25,26 @@ class Edges:
     From the middle of a transaction it goes on as between two statements.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.inference = Inference()
         self.in_statement = False
 
-    def begin(self):
+    def begin(self) -> None:
         """Another place: what was open is forgotten."""
         self.in_statement = False
 
-    def take_format(self, p, at, length):
+    def take_format(self, p: Bytes, at: int, length: int) -> None:
         """Learns the post-header lengths of the format description at `at`."""
         self.inference.take_post_lengths(
             p, at + HEADER_SIZE + FORMAT_FIXED_SIZE, length - HEADER_SIZE - FORMAT_FIXED_SIZE
         )
 
-    def bits(self, p, at, available):
+    def bits(self, p: Bytes, at: int, available: int) -> int:
         """Start | end << 2 of the event at `at`, of which `available` bytes (70,000 or all, without the CRC) are there."""
         t = p[at + EVENT_TYPE_AT]
-        tbm = (load16(p, at + FLAGS_AT) >> 10) & 7
+        tbm = (load16(p, at + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
         kind = self.inference.kind[t]
-        if tbm < 2 or tbm > 5 or available < self.inference.least[t]:
+        if tbm < SELF_CONTAINED or tbm > END or available < self.inference.least[t]:
             return EDGE_NO_START
         starts = False
         ends = False
@@ -100,8 +67,8 @@ class Edges:
         elif kind == K_SEED or kind == K_LOAD_OPENS or kind == K_MAP:
             starts = not self.in_statement
             self.in_statement = True
-        elif kind == K_ROWS:  # STMT_END_F
-            ends = (load16(p, at + HEADER_SIZE + (4 if self.inference.post_length[t] == 6 else 6)) & 1) != 0
+        elif kind == K_ROWS:
+            ends = self.inference.ends_statement(p, at, t)
         if ends:
             self.in_statement = False
         if tbm == SELF_CONTAINED:

@@ -1,6 +1,9 @@
 cimport cython
 from libc.stdint cimport int64_t, uint32_t
 
+from protocol.kernel.codes cimport *
+
+@cython.final
 cdef class EventTable:
     cdef int64_t[::1] view
     cdef int64_t size

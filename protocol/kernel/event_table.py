@@ -1,28 +1,40 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False
 """A row of numbers for each event of a feed, in an array that the caller owns. See `Ingest.set_table` for the columns."""
+
+from array import array
 
 import cython
 
+if not cython.compiled:
+    from protocol.kernel.codes import *
+
 
 class EventTable:
-    """Eight int64s a row; `rows` of at most `size` are there. Nothing is checked: whoever adds looks at `size` before."""
+    """TABLE_ROW int64s a row; `rows` of at most `size` are there. Nothing is checked: whoever adds looks at `size` before."""
 
-    def __init__(self):
-        self.view = None
+    def __init__(self) -> None:
+        self.view = memoryview(array("q"))
         self.rows = self.size = 0
 
-    def use(self, table):
+    def use(self, table: "array[int] | None") -> None:
         """Rows go into this array('q') from now on; None: into none."""
         if table is None:
             return
-        if cython.compiled:
-            self.view = table
-        else:
-            self.view = memoryview(table)
-        self.size = len(table) // 8
+        self.view = memoryview(table)
+        self.size = len(table) // TABLE_ROW
 
-    def add(self, position, length, event_type, flags, timestamp, server_id, end_log_pos, info):
-        row = self.rows * 8
+    def add(
+        self,
+        position: int,
+        length: int,
+        event_type: int,
+        flags: int,
+        timestamp: int,
+        server_id: int,
+        end_log_pos: int,
+        info: int,
+    ) -> None:
+        row = self.rows * TABLE_ROW
         self.view[row] = position
         self.view[row + 1] = length
         self.view[row + 2] = event_type
@@ -33,9 +45,9 @@ class EventTable:
         self.view[row + 7] = info
         self.rows += 1
 
-    def note(self, bits):
+    def note(self, bits: int) -> bool:
         """More that is to be said of the newest event; False: it is not in the table any more."""
         if self.rows == 0:
             return False
-        self.view[self.rows * 8 - 1] = self.view[self.rows * 8 - 1] | bits
+        self.view[self.rows * TABLE_ROW - 1] = self.view[self.rows * TABLE_ROW - 1] | bits
         return True

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """The head of a GTID event, and a table of the keys that say who numbers transactions.
 
 A key is, for MySQL, uuid 16 and the tag's characters; for MariaDB domain u32, server u32. It is kept in 64 bytes: 48 of key,
@@ -9,93 +9,73 @@ from array import array
 
 import cython
 
+from protocol.errors import Malformed, Truncated
+
 if not cython.compiled:
-    from protocol.kernel.pure import copy_bytes, load32, load64, store32, store64
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, copy_bytes, load32, load64, store32, store64
 
-HEAD = 256  # bytes of a GTID event that hold all that is read of it
-KEY_ROW = 64
-C_MAX_GNO = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFE)
-C_HASH = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 # Of this process alone: nobody can choose keys that fall into one bucket.
-C_SEED = cython.declare(cython.ulonglong, hash("GTID keys") & 0xFFFFFFFFFFFFFFFF)
-C_U64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_SEED = hash("GTID keys") & 0xFFFFFFFFFFFFFFFF
 
 
-class GtidHead:
-    """What was read last: `key` and `number`."""
+class TaggedFields:
+    """The fields of the body of a Gtid_tagged event (42), in MySQL's tagged serialization; see `take`.
 
-    def __init__(self):
+    `found`: a bit for each field that was there; `numbers`: their values, unsigned; of the uuid: `uuid`; of the tag its
+    length, and `tag_at` where it stands.
+    """
+
+    def __init__(self) -> None:
         if not cython.compiled:
-            self.key = bytearray(64)
-        self.number = 0
+            self.numbers = [0] * (TAGGED_TICKET + 1)
+            self.uuid = bytearray(UUID_SIZE)
         self.at = 0
+        self.found = 0
+        self.tag_at = 0
 
-    def take(self, p, at, n, t):
-        """Reads the event of type t (33, 42, 162) at p[at], of which n bytes (HEAD, or all) are there; False: no GTID."""
-        body = at + 19
-        end = at + n
-        k = self.key
-        for i in range(8):
-            store64(k, i << 3, 0)
-        if t == 162:
-            if n < 19 + 13:
-                return False
-            store32(k, 0, load32(p, body + 8))
-            store32(k, 4, load32(p, at + 5))
-            k[63] = 8
-            self.number = load64(p, body)
-            return True
-        length = 16
-        number = 0
-        if t == 33:
-            if n < 19 + 25:
-                return False
-            copy_bytes(k, 0, p, body + 1, 16)
-            number = load64(p, body + 17)
-        else:
-            # The tagged serialization: version, size, last field that may not be ignored, then fields in ascending order.
-            self.at = body
-            self.varied(p, end)
-            self.varied(p, end)
-            self.varied(p, end)
-            while self.at < end:
-                field = self.varied(p, end)
-                if field == 0:
-                    self.varied(p, end)
-                elif field == 1:
-                    for i in range(16):
-                        value = self.varied(p, end)
-                        if value > 255:
-                            return False
-                        k[i] = value
-                elif field == 2:
-                    number = self.varied(p, end)
-                    if number & 1:  # zig-zag: it was negative
+    def take(self, p: Bytes, body: int, end: int, last: int) -> bool:
+        """Reads the fields up to number `last` of p[body:end]. False: they are cut (`at` is behind `end`), or no uuid.
+
+        Layout: version, size and last field that may not be ignored, then (field id, value)*, all numbers of variable
+        length: 0 flags | 1 uuid, 16 numbers | 2 gno, signed | 3 tag: length, text | 4 last_committed, signed |
+        5 sequence_number, signed | 6, 7 immediate and original commit time µs | 8 transaction length | 9, 10 immediate
+        and original server version | 11 ticket. What follows an unknown field is not read.
+        Source: MySQL 9.7 `libs/mysql/serialization`, `Gtid_event::define_fields`; checked on 9.7.4 output.
+        """
+        self.at = body
+        self.found = 0
+        self.next_number(p, end)
+        self.next_number(p, end)
+        self.next_number(p, end)
+        while self.at < end:
+            field = self.next_number(p, end)
+            if field > last:
+                break
+            self.found |= 1 << field
+            if field == TAGGED_UUID:
+                for i in range(UUID_SIZE):
+                    value = self.next_number(p, end)
+                    if value > 255:
                         return False
-                    number >>= 1
-                elif field == 3:
-                    value = self.varied(p, end)
-                    if self.at > end or value > 32 or value > end - self.at:
-                        return False
-                    length = 16 + value
-                    copy_bytes(k, 16, p, self.at, value)
-                    self.at += value
-                else:
-                    break
-            if self.at > end:
-                return False
-            for i in range(16, length):
-                c = k[i]
-                if not (97 <= c <= 122 or c == 95 or (48 <= c <= 57 and i > 16)):
+                    self.uuid[i] = value
+                continue
+            value = self.next_number(p, end)
+            self.numbers[field] = value
+            if field == TAGGED_TAG:
+                self.tag_at = self.at
+                if self.at > end or value > end - self.at:
+                    self.at = end + 1
                     return False
-        if number == 0 or number > C_MAX_GNO:
-            return False
-        k[63] = length
-        self.number = number
-        return True
+                self.at += value
+        return self.at <= end
 
-    def varied(self, p, end):
-        """The number of 1 to 9 bytes at `self.at`, which moves behind it; beyond `end` if it is cut."""
+    def next_number(self, p: Bytes, end: int) -> int:
+        """The number of 1 to 9 bytes at `at`, which moves behind it; beyond `end` if it is cut.
+
+        As many trailing one-bits in the first byte as bytes follow it. These marks (one bit more than bytes that follow,
+        at most 8) are shifted out: below 128 a number is value * 2 in one byte.
+        """
         if self.at >= end:
             self.at = end + 1
             return 0
@@ -116,36 +96,119 @@ class GtidHead:
             return value
         return value << (7 - following) | first >> (following + 1)
 
+    def read(self, body: bytes) -> tuple[bytes, bytes, dict[int, int]]:
+        """Uuid, tag and the other fields by number, unsigned, of a body. A field that is missing has no number here.
+
+        Raises: Truncated; Malformed for a number that is no byte in the uuid.
+        """
+        if cython.compiled:
+            whole = self.take(cython.cast(cython.p_uchar, body), 0, len(body), TAGGED_TICKET)
+        else:
+            whole = self.take(body, 0, len(body), TAGGED_TICKET)
+        if not whole and self.at <= len(body):
+            raise Malformed("a number that is no byte of a uuid")
+        if not whole:
+            raise Truncated(f"a field ends behind the {len(body)} bytes of a Gtid_tagged")
+        numbers = {i: self.numbers[i] for i in range(TAGGED_TICKET + 1) if self.found >> i & 1}
+        uuid = bytes([self.uuid[i] for i in range(UUID_SIZE)]) if self.found >> TAGGED_UUID & 1 else bytes(UUID_SIZE)
+        numbers.pop(TAGGED_UUID, None)
+        tag_length = numbers.pop(TAGGED_TAG, 0)
+        return uuid, body[self.tag_at : self.tag_at + tag_length], numbers
+
+    def read_number(self, data: bytes, at: int) -> int:
+        """The number of 1 to 9 bytes at data[at]; `at` is then the offset behind it. Raises: Truncated."""
+        self.at = at
+        if cython.compiled:
+            number = self.next_number(cython.cast(cython.p_uchar, data), len(data))
+        else:
+            number = self.next_number(data, len(data))
+        if self.at > len(data):
+            raise Truncated(f"a number that begins at {at} ends behind the {len(data)} bytes")
+        return number
+
+
+class GtidHead:
+    """What was read last: `key` and `number`."""
+
+    def __init__(self) -> None:
+        if not cython.compiled:
+            self.key = bytearray(KEY_ROW)
+        self.number = 0
+        self.tagged = TaggedFields()
+
+    def take(self, p: Bytes, at: int, n: int, t: int) -> bool:
+        """Reads the GTID event of type t at p[at], of which n bytes (GTID_HEAD, or all) are there; False: no GTID."""
+        body = at + HEADER_SIZE
+        k = self.key
+        for i in range(8):
+            store64(k, i << 3, 0)
+        if t == MARIADB_GTID_EVENT:
+            if n < HEADER_SIZE + MARIADB_GTID_SIZE:
+                return False
+            store32(k, 0, load32(p, body + MARIADB_GTID_DOMAIN_AT))
+            store32(k, 4, load32(p, at + SERVER_ID_AT))
+            k[KEY_LENGTH_AT] = 8
+            self.number = load64(p, body)
+            return True
+        length = UUID_SIZE
+        if t == GTID_EVENT:
+            if n < HEADER_SIZE + GTID_SIZE:
+                return False
+            copy_bytes(k, 0, p, body + GTID_UUID_AT, UUID_SIZE)
+            number = load64(p, body + GTID_NUMBER_AT)
+        else:
+            if not self.tagged.take(p, body, at + n, TAGGED_TAG):
+                return False
+            number = 0
+            if self.tagged.found >> TAGGED_NUMBER & 1:
+                number = self.tagged.numbers[TAGGED_NUMBER]
+                if number & 1:  # zig-zag: it was negative
+                    return False
+                number >>= 1
+            if self.tagged.found >> TAGGED_UUID & 1:
+                copy_bytes(k, 0, self.tagged.uuid, 0, UUID_SIZE)
+            if self.tagged.found >> TAGGED_TAG & 1:
+                if self.tagged.numbers[TAGGED_TAG] > LONGEST_TAG:
+                    return False
+                length = UUID_SIZE + self.tagged.numbers[TAGGED_TAG]
+                copy_bytes(k, UUID_SIZE, p, self.tagged.tag_at, length - UUID_SIZE)
+            for i in range(UUID_SIZE, length):
+                c = k[i]
+                if not (97 <= c <= 122 or c == 95 or (48 <= c <= 57 and i > UUID_SIZE)):
+                    return False
+        if number == 0 or number > MAX_GNO:
+            return False
+        k[KEY_LENGTH_AT] = length
+        self.number = number
+        return True
+
 
 class KeyTable:
     """Keys numbered from 0 in the order in which they were added."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
         self.capacity = 32
         self.last = 0
+        self.seed = _SEED
         self.keys = bytearray(KEY_ROW * self.capacity)
         self.buckets = array("q", bytes(16 * self.capacity))
         self.take_views()
 
-    def take_views(self):
+    def take_views(self) -> None:
         # A view keeps its array from being resized, so growing makes new ones.
-        if cython.compiled:
-            self.keys_view = self.keys
-            self.buckets_view = self.buckets
-        else:
-            self.keys_view = memoryview(self.keys)
-            self.buckets_view = memoryview(self.buckets)
+        self.keys_view = memoryview(self.keys)
+        self.buckets_view = memoryview(self.buckets)
 
-    def is_full(self):
+    def is_full(self) -> bool:
         """Whether `grow` must come before `add`."""
         return self.count == self.capacity
 
-    def find(self, k):
+    def find(self, k: Bytes) -> int:
         """Number of the key k[0:64], or -1."""
         if self.count and self.is_at(k, self.last):
             return self.last
-        at = bucket_of(k) & (2 * self.capacity - 1)
+        at = self.bucket_of(k) & (2 * self.capacity - 1)
         while self.buckets_view[at] != 0:
             if self.is_at(k, self.buckets_view[at] - 1):
                 self.last = self.buckets_view[at] - 1
@@ -153,27 +216,36 @@ class KeyTable:
             at = (at + 1) & (2 * self.capacity - 1)
         return -1
 
-    def add(self, k):
+    def add(self, k: Bytes) -> int:
         """Adds the key k[0:64], which is not there; returns its number."""
         if cython.compiled:
-            copy_bytes(cython.address(self.keys_view[0]), self.count << 6, k, 0, 64)
+            copy_bytes(cython.address(self.keys_view[0]), self.count << 6, k, 0, KEY_ROW)
         else:
-            copy_bytes(self.keys_view, self.count << 6, k, 0, 64)
+            copy_bytes(self.keys_view, self.count << 6, k, 0, KEY_ROW)
         self.put(k, self.count)
         self.last = self.count
         self.count += 1
         return self.last
 
-    def put(self, k, number):
-        at = bucket_of(k) & (2 * self.capacity - 1)
+    def put(self, k: Bytes, number: int) -> None:
+        at = self.bucket_of(k) & (2 * self.capacity - 1)
         while self.buckets_view[at] != 0:
             at = (at + 1) & (2 * self.capacity - 1)
         self.buckets_view[at] = number + 1
 
-    def is_at(self, k, number):
+    def bucket_of(self, k: Bytes) -> int:
+        value = self.seed
+        i = 0
+        while i < LONGEST_KEY:
+            value = ((value ^ load64(k, i)) * KEY_HASH) & U64_MAX
+            value ^= value >> 29
+            i += 8
+        return value
+
+    def is_at(self, k: Bytes, number: int) -> bool:
         at = number << 6
         i = 0
-        while i < 48:
+        while i < LONGEST_KEY:
             if cython.compiled:
                 if load64(cython.address(self.keys_view[0]), at + i) != load64(k, i):
                     return False
@@ -182,7 +254,7 @@ class KeyTable:
             i += 8
         return True
 
-    def grow(self):
+    def grow(self) -> None:
         """Room for twice as many."""
         self.capacity *= 2
         keys = bytearray(KEY_ROW * self.capacity)
@@ -196,36 +268,25 @@ class KeyTable:
             else:
                 self.put(self.keys_view[i << 6 : (i + 1) << 6], i)
 
-    def key(self, number):
+    def key(self, number: int) -> bytes:
         """The bytes of key `number`. Raises: IndexError."""
         if not 0 <= number < self.count:
             raise IndexError(number)
         at = number * KEY_ROW
-        return bytes(self.keys[at : at + self.keys[at + 63]])
+        return bytes(self.keys[at : at + self.keys[at + KEY_LENGTH_AT]])
 
-    def add_bytes(self, key):
-        """Adds a key of 48 bytes at most, from Python; returns its number, also of one that is there."""
-        if len(key) > 48:
-            raise ValueError(f"a key of {len(key)} bytes; 48 are the most")
+    def add_bytes(self, key: bytes) -> int:
+        """Adds a key of LONGEST_KEY bytes at most, from Python; returns its number, also of one that is there."""
+        if len(key) > LONGEST_KEY:
+            raise ValueError(f"a key of {len(key)} bytes; {LONGEST_KEY} are the most")
         if self.is_full():
             self.grow()
-        row = bytearray(64)
+        row = bytearray(KEY_ROW)
         row[: len(key)] = key
-        row[63] = len(key)
+        row[KEY_LENGTH_AT] = len(key)
         if cython.compiled:
-            number = self.find(cython.cast(cython.p_uchar, row))
-            if number < 0:
-                number = self.add(cython.cast(cython.p_uchar, row))
-            return number
-        number = self.find(row)
-        return number if number >= 0 else self.add(row)
-
-
-def bucket_of(k):
-    value = C_SEED
-    i = 0
-    while i < 48:
-        value = ((value ^ load64(k, i)) * C_HASH) & C_U64
-        value ^= value >> 29
-        i += 8
-    return value
+            k = cython.cast(cython.p_uchar, row)
+        else:
+            k = row
+        number = self.find(k)
+        return number if number >= 0 else self.add(k)

@@ -1,11 +1,13 @@
 """The leaf operations of `native.h`, uncompiled: what the kernel uses where there is no C compiler."""
 
 import zlib
+from array import array
 from typing import Final
 
 _POLYNOMIAL: Final = 0xEDB88320
 Bytes = bytes | bytearray | memoryview
 Writable = bytearray | memoryview
+Numbers = memoryview
 
 
 def load16(p: Bytes, at: int) -> int:
@@ -26,6 +28,16 @@ def load32(p: Bytes, at: int) -> int:
 def load64(p: Bytes, at: int) -> int:
     """The u64 at `at`, little endian."""
     return int.from_bytes(p[at : at + 8], "little")
+
+
+def signed64(value: int) -> int:
+    """The same 64 bits as a signed number."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def magnitude(value: int) -> int:
+    """A signed number of 64 bits without its sign."""
+    return abs(value)
 
 
 def store32(p: Writable, at: int, value: int) -> None:
@@ -61,6 +73,45 @@ def copy_bytes(to_p: Writable, to: int, from_p: Bytes, from_: int, count: int) -
 def unset_bytes(count: int) -> bytearray:
     """A buffer of `count` bytes whose values nobody set: only what is written to it may be read."""
     return bytearray(count)
+
+
+def bytes_of(buffer: bytearray) -> memoryview:
+    """The buffer's bytes."""
+    return memoryview(buffer)
+
+
+def shorts_of(buffer: bytearray) -> Numbers:
+    """The buffer as u16s."""
+    return memoryview(buffer).cast("H")
+
+
+def ints_of(buffer: bytearray) -> Numbers:
+    """The buffer as i32s."""
+    return memoryview(buffer).cast("i")
+
+
+def longs_of(buffer: bytearray) -> Numbers:
+    """The buffer as i64s."""
+    return memoryview(buffer).cast("q")
+
+
+def text_of(data: bytes) -> bytes:
+    """The bytes themselves."""
+    return data
+
+
+def held_bytes(buffer: Bytes, view: object) -> memoryview:
+    """The bytes of any buffer."""
+    return memoryview(buffer).cast("B")
+
+
+def held_longs(buffer: "array[int]", view: object) -> Numbers:
+    """The i64s of an array."""
+    return memoryview(buffer)
+
+
+def let_go(view: object) -> None:
+    """A buffer is not looked at any more."""
 
 
 def crc32_of(p: Bytes, start: int, stop: int, value: int) -> int:
@@ -103,3 +154,8 @@ def flags_effect(changed_bits: int, after: int) -> int:
 
 def native_setup() -> None:
     """Nothing to set up without the compiled part."""
+
+
+def native_use_clmul(on: bool) -> int:
+    """1 if CRCs are reckoned with carry-less multiplication from now on; they never are without the compiled part."""
+    return 0

@@ -1,6 +1,9 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
+from protocol.kernel.codes cimport *
+
+@cython.final
 cdef class StreamNotes:
     cdef int64_t violation_rows[384]
     cdef int violation_count

@@ -103,7 +103,7 @@ def test_the_example_and_an_audit_run_where_executors_see_the_archive_and_nothin
         ("others", 20, 1, 1),
     ]
     assert pq.read_table(out / "findings").num_rows == 0
-    unpacked = list(home.glob("work/app-*/0/binlog-relay/protocol/kernel/row_columns.*"))
+    unpacked = list(home.glob("work/app-*/0/binlog-relay/protocol/columns/rows/row_columns.*"))
     assert {path.suffix for path in unpacked} >= {".py"}
 
 

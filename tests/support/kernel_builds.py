@@ -29,6 +29,7 @@ MODULES: Final = {
     "gtid_scan": "protocol.kernel.gtid_scan",
     "intervals": "protocol.kernel.intervals",
     "tables": "protocol.columns.tables",
+    "column_reader": "protocol.columns.column_reader",
     "event_columns": "protocol.columns.event_columns",
     "transaction_columns": "protocol.columns.transactions.transaction_columns",
     "digest": "protocol.columns.digest",
@@ -55,6 +56,7 @@ class KernelBuild:
     gtid_scan: Any
     intervals: Any
     tables: Any
+    column_reader: Any
     event_columns: Any
     transaction_columns: Any
     digest: Any

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from protocol.binlog.compression import unpack_compressed
+from protocol.columns.column_codes import DONE, FULL, OPEN_PAYLOAD, OPEN_ROWS, OPEN_TABLE
 from protocol.errors import Malformed
 
 Values = dict[str, Any]
@@ -36,33 +37,33 @@ def _texts(offsets: bytes, data: bytes, count: int) -> list[str]:
     return [bytes(data[a:b]).decode("utf-8", "backslashreplace") for a, b in itertools.pairwise(places)]
 
 
-def batch_rows(columns: Any, kinds: dict[str, str]) -> list[Values]:
-    """The rows of the batch that `columns` holds; `kinds`: column to format, as the module's COLUMNS."""
-    rows = columns.rows
+def batch_rows(batch: Any, kinds: dict[str, str]) -> list[Values]:
+    """The rows of a reader's batch; `kinds`: column to format, as the module's COLUMNS."""
+    rows = batch.rows
     values: dict[str, list[Any]] = {}
     for name, kind in kinds.items():
         if kind == "s":
-            offsets, data = columns.text_column(name)
+            offsets, data = batch.text_column(name)
             texts = _texts(offsets, data, rows)
-            bitmap = columns.validity(name)
+            bitmap = batch.validity(name)
             values[name] = [text if _valid(bitmap, i) else None for i, text in enumerate(texts)]
         elif kind == "d":
-            which, bitmap, count, text_offsets, data = columns.dictionary_column(name)
+            which, bitmap, count, text_offsets, data = batch.dictionary_column(name)
             texts = _texts(text_offsets, data, count)
             values[name] = [
                 texts[number] if _valid(bitmap, i) else None for i, number in enumerate(_numbers(which, "i", rows))
             ]
         elif kind == "l":
-            offsets, count, text_offsets, data = columns.list_column(name)
+            offsets, count, text_offsets, data = batch.list_column(name)
             places = _numbers(offsets, "i", rows + 1)
             texts = _texts(text_offsets, data, count)
             values[name] = [texts[a:b] for a, b in itertools.pairwise(places)]
         elif kind == "n":
-            bitmap = columns.validity(name)
-            numbers = _numbers(columns.column(name), "q", rows)
+            bitmap = batch.validity(name)
+            numbers = _numbers(batch.column(name), "q", rows)
             values[name] = [number if _valid(bitmap, i) else None for i, number in enumerate(numbers)]
         else:
-            values[name] = _numbers(columns.column(name), kind, rows)
+            values[name] = _numbers(batch.column(name), kind, rows)
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
@@ -83,7 +84,7 @@ def _walk(
     status = 0
     for cut in [*sorted({c for c in cuts if 4 < c < len(data)}), len(data)]:
         buffer = make_buffer(data[start:cut])
-        stop = build.event_columns.whole_events(buffer, 0, len(buffer))
+        stop = build.column_reader.whole_events(buffer, 0, len(buffer))
         if cut == len(data):
             stop = len(buffer)
         used = 0
@@ -121,7 +122,7 @@ def event_rows(
     begun = False
 
     def close() -> None:
-        result.rows += batch_rows(columns, kinds)
+        result.rows += batch_rows(columns.batch, kinds)
         result.batches += 1
 
     def take(buffer: Any, base: int, table: Any, count: int, post_lengths: bytes) -> None:
@@ -129,13 +130,13 @@ def event_rows(
         if not begun:
             columns.begin_file(post_lengths, in_use)
             begun = True
-        while columns.take(buffer, base, table, count) == module.FULL:
+        while columns.take(buffer, base, table, count) == FULL:
             close()
-            columns.begin_batch()
+            columns.batch.begin()
 
     result.status = _walk(build, data, cuts, take, make_buffer)
     close()
-    result.findings = columns.findings
+    result.findings = columns.batch.findings
     return result
 
 
@@ -159,7 +160,7 @@ def transaction_rows(
     begun = False
 
     def close() -> None:
-        result.rows += batch_rows(columns, module.COLUMNS)
+        result.rows += batch_rows(columns.batch, module.COLUMNS)
         result.batches += 1
 
     def take(buffer: Any, base: int, table: Any, count: int, post_lengths: bytes) -> None:
@@ -167,19 +168,19 @@ def transaction_rows(
         if not begun:
             columns.begin_file(post_lengths)
             begun = True
-        while (status := columns.take(buffer, base, table, count)) != module.DONE:
+        while (status := columns.take(buffer, base, table, count)) != DONE:
             packed = bytes(buffer[columns.open_start : columns.open_stop])
-            if status == module.FULL:
+            if status == FULL:
                 close()
-                columns.begin_batch()
-            elif status == module.OPEN_PAYLOAD and unpack_payload is not None:
+                columns.batch.begin()
+            elif status == OPEN_PAYLOAD and unpack_payload is not None:
                 events = bytearray(unpack_payload(packed))
-                assert columns.opened_events(events, 0, len(events)) == module.DONE
+                assert columns.opened_events(events, 0, len(events)) == DONE
                 if columns.opened_at == len(events):
                     columns.payload_done()
                 else:
                     columns.not_opened()
-            elif status == module.OPEN_PAYLOAD:
+            elif status == OPEN_PAYLOAD:
                 columns.not_opened()
             else:
                 try:
@@ -188,11 +189,11 @@ def transaction_rows(
                     columns.not_opened()
 
     result.status = _walk(build, data, cuts, take, make_buffer)
-    while columns.finish() == module.FULL:
+    while columns.finish() == FULL:
         close()
-        columns.begin_batch()
+        columns.batch.begin()
     close()
-    result.findings = columns.findings
+    result.findings = columns.batch.findings
     return result
 
 
@@ -216,7 +217,7 @@ def statement_rows(
     begun = False
 
     def close() -> None:
-        result.rows += batch_rows(columns, module.COLUMNS)
+        result.rows += batch_rows(columns.batch, module.COLUMNS)
         result.batches += 1
 
     def take(buffer: Any, base: int, table: Any, count: int, post_lengths: bytes) -> None:
@@ -224,21 +225,21 @@ def statement_rows(
         if not begun:
             columns.begin_file(post_lengths)
             begun = True
-        while (status := columns.take(buffer, base, table, count)) != module.DONE:
+        while (status := columns.take(buffer, base, table, count)) != DONE:
             packed = bytes(buffer[columns.open_start : columns.open_stop])
-            if status == module.FULL:
+            if status == FULL:
                 close()
-                columns.begin_batch()
-            elif status == module.OPEN_PAYLOAD and unpack_payload is not None:
+                columns.batch.begin()
+            elif status == OPEN_PAYLOAD and unpack_payload is not None:
                 events = bytearray(unpack_payload(packed))
                 start = 0
-                while columns.opened_events(events, start, len(events)) == module.FULL:
+                while columns.opened_events(events, start, len(events)) == FULL:
                     close()
-                    columns.begin_batch()
+                    columns.batch.begin()
                     start = columns.opened_at
                 assert columns.opened_at == len(events)
                 columns.payload_done()
-            elif status == module.OPEN_PAYLOAD:
+            elif status == OPEN_PAYLOAD:
                 columns.not_opened()
             else:
                 try:
@@ -248,7 +249,7 @@ def statement_rows(
 
     result.status = _walk(build, data, cuts, take, make_buffer)
     close()
-    result.findings = columns.findings
+    result.findings = columns.batch.findings
     return result
 
 
@@ -277,15 +278,15 @@ def changed_rows(
     begun = False
 
     def close() -> None:
-        result.rows += batch_rows(columns, kinds)
+        result.rows += batch_rows(columns.batch, kinds)
         result.batches += 1
-        columns.begin_batch()
+        columns.batch.begin()
 
     def answer(status: int) -> None:
-        if status == module.FULL:
+        if status == FULL:
             close()
             return
-        assert status == module.OPEN_TABLE
+        assert status == OPEN_TABLE
         assert describe is not None
         description = describe(*columns.asked_table)
         if description is None:
@@ -298,19 +299,19 @@ def changed_rows(
         if not begun:
             columns.begin_file(post_lengths)
             begun = True
-        while (status := columns.take(buffer, base, table, count)) != module.DONE:
+        while (status := columns.take(buffer, base, table, count)) != DONE:
             packed = bytes(buffer[columns.open_start : columns.open_stop])
-            if status == module.OPEN_PAYLOAD and unpack_payload is not None:
+            if status == OPEN_PAYLOAD and unpack_payload is not None:
                 events = bytearray(unpack_payload(packed))
                 start = 0
-                while (inner := columns.opened_events(events, start, len(events))) != module.DONE:
+                while (inner := columns.opened_events(events, start, len(events))) != DONE:
                     answer(inner)
                     start = columns.opened_at
                 assert columns.opened_at == len(events)
                 columns.payload_done()
-            elif status == module.OPEN_PAYLOAD:
+            elif status == OPEN_PAYLOAD:
                 columns.not_opened()
-            elif status == module.OPEN_ROWS:
+            elif status == OPEN_ROWS:
                 try:
                     columns.opened(unpack_compressed(packed))
                 except Malformed:
@@ -319,8 +320,8 @@ def changed_rows(
                 answer(status)
 
     result.status = _walk(build, data, cuts, take, make_buffer)
-    while columns.finish() == module.FULL:
+    while columns.finish() == FULL:
         close()
     close()
-    result.findings = columns.findings
+    result.findings = columns.batch.findings
     return result

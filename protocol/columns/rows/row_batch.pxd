@@ -1,53 +1,71 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from protocol.columns.batch_texts cimport BatchTexts
-from protocol.columns.column_reader cimport ColumnReader, PackedReader
+from protocol.columns.column_batch cimport ColumnBatch, SharedTexts, TextColumn
+from protocol.columns.column_codes cimport *
 from protocol.columns.gtid_text cimport GtidText
-from protocol.kernel.native cimport unset_bytes
+from protocol.columns.tables cimport TableMaps
+from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of
 
-cdef class RowBatch(PackedReader):
+cdef class RowBatch(ColumnBatch):
+    cdef TableMaps tables
     cdef bint makes_before, makes_after, makes_statement, makes_gtid
     # the group
     cdef int64_t group_start
     cdef int64_t ordinal
     cdef int64_t server_id
     cdef GtidText gtid
-    cdef int64_t gtid_index
-    cdef uint8_t[::1] statement
+    cdef int64_t gtid_number
+    cdef bytearray statement_bytes
+    cdef uint8_t* statement
+    cdef int64_t statement_room
     cdef int64_t statement_size
     cdef bint has_statement
-    cdef int64_t statement_index
+    cdef int64_t statement_number
     # the event
     cdef int64_t position, end, time
-    cdef int64_t row_plan
+    cdef int64_t plan
     cdef int finding
     cdef int64_t finding_position
     # what the last walk lacked
-    cdef bint lacks_tables, lacks_images, lacks_statement
-    cdef int64_t statement_lacking
-    # the batch
-    cdef int64_t before_room, after_room
-    cdef int64_t before_used, after_used
+    cdef bint lacks_images, lacks_statement
     cdef bint skips_row
-    cdef int32_t[::1] plan_schemas
-    cdef int32_t[::1] plan_tables
-    cdef BatchTexts schema_texts, table_texts, statement_texts, gtid_texts
-    cdef int64_t[::1] transaction_out, row_out, position_out, end_out, time_out, server_out, finding_position_out
-    cdef uint8_t[::1] operation_out, finding_out
-    cdef int32_t[::1] schema_out, table_out, statement_out, gtid_out, before_out, after_out
-    cdef uint8_t[::1] schema_valid, table_valid, statement_valid, gtid_valid, before_valid, after_valid
-    cdef uint8_t[::1] before_data, after_data
+    # the batch
+    cdef TextColumn before, after
+    cdef SharedTexts schemas, table_names, statements, gtids
+    cdef bytearray plan_bytes
+    cdef int32_t* plan_names
+    cdef int64_t plan_room
+    cdef int64_t* transaction_out
+    cdef int64_t* row_out
+    cdef int64_t* position_out
+    cdef int64_t* end_out
+    cdef int64_t* time_out
+    cdef int64_t* server_out
+    cdef int64_t* finding_position_out
+    cdef uint8_t* operation_out
+    cdef uint8_t* finding_out
 
-    cdef void begin_group(self, int64_t position) noexcept nogil
-    cpdef begin_batch(self)
+    cpdef begin_file(self)
+    cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil
+    cpdef begin(self)
     cpdef make_room(self)
     @cython.locals(i=int64_t)
     cpdef forget_names(self)
     cpdef reserve_plan(self, int64_t number)
-    @cython.locals(schema=int64_t, schema_end=int64_t, table=int64_t, table_end=int64_t, number=int64_t)
-    cdef int64_t note_names(self) noexcept nogil
-    cdef int64_t note_shared(self) noexcept nogil
+    @cython.final
+    cdef bint note_statement(self, const uint8_t* p, int64_t at, int64_t count) noexcept nogil
+    @cython.final
+    cdef void end_statement(self) noexcept nogil
+    @cython.final
+    @cython.locals(names=int64_t, slot=int64_t, start=int64_t, number=int64_t)
+    cdef bint add_names(self) noexcept nogil
+    @cython.final
+    cdef bint add_shared(self) noexcept nogil
+    @cython.final
     cdef void found(self, int finding) noexcept nogil
+    @cython.final
     cdef bint put_finding(self) noexcept nogil
-    cdef void put_numbers(self, int64_t n, int operation, int finding, int64_t finding_position) noexcept nogil
+    @cython.final
+    @cython.locals(n=int64_t)
+    cdef void put(self, int operation, int finding, int64_t finding_position) noexcept nogil

@@ -1,34 +1,45 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from protocol.columns.column_reader cimport PackedReader
-from protocol.columns.event_facts cimport event_finding, is_transaction
-from protocol.kernel.native cimport copy_bytes, load32
-from protocol.columns.rows.row_tables cimport RowTables
+from protocol.columns.column_codes cimport *
+from protocol.columns.column_reader cimport GroupReader, PackedReader
+from protocol.columns.rows.row_batch cimport RowBatch
 from protocol.columns.rows.row_writer cimport RowWriter
+from protocol.columns.rows.table_plans cimport RowTables
+from protocol.columns.tables cimport is_packed
+from protocol.kernel.codes cimport *
 
-cdef class RowColumns(RowWriter):
-    cdef readonly int64_t asked_position
+cdef class RowColumns(GroupReader):
+    cdef readonly RowBatch batch
+    cdef RowWriter writer
     cdef RowTables plans
-    # where the stream stands
-    cdef bint entered
-    cdef bint in_group
-    cdef bint stray
+    cdef readonly int64_t asked_position
+    # the filter
+    cdef int64_t time_from, time_to
+    cdef bint keeps_inserts, keeps_updates, keeps_deletes
 
-    cpdef begin_file(self, bytes post_lengths)
     cpdef int take(self, buf, int64_t base, table, int64_t count) except -1
     cpdef int opened_events(self, buf, int64_t start, int64_t stop) except -1
+    @cython.final
     cdef int raised(self, int status) except -1
     @cython.locals(known=cython.bint)
     cpdef bint resolve(self, int status) except -1
-    @cython.locals(
-        r=int64_t, position=int64_t, t=cython.int, info=int64_t, boundary=cython.int, kind=cython.int, opens=cython.bint,
-        at=int64_t, stop=int64_t, status=cython.int
-    )
-    cdef int walk(self, const uint8_t* p, int64_t have, int64_t base, const int64_t* table, int64_t count) noexcept nogil
-    @cython.locals(length=int64_t, at=int64_t, status=cython.int)
-    cdef int walk_opened(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    cpdef make_room(self)
+    cpdef not_opened(self)
+    cdef int flush(self) noexcept nogil
+    cdef bint enter(self) noexcept nogil
+    cdef void leave(self) noexcept nogil
+    cdef void begin_group(self) noexcept nogil
+    cdef void end_group(self, bint unfinished) noexcept nogil
+    @cython.locals(kind=cython.int)
     cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    @cython.locals(rows=int64_t, status=cython.int)
+    cdef int take_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    cdef bint wants(self, int operation) noexcept nogil
+    @cython.final
     @cython.locals(slot=int64_t)
-    cdef int take_map(self, const uint8_t* p, int64_t body, int64_t stop) noexcept nogil
+    cdef int take_map(self, const uint8_t* p, int64_t at, int64_t stop) noexcept nogil
+    @cython.final
     cdef int take_statement(self, const uint8_t* p, int64_t at, int64_t stop) noexcept nogil

@@ -1,13 +1,16 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
+from protocol.columns.column_codes cimport *
 from protocol.columns.text.json_text cimport put_code_point, put_string
+from protocol.kernel.native cimport shorts_of
 
 cdef class CharsetText:
     cdef dict modes
     cdef list codecs
     cdef object failure
-    cdef uint16_t[::1] tables
+    cdef bytearray table_bytes
+    cdef const uint16_t* tables
 
     cpdef int mode_of(self, charset)
     cdef int64_t put(

@@ -1,7 +1,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from protocol.kernel.native cimport copy_ascii, copy_plain
+from protocol.columns.column_codes cimport *
+from protocol.kernel.native cimport copy_ascii, copy_plain, magnitude
 
 @cython.locals(size=int64_t, left=uint64_t, i=int64_t, quotient=uint64_t)
 cdef int64_t put_unsigned(uint8_t* out, int64_t at, uint64_t value) noexcept nogil

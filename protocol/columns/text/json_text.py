@@ -1,23 +1,18 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """JSON text into a buffer: numbers, strings with their escapes, bytes as base64.
 
 Every writer puts its text at out[at:] and returns where it ends. Those that are given `room`, the end of the buffer, return
-NO_ROOM where it does not suffice, and INVALID where bytes are not what they should be; the others need SPARE bytes.
+NO_ROOM where it does not suffice, and VALUE_INVALID where bytes are not what they should be; the others need SPARE bytes.
 """
 
 import cython
 
 if not cython.compiled:
-    from protocol.kernel.pure import copy_ascii, copy_plain
-
-INVALID = -1
-NO_ROOM = -2
-SPARE = 96
-C_INVALID = cython.declare(cython.int, -1)
-C_NO_ROOM = cython.declare(cython.int, -2)
+    from protocol.columns.column_codes import *
+    from protocol.kernel.pure import Bytes, Writable, copy_ascii, copy_plain, magnitude
 
 
-def put_unsigned(out, at, value):
+def put_unsigned(out: Writable, at: int, value: int) -> int:
     """A number that is not negative."""
     size = 1
     left = value
@@ -40,18 +35,15 @@ def put_unsigned(out, at, value):
     return at + size
 
 
-def put_signed(out, at, value):
+def put_signed(out: Writable, at: int, value: int) -> int:
     """A number of 64 bits."""
     if value >= 0:
         return put_unsigned(out, at, value)
     out[at] = 45
-    if cython.compiled:
-        return put_unsigned(out, at + 1, ~cython.cast(cython.ulonglong, value) + 1)
-    else:
-        return put_unsigned(out, at + 1, -value)
+    return put_unsigned(out, at + 1, magnitude(value))
 
 
-def put_padded(out, at, value, width):
+def put_padded(out: Writable, at: int, value: int, width: int) -> int:
     """A number with at least `width` digits."""
     i = width
     rest = value
@@ -64,21 +56,21 @@ def put_padded(out, at, value, width):
     return at + width
 
 
-def put_word(out, at, word, count):
+def put_word(out: Writable, at: int, word: bytes, count: int) -> int:
     """`count` bytes as they are."""
     for i in range(count):
         out[at + i] = word[i]
     return at + count
 
 
-def put_hex(out, at, byte):
+def put_hex(out: Writable, at: int, byte: int) -> int:
     """Two digits of lower case."""
     out[at] = 48 + (byte >> 4) if byte >> 4 < 10 else 87 + (byte >> 4)
     out[at + 1] = 48 + (byte & 15) if byte & 15 < 10 else 87 + (byte & 15)
     return at + 2
 
 
-def put_escape(out, at, c):
+def put_escape(out: Writable, at: int, c: int) -> int:
     """A control character, quotation mark or backslash."""
     out[at] = 92
     short = c
@@ -101,7 +93,7 @@ def put_escape(out, at, c):
     return at + 2
 
 
-def put_code_point(out, at, c):
+def put_code_point(out: Writable, at: int, c: int) -> int:
     """One character of a string, which is no surrogate."""
     if c < 128:
         if c < 32 or c == 34 or c == 92:
@@ -124,7 +116,7 @@ def put_code_point(out, at, c):
     return at + 4
 
 
-def sequence_length(p, at, stop):
+def sequence_length(p: Bytes, at: int, stop: int) -> int:
     """How many bytes the UTF-8 sequence at `at`, which is no ASCII, has; 0: it is none (RFC 3629: no surrogates)."""
     c = p[at]
     if c < 0xC2 or c > 0xF4 or at + 1 >= stop:
@@ -147,13 +139,13 @@ def sequence_length(p, at, stop):
     return 4
 
 
-def put_text(out, at, room, p, start, stop):
-    """UTF-8 bytes as the inside of a string. INVALID: they are none."""
+def put_text(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
+    """UTF-8 bytes as the inside of a string. VALUE_INVALID: they are none."""
     i = start
     while i < stop:
-        if room - at < 80:
-            return C_NO_ROOM
-        plain = copy_plain(out, at, room - 80, p, i, stop)
+        if room - at < SPARE_ROUND:
+            return NO_ROOM
+        plain = copy_plain(out, at, room - SPARE_ROUND, p, i, stop)
         at += plain
         i += plain
         near = i + 8
@@ -169,7 +161,7 @@ def put_text(out, at, room, p, start, stop):
             else:
                 n = sequence_length(p, i, stop)
                 if n == 0:
-                    return C_INVALID
+                    return VALUE_INVALID
                 while n > 0:
                     out[at] = p[i]
                     at += 1
@@ -178,10 +170,10 @@ def put_text(out, at, room, p, start, stop):
     return at
 
 
-def put_string(out, at, room, p, start, stop):
-    """UTF-8 bytes as a string. INVALID: they are none."""
-    if room - at < 80:
-        return C_NO_ROOM
+def put_string(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
+    """UTF-8 bytes as a string. VALUE_INVALID: they are none."""
+    if room - at < SPARE_ROUND:
+        return NO_ROOM
     out[at] = 34
     at = put_text(out, at + 1, room - 1, p, start, stop)
     if at < 0:
@@ -190,10 +182,10 @@ def put_string(out, at, room, p, start, stop):
     return at + 1
 
 
-def put_lossy(out, at, room, p, start, stop):
+def put_lossy(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
     """UTF-8 bytes as they are, not JSON; U+FFFD for what is none."""
     if room - at < (stop - start) * 3:
-        return C_NO_ROOM
+        return NO_ROOM
     i = start
     while i < stop:
         plain = copy_ascii(out, at, p, i, stop)
@@ -204,7 +196,7 @@ def put_lossy(out, at, room, p, start, stop):
             c = p[i]
             n = 1 if c < 128 else sequence_length(p, i, stop)
             if n == 0:
-                at = put_code_point(out, at, 0xFFFD)
+                at = put_code_point(out, at, NO_CHARACTER)
                 i += 1
             while n > 0:
                 out[at] = p[i]
@@ -214,7 +206,7 @@ def put_lossy(out, at, room, p, start, stop):
     return at
 
 
-def put_base64_digit(out, at, value):
+def put_base64_digit(out: Writable, at: int, value: int) -> int:
     if value < 26:
         out[at] = 65 + value
     elif value < 52:
@@ -226,10 +218,10 @@ def put_base64_digit(out, at, value):
     return at + 1
 
 
-def put_base64(out, at, room, p, start, stop):
+def put_base64(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
     """Bytes as base64, padded, without quotation marks."""
     if (room - at) < (stop - start + 2) // 3 * 4:
-        return C_NO_ROOM
+        return NO_ROOM
     i = start
     while i + 3 <= stop:
         bits = p[i] << 16 | p[i + 1] << 8 | p[i + 2]
@@ -254,10 +246,10 @@ def put_base64(out, at, room, p, start, stop):
     return at
 
 
-def put_binary(out, at, room, p, start, stop):
+def put_binary(out: Writable, at: int, room: int, p: Bytes, start: int, stop: int) -> int:
     """Bytes that are no text: {"base64":"..."}."""
     if room - at < 32:
-        return C_NO_ROOM
+        return NO_ROOM
     out[at] = 123
     out[at + 1] = 34
     out[at + 2] = 98

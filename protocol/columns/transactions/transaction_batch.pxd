@@ -1,44 +1,79 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from protocol.columns.column_reader cimport ColumnReader, PackedReader
+from protocol.columns.column_batch cimport ColumnBatch, TextColumn
+from protocol.columns.column_codes cimport *
+from protocol.columns.column_reader cimport EventFacts
 from protocol.columns.gtid_text cimport GtidText
+from protocol.columns.tables cimport TableMaps, same_bytes
+from protocol.kernel.codes cimport *
+from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, longs_of
 
-cdef class TransactionBatch(PackedReader):
-    cdef int64_t gtid_room
-    cdef int64_t text_room
-    cdef int64_t list_room
-    cdef bint lacks_tables
-    cdef bint lacks_list
-    # filters
-    cdef int64_t first_from, first_to, last_from, last_to
-    cdef bint only_findings
-    # the group
-    cdef int64_t group
-    cdef int64_t group_start, group_end, first_time, last_time, server_id
+@cython.final
+cdef class Transaction:
+    cdef int64_t number
+    cdef int64_t start, end, first_time, last_time, server_id
     cdef GtidText gtid
     cdef int64_t xid
     cdef bint has_xid
     cdef int parts
-    cdef int64_t events, statements, row_events, inserted, updated, deleted, violations, finding_position
+    cdef int64_t events, statements, row_events, inserted, updated, deleted, violations
     cdef bint rolled_back
     cdef int closed_by
     cdef int finding
-    cdef int64_t[::1] group_tables
+    cdef int64_t finding_position
+    # its tables
+    cdef bytearray table_bytes
+    cdef int64_t* tables
+    cdef int64_t table_room
     cdef int64_t table_count
     cdef int64_t tables_size
-    # the batch
-    cdef bint pending
-    cdef int64_t gtid_used, text_used, list_used
-    cdef int64_t[::1] start_out, end_out, first_out, last_out, server_out, xid_out, events_out, statements_out, row_events_out
-    cdef int64_t[::1] inserted_out, updated_out, deleted_out, violations_out, finding_position_out
-    cdef int32_t[::1] gtid_out, tables_out, text_out
-    cdef uint8_t[::1] gtid_data, gtid_valid, xid_valid, kind_out, text_data, rolled_back_out, closed_by_out, finding_out
+    cdef bint lacks_room
 
-    cdef void clear_group(self, int64_t position) noexcept nogil
-    @cython.locals(known=int64_t[::1])
-    cpdef make_room(self)
+    cdef void begin(self, int64_t position, int64_t server_id) noexcept nogil
     cdef void found(self, int finding, int64_t position) noexcept nogil
-    @cython.locals(n=int64_t, i=int64_t, k=int64_t, parts=cython.int)
-    cdef bint emit(self) noexcept nogil
-    cdef void put_name(self, int64_t at, int64_t length) noexcept nogil
+    cdef void count(self, EventFacts event) noexcept nogil
+    @cython.locals(schema=int64_t, schema_length=int64_t, table=int64_t, table_length=int64_t, i=int64_t, k=int64_t)
+    cdef bint note_table(self, TableMaps maps, int64_t slot) noexcept nogil
+    cpdef grow(self)
+
+cdef class TransactionBatch(ColumnBatch):
+    cdef int64_t names_room, list_room
+    cdef int64_t names_used, list_used
+    cdef bytearray name_offset_bytes, name_bytes
+    cdef TextColumn gtid
+    cdef int32_t* name_offsets
+    cdef uint8_t* names
+    cdef int64_t* start_out
+    cdef int64_t* end_out
+    cdef int64_t* first_out
+    cdef int64_t* last_out
+    cdef int64_t* server_out
+    cdef int64_t* xid_out
+    cdef int64_t* events_out
+    cdef int64_t* statements_out
+    cdef int64_t* row_events_out
+    cdef int64_t* inserted_out
+    cdef int64_t* updated_out
+    cdef int64_t* deleted_out
+    cdef int64_t* violations_out
+    cdef int64_t* finding_position_out
+    cdef int32_t* tables_out
+    cdef uint8_t* xid_valid
+    cdef uint8_t* kind_out
+    cdef uint8_t* rolled_back_out
+    cdef uint8_t* closed_by_out
+    cdef uint8_t* finding_out
+
+    cpdef begin(self)
+    cpdef make_room(self, Transaction transaction)
+    @cython.final
+    @cython.locals(n=int64_t)
+    cdef bint put(self, Transaction transaction, TableMaps maps) noexcept nogil
+    @cython.final
+    @cython.locals(i=int64_t, k=int64_t)
+    cdef void put_tables(self, Transaction transaction, TableMaps maps) noexcept nogil
+    @cython.final
+    cdef void put_name(self, TableMaps maps, int64_t at, int64_t length) noexcept nogil
+
+cdef int kind_of(int parts) noexcept nogil

@@ -1,10 +1,18 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-"""The batch that transactions are written to: the group that is being counted, and the row that it becomes."""
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""A transaction while it is counted, and the batch that it becomes a row of."""
 
 import cython
 
-from protocol.columns.column_reader import ColumnReader, PackedReader
+from protocol.columns.column_batch import ColumnBatch
+from protocol.columns.column_reader import EventFacts
 from protocol.columns.gtid_text import GtidText
+from protocol.columns.tables import TableMaps
+
+if not cython.compiled:
+    from protocol.columns.column_codes import *
+    from protocol.columns.tables import same_bytes
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import bytes_of, copy_bytes, ints_of, longs_of
 
 # Values of `kind`.
 KINDS = ("none", "ddl", "row", "statement", "mixed")
@@ -35,49 +43,29 @@ COLUMNS = {
     "finding_position": "q",
 }
 
-BY_NOTHING = cython.declare(cython.int, 0)
-# What a group's `parts` are made of.
-HAS_DDL = cython.declare(cython.int, 1)
-HAS_ROWS = cython.declare(cython.int, 2)
-HAS_STATEMENTS = cython.declare(cython.int, 4)
-FAR = cython.declare(cython.longlong, 4611686018427387904)
 
+class Transaction:
+    """What was counted of a group so far. `number` is its mark in the slots of tables; its tables are noted in `tables`, with
+    where the names stand in the arena. `last_time` is -1 where no event had a time.
+    """
 
-class TransactionBatch(PackedReader):
-    """What is to be written of the group is counted before; then `pending` is set, and `emit` writes it."""
-
-    def __init__(self, capacity):
-        PackedReader.__init__(self, capacity)
-        self.gtid_room = capacity * 48 + 256
-        self.text_room = capacity * 32 + 4096
-        self.list_room = capacity * 2 + 64
+    def __init__(self) -> None:
+        self.number = 0
         self.gtid = GtidText()
-        self.first_from = self.last_from = -(1 << 62)
-        self.first_to = self.last_to = 1 << 62
-        self.only_findings = False
-        self.group = 0
-        self.group_tables = memoryview(bytearray(8 * 4 * 16)).cast("q")
-        self.lacks_tables = self.lacks_list = False
-        self.pending = False
+        self.table_room = 16
+        self.table_bytes = bytearray(self.table_room * TABLE_NUMBERS * 8)
+        self.tables = longs_of(self.table_bytes)
+        self.lacks_room = False
+        self.begin(0, 0)
 
-    def keep_times(self, first_from, first_to, last_from, last_to):
-        """Only transactions whose first and last time, in µs, are in these ranges (both ends included)."""
-        self.first_from = max(first_from, -(1 << 62))
-        self.first_to = min(first_to, 1 << 62)
-        self.last_from = max(last_from, -(1 << 62))
-        self.last_to = min(last_to, 1 << 62)
-
-    def keep_findings(self):
-        """Only transactions with which something is wrong."""
-        self.only_findings = True
-
-    def clear_group(self, position):
-        self.group += 1
-        self.group_start = position
-        self.group_end = position
+    def begin(self, position: int, server_id: int) -> None:
+        """Another group, which begins at `position`."""
+        self.number += 1
+        self.start = position
+        self.end = position
+        self.server_id = server_id
         self.first_time = FAR
         self.last_time = -1
-        self.server_id = 0
         self.gtid.length = 0
         self.xid = 0
         self.has_xid = False
@@ -85,143 +73,184 @@ class TransactionBatch(PackedReader):
         self.events = self.statements = self.row_events = 0
         self.inserted = self.updated = self.deleted = 0
         self.rolled_back = False
-        self.closed_by = BY_NOTHING
+        self.closed_by = CLOSED_BY_NOTHING
         self.violations = 0
         self.finding = 0
         self.finding_position = 0
         self.table_count = 0
         self.tables_size = 0
 
-    def begin_batch(self):
-        """Fresh buffers."""
-        self.new_buffers(COLUMNS)
-        self.gtid_used = self.text_used = self.list_used = 0
-        self.buffers["gtid:data"] = bytearray(self.gtid_room)
-        self.buffers["tables:text"] = bytearray(4 * (self.list_room + 1))
-        self.buffers["tables:data"] = bytearray(self.text_room)
-        self.start_out = memoryview(self.buffers["start"]).cast("q")
-        self.end_out = memoryview(self.buffers["end"]).cast("q")
-        self.first_out = memoryview(self.buffers["first_time"]).cast("q")
-        self.last_out = memoryview(self.buffers["last_time"]).cast("q")
-        self.server_out = memoryview(self.buffers["server_id"]).cast("q")
-        self.gtid_out = memoryview(self.buffers["gtid"]).cast("i")
-        self.gtid_data = memoryview(self.buffers["gtid:data"])
-        self.gtid_valid = memoryview(self.buffers["gtid:valid"])
-        self.xid_out = memoryview(self.buffers["xid"]).cast("q")
-        self.xid_valid = memoryview(self.buffers["xid:valid"])
-        self.kind_out = memoryview(self.buffers["kind"])
-        self.events_out = memoryview(self.buffers["events"]).cast("q")
-        self.statements_out = memoryview(self.buffers["statements"]).cast("q")
-        self.row_events_out = memoryview(self.buffers["row_events"]).cast("q")
-        self.inserted_out = memoryview(self.buffers["rows_inserted"]).cast("q")
-        self.updated_out = memoryview(self.buffers["rows_updated"]).cast("q")
-        self.deleted_out = memoryview(self.buffers["rows_deleted"]).cast("q")
-        self.tables_out = memoryview(self.buffers["tables"]).cast("i")
-        self.text_out = memoryview(self.buffers["tables:text"]).cast("i")
-        self.text_data = memoryview(self.buffers["tables:data"])
-        self.rolled_back_out = memoryview(self.buffers["rolled_back"])
-        self.closed_by_out = memoryview(self.buffers["closed_by"])
-        self.violations_out = memoryview(self.buffers["violations"]).cast("q")
-        self.finding_out = memoryview(self.buffers["finding"])
-        self.finding_position_out = memoryview(self.buffers["finding_position"]).cast("q")
-
-    def list_column(self, name):
-        """Offsets of the lists (i32, rows + 1 of them), how many texts they hold, offsets and bytes of the texts."""
-        return self.buffers[name], self.list_used, self.buffers[name + ":text"], self.buffers[name + ":data"]
-
-    def make_room(self):
-        """Of what the last walk did not find room for."""
-        if self.lacks_tables:
-            ColumnReader.make_room(self)
-            self.lacks_tables = False
-        if self.lacks_list:
-            known = self.group_tables
-            self.group_tables = memoryview(bytearray(self.table_count * 4 * 16)).cast("q")
-            self.group_tables[: self.table_count * 4] = known[: self.table_count * 4]
-            self.lacks_list = False
-        if self.rows == 0 and (self.tables_size > self.text_room or self.table_count > self.list_room):
-            self.text_room = max(self.text_room, self.tables_size * 2)
-            self.list_room = max(self.list_room, self.table_count * 2)
-            self.begin_batch()
-
-    def found(self, finding, position):
+    def found(self, finding: int, position: int) -> None:
+        """Something is wrong with it; the first that is counts."""
         if self.finding == 0:
             self.finding = finding
             self.finding_position = position
 
-    def emit(self):
-        """Writes the group's row; False: no room in this batch."""
-        if self.last_time < 0:
-            self.first_time = self.last_time = 0
-        if self.finding == 0 and (
-            self.only_findings
-            or self.first_time < self.first_from
-            or self.first_time > self.first_to
-            or self.last_time < self.last_from
-            or self.last_time > self.last_to
-        ):
-            self.pending = False
+    def count(self, event: EventFacts) -> None:
+        """What every event counts for."""
+        if event.info & INFO_VIOLATION:
+            self.violations += 1
+        if event.finding:
+            self.found(event.finding, event.position)
+        self.events += 1
+        self.end = event.end
+        if event.time:
+            if event.time < self.first_time:
+                self.first_time = event.time
+            if event.time > self.last_time:
+                self.last_time = event.time
+
+    def note_table(self, maps: TableMaps, slot: int) -> bool:
+        """Notes a table, by its names: after a FLUSH the same table has another id. False: `grow`, and again."""
+        if maps.slots[slot + SLOT_MARK] == self.number:
             return True
+        if self.table_count >= self.table_room:
+            self.lacks_room = True
+            return False
+        maps.slots[slot + SLOT_MARK] = self.number
+        schema = maps.slots[slot + SLOT_SCHEMA]
+        schema_length = maps.slots[slot + SLOT_SCHEMA_LENGTH]
+        table = maps.slots[slot + SLOT_TABLE]
+        table_length = maps.slots[slot + SLOT_TABLE_LENGTH]
+        for i in range(self.table_count):
+            k = i * TABLE_NUMBERS
+            if (
+                self.tables[k + 1] == schema_length
+                and self.tables[k + 3] == table_length
+                and same_bytes(maps.arena, self.tables[k], maps.arena, schema, schema_length)
+                and same_bytes(maps.arena, self.tables[k + 2], maps.arena, table, table_length)
+            ):
+                return True
+        k = self.table_count * TABLE_NUMBERS
+        self.tables[k] = schema
+        self.tables[k + 1] = schema_length
+        self.tables[k + 2] = table
+        self.tables[k + 3] = table_length
+        self.table_count += 1
+        self.tables_size += schema_length + table_length + 1
+        return True
+
+    def grow(self) -> None:
+        """Makes the room that `note_table` did not find."""
+        if self.lacks_room:
+            self.table_room = self.table_room * 2
+            self.table_bytes = self.table_bytes + bytes(len(self.table_bytes))
+            self.tables = longs_of(self.table_bytes)
+            self.lacks_room = False
+
+
+class TransactionBatch(ColumnBatch):
+    """Rows of transactions. The lists of their tables have `list_room` names at most, with `names_room` bytes."""
+
+    def __init__(self, capacity: int) -> None:
+        ColumnBatch.__init__(self, capacity, COLUMNS, 48)
+        self.names_room = capacity * 32 + 4096
+        self.list_room = capacity * 2 + 64
+        self.gtid = self.text("gtid")
+        self.begin()
+
+    def begin(self) -> None:
+        """Another batch: fresh buffers."""
+        ColumnBatch.begin(self)
+        self.names_used = self.list_used = 0
+        self.name_offset_bytes = bytearray(4 * (self.list_room + 1))
+        self.name_bytes = bytearray(self.names_room)
+        self.start_out = self.i64("start")
+        self.end_out = self.i64("end")
+        self.first_out = self.i64("first_time")
+        self.last_out = self.i64("last_time")
+        self.server_out = self.i64("server_id")
+        self.xid_out = self.i64("xid")
+        self.xid_valid = self.bits("xid")
+        self.kind_out = self.u8("kind")
+        self.events_out = self.i64("events")
+        self.statements_out = self.i64("statements")
+        self.row_events_out = self.i64("row_events")
+        self.inserted_out = self.i64("rows_inserted")
+        self.updated_out = self.i64("rows_updated")
+        self.deleted_out = self.i64("rows_deleted")
+        self.tables_out = self.i32("tables")
+        self.name_offsets = ints_of(self.name_offset_bytes)
+        self.names = bytes_of(self.name_bytes)
+        self.rolled_back_out = self.u8("rolled_back")
+        self.closed_by_out = self.u8("closed_by")
+        self.violations_out = self.i64("violations")
+        self.finding_out = self.u8("finding")
+        self.finding_position_out = self.i64("finding_position")
+
+    def list_column(self, name: str) -> tuple[bytearray, int, bytearray, bytearray]:
+        """Offsets of the lists (i32, rows + 1 of them), how many texts they hold, offsets and bytes of the texts."""
+        return self.buffers[name], self.list_used, self.name_offset_bytes, self.name_bytes
+
+    def make_room(self, transaction: Transaction) -> None:
+        """Lets an empty batch have room for the transaction."""
+        if self.rows == 0 and (transaction.tables_size > self.names_room or transaction.table_count > self.list_room):
+            self.names_room = max(self.names_room, transaction.tables_size * 2)
+            self.list_room = max(self.list_room, transaction.table_count * 2)
+            self.begin()
+
+    def put(self, transaction: Transaction, maps: TableMaps) -> bool:
+        """A row; False: no room in this batch."""
         n = self.rows
         if (
             n >= self.capacity
-            or self.gtid_used + self.gtid.length > self.gtid_room
-            or self.text_used + self.tables_size > self.text_room
-            or self.list_used + self.table_count > self.list_room
+            or not self.gtid.fits(transaction.gtid.length)
+            or self.names_used + transaction.tables_size > self.names_room
+            or self.list_used + transaction.table_count > self.list_room
         ):
             return False
-        self.start_out[n] = self.group_start
-        self.end_out[n] = self.group_end
-        self.first_out[n] = self.first_time
-        self.last_out[n] = self.last_time
-        self.server_out[n] = self.server_id
-        for i in range(self.gtid.length):
-            self.gtid_data[self.gtid_used + i] = self.gtid.text[i]
-        if self.gtid.length:
-            self.gtid_used += self.gtid.length
-            self.gtid_valid[n >> 3] |= 1 << (n & 7)
-        self.gtid_out[n + 1] = self.gtid_used
-        if self.has_xid:
-            self.xid_out[n] = self.xid
+        self.start_out[n] = transaction.start
+        self.end_out[n] = transaction.end
+        self.first_out[n] = transaction.first_time
+        self.last_out[n] = transaction.last_time
+        self.server_out[n] = transaction.server_id
+        if transaction.gtid.length:
+            self.gtid.put(n, transaction.gtid.text, 0, transaction.gtid.length)
+        else:
+            self.gtid.skip(n)
+        if transaction.has_xid:
+            self.xid_out[n] = transaction.xid
             self.xid_valid[n >> 3] |= 1 << (n & 7)
-        parts = self.parts
-        if parts == HAS_DDL:
-            self.kind_out[n] = 1
-        elif parts == HAS_ROWS:
-            self.kind_out[n] = 2
-        elif parts == HAS_STATEMENTS:
-            self.kind_out[n] = 3
-        elif parts:
-            self.kind_out[n] = 4
-        self.events_out[n] = self.events
-        self.statements_out[n] = self.statements
-        self.row_events_out[n] = self.row_events
-        self.inserted_out[n] = self.inserted
-        self.updated_out[n] = self.updated
-        self.deleted_out[n] = self.deleted
-        for i in range(self.table_count):
-            k = i * 4
-            self.put_name(self.group_tables[k], self.group_tables[k + 1])
-            self.text_data[self.text_used] = 46
-            self.text_used += 1
-            self.put_name(self.group_tables[k + 2], self.group_tables[k + 3])
-            self.list_used += 1
-            self.text_out[self.list_used] = self.text_used
-        self.tables_out[n + 1] = self.list_used
-        self.rolled_back_out[n] = self.rolled_back
-        self.closed_by_out[n] = self.closed_by
-        self.violations_out[n] = self.violations
-        self.finding_out[n] = self.finding
-        self.finding_position_out[n] = self.finding_position
-        if self.finding:
+        self.kind_out[n] = kind_of(transaction.parts)
+        self.events_out[n] = transaction.events
+        self.statements_out[n] = transaction.statements
+        self.row_events_out[n] = transaction.row_events
+        self.inserted_out[n] = transaction.inserted
+        self.updated_out[n] = transaction.updated
+        self.deleted_out[n] = transaction.deleted
+        self.put_tables(transaction, maps)
+        self.rolled_back_out[n] = transaction.rolled_back
+        self.closed_by_out[n] = transaction.closed_by
+        self.violations_out[n] = transaction.violations
+        self.finding_out[n] = transaction.finding
+        self.finding_position_out[n] = transaction.finding_position
+        if transaction.finding:
             self.findings += 1
         self.rows = n + 1
-        self.pending = False
         return True
 
-    def put_name(self, at, length):
-        if cython.compiled:
-            self.tables.copy_from_arena(cython.address(self.text_data[0]), self.text_used, at, length)
-        else:
-            self.tables.copy_from_arena(self.text_data, self.text_used, at, length)
-        self.text_used += length
+    def put_tables(self, transaction: Transaction, maps: TableMaps) -> None:
+        for i in range(transaction.table_count):
+            k = i * TABLE_NUMBERS
+            self.put_name(maps, transaction.tables[k], transaction.tables[k + 1])
+            self.names[self.names_used] = 46
+            self.names_used += 1
+            self.put_name(maps, transaction.tables[k + 2], transaction.tables[k + 3])
+            self.list_used += 1
+            self.name_offsets[self.list_used] = self.names_used
+        self.tables_out[self.rows + 1] = self.list_used
+
+    def put_name(self, maps: TableMaps, at: int, length: int) -> None:
+        copy_bytes(self.names, self.names_used, maps.arena, at, length)
+        self.names_used += length
+
+
+def kind_of(parts: int) -> int:
+    """The number in KINDS of what a transaction is made of."""
+    if parts == 0:
+        return KIND_NONE
+    if parts == HAS_DDL:
+        return KIND_DDL
+    if parts == HAS_ROWS:
+        return KIND_ROWS
+    return KIND_STATEMENTS if parts == HAS_STATEMENTS else KIND_MIXED

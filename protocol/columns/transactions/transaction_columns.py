@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Transactions as columns: one row for each group of events, counted by the kernel as it walks them.
 
 Takes what `Ingest` found in a run, as `event_columns` does; its events must be whole. What is compressed inside an event is
@@ -7,187 +7,211 @@ asked for: `take` stops with OPEN_..., the owner unpacks and gives it back, and 
 
 import cython
 
-from protocol.columns.column_reader import DONE as DONE
-from protocol.columns.column_reader import FULL as FULL
-from protocol.columns.column_reader import OPEN_PAYLOAD as OPEN_PAYLOAD
-from protocol.columns.column_reader import OPEN_QUERY as OPEN_QUERY
-from protocol.columns.column_reader import OPEN_ROWS as OPEN_ROWS
-from protocol.columns.column_reader import PackedReader
+from protocol.columns.column_reader import GroupReader, PackedReader
 from protocol.columns.transactions.transaction_batch import CLOSERS as CLOSERS
 from protocol.columns.transactions.transaction_batch import COLUMNS as COLUMNS
 from protocol.columns.transactions.transaction_batch import KINDS as KINDS
-from protocol.columns.transactions.transaction_counts import TransactionCounts
+from protocol.columns.transactions.transaction_batch import Transaction, TransactionBatch
 
 if not cython.compiled:
-    from protocol.columns.event_facts import event_finding, is_transaction
-
-C_DONE = cython.declare(cython.int, 0)
-C_FULL = cython.declare(cython.int, 1)
-C_OPEN_ROWS = cython.declare(cython.int, 2)
-C_OPEN_QUERY = cython.declare(cython.int, 3)
-C_GROW = cython.declare(cython.int, 5)
-
-# Findings of a transaction, the first in it; up to EVENT_MALFORMED as in event_columns.
-CHECKSUM_MISMATCH = 1
-BOUNDARY_VIOLATION = 2
-POSITION_CHAIN_BROKEN = 3
-UNKNOWN_EVENT_TYPE = 4
-EVENT_MALFORMED = 5
-ROWS_UNREADABLE = 6
-PAYLOAD_UNREADABLE = 7
-TRANSACTION_UNFINISHED = 8
-C_ROWS_UNREADABLE = cython.declare(cython.int, 6)
-C_PAYLOAD_UNREADABLE = cython.declare(cython.int, 7)
-C_TRANSACTION_UNFINISHED = cython.declare(cython.int, 8)
-
-# Numbers of CLOSERS.
-BY_NOTHING = cython.declare(cython.int, 0)
-BY_STATEMENT = cython.declare(cython.int, 7)
-
-START = cython.declare(cython.int, 3)
-INSIDE = cython.declare(cython.int, 4)
-SELF_CONTAINED = cython.declare(cython.int, 2)
-END = cython.declare(cython.int, 5)
-MICROSECONDS = cython.declare(cython.longlong, 1000000)
+    from protocol.columns.column_codes import *
+    from protocol.columns.digest import changes_rows
+    from protocol.columns.tables import inserts_rows, is_packed, updates_rows
+    from protocol.kernel.codes import *
+    from protocol.kernel.inference import kind_of_text
+    from protocol.kernel.pure import Bytes, load64, signed64
 
 
-class TransactionColumns(TransactionCounts):
-    """Columns of transactions, `capacity` rows at most in a batch, from the events that `take` is given.
+class TransactionColumns(GroupReader):
+    """Rows of transactions, in `batch`, `capacity` of them at most, from the events that `take` is given.
 
     `count_rows`: walk rows events for rows_inserted, _updated and _deleted.
     """
 
-    def __init__(self, capacity, count_rows=True):
-        TransactionCounts.__init__(self, capacity, count_rows)
+    def __init__(self, capacity: int, count_rows: bool = True) -> None:
+        GroupReader.__init__(self)
+        self.transaction = Transaction()
+        self.batch = TransactionBatch(capacity)
+        self.counts_rows = count_rows
+        self.groups_findings = True
+        self.first_from = self.last_from = -FAR
+        self.first_to = self.last_to = FAR
+        self.only_findings = False
         self.begin_file(b"")
-        self.begin_batch()
 
-    def begin_file(self, post_lengths):
+    def keep_times(self, first_from: int, first_to: int, last_from: int, last_to: int) -> None:
+        """Only transactions whose first and last time, in µs, are in these ranges (both ends included)."""
+        self.first_from = max(first_from, -FAR)
+        self.first_to = min(first_to, FAR)
+        self.last_from = max(last_from, -FAR)
+        self.last_to = min(last_to, FAR)
+
+    def keep_findings(self) -> None:
+        """Only transactions with which something is wrong."""
+        self.only_findings = True
+
+    def begin_file(self, post_lengths: bytes) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's."""
-        self.begin_stream(post_lengths)
-        self.entered = False
-        self.in_group = False
-        self.stray = False
+        GroupReader.begin_file(self, post_lengths)
         self.pending = False
-        self.opening = 0
-        self.clear_group(0)
 
-    def finish(self):
-        """Nothing follows: an open transaction becomes a row with a finding. DONE, or FULL as `take`."""
-        if self.in_group and not self.pending:
-            if not self.stray:
-                self.found(C_TRANSACTION_UNFINISHED, self.group_start)
-            self.in_group = False
-            self.pending = True
-        while self.pending and not self.emit():
-            if self.rows:
-                return FULL
-            self.make_room()
-        return DONE
+    def make_room(self) -> None:
+        """Of what the last walk did not find room for."""
+        GroupReader.make_room(self)
+        self.transaction.grow()
+        self.batch.make_room(self.transaction)
 
-    def opened(self, data):
+    def opened(self, data: bytes) -> None:
         """What was asked for with OPEN_ROWS or OPEN_QUERY, unpacked."""
-        query = self.opening == C_OPEN_QUERY
+        query = self.opening == OPEN_QUERY
         PackedReader.opened(self, data)
         if query:
-            if cython.compiled:
-                self.take_statement(cython.address(self.opened_data[0]), 0, self.opened_size)
-            else:
-                self.take_statement(self.opened_data, 0, self.opened_size)
-            self.opening = -1
+            self.count_statement(self.opened_data, 0, self.opened_size)
+            self.opening = EVENT_DONE
 
-    def not_opened(self):
+    def not_opened(self) -> None:
         """What was asked for cannot be unpacked."""
-        self.found(C_ROWS_UNREADABLE if self.opening == C_OPEN_ROWS else C_PAYLOAD_UNREADABLE, self.open_position)
-        self.opening = -1
+        finding = ROWS_UNREADABLE if self.opening == OPEN_ROWS else PAYLOAD_UNREADABLE
+        self.transaction.found(finding, self.event.position)
+        self.opening = EVENT_DONE
 
-    def take_opened(self, p, at, stop, t):
-        return self.accumulate(p, at, stop, t)
+    # ---- groups ----
 
-    def walk(self, p, have, base, table, count):
-        while True:
-            if self.pending:
-                if not self.emit():
-                    return C_FULL if self.rows else C_GROW
-            if self.next_row >= count:
-                self.next_row = 0
-                return C_DONE
-            r = self.next_row * 8
-            position = table[r]
-            t = table[r + 2]
-            info = table[r + 7]
-            boundary = info & 7
-            kind = self.inference.kind[t]
-            self.timestamp = table[r + 4]
-            if not self.entered:
-                # Which group is this?
-                opens = boundary == START or (boundary == SELF_CONTAINED and is_transaction(kind))
-                if self.in_group and (
-                    opens or boundary == SELF_CONTAINED or (self.stray and boundary != INSIDE and boundary != END)
-                ):
-                    if not self.stray:
-                        self.found(C_TRANSACTION_UNFINISHED, self.group_start)
-                    self.in_group = False
-                    self.pending = True
-                    continue
-                if not self.in_group:
-                    if opens:
-                        self.stray = False
-                    elif boundary == INSIDE or boundary == END:
-                        self.stray = True
-                    elif event_finding(info, kind, table[r + 3]) != 0:
-                        self.stray = True  # a row for what is wrong between two transactions
-                    else:
-                        self.next_row += 1
-                        continue
-                    self.tables.between_groups()
-                    self.clear_group(position)
-                    self.in_group = True
-                    self.server_id = table[r + 5]
-                self.entered = True
-            if self.opening == 0 or self.opening == -2:
-                at = position - base
-                stop = at + table[r + 1]
-                if stop > have:
-                    stop = have
-                if info & 16:
-                    stop -= 4
-                if self.opening == -2:
-                    self.count_opened_rows(p, at, stop, t, position)
-                else:
-                    status = self.accumulate(p, at, stop, t)
-                    if status == C_GROW:
-                        return C_GROW
-                    if status != C_DONE:
-                        self.opening = status
-                        self.open_position = position
-                        return status
-            elif self.opening > 0:
-                return self.opening  # asked for, and not given
-            self.opening = 0
-            self.entered = False
+    def begin_group(self) -> None:
+        self.transaction.begin(self.event.position, self.event.server_id)
 
-            # It is counted now.
-            if info & 64:
-                self.violations += 1
-            finding = event_finding(info, kind, table[r + 3])
-            if finding:
-                self.found(finding, position)
-            self.events += 1
-            self.group_end = position + table[r + 1]
-            time = table[r + 4] * MICROSECONDS
-            if time:
-                if time < self.first_time:
-                    self.first_time = time
-                if time > self.last_time:
-                    self.last_time = time
-            self.next_row += 1
-            if self.stray:
-                if boundary != INSIDE and boundary != END:
-                    self.in_group = False
-                    self.pending = True
-            elif boundary == END or boundary == SELF_CONTAINED:
-                if self.closed_by == BY_NOTHING:
-                    self.closed_by = BY_STATEMENT
-                self.in_group = False
-                self.pending = True
+    def leave(self) -> None:
+        if self.in_group:
+            self.transaction.count(self.event)
+        GroupReader.leave(self)
+
+    def end_group(self, unfinished: bool) -> None:
+        if unfinished:
+            self.transaction.found(TRANSACTION_UNFINISHED, self.transaction.start)
+        elif not self.stray and self.transaction.closed_by == CLOSED_BY_NOTHING:
+            self.transaction.closed_by = CLOSED_BY_STATEMENT
+        if self.transaction.last_time < 0:
+            self.transaction.first_time = self.transaction.last_time = 0
+        self.pending = self.is_wanted()
+
+    def is_wanted(self) -> bool:
+        return self.transaction.finding != 0 or (
+            not self.only_findings
+            and self.first_from <= self.transaction.first_time <= self.first_to
+            and self.last_from <= self.transaction.last_time <= self.last_to
+        )
+
+    def flush(self) -> int:
+        if self.pending:
+            if not self.batch.put(self.transaction, self.tables):
+                return FULL if self.batch.rows else GROW
+            self.pending = False
+        return DONE
+
+    # ---- what events count for ----
+
+    def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
+        if not self.in_group:
+            return DONE
+        kind = self.inference.kind[t]
+        if kind == K_ROWS:
+            return self.take_rows(p, at, stop, t)
+        if t == TABLE_MAP_EVENT:
+            slot = self.learn_map(p, at, stop)
+            if slot == NO_ROOM:
+                return GROW
+            if slot < 0:
+                self.found(ROWS_UNREADABLE)
+            elif not self.transaction.note_table(self.tables, slot):
+                return GROW
+        elif kind == K_QUERY:
+            self.take_query(p, at, stop, t)
+        elif t == XID_EVENT:
+            self.transaction.closed_by = CLOSED_BY_XID
+            if stop - at >= HEADER_SIZE + 8:
+                self.transaction.xid = signed64(load64(p, at + HEADER_SIZE))
+                self.transaction.has_xid = True
+        elif kind == K_GTID or kind == K_MARIADB_GTID:
+            self.transaction.gtid.take(p, at, stop, t)
+        elif t == XA_PREPARE_EVENT:
+            self.transaction.closed_by = CLOSED_BY_XA_PREPARE
+        elif kind == K_EXECUTE_LOAD_QUERY or kind == K_LOAD_WHOLE or kind == K_LOAD_CLOSES:
+            if t != DELETE_FILE_EVENT:  # the statement failed
+                self.transaction.statements += 1
+                self.transaction.parts |= HAS_STATEMENTS
+        elif kind == K_QUERY_COMPRESSED:
+            self.open_start = self.inference.query_text(p, at, stop, t)
+            self.open_stop = stop
+            if self.open_start >= 0:
+                return OPEN_QUERY
+            self.found(EVENT_MALFORMED)
+        elif t == TRANSACTION_PAYLOAD_EVENT:
+            self.open_start = at + HEADER_SIZE
+            self.open_stop = stop
+            return OPEN_PAYLOAD
+        elif kind == K_ROW_FRAGMENT:
+            self.found(ROWS_UNREADABLE)
+        return DONE
+
+    def found(self, finding: int) -> None:
+        """Something is wrong with the event; with one of a payload, where the payload stands."""
+        self.transaction.found(finding, self.event.position)
+
+    def take_query(self, p: Bytes, at: int, stop: int, t: int) -> None:
+        text = self.inference.query_text(p, at, stop, t)
+        if text < 0:
+            if self.opening > NOTHING_ASKED:  # in a payload, where no walker was before
+                self.found(EVENT_MALFORMED)
+            return
+        statement = kind_of_text(p, text, stop)
+        if statement == S_OTHER:
+            self.count_statement(p, text, stop)
+        elif statement == S_COMMIT:
+            self.transaction.closed_by = CLOSED_BY_COMMIT
+        elif statement == S_XA_COMMIT:
+            self.transaction.closed_by = CLOSED_BY_XA_COMMIT
+        elif statement == S_ROLLBACK or statement == S_XA_ROLLBACK:
+            self.transaction.rolled_back = True
+            self.transaction.closed_by = CLOSED_BY_ROLLBACK if statement == S_ROLLBACK else CLOSED_BY_XA_ROLLBACK
+
+    def count_statement(self, p: Bytes, at: int, stop: int) -> None:
+        self.transaction.statements += 1
+        self.transaction.parts |= HAS_STATEMENTS if changes_rows(p, at, stop) else HAS_DDL
+
+    def take_rows(self, p: Bytes, at: int, stop: int, t: int) -> int:
+        if self.opening != ANSWERED:
+            self.transaction.row_events += 1
+            self.transaction.parts |= HAS_ROWS
+        if not self.counts_rows:
+            return DONE
+        if t <= PRE_GA_DELETE_ROWS_EVENT:
+            # the first betas of 5.1 wrote rows in the layout of the table's record
+            self.found(ROWS_UNREADABLE)
+            return DONE
+        rows = self.tables.begin_rows(p, at, stop, t, self.inference.post_length[t])
+        if rows < 0:
+            self.found(ROWS_UNREADABLE)
+        elif not is_packed(t):
+            self.count_rows(p, rows, stop, t)
+        elif self.opening == ANSWERED:
+            self.count_rows(self.opened_data, 0, self.opened_size, t)
+        else:
+            self.open_start = rows
+            self.open_stop = stop
+            return OPEN_ROWS
+        return DONE
+
+    def count_rows(self, p: Bytes, at: int, stop: int, t: int) -> None:
+        """Counts the rows in p[at:stop] of the rows event that is read."""
+        count = -1
+        update = updates_rows(t)
+        if self.tables.row_slot >= 0:
+            count = self.tables.count_rows(p, at, stop, update, t == PARTIAL_UPDATE_ROWS_EVENT)
+        if count < 0:
+            self.found(ROWS_UNREADABLE)
+        elif update:
+            self.transaction.updated += count
+        elif inserts_rows(t):
+            self.transaction.inserted += count
+        else:
+            self.transaction.deleted += count

@@ -10,9 +10,12 @@ import pyarrow.compute as pc
 from protocol.binlog.boundary import BOUNDARY_LABELS
 from protocol.binlog.event_type import event_type_name
 from protocol.columns import event_columns, statement_columns
-from protocol.columns.event_columns import EventColumns
-from protocol.columns.statement_columns import StatementColumns
+from protocol.columns.column_batch import ColumnBatch
+from protocol.columns.column_codes import FULL, ROWS_UNREADABLE
+from protocol.columns.event_columns import EventBatch, EventColumns
+from protocol.columns.statement_columns import StatementBatch, StatementColumns
 from protocol.columns.transactions import transaction_columns
+from protocol.columns.transactions.transaction_batch import TransactionBatch
 from protocol.columns.transactions.transaction_columns import TransactionColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.other_findings import OtherFindings
@@ -42,7 +45,7 @@ _CLOSERS: Final = pa.array([None, *transaction_columns.CLOSERS[1:]], pa.string()
 _FINDINGS: Final = pa.array(NAMES, pa.string())
 _FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
 # Findings that only counting a transaction shows; the others are shown by events.
-_FIRST_OF_TRANSACTIONS: Final = transaction_columns.ROWS_UNREADABLE
+_FIRST_OF_TRANSACTIONS: Final = ROWS_UNREADABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,62 +180,60 @@ def _events(reader: SplitReader, split: Split, options: ReadOptions, wanted: Wan
         if not begun:
             columns.begin_file(reader.post_lengths(), split.in_use)
             begun = True
-        while columns.take(run.buffer, run.base, run.table, run.rows) == event_columns.FULL:
-            yield _event_batch(columns, options, schema, file)
-            columns.begin_batch()
-        if options.failfast and columns.findings > failed:
-            raise _first_event_finding(columns, split)
-    if columns.rows:
-        yield _event_batch(columns, options, schema, file)
+        while columns.take(run.buffer, run.base, run.table, run.rows) == FULL:
+            yield _event_batch(columns.batch, options, schema, file)
+            columns.batch.begin()
+        if options.failfast and columns.batch.findings > failed:
+            raise _first_event_finding(columns.batch, split)
+    if columns.batch.rows:
+        yield _event_batch(columns.batch, options, schema, file)
 
 
-def _first_event_finding(columns: EventColumns | StatementColumns, split: Split) -> BinlogUnreadable:
-    codes = arrays.numbers(columns.column("finding"), "B", columns.rows).to_pylist()
+def _first_event_finding(batch: ColumnBatch, split: Split) -> BinlogUnreadable:
+    codes = arrays.numbers(batch.column("finding"), "B", batch.rows).to_pylist()
     row = next(row for row, code in enumerate(codes) if code)
-    position = arrays.numbers(columns.column("position"), "q", columns.rows)[row].as_py()
+    position = arrays.numbers(batch.column("position"), "q", batch.rows)[row].as_py()
     name = str(NAMES[codes[row]])
     return BinlogUnreadable(split.name, position, name, TEXTS[name])
 
 
-def _event_batch(
-    columns: EventColumns, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated
-) -> pa.RecordBatch:
-    rows = columns.rows
+def _event_batch(batch: EventBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated) -> pa.RecordBatch:
+    rows = batch.rows
     made: dict[str, Callable[[], pa.Array]] = {
         "file": lambda: file.take(rows),
-        "time": lambda: arrays.times(columns.column("time"), rows),
-        "type": lambda: arrays.words(columns.column("type"), rows, _TYPES),
-        "type_code": lambda: arrays.numbers(columns.column("type"), "B", rows).cast(pa.int32()),
-        "boundary": lambda: arrays.words(columns.column("boundary"), rows, _BOUNDARIES),
-        "inferred": lambda: arrays.words(columns.column("inferred"), rows, _BOUNDARIES),
-        "stamped": lambda: arrays.truths(columns.column("stamped"), rows),
-        "crc": lambda: arrays.words(columns.column("crc"), rows, _CRC),
-        "finding": lambda: arrays.words(columns.column("finding"), rows, _FINDINGS),
-        "finding_text": lambda: arrays.words(columns.column("finding"), rows, _FINDING_TEXTS),
+        "time": lambda: arrays.times(batch.column("time"), rows),
+        "type": lambda: arrays.words(batch.column("type"), rows, _TYPES),
+        "type_code": lambda: arrays.numbers(batch.column("type"), "B", rows).cast(pa.int32()),
+        "boundary": lambda: arrays.words(batch.column("boundary"), rows, _BOUNDARIES),
+        "inferred": lambda: arrays.words(batch.column("inferred"), rows, _BOUNDARIES),
+        "stamped": lambda: arrays.truths(batch.column("stamped"), rows),
+        "crc": lambda: arrays.words(batch.column("crc"), rows, _CRC),
+        "finding": lambda: arrays.words(batch.column("finding"), rows, _FINDINGS),
+        "finding_text": lambda: arrays.words(batch.column("finding"), rows, _FINDING_TEXTS),
     }
-    return _batch(columns, event_columns.COLUMNS, made, options, schema)
+    return _batch(batch, event_columns.COLUMNS, made, options, schema)
 
 
 def _batch(
-    columns: EventColumns | TransactionColumns | StatementColumns,
+    batch: ColumnBatch,
     kinds: Mapping[str, str],
     made: Mapping[str, Callable[[], pa.Array]],
     options: ReadOptions,
     schema: pa.Schema,
 ) -> pa.RecordBatch:
     """The wanted columns: those in `made` are made from the kernel's by what stands there, the others are the kernel's own."""
-    rows = columns.rows
+    rows = batch.rows
 
     def array(name: str) -> pa.Array:
         if name in made:
             return made[name]()
         kind = kinds[name]
         if kind == "s":
-            offsets, data = columns.text_column(name)
-            return arrays.texts(offsets, data, rows, columns.validity(name))
+            offsets, data = batch.text_column(name)
+            return arrays.texts(offsets, data, rows, batch.validity(name))
         if kind == "n":
-            return arrays.numbers(columns.column(name), "q", rows, columns.validity(name))
-        return arrays.numbers(columns.column(name), kind, rows)
+            return arrays.numbers(batch.column(name), "q", rows, batch.validity(name))
+        return arrays.numbers(batch.column(name), kind, rows)
 
     return pa.RecordBatch.from_arrays([array(name) for name in options.columns], schema=schema)
 
@@ -244,7 +245,7 @@ def _then_another(
 
     def stopped(_status: int) -> Iterator[pa.RecordBatch]:
         yield from full()
-        columns.begin_batch()
+        columns.batch.begin()
 
     return stopped
 
@@ -264,9 +265,9 @@ def _walk_transactions(
             columns.begin_file(reader.post_lengths())
             begun = True
         yield from take_run(columns, run, _then_another(columns, full))
-    while columns.finish() == transaction_columns.FULL:
+    while columns.finish() == FULL:
         yield from full()
-        columns.begin_batch()
+        columns.batch.begin()
     yield from full()
 
 
@@ -284,53 +285,53 @@ def _transactions(reader: SplitReader, split: Split, options: ReadOptions, wante
     file = arrays.Repeated(split.name)
 
     def full() -> Iterator[pa.RecordBatch]:
-        if options.failfast and columns.findings:
-            raise _first_transaction_finding(columns, split)
-        if columns.rows:
-            yield _transaction_batch(columns, options, schema, file)
+        if options.failfast and columns.batch.findings:
+            raise _first_transaction_finding(columns.batch, split)
+        if columns.batch.rows:
+            yield _transaction_batch(columns.batch, options, schema, file)
 
     yield from _walk_transactions(reader, columns, full)
 
 
-def _first_transaction_finding(columns: TransactionColumns, split: Split) -> BinlogUnreadable:
-    codes = arrays.numbers(columns.column("finding"), "B", columns.rows).to_pylist()
+def _first_transaction_finding(batch: TransactionBatch, split: Split) -> BinlogUnreadable:
+    codes = arrays.numbers(batch.column("finding"), "B", batch.rows).to_pylist()
     row = next(row for row, code in enumerate(codes) if code)
-    position = arrays.numbers(columns.column("finding_position"), "q", columns.rows)[row].as_py()
+    position = arrays.numbers(batch.column("finding_position"), "q", batch.rows)[row].as_py()
     name = str(NAMES[codes[row]])
     return BinlogUnreadable(split.name, position, name, TEXTS[name])
 
 
-def _finding_positions(columns: TransactionColumns) -> pa.Array:
-    codes = arrays.numbers(columns.column("finding"), "B", columns.rows)
-    positions = arrays.numbers(columns.column("finding_position"), "q", columns.rows)
+def _finding_positions(batch: TransactionBatch) -> pa.Array:
+    codes = arrays.numbers(batch.column("finding"), "B", batch.rows)
+    positions = arrays.numbers(batch.column("finding_position"), "q", batch.rows)
     return pc.if_else(pc.equal(codes, 0), pa.scalar(None, pa.int64()), positions)
 
 
 def _transaction_batch(
-    columns: TransactionColumns, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated
+    batch: TransactionBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated
 ) -> pa.RecordBatch:
-    rows = columns.rows
+    rows = batch.rows
 
     def tables() -> pa.Array:
-        lists, count, offsets, data = columns.list_column("tables")
+        lists, count, offsets, data = batch.list_column("tables")
         return arrays.text_lists(lists, count, offsets, data, rows, ARROW_TYPES["array<string>"])
 
     made: dict[str, Callable[[], pa.Array]] = {
         "file": lambda: file.take(rows),
         "bytes": lambda: pc.subtract(
-            arrays.numbers(columns.column("end"), "q", rows), arrays.numbers(columns.column("start"), "q", rows)
+            arrays.numbers(batch.column("end"), "q", rows), arrays.numbers(batch.column("start"), "q", rows)
         ),
-        "first_time": lambda: arrays.times(columns.column("first_time"), rows),
-        "last_time": lambda: arrays.times(columns.column("last_time"), rows),
-        "kind": lambda: arrays.words(columns.column("kind"), rows, _KINDS),
+        "first_time": lambda: arrays.times(batch.column("first_time"), rows),
+        "last_time": lambda: arrays.times(batch.column("last_time"), rows),
+        "kind": lambda: arrays.words(batch.column("kind"), rows, _KINDS),
         "tables": tables,
-        "rolled_back": lambda: arrays.truths(columns.column("rolled_back"), rows),
-        "closed_by": lambda: arrays.words(columns.column("closed_by"), rows, _CLOSERS),
-        "finding": lambda: arrays.words(columns.column("finding"), rows, _FINDINGS),
-        "finding_position": lambda: _finding_positions(columns),
-        "finding_text": lambda: arrays.words(columns.column("finding"), rows, _FINDING_TEXTS),
+        "rolled_back": lambda: arrays.truths(batch.column("rolled_back"), rows),
+        "closed_by": lambda: arrays.words(batch.column("closed_by"), rows, _CLOSERS),
+        "finding": lambda: arrays.words(batch.column("finding"), rows, _FINDINGS),
+        "finding_position": lambda: _finding_positions(batch),
+        "finding_text": lambda: arrays.words(batch.column("finding"), rows, _FINDING_TEXTS),
     }
-    return _batch(columns, transaction_columns.COLUMNS, made, options, schema)
+    return _batch(batch, transaction_columns.COLUMNS, made, options, schema)
 
 
 # ---- statements ------------------------------------------------------------------------------------------------------
@@ -346,10 +347,10 @@ def _statements(reader: SplitReader, split: Split, options: ReadOptions, wanted:
     file = arrays.Repeated(split.name)
 
     def full() -> Iterator[pa.RecordBatch]:
-        if options.failfast and columns.findings:
-            raise _first_event_finding(columns, split)
-        if columns.rows:
-            yield _statement_batch(columns, options, schema, file)
+        if options.failfast and columns.batch.findings:
+            raise _first_event_finding(columns.batch, split)
+        if columns.batch.rows:
+            yield _statement_batch(columns.batch, options, schema, file)
 
     begun = False
     for run in reader.runs():
@@ -361,25 +362,25 @@ def _statements(reader: SplitReader, split: Split, options: ReadOptions, wanted:
 
 
 def _statement_batch(
-    columns: StatementColumns, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated
+    batch: StatementBatch, options: ReadOptions, schema: pa.Schema, file: arrays.Repeated
 ) -> pa.RecordBatch:
-    rows = columns.rows
+    rows = batch.rows
     made: dict[str, Callable[[], pa.Array]] = {
         "file": lambda: file.take(rows),
-        "time": lambda: arrays.times(columns.column("time"), rows),
-        "type": lambda: arrays.words(columns.column("type"), rows, _TYPES),
-        "seeds": lambda: arrays.numbers(columns.column("seeds"), "B", rows).cast(pa.int32()),
-        "finding": lambda: arrays.words(columns.column("finding"), rows, _FINDINGS),
-        "finding_text": lambda: arrays.words(columns.column("finding"), rows, _FINDING_TEXTS),
+        "time": lambda: arrays.times(batch.column("time"), rows),
+        "type": lambda: arrays.words(batch.column("type"), rows, _TYPES),
+        "seeds": lambda: arrays.numbers(batch.column("seeds"), "B", rows).cast(pa.int32()),
+        "finding": lambda: arrays.words(batch.column("finding"), rows, _FINDINGS),
+        "finding_text": lambda: arrays.words(batch.column("finding"), rows, _FINDING_TEXTS),
         "status_variables": lambda: binaries("status_variables"),
         "table_map": lambda: binaries("table_map"),
     }
 
     def binaries(name: str) -> pa.Array:
-        offsets, data = columns.text_column(name)
-        return arrays.binaries(offsets, data, rows, columns.validity(name))
+        offsets, data = batch.text_column(name)
+        return arrays.binaries(offsets, data, rows, batch.validity(name))
 
-    return _batch(columns, statement_columns.COLUMNS, made, options, schema)
+    return _batch(batch, statement_columns.COLUMNS, made, options, schema)
 
 
 # ---- findings --------------------------------------------------------------------------------------------------------
@@ -405,27 +406,27 @@ def _findings(reader: SplitReader, split: Split, options: ReadOptions, wanted: W
         yield pa.RecordBatch.from_arrays([values[name] for name in options.columns], schema=schema)
 
     def of_events() -> Iterator[pa.RecordBatch]:
-        rows = events.rows
+        rows = events.batch.rows
         values = {
-            "position": arrays.numbers(events.column("position"), "q", rows),
-            "end": arrays.numbers(events.column("end"), "q", rows),
-            "time": arrays.times(events.column("time"), rows),
-            "type": arrays.words(events.column("type"), rows, _TYPES),
-            "finding": arrays.words(events.column("finding"), rows, _FINDINGS),
-            "finding_text": arrays.words(events.column("finding"), rows, _FINDING_TEXTS),
+            "position": arrays.numbers(events.batch.column("position"), "q", rows),
+            "end": arrays.numbers(events.batch.column("end"), "q", rows),
+            "time": arrays.times(events.batch.column("time"), rows),
+            "type": arrays.words(events.batch.column("type"), rows, _TYPES),
+            "finding": arrays.words(events.batch.column("finding"), rows, _FINDINGS),
+            "finding_text": arrays.words(events.batch.column("finding"), rows, _FINDING_TEXTS),
         }
         yield from batch(values, rows)
 
     def of_transactions() -> Iterator[pa.RecordBatch]:
-        rows = transactions.rows
-        codes = arrays.numbers(transactions.column("finding"), "B", rows)
+        rows = transactions.batch.rows
+        codes = arrays.numbers(transactions.batch.column("finding"), "B", rows)
         own = pc.greater_equal(codes, _FIRST_OF_TRANSACTIONS)
         values = {
-            "position": arrays.numbers(transactions.column("finding_position"), "q", rows).filter(own),
-            "end": arrays.numbers(transactions.column("end"), "q", rows).filter(own),
-            "time": arrays.times(transactions.column("last_time"), rows).filter(own),
-            "finding": arrays.words(transactions.column("finding"), rows, _FINDINGS).filter(own),
-            "finding_text": arrays.words(transactions.column("finding"), rows, _FINDING_TEXTS).filter(own),
+            "position": arrays.numbers(transactions.batch.column("finding_position"), "q", rows).filter(own),
+            "end": arrays.numbers(transactions.batch.column("end"), "q", rows).filter(own),
+            "time": arrays.times(transactions.batch.column("last_time"), rows).filter(own),
+            "finding": arrays.words(transactions.batch.column("finding"), rows, _FINDINGS).filter(own),
+            "finding_text": arrays.words(transactions.batch.column("finding"), rows, _FINDING_TEXTS).filter(own),
         }
         count = len(values["position"])
         values["type"] = pa.nulls(count, pa.string())
@@ -437,13 +438,13 @@ def _findings(reader: SplitReader, split: Split, options: ReadOptions, wanted: W
             events.begin_file(reader.post_lengths(), split.in_use)
             transactions.begin_file(reader.post_lengths())
             begun = True
-        while events.take(run.buffer, run.base, run.table, run.rows) == event_columns.FULL:
+        while events.take(run.buffer, run.base, run.table, run.rows) == FULL:
             yield from of_events()
-            events.begin_batch()
+            events.batch.begin()
         yield from take_run(transactions, run, _then_another(transactions, of_transactions))
-    while transactions.finish() == transaction_columns.FULL:
+    while transactions.finish() == FULL:
         yield from of_transactions()
-        transactions.begin_batch()
+        transactions.batch.begin()
     yield from of_events()
     yield from of_transactions()
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from protocol.columns import event_columns
+from protocol.columns.column_codes import FULL
 from protocol.columns.event_columns import EventColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.split_reader import SplitReader
@@ -59,16 +59,16 @@ class OtherFindings:
         if not self._begun:
             events.begin_file(self._reader.post_lengths(), self._split.in_use)
             self._begun = True
-        while events.take(run.buffer, run.base, run.table, run.rows) == event_columns.FULL:
+        while events.take(run.buffer, run.base, run.table, run.rows) == FULL:
             self._keep()
-        if self._failfast and (events.rows or self._found):
+        if self._failfast and (events.batch.rows or self._found):
             self._keep()
             first = self._found[0]
             name = first.column("finding")[0].as_py()
             raise BinlogUnreadable(self._split.name, first.column("position")[0].as_py(), name, TEXTS[name])
 
     def _keep(self) -> None:
-        events, rows = self._events, self._events.rows
+        events, rows = self._events.batch, self._events.batch.rows
         if not rows:
             return
         values: dict[str, Any] = {name: arrays.numbers(events.column(name), "q", rows) for name in ("position", "end")}
@@ -76,7 +76,7 @@ class OtherFindings:
         values["finding"] = arrays.words(events.column("finding"), rows, _NAMES)
         values["finding_text"] = arrays.words(events.column("finding"), rows, _TEXTS)
         self._found.append(pa.RecordBatch.from_pydict(values))
-        events.begin_batch()
+        events.begin()
 
     def _as_level(self, found: pa.RecordBatch) -> pa.RecordBatch:
         names = found.schema.names

@@ -6,12 +6,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.columns.rows import row_columns
-from protocol.columns.rows.row_columns import RowColumns
+from protocol.columns.column_codes import FULL, OPEN_TABLE
+from protocol.columns.rows.row_columns import OPERATIONS, RowColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.split_reader import SplitReader
 from relay.audit.decode.unpack import take_run
-from relay.audit.plan.read_finding import TEXTS, BinlogUnreadable
+from relay.audit.plan.read_finding import NAMES, TEXTS, BinlogUnreadable
 from relay.audit.plan.recorded import Describer, recorded_schema
 from relay.audit.plan.schemas import arrow_schema
 from relay.audit.plan.splits import Split
@@ -22,10 +22,9 @@ _ROWS: Final = 8192
 # A statement stands once in the kernel's batch, and once for each of its rows in Spark's: larger batches go out in parts.
 _MOST_TEXT_BYTES: Final = 64 << 20
 
-_OPERATIONS: Final = pa.array([name or None for name in row_columns.OPERATIONS], pa.string())
-_NAMES: Final = [row_columns.FINDINGS.get(code) for code in range(max(row_columns.FINDINGS) + 1)]
-_FINDINGS: Final = pa.array(_NAMES, pa.string())
-_FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in _NAMES], pa.string())
+_OPERATIONS: Final = pa.array([name or None for name in OPERATIONS], pa.string())
+_FINDINGS: Final = pa.array(NAMES, pa.string())
+_FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
 _NEEDS: Final = {"finding_text": "finding"}
 _SHARED: Final[tuple[str, ...]] = ("gtid", "schema", "table", "statement")
 _IN_ORDER: Final = pa.array(range(_ROWS), pa.int32())
@@ -41,7 +40,7 @@ def read_rows(
     answers = _Answers(made, Describer(known, _base(split.path)))
 
     def stopped(status: int) -> Iterator[pa.RecordBatch]:
-        if status == row_columns.OPEN_TABLE:
+        if status == OPEN_TABLE:
             answers.answer()
         else:
             yield from batches.full()
@@ -52,7 +51,7 @@ def read_rows(
             made.begin_file(reader.post_lengths())
             begun = True
         yield from take_run(made, run, stopped)
-    while made.finish() == row_columns.FULL:
+    while made.finish() == FULL:
         yield from batches.full()
     yield from batches.full()
 
@@ -69,7 +68,7 @@ def _row_columns(columns: tuple[str, ...], wanted: Wanted, *, asks: bool) -> Row
     if "time" in wanted.ranges:
         made.keep_times(wanted.ranges["time"].low, wanted.ranges["time"].high)
     if "operation" in wanted.names:
-        made.keep_operations(wanted.names["operation"] & set(row_columns.OPERATIONS[1:]))
+        made.keep_operations(wanted.names["operation"] & set(OPERATIONS[1:]))
     return made
 
 
@@ -137,7 +136,7 @@ class _Batches:
 
     def full(self) -> Iterator[pa.RecordBatch]:
         """The kernel's batch, in one or more of Arrow's; the kernel begins another. Raises: BinlogUnreadable."""
-        made = self._made
+        made = self._made.batch
         if self._failfast and made.findings:
             raise self._first_finding()
         if made.rows:
@@ -145,10 +144,10 @@ class _Batches:
             parts = shared["statement"].parts(_MOST_TEXT_BYTES) if "statement" in shared else [(0, made.rows)]
             for start, count in parts:
                 yield self._batch(shared, start, count)
-        made.begin_batch()
+        made.begin()
 
     def _batch(self, shared: dict[str, _Shared], start: int, count: int) -> pa.RecordBatch:
-        made, rows = self._made, self._made.rows
+        made, rows = self._made.batch, self._made.batch.rows
 
         def numbers(name: str, kind: str = "q") -> pa.Array:
             return arrays.numbers(made.column(name), kind, rows).slice(start, count)
@@ -181,14 +180,15 @@ class _Batches:
         return pa.RecordBatch.from_arrays([array(name) for name in self._columns], schema=self._schema)
 
     def _shared(self, name: str) -> _Shared:
-        indices, validity, count, offsets, data = self._made.dictionary_column(name)
-        return _Shared(arrays.numbers(indices, "i", self._made.rows, validity), arrays.texts(offsets, data, count))
+        made = self._made.batch
+        indices, validity, count, offsets, data = made.dictionary_column(name)
+        return _Shared(arrays.numbers(indices, "i", made.rows, validity), arrays.texts(offsets, data, count))
 
     def _first_finding(self) -> BinlogUnreadable:
-        made = self._made
+        made = self._made.batch
         codes = arrays.numbers(made.column("finding"), "B", made.rows).to_pylist()
         row = next(row for row, code in enumerate(codes) if code)
-        name = str(_NAMES[codes[row]])
+        name = str(NAMES[codes[row]])
         position = arrays.numbers(made.column("finding_position"), "q", made.rows)[row].as_py()
         return BinlogUnreadable(self._split.name, position, name, TEXTS[name])
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from protocol.binlog.event_type import event_type_name
 from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size
-from protocol.columns.event_columns import whole_events
+from protocol.columns.column_reader import whole_events
 from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.splits import Split
 from relay.audit.plan.store import Store

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.columns import event_columns
-from protocol.columns.transactions import transaction_columns
+from protocol.columns.column_codes import FINDINGS
 
 TEXTS: Final = {
     "checksum_mismatch": "The event's CRC32 does not fit its bytes: they changed after the server wrote them.",
@@ -24,17 +23,7 @@ TEXTS: Final = {
 }
 """Findings that the kernel makes, with the sentence for people."""
 
-_CODES: Final = {
-    event_columns.CHECKSUM_MISMATCH: "checksum_mismatch",
-    event_columns.BOUNDARY_VIOLATION: "boundary_violation",
-    event_columns.POSITION_CHAIN_BROKEN: "position_chain_broken",
-    event_columns.UNKNOWN_EVENT_TYPE: "unknown_event_type",
-    event_columns.EVENT_MALFORMED: "event_malformed",
-    transaction_columns.ROWS_UNREADABLE: "rows_unreadable",
-    transaction_columns.PAYLOAD_UNREADABLE: "payload_unreadable",
-    transaction_columns.TRANSACTION_UNFINISHED: "transaction_unfinished",
-}
-NAMES: Final[list[str | None]] = [_CODES.get(code) for code in range(max(_CODES) + 1)]
+NAMES: Final[list[str | None]] = [FINDINGS.get(code) for code in range(max(FINDINGS) + 1)]
 """The kernel's code of a finding -> its name; None for 0, which is none."""
 
 

@@ -10,6 +10,14 @@ from typing import Any
 import pytest
 
 from protocol.binlog.event_type import EventType, event_type_name
+from protocol.columns import column_codes
+from protocol.columns.column_codes import (
+    BOUNDARY_VIOLATION,
+    EVENT_MALFORMED,
+    PAYLOAD_UNREADABLE,
+    ROWS_UNREADABLE,
+    TRANSACTION_UNFINISHED,
+)
 from tests.corpus.expected import WITH_PAYLOADS
 from tests.support.binlog_builder import MARIADB_LENGTHS, BinlogBuilder
 from tests.support.event_stream import EventStream, query_body, raw_event
@@ -139,16 +147,15 @@ def test_compressed_rows_and_statements_of_mariadb_are_counted(build: KernelBuil
 
 
 def test_a_payload_that_cannot_be_opened_is_a_finding_of_its_transaction(build: KernelBuild) -> None:
-    module = build.transaction_columns
     rows = transaction_rows(build, find("mysql97-compressed")).rows
-    assert [row["finding"] for row in rows] == [0, module.PAYLOAD_UNREADABLE, module.PAYLOAD_UNREADABLE, 0]
+    assert [row["finding"] for row in rows] == [0, PAYLOAD_UNREADABLE, PAYLOAD_UNREADABLE, 0]
 
 
 def test_only_wanted_columns_have_buffers(build: KernelBuild) -> None:
-    columns = build.event_columns.EventColumns(["position", "table"], 10)
-    assert len(columns.column("position")) == 80
+    batch = build.event_columns.EventColumns(["position", "table"], 10).batch
+    assert len(batch.column("position")) == 80
     with pytest.raises(KeyError):
-        columns.column("time")
+        batch.column("time")
     with pytest.raises(ValueError, match="no column nonsense"):
         build.event_columns.EventColumns(["nonsense"], 10)
 
@@ -249,7 +256,7 @@ def test_what_is_wrong_with_an_event_is_found_in_its_row_and_in_its_transaction(
     build: KernelBuild, change: str, finding: str
 ) -> None:
     data, at = damaged(change)
-    code = getattr(build.event_columns, finding)
+    code = getattr(column_codes, finding)
     events = event_rows(build, data)
     assert [(row["position"], row["finding"]) for row in events.rows if row["finding"]] == [(at, code)]
     assert events.findings == 1
@@ -258,7 +265,7 @@ def test_what_is_wrong_with_an_event_is_found_in_its_row_and_in_its_transaction(
     transactions = transaction_rows(build, data)
     found = [(row["finding"], row["finding_position"]) for row in transactions.rows if row["finding"]]
     if change == "violation":  # the first BEGIN has no end, and the second is the one that cannot stand there
-        assert found == [(build.transaction_columns.TRANSACTION_UNFINISHED, found[0][1]), (code, at)]
+        assert found == [(TRANSACTION_UNFINISHED, found[0][1]), (code, at)]
         assert found[0][1] < at
     else:
         assert found == [(code, at)]
@@ -273,7 +280,7 @@ def test_events_that_belong_to_no_transaction_are_a_row_with_a_finding(build: Ke
     stream.query("CREATE TABLE t (a INT)")
     rows = transaction_rows(build, MAGIC + stream.data).rows
     assert [(row["start"], row["end"], row["events"], row["finding"], row["violations"]) for row in rows] == [
-        (at, end, 2, build.transaction_columns.BOUNDARY_VIOLATION, 1),
+        (at, end, 2, BOUNDARY_VIOLATION, 1),
         (end, stream.offset, 1, 0, 0),
     ]
 
@@ -286,7 +293,7 @@ def test_a_transaction_that_the_file_ends_in_is_a_row_with_a_finding(build: Kern
     assert (row["start"], row["end"], row["finding"], row["statements"]) == (
         at,
         stream.offset,
-        build.transaction_columns.TRANSACTION_UNFINISHED,
+        TRANSACTION_UNFINISHED,
         1,
     )
 
@@ -298,7 +305,7 @@ def test_rows_of_a_table_that_nothing_named_are_a_finding(build: KernelBuild) ->
     assert (row["row_events"], row["rows_inserted"], row["finding"]) == (
         1,
         0,
-        build.transaction_columns.ROWS_UNREADABLE,
+        ROWS_UNREADABLE,
     )
 
 
@@ -335,10 +342,9 @@ def test_table_maps_that_open_a_group_are_its_first_event_once_however_many_ther
 def test_what_is_packed_or_lies_inside_a_payload_is_a_finding_of_its_transaction(build: KernelBuild) -> None:
     lying = bytearray(query_body("INSERT INTO t VALUES (1)"))
     lying[8] = 200
-    module = build.transaction_columns
     inner = {
-        raw_event(165, query_body(b"\x81\1"), checksum=False): module.PAYLOAD_UNREADABLE,
-        raw_event(2, bytes(lying), checksum=False): module.EVENT_MALFORMED,
+        raw_event(165, query_body(b"\x81\1"), checksum=False): PAYLOAD_UNREADABLE,
+        raw_event(2, bytes(lying), checksum=False): EVENT_MALFORMED,
     }
     for events, finding in inner.items():
         stream = EventStream(version="9.7.4").add(33, bytes(44)).add(40, b"\0")
@@ -433,7 +439,7 @@ def test_rows_of_every_column_type_are_counted(build: KernelBuild, name: str) ->
     (transaction,) = transaction_rows(build, one_table([name, "tiny"], row)).rows
     assert (transaction["rows_inserted"], transaction["finding"]) == (2, 0)
     (cut,) = transaction_rows(build, one_table([name, "tiny"], row[:-1])).rows
-    assert cut["finding"] == build.transaction_columns.ROWS_UNREADABLE
+    assert cut["finding"] == ROWS_UNREADABLE
 
 
 def test_rows_of_an_update_are_counted_by_their_pairs_of_images(build: KernelBuild) -> None:
@@ -442,7 +448,7 @@ def test_rows_of_an_update_are_counted_by_their_pairs_of_images(build: KernelBui
     (row,) = transaction_rows(build, one_table(columns, image * 6, 31)).rows
     assert (row["rows_updated"], row["finding"]) == (3, 0)
     (odd,) = transaction_rows(build, one_table(columns, image * 5, 31)).rows
-    assert odd["finding"] == build.transaction_columns.ROWS_UNREADABLE
+    assert odd["finding"] == ROWS_UNREADABLE
 
 
 def test_rows_with_partial_json_updates_are_counted(build: KernelBuild) -> None:
@@ -457,7 +463,7 @@ def test_a_column_type_that_nobody_knows_is_a_finding(build: KernelBuild) -> Non
     stream = EventStream().query("BEGIN").add(19, body)
     stream.add(30, struct.pack("<IHHH", 42, 0, 1, 2) + b"\x01\xff\0abc").add(16, bytes(8))
     (row,) = transaction_rows(build, MAGIC + stream.data).rows
-    assert row["finding"] == build.transaction_columns.ROWS_UNREADABLE
+    assert row["finding"] == ROWS_UNREADABLE
 
 
 @pytest.mark.parametrize(

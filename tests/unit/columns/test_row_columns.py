@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from protocol.binlog.schema.column_description import ColumnDescription, encode_columns
+from protocol.columns.column_codes import FINDINGS
 from tests.support.event_stream import EventStream, query_body
 from tests.support.kernel_builds import KernelBuild, builds, imported_kernel
 from tests.support.kernel_columns import changed_rows
@@ -110,7 +111,7 @@ def test_rows_without_their_table_map_are_a_finding_and_the_walk_goes_on(build: 
     at = next(at for at, code in events_of(data) if code == 19)
     data[at + 19] ^= 0x7F  # another table id
     result = changed_rows(build, bytes(data))
-    names = [build.row_columns.FINDINGS.get(row["finding"]) for row in result.rows]
+    names = [FINDINGS.get(row["finding"]) for row in result.rows]
     assert "table_map_missing" in names
     assert names.count(None) > 5
 
@@ -181,7 +182,7 @@ def made(types: bytes, metadata: bytes, rows: bytes, kind: int = 30, optional: b
 def told(build: KernelBuild, data: bytes) -> list[tuple[str, str | None, str | None]]:
     """Table, image and finding of each row."""
     rows = changed_rows(build, data).rows
-    return [(row["table"], row["after"], build.row_columns.FINDINGS.get(row["finding"])) for row in rows]
+    return [(row["table"], row["after"], FINDINGS.get(row["finding"])) for row in rows]
 
 
 GOOD = ("u", '{"@1":42}', None)
@@ -315,7 +316,7 @@ def test_a_value_longer_than_its_native_type_is_shown_as_its_bytes(build: Kernel
     optional = b"\2\1\x3f"  # the default collation is binary
     data = made(b"\xfe", b"\xfe\4", b"\0\4\1\2\3\4" + b"\0\5\1\2\3\4\5", optional=optional)
     rows = changed_rows(build, data, describe=describe).rows
-    names = [build.row_columns.FINDINGS.get(row["finding"]) for row in rows]
+    names = [FINDINGS.get(row["finding"]) for row in rows]
     assert [row["after"] for row in rows[:2]] == ['{"c":"1.2.3.4"}', '{"c":{"base64":"AQIDBAU="}}']
     assert names == [None, "value_malformed", None]
 
@@ -330,7 +331,7 @@ def test_a_time_with_a_fraction_in_the_type_without_one_is_not_read(build: Kerne
         return encode_columns([ColumnDescription("c", kind if table == b"t" else "int")])
 
     rows = changed_rows(build, made(bytes([code]), b"", b"\0" + bytes(8)), describe=describe).rows
-    names = [build.row_columns.FINDINGS.get(row["finding"]) for row in rows]
+    names = [FINDINGS.get(row["finding"]) for row in rows]
     assert names == ["column_type_unknown", None]
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.transaction_payload import decode_transaction_payload
+from protocol.columns.column_codes import EVENT_MALFORMED, PAYLOAD_UNREADABLE, SEED_INSERT_ID, SEED_RAND
 from tests.corpus.expected import WITH_PAYLOADS
 from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
 from tests.support.event_stream import EventStream, query_body
@@ -84,8 +85,7 @@ def test_what_came_before_a_statement_is_told_with_it(build: KernelBuild) -> Non
     binlog.query("INSERT INTO t VALUES (NULL, RAND())", "closes")
     binlog.query("INSERT INTO t VALUES (1, 2)")
     rows = statement_rows(build, bytes(binlog.data)).rows
-    module = build.statement_columns
-    assert [row["seeds"] for row in rows] == [module.INSERT_ID | module.RAND, 0]
+    assert [row["seeds"] for row in rows] == [SEED_INSERT_ID | SEED_RAND, 0]
     assert rows[0]["transaction"] == binlog.events[1].start
     assert [row["thread_id"] for row in rows] == [7, 7]
 
@@ -108,10 +108,9 @@ def test_what_cannot_be_read_is_a_row_with_a_finding(build: KernelBuild) -> None
     binlog.event(40, b"\x02\x01\x07\x01\x01\x00\x00xxx", ALONE)
     binlog.query("INSERT INTO t VALUES (1)")
     found = statement_rows(build, bytes(binlog.data))
-    module = build.statement_columns
     assert [(row["finding"], row["statement"]) for row in found.rows] == [
         (0, "SELECT 1"),
-        (module.PAYLOAD_UNREADABLE, None),
+        (PAYLOAD_UNREADABLE, None),
         (0, "INSERT INTO t VALUES (1)"),
     ]
     assert found.findings == 1
@@ -133,7 +132,7 @@ def test_a_statement_whose_lengths_lie_is_a_row_also_where_the_names_fill_their_
     lying[8] = 200
     stream.add(2, bytes(lying))
     found = statement_rows(build, b"\xfebin" + stream.data, capacity=64)
-    assert [row["finding"] for row in found.rows] == [0] * 20 + [build.statement_columns.EVENT_MALFORMED]
+    assert [row["finding"] for row in found.rows] == [0] * 20 + [EVENT_MALFORMED]
 
 
 def test_a_batch_ends_before_it_has_too_much_text(build: KernelBuild) -> None:

@@ -9,13 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.fields import Fields
 from protocol.binlog.gtid_event import Gtid, decode_gtid, encode_gtid
 from protocol.binlog.gtid_tagged import (
     decode_gtid_tagged,
     encode_gtid_tagged,
-    read_variable_signed,
-    read_variable_unsigned,
+    signed,
     variable_signed,
     variable_unsigned,
 )
@@ -29,6 +27,7 @@ from protocol.binlog.mariadb_gtid import (
 from protocol.binlog.xa_prepare import Xid
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.mariadb import decode_gtid_list, encode_gtid_list
+from protocol.kernel.gtid_head import TaggedFields
 
 RECORDED = Path(__file__).resolve().parents[2] / "corpus" / "recorded"
 
@@ -126,15 +125,17 @@ WHOLE_GTIDS = st.builds(
 def test_any_tagged_gtid_is_read_as_it_was_written(gtid: Gtid) -> None:
     body = encode_gtid_tagged(gtid)
     assert decode_gtid_tagged(body) == gtid
-    fields = Fields(body)
-    read_variable_unsigned(fields)
-    assert read_variable_unsigned(fields) == len(body)
+    fields = TaggedFields()
+    fields.read_number(body, 0)
+    assert fields.read_number(body, fields.at) == len(body)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1))
-def test_any_number_of_64_bits_is_read_as_it_was_written(unsigned: int, signed: int) -> None:
-    assert read_variable_unsigned(Fields(variable_unsigned(unsigned))) == unsigned
-    assert read_variable_signed(Fields(variable_signed(signed))) == signed
+def test_any_number_of_64_bits_is_read_as_it_was_written(large: int, negative: int) -> None:
+    fields = TaggedFields()
+    assert fields.read_number(variable_unsigned(large), 0) == large
+    assert fields.at == len(variable_unsigned(large))
+    assert signed(fields.read_number(variable_signed(negative), 0)) == negative
 
 
 @pytest.mark.parametrize(

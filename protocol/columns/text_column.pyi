@@ -1,1 +1,0 @@
-# Used by other kernel modules only.
