@@ -64,6 +64,7 @@ class ConnectedClient:
             account=machine.account,
             registered=machine.replica.server_id if machine.replica is not None else None,
             uuid=self.replica_uuid,
+            has_spoken=machine.has_spoken,
         )
 
     # --- who it is --------------------------------------------------------------------------------------------------
