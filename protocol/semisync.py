@@ -3,7 +3,7 @@
 Once a replica has set its user variable, every packet of the stream is status u8 (0) | 0xEF | flag u8 | event. Flag 1 asks
 for an acknowledgement, which comes on the same connection as a packet with number 0: 0xEF | offset u64 | file name without
 a zero byte. The next packet of the stream then has number 1.
-Source: MySQL 9.x `plugin/semisync`, MariaDB 10.11 `sql/semisync_slave.cc`.
+Source: MySQL 9.x `plugin/semisync`, MariaDB 10.11 `sql/semisync_slave.cc`; docs/PROTOCOL.md#semi-synchronous-replication.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """Boundary types of WL#4162 and the parser that checks their order.
 
-This is the readable form. The compiled kernel holds the same table; a test compares the two.
+This is the readable form. The compiled kernel holds the same table; a test compares the two. The rules, with what servers
+write and why: docs/BOUNDARIES.md.
 """
 
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ class Tsid:
 
     @property
     def key(self) -> bytes:
-        """16 bytes of uuid and the tag's characters; such keys sort as Tsids do."""
+        """The 16 bytes of the uuid and the tag's characters; such keys sort as Tsids do."""
         return self.uuid.bytes + self.tag.encode()
 
     @classmethod

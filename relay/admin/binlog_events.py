@@ -18,9 +18,11 @@ from typing import Final, Protocol
 from protocol.binlog.boundary import TBM_MASK, TBM_SHIFT, BoundaryType
 from protocol.binlog.event_info import event_info, event_type_text
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import FormatDescription, decode_format_description
-from protocol.binlog.header import HEADER_SIZE, EventHeader
+from protocol.binlog.format_description import FormatDescription, decode_first_event
+from protocol.binlog.header import EventHeader
+from protocol.binlog.layout import HEADER_SIZE
 from protocol.errors import Malformed, StatementRefused
+from protocol.kernel.codes import INFO_BOUNDARY, INFO_CHECKSUM
 from protocol.resultset import Rows, Value
 from protocol.statements import EncodedRows
 from protocol.statements.requests import ShowBinlogEvents
@@ -29,7 +31,7 @@ from relay.admin.refusals import events_refused
 from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.binlog_file.binlog_scan import INFO_BOUNDARY, INFO_CRC, BinlogScan, Chunk, Unreadable
+from relay.binlog_file.binlog_scan import BinlogScan, Chunk, Unreadable
 
 MOST_EVENTS: Final = 5000
 """Rows that one statement gets. To encode them takes the thread 15 ms, to frame them the loop 3 ms."""
@@ -56,7 +58,7 @@ class Archived(Protocol):
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
-        """Oldest first."""
+        """All files, oldest first."""
 
     def file(self, name: str) -> ArchivedFile | None:
         """The file of that name."""
@@ -189,7 +191,7 @@ class _Page:
     def _scan(self) -> None:
         with BinlogScan(self._path, start=self._start, end=self._end) as scan:
             try:
-                self._format = decode_format_description(scan.format_description()[HEADER_SIZE:])
+                self._format = decode_first_event(scan.first_event)[1]
             except Malformed as error:
                 raise Unreadable(f"its Format_description cannot be read: {error}") from None
             for chunk in scan.chunks():
@@ -223,7 +225,7 @@ class _Page:
 
     def _info(self, chunk: Chunk, offset: int, header: EventHeader, info: int) -> str:
         at = offset - chunk.base
-        trailer = 4 if info & INFO_CRC and header.type != EventType.FORMAT_DESCRIPTION else 0
+        trailer = 4 if info & INFO_CHECKSUM and header.type != EventType.FORMAT_DESCRIPTION else 0
         body = chunk.data[at + HEADER_SIZE : at + min(header.size - trailer, _MOST_BODY_BYTES)]
         assert self._format is not None
         try:

@@ -106,7 +106,7 @@ class LoggedStatement:
 
     @cached_property
     def object_kind(self) -> str:
-        """Of CREATE, ALTER, DROP: what kind of thing, like TABLE; "" for other statements."""
+        """What kind of thing CREATE, ALTER or DROP is about, like TABLE; "" for other statements."""
         if self.verb not in ("CREATE", "ALTER", "DROP"):
             return ""
         index = 1
