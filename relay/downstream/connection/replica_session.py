@@ -473,7 +473,7 @@ class Session(asyncio.BufferedProtocol):
         if machine.state is State.DUMP_REQUESTED:
             if request.is_of_a_library and stops_replica(refused):
                 # What is refused for want of the replica's set-up would stop it for good.
-                self.log.dump_not_told(request.command, refused)
+                self.log.dump_dropped(request.command, refused)
                 self._after(machine.drop_dump(refused))
             else:
                 self.log.dump_refused(request.command, refused)
