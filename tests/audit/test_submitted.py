@@ -23,7 +23,7 @@ from tests.audit.test_splits import write
 ROOT = Path(__file__).resolve().parents[2]
 SUBMIT = ROOT / "deploy" / "spark" / "submit"
 EXAMPLE = ROOT / "deploy" / "spark" / "changes_per_hour.py"
-AUDIT = ROOT / "relay" / "audit" / "submit.py"
+AUDIT = ROOT / "relay" / "spark_submit.py"
 
 
 # Every query is small and runs once: to compile it, in Java or to Java, costs more than it saves.
