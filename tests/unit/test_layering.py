@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.columns import column_codes
+from protocol.columns.codes import column_codes
 from protocol.kernel import codes
 
 ROOT = Path(__file__).resolve().parents[2]

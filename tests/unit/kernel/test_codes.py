@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from protocol import framing, semisync
 from protocol.binlog.boundary import BoundaryType
 from protocol.binlog.event_type import EventType
 from protocol.columns.codes import column_codes
@@ -45,3 +46,9 @@ def test_event_types_are_the_codes_of_events() -> None:
 
 def test_boundary_types_are_the_codes_of_boundaries() -> None:
     assert {member.name: getattr(codes, member.name) for member in BoundaryType} == dict(BoundaryType.__members__)
+
+
+def test_the_kernels_numbers_of_packets_are_those_of_the_rest_of_the_protocol() -> None:
+    """They stand twice: the kernel imports nothing of the protocol but its errors, and the protocol not its kernel."""
+    kernel = (codes.PACKET_HEAD_SIZE, codes.MAX_PAYLOAD, codes.SEMI_SYNC_MAGIC)
+    assert kernel == (framing.HEADER_BYTES, framing.MAX_CHUNK_BYTES, semisync.MAGIC)
