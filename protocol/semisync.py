@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from protocol.errors import Malformed
+from protocol.kernel.codes import SEMI_SYNC_MAGIC
 from protocol.position import Position, binlog_number
 from protocol.resultset import Value
 from protocol.wire import Cursor
 
-MAGIC: Final = 0xEF
+MAGIC: Final = SEMI_SYNC_MAGIC
 PREFIX: Final = bytes((0, MAGIC, 0))
 """Before an event that asks for nothing; its last byte is the flag."""
 MAX_ACKNOWLEDGEMENT_BYTES: Final = 1 + 8 + 512

@@ -184,7 +184,9 @@ class Conversation:
 
     @property
     def comparable(self) -> tuple[list[str], bytes]:
-        dump = next((number for number, event in enumerate(self.events) if event.startswith("DumpAsked")), None)
+        dump = next(
+            (number for number, event in enumerate(self.events) if event.startswith(DumpRequested.__name__)), None
+        )
         return (self.events, self.output) if dump is None else (self.events[: dump + 1], b"")
 
 

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.text.json_text cimport put_lossy
 from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, longs_of, unset_bytes
 

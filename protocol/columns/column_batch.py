@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import cython
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.text.json_text import put_lossy
     from protocol.kernel.pure import Bytes, Numbers, Writable, bytes_of, copy_bytes, ints_of, longs_of, unset_bytes
 

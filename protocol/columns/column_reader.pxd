@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.tables cimport TableMaps
 from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport Inference

@@ -17,7 +17,7 @@ from protocol.columns.tables import TableMaps
 from protocol.kernel.inference import Inference
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes, Numbers, held_bytes, held_longs, let_go, load32, text_of
 

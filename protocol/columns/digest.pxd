@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.kernel.native cimport bytes_of, text_of
 
 @cython.locals(i=int64_t, c=cython.int)

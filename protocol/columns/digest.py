@@ -9,7 +9,7 @@ zero parts stays to be seen, since servers differ over it. What stands in versio
 import cython
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.kernel.pure import Bytes, Writable, bytes_of, text_of
 
 # ---- the first word ----

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from protocol.columns.column_batch cimport ColumnBatch, TextColumn
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.column_reader cimport ColumnReader, EventFacts
 from protocol.columns.tables cimport TableMaps, table_id, table_id_size
 from protocol.kernel.codes cimport *

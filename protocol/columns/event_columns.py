@@ -13,7 +13,7 @@ from protocol.columns.column_batch import ColumnBatch
 from protocol.columns.column_reader import ColumnReader, EventFacts
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.tables import TableMaps, table_id, table_id_size
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes

@@ -6,7 +6,7 @@ import cython
 from protocol.kernel.gtid_head import GtidHead
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.text.json_text import put_hex, put_unsigned
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes, copy_bytes, load32

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from protocol.columns.column_batch cimport ColumnBatch, TextColumn
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.column_reader cimport EventFacts, PackedReader
 from protocol.columns.digest cimport StatementDigest, changes_rows
 from protocol.columns.tables cimport TableMaps

@@ -14,7 +14,7 @@ from protocol.columns.column_reader import EventFacts, PackedReader
 from protocol.columns.digest import StatementDigest
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.digest import changes_rows
     from protocol.columns.tables import TableMaps
     from protocol.kernel.codes import *

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.text.scalar_text cimport decimal_bytes
 from protocol.kernel.codes cimport *
 from protocol.kernel.native cimport bytes_of, copy_bytes, load16, load24, load32, load64, longs_of, text_of

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import cython
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.text.scalar_text import decimal_bytes
     from protocol.kernel.codes import *
     from protocol.kernel.pure import (

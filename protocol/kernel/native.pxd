@@ -32,6 +32,9 @@ cdef inline int64_t* longs_of(bytearray buffer):
 cdef inline const uint8_t* text_of(bytes data):
     return <const uint8_t*>PyBytes_AS_STRING(data)
 
+cdef inline bytes head_of(bytearray buffer, Py_ssize_t count):
+    return (<char*>PyByteArray_AS_STRING(buffer))[:count]
+
 # The bytes and numbers of any buffer, which nobody can resize until it is let go.
 cdef inline const uint8_t* held_bytes(object buffer, Py_buffer* view) except? NULL:
     PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE)

@@ -100,6 +100,11 @@ def text_of(data: bytes) -> bytes:
     return data
 
 
+def head_of(buffer: bytearray, count: int) -> bytes:
+    """The first `count` bytes."""
+    return bytes(buffer[:count])
+
+
 def held_bytes(buffer: Bytes, view: object) -> memoryview:
     """The bytes of any buffer."""
     return memoryview(buffer).cast("B")

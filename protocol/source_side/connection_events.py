@@ -70,7 +70,7 @@ class StatementRequested:
 
 @dataclass(frozen=True, slots=True)
 class DumpRequested:
-    """Answer it with `accept_dump` or `refuse_dump`."""
+    """Answer it with `accept_dump`, `refuse_dump` or `drop_dump`."""
 
     request: BinlogDump | BinlogDumpGtid
 

@@ -6,6 +6,7 @@ The event packets of a dump are not made here: the shell writes them, framed by 
 tells by `end_dump` or `fail_dump` which packet number comes next.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -58,6 +59,7 @@ from protocol.statements.table import allowed
 _MAX_SHOWN_BYTES: Final = 64
 _MAX_LOGGED_CHARACTERS: Final = 200
 _CONNECTION_ID_BYTES: Final = 4
+_SET_NAMES: Final = re.compile(rb"SET NAMES \w+\Z")
 # MULTI_STATEMENTS on and off: neither is spoken here, as neither is by a client that asks for one statement at a time.
 _SET_OPTIONS: Final = (b"\0\0", b"\1\0")
 # Of what came before an answer was known; no client sends ahead this much.
@@ -98,6 +100,8 @@ class SourceSide:
         self._asked = ""
         self.commands = self.statements = 0
         """How many came; statements are the COM_QUERY among the commands."""
+        self.has_spoken = False
+        """Whether the client said anything but a dump request and `SET NAMES`, which libraries send by themselves."""
         self._offered = OFFERED | Capability.SSL if login.offer_tls else OFFERED
         self.channel = Channel()
         self._login: LoginExchange | None = None
@@ -193,6 +197,7 @@ class SourceSide:
     def accept_dump(self, *, takes_acks: bool = False) -> int:
         """The stream begins: returns the sequence number of its first packet. takes_acks: the replica sends some."""
         self._become(Input.DUMP_ACCEPTED)
+        self.has_spoken = True
         self._takes_acks = takes_acks
         self._input.wide_limits = {}
         if takes_acks:
@@ -210,6 +215,11 @@ class SourceSide:
         """An error instead of the stream."""
         self._become(Input.DUMP_REFUSED)
         return [self._end_with(error)]
+
+    def drop_dump(self, error: AnsweredError) -> list[Event]:
+        """The connection ends, and the peer is not told why."""
+        self._become(Input.DUMP_REFUSED)
+        return [Closed(error)]
 
     def end_dump(self, sequence: int, now: float) -> list[Event]:
         """EOF in the stream, as packet number `sequence`; then commands again."""
@@ -387,6 +397,8 @@ class SourceSide:
             return
         body = bytes(payload[1:])
         self.statements += code == Command.COM_QUERY
+        if code != Command.COM_BINLOG_DUMP and not (code == Command.COM_QUERY and _SET_NAMES.match(body)):
+            self.has_spoken = True
         if code == Command.COM_QUIT:
             self._become(Input.QUIT)
             events.append(Closed())

@@ -20,9 +20,9 @@ from protocol.binlog.event_info import event_info, event_type_text
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import FormatDescription, decode_first_event
 from protocol.binlog.header import EventHeader
-from protocol.binlog.layout import HEADER_SIZE
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.errors import Malformed, StatementRefused
-from protocol.kernel.codes import INFO_BOUNDARY, INFO_CHECKSUM
+from protocol.kernel.codes import FLAGS_AT, INFO_BOUNDARY, INFO_CHECKSUM
 from protocol.resultset import Rows, Value
 from protocol.statements import EncodedRows
 from protocol.statements.requests import ShowBinlogEvents
@@ -39,9 +39,7 @@ MOST_TEXT: Final = 4 << 20
 """Characters of Info that one statement gets, about."""
 
 COLUMNS: Final = ("Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info")
-_FIRST: Final = 4
 _MOST_BODY_BYTES: Final = 1 << 17
-_FLAGS_AT: Final = 17
 _ROWS_A_TURN: Final = 100
 _LABELS: Final = {
     BoundaryType.NOT_DEFINED: "",
@@ -108,13 +106,13 @@ class BinlogEvents:
     ) -> EncodedRows:
         path = archive.path(file.name)
         end = file.end
-        first = max(request.position, _FIRST)
+        first = max(request.position, FIRST_EVENT)
         if first > end and dialect.is_mariadb:
             raise events_refused(
                 f"Invalid pos specified. Requested from pos:{first} is greater than actual file size:{end}"
             )
         start = min(first, end)
-        if _FIRST < first < end:
+        if FIRST_EVENT < first < end:
             start = await self._start(archive, file.name, path, first)
         gone = threading.Event()
         page = _Page(path, file.name, start=start, end=end, first=first, request=request, gone=gone)
@@ -151,7 +149,7 @@ def _not_held(archive: Archived) -> StatementRefused:
 def _is_marked(path: Path, offset: int) -> bool:
     """Whether the event at `offset` carries its boundary. Raises: OSError."""
     with path.open("rb", buffering=0) as file:
-        file.seek(offset + _FLAGS_AT)
+        file.seek(offset + FLAGS_AT)
         flags = file.read(2)
     return len(flags) == 2 and bool(struct.unpack("<H", flags)[0] & TBM_MASK)
 

@@ -45,8 +45,8 @@ async def _text(archive: Archive, name: str, offset: int) -> str | None:
     stop = check.group[1] if inside and check.group is not None else offset
     if stop is None:
         return None
-    extent = FileSnapshot(name, generation.path(name), file.end, bool(file.checksum))
-    return await asyncio.to_thread(_state, extent, stop)
+    snapshot = FileSnapshot(name, generation.path(name), file.end, bool(file.checksum))
+    return await asyncio.to_thread(_state, snapshot, stop)
 
 
 def _state(snapshot: FileSnapshot, stop: int) -> str:

@@ -354,18 +354,18 @@ class Archive:
     async def _end(self, generation: Generation, following: Generation) -> None:
         """Seals the newest file of one that has ended; again and again where the disk refuses.
 
-        A fault of ours is told once: replicas wait behind this end, and it is tried again as well.
+        A fault of ours is reported once: replicas wait behind this end, and it is tried again as well.
         """
-        fault_told = False
+        fault_reported = False
         while True:
             try:
                 await self._seal(generation, following)
             except ArchiveWriteError as error:
                 log.error("generation_not_ended", generation=generation.number, why=str(error), again_in_s=_END_AGAIN_S)
             except Exception as fault:
-                if not fault_told:
+                if not fault_reported:
                     tell_fault("generation_not_ended", fault, generation=generation.number, again_in_s=_END_AGAIN_S)
-                fault_told = True
+                fault_reported = True
             else:
                 break
             await asyncio.sleep(_END_AGAIN_S)

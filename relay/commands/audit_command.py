@@ -159,10 +159,10 @@ def _report(outcome: "Outcome", as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(summary(outcome)) + "\n")
         return
-    sys.stdout.write(told(outcome))
+    sys.stdout.write(summary_text(outcome))
 
 
-def told(outcome: "Outcome") -> str:
+def summary_text(outcome: "Outcome") -> str:
     """The outcome as lines for people."""
     from relay.audit.report.text import count, shown
 

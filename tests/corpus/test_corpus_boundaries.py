@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from protocol.kernel import codes
 from tests.corpus.build import LARGE_BLOCK, LARGE_BLOCKS, STORED, mariadb100_long
 from tests.corpus.expected import BROKEN, BUILT, JUMPS, MARIADB_100_LONG, RECORDED, VIOLATIONS
 from tests.support.event_stream import packetise, walk
@@ -56,7 +57,7 @@ def look_at(build: KernelBuild, file: Path | bytes, *, tolerant: bool = True) ->
         used = ingest.consumed
         ingest.take_entries()
         rows += [(table[i * 8], table[i * 8 + 7]) for i in range(ingest.table_rows)]
-        if status not in (build.ingest.TABLE_FULL, build.ingest.STORED_ROTATE):
+        if status not in (codes.TABLE_FULL, codes.STORED_ROTATE):
             break
     wrong = sum(bool(info & 32) for _offset, info in rows)
     return Seen(
@@ -188,7 +189,7 @@ def events_of(path: Path) -> list[bytes]:
 def test_a_recorded_file_comes_through_stamping_and_stripping_as_it_was(build: KernelBuild, name: str) -> None:
     events = events_of(recorded(name))
     stamped: Any = walk(build, packetise(events), range(0, 20000, 97))
-    framer = build.frame.Framer(build.frame.STRIP)
+    framer = build.frame.Framer(codes.STRIP)
     framer.begin_file(stamped.checksum)
     target = bytearray(build.frame.required_size(len(stamped.produced)))
     size = framer.frame(stamped.produced, 0, len(stamped.produced), target)

@@ -20,6 +20,7 @@ ROW_BYTES = 3000
 # A login, the statements and the head of the stream take less, so that each connection brings at least one event.
 LEAST_CUT_BYTES = 6000
 CUTS = 24
+REGISTER = 0x15
 
 
 @pytest.fixture(params=PAIRS, ids="-".join)
@@ -165,3 +166,48 @@ def test_a_stream_in_tiny_pieces_with_cuts_anywhere(attached: tuple[Chain, Serve
     wait_until(lambda: start_again(replica) and exec_position(replica) >= end, "the replica is at the end", 60)
     chain.check_tables([replica], ["one", "workload"])
     assert not chain.relay.logged("dump_refused")
+
+
+@pytest.mark.parametrize(
+    ("source_name", "replica_name"),
+    [
+        ("mysql56", "mysql56"),
+        ("mysql56", "mysql97"),
+        ("mysql56", "mariadb"),
+        ("mariadb", "mariadb"),
+        ("mariadb", "mariadb118"),
+    ],
+)
+def test_a_replica_cut_off_between_registering_and_its_request_comes_back(
+    chains: ChainFactory, source_name: str, replica_name: str
+) -> None:
+    chain = chains(source_name)
+    chain.source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY)"])
+    chain.wait_archived()
+    with CuttingProxy(chain.relay.port) as proxy:
+        proxy.cut_behind_answer(REGISTER, times=3)
+        replica = chain.server(replica_name)
+        chain.attach(replica, port=proxy.port)
+        chain.check_tables([replica], ["one"])
+        assert proxy.cut_count == 3
+        # Its library asks once more without a set-up wherever the cut made its request fail.
+        assert all("closed without a word" in line["reason"] for line in chain.relay.logged("dump_not_begun"))
+        replica.stop_replica()
+        proxy.cut_behind_answer(REGISTER)
+        replica.start_replica()
+        chain.source.sql("INSERT INTO one.t VALUES (1)")
+        chain.check_tables([replica], ["one"])
+        assert chain.relay.logged("dump_refused") == []
+
+
+def test_a_replica_by_gtid_cut_off_between_registering_and_its_request_comes_back(chains: ChainFactory) -> None:
+    chain = chains("mariadb")
+    chain.source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY)"])
+    with CuttingProxy(chain.relay.port) as proxy:
+        proxy.cut_behind_answer(REGISTER, times=8)
+        replica = chain.server("mariadb")
+        chain.attach(replica, port=proxy.port, use_gtid="slave_pos")
+        chain.check_tables([replica], ["one"])
+        assert (proxy.cut_count, chain.relay.logged("dump_refused")) == (8, [])
+        assert all(line["by_gtid"] for line in chain.relay.logged("dump_started"))
+        assert chain.relay.logged("dump_not_begun")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 
 from deploy.servers import Server
@@ -81,3 +82,18 @@ def test_events_positions_and_rows_are_those_of_the_source(
         assert read(relayed, source.flavour, **options) == wanted
         kinds = [event for event, _, _ in wanted]
         assert kinds.count("WriteRowsEvent") == kinds.count("UpdateRowsEvent") == kinds.count("DeleteRowsEvent") == 1
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_who_asks_for_what_is_not_there_is_told_so(servers: ServerFactory, tmp_path: Path, name: str) -> None:
+    with Chain(servers, name, tmp_path, options=OPTIONS[name]) as chain:
+        chain.source.sql("CREATE DATABASE d")
+        chain.wait_published()
+        login = {"host": "127.0.0.1", "port": chain.relay.port, "user": REPLICA_USER, "password": REPLICA_PASSWORD}
+        # Of MariaDB it asks by GTID, whatever file it was given.
+        missing: dict[str, Any] = {"log_file": "mysql-bin.000999", "log_pos": 4}
+        told = "binlog-relay has no such file"
+        if chain.source.flavour == "mariadb":
+            missing, told = {"auto_position": "0-1-999"}, "0-1-999, which is not in the master's binlog"
+        with pytest.raises(pymysql.MySQLError, match=told):
+            read(login, chain.source.flavour, **missing)

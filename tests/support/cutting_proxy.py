@@ -7,6 +7,7 @@ disturbed.
 import contextlib
 import selectors
 import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Final, Self
 
 _TICK_S: Final = 0.01
 _READ_BYTES: Final = 65536
+_OK_BYTES: Final = 11
 
 
 class _Link:
@@ -24,6 +26,7 @@ class _Link:
         self.client = client
         self.server = server
         self.limit = limit  # bytes to the client after which it is cut; None: none
+        self.is_reset = False  # whether the client's next write is to fail at once
         self.passed = 0
         self.to_client = bytearray()
         self.to_server = bytearray()
@@ -43,6 +46,7 @@ class CuttingProxy:
         self.connections = 0
         self.cut_count = 0
         self._cuts: deque[int] = deque()
+        self._commands: deque[int] = deque()
         self._stall_after: int | None = None
         self._stalled = False
         self._links: list[_Link] = []
@@ -68,6 +72,10 @@ class CuttingProxy:
     def cut_after(self, *counts: int) -> None:
         """The next connections are cut after so many bytes each."""
         self._order(lambda: self._cuts.extend(counts))
+
+    def cut_behind_answer(self, command: int, times: int = 1) -> None:
+        """The next connections that send this command are cut as soon as its OK has passed: what they write next fails."""
+        self._order(lambda: self._commands.extend([command] * times))
 
     def cut_now_after(self, count: int) -> None:
         """The connections that exist are cut after `count` more bytes."""
@@ -176,6 +184,9 @@ class CuttingProxy:
             self._cut(link, counted=False)
         elif is_client:
             link.to_server += data
+            if self._commands and data[3:5] == bytes((0, self._commands[0])):
+                self._commands.popleft()
+                link.limit, link.is_reset = link.passed + len(link.to_client) + _OK_BYTES, True
         else:
             link.to_client += data
 
@@ -200,6 +211,8 @@ class CuttingProxy:
         self._links.remove(link)
         if counted:
             self.cut_count += 1
+        if link.is_reset:
+            link.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         link.client.close()
         link.server.close()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from protocol.binlog.compression import unpack_compressed
-from protocol.columns.column_codes import DONE, FULL, OPEN_PAYLOAD, OPEN_ROWS, OPEN_TABLE
+from protocol.columns.codes.column_codes import DONE, FULL, OPEN_PAYLOAD, OPEN_ROWS, OPEN_TABLE
 from protocol.errors import Malformed
 
 Values = dict[str, Any]

@@ -41,10 +41,18 @@ class ReplicaClient:
         password: str = PASSWORD,
         timeout_s: float = 10.0,
         context: ssl.SSLContext | None = None,
+        speaks: bool = True,
     ) -> None:
+        """speaks: PyMySQL says SET AUTOCOMMIT when it is logged in; else no more than SET NAMES."""
         tls: dict[str, Any] = {"ssl_disabled": True} if context is None else {"ssl": context}
         self.connection: Any = pymysql.connect(
-            host="127.0.0.1", port=port, user=user, password=password, read_timeout=timeout_s, **tls
+            host="127.0.0.1",
+            port=port,
+            user=user,
+            password=password,
+            read_timeout=timeout_s,
+            autocommit=False if speaks else None,
+            **tls,
         )
 
     def query(self, statement: str) -> tuple[tuple[Any, ...], ...]:

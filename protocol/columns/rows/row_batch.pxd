@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from protocol.columns.column_batch cimport ColumnBatch, SharedTexts, TextColumn
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.gtid_text cimport GtidText
 from protocol.columns.tables cimport TableMaps
 from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of

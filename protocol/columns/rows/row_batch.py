@@ -10,7 +10,7 @@ from protocol.columns.gtid_text import GtidText
 from protocol.columns.tables import TableMaps
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.kernel.pure import Bytes, bytes_of, copy_bytes, ints_of
 
 # Values of `operation`; none: the row is only a finding.

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.column_reader cimport GroupReader, PackedReader
 from protocol.columns.rows.row_batch cimport RowBatch
 from protocol.columns.rows.row_writer cimport RowWriter

@@ -19,7 +19,7 @@ from protocol.columns.rows.row_writer import RowWriter
 from protocol.columns.rows.table_plans import RowTables
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.tables import is_packed
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes

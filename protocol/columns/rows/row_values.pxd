@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from protocol.columns.column_batch cimport TextColumn
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.rows.table_plans cimport ColumnPlans
 from protocol.columns.tables cimport ImageColumns
 from protocol.columns.text.charset_text cimport CharsetText

@@ -15,7 +15,7 @@ from protocol.columns.text.json_binary import JsonBinary
 from protocol.errors import ProtocolError
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.text.json_text import put_base64, put_binary, put_signed, put_unsigned, put_word
     from protocol.columns.text.scalar_text import (
         load_big,

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 from protocol.columns.column_batch cimport TextColumn
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.rows.row_batch cimport RowBatch
 from protocol.columns.rows.row_values cimport RowValues
 from protocol.columns.tables cimport ImageColumns, TableMaps, inserts_rows, updates_rows

@@ -9,7 +9,7 @@ from protocol.columns.rows.row_values import RowValues
 from protocol.columns.tables import ImageColumns, TableMaps
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.tables import inserts_rows, updates_rows
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes

@@ -17,7 +17,7 @@ from protocol.columns.tables import TableMaps
 from protocol.columns.text.charset_text import CharsetText
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.kernel.pure import bytes_of, longs_of
 
 _TYPES = {

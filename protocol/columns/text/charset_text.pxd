@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.text.json_text cimport put_code_point, put_string
 from protocol.kernel.native cimport shorts_of
 

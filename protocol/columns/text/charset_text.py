@@ -12,7 +12,7 @@ import cython
 from protocol.binlog.schema.column_charsets import characters, codec_of_charset
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.text.json_text import put_code_point, put_string
     from protocol.kernel.pure import Bytes, Writable, shorts_of
 

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.text.json_text cimport put_base64, put_signed, put_string, put_unsigned, put_word
 from protocol.columns.text.scalar_text cimport (
     decimal_bytes, put_decimal, put_double, put_packed_date, put_packed_datetime, put_packed_time

@@ -12,7 +12,7 @@ byte twice, so what is read may not be more than the document has (`budget`).
 import cython
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.text.json_text import put_base64, put_signed, put_string, put_unsigned, put_word
     from protocol.columns.text.scalar_text import (
         decimal_bytes,

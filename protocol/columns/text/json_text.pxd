@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.kernel.native cimport copy_ascii, copy_plain, magnitude
 
 @cython.locals(size=int64_t, left=uint64_t, i=int64_t, quotient=uint64_t)

@@ -8,7 +8,7 @@ NO_ROOM where it does not suffice, and VALUE_INVALID where bytes are not what th
 import cython
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.kernel.pure import Bytes, Writable, copy_ascii, copy_plain, magnitude
 
 

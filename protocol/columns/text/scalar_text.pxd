@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.text.json_text cimport put_hex, put_padded, put_unsigned
 from protocol.kernel.native cimport load24, load32, load64
 

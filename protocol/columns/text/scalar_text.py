@@ -13,7 +13,7 @@ Sources: MySQL 9.7 `decimal2bin`, `my_time.cc` (my_datetime_packed_from_binary a
 import cython
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.text.json_text import put_hex, put_padded, put_unsigned
     from protocol.columns.text.real_text import put_real_32, put_real_64, set_power_of_ten
     from protocol.kernel.pure import Bytes, Writable, load24, load32, load64

@@ -9,7 +9,7 @@ from protocol.columns.gtid_text import GtidText
 from protocol.columns.tables import TableMaps
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.tables import same_bytes
     from protocol.kernel.codes import *
     from protocol.kernel.pure import bytes_of, copy_bytes, ints_of, longs_of

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from protocol.columns.column_codes cimport *
+from protocol.columns.codes.column_codes cimport *
 from protocol.columns.column_reader cimport GroupReader, PackedReader
 from protocol.columns.digest cimport changes_rows
 from protocol.columns.tables cimport inserts_rows, is_packed, updates_rows

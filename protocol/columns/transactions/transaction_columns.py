@@ -14,7 +14,7 @@ from protocol.columns.transactions.transaction_batch import KINDS as KINDS
 from protocol.columns.transactions.transaction_batch import Transaction, TransactionBatch
 
 if not cython.compiled:
-    from protocol.columns.column_codes import *
+    from protocol.columns.codes.column_codes import *
     from protocol.columns.digest import changes_rows
     from protocol.columns.tables import inserts_rows, is_packed, updates_rows
     from protocol.kernel.codes import *

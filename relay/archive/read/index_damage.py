@@ -19,7 +19,7 @@ _ADVICE: Final = "Stop the relay and run `archive rebuild`."
 class IndexDamage:
     """Says once of each file, and of each content of it, that it is damaged. From any thread.
 
-    most_files: beyond so many files no more are named; that is said once too.
+    most_files: beyond so many files no more are named; that is logged once too.
     """
 
     def __init__(self, most_files: int = _MOST_FILES) -> None:

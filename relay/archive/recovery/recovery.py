@@ -415,14 +415,14 @@ def recover_file(
                 record()
                 layer.truncate(fd, file.end)
         else:
-            _judge_older(file, result, size, find)
+            _check_older(file, result, size, find)
         _put_records(layer, path, start, result, file.end)
         layer.sync_data(fd)
     finally:
         layer.close(fd)
 
 
-def _judge_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[str, str, int, str], None]) -> None:
+def _check_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[str, str, int, str], None]) -> None:
     if result.fault is not None:
         file.end, file.damaged = result.boundary, True
         find(

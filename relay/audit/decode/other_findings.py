@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from protocol.columns.column_codes import FULL
+from protocol.columns.codes.column_codes import FULL
 from protocol.columns.event_columns import EventColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.split_reader import SplitReader

@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from protocol.columns.column_codes import FULL, OPEN_TABLE
+from protocol.columns.codes.column_codes import FULL, OPEN_TABLE
 from protocol.columns.rows.row_columns import OPERATIONS, RowColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.split_reader import SplitReader

@@ -8,7 +8,7 @@ import pyarrow as pa
 from protocol.binlog.compression import unpack_compressed
 from protocol.binlog.layout import HEADER_SIZE, event_size, is_event_size
 from protocol.binlog.transaction_payload import decode_transaction_payload
-from protocol.columns.column_codes import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS
+from protocol.columns.codes.column_codes import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS
 from protocol.columns.column_reader import PackedReader, whole_events
 from protocol.errors import ProtocolError
 from relay.binlog_file.event_reader import EventRun

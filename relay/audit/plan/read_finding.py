@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.columns.column_codes import FINDINGS
+from protocol.columns.codes.column_codes import FINDINGS
 
 TEXTS: Final = {
     "checksum_mismatch": "The event's CRC32 does not fit its bytes: they changed after the server wrote them.",

@@ -63,7 +63,7 @@ def _cells(row: Sequence[Any], kinds: Sequence[Kind]) -> str:
 
 
 def _cell(value: Any, kind: Kind) -> str:
-    text = told(value, kind)
+    text = value_text(value, kind)
     if kind == "severity":
         return f'<span class="{markup(text)}">{markup(text)}</span>'
     if kind == "code" and value is not None:
@@ -72,7 +72,7 @@ def _cell(value: Any, kind: Kind) -> str:
     return markup(text)
 
 
-def told(value: Any, kind: Kind) -> str:
+def value_text(value: Any, kind: Kind) -> str:
     """A table's cell as text."""
     if value is None:
         return "-"

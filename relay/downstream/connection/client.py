@@ -59,6 +59,7 @@ class Client:
             account=machine.account,
             registered=machine.replica.server_id if machine.replica is not None else None,
             uuid=self.replica_uuid,
+            has_spoken=machine.has_spoken,
         )
 
     @property

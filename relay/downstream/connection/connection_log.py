@@ -105,6 +105,11 @@ class ConnectionLog:
         reason = error.message
         self._log.warning("dump_refused", number=int(error.number), reason=reason, **self._replica(), **_place(command))
 
+    def dump_dropped(self, command: BinlogDump | BinlogDumpGtid, error: PositionRefused) -> None:
+        """Its client library asked without the replica's set-up: the connection ends, and the replica comes with its own."""
+        reason = f"closed without a word, as nothing was said before the request; else it would be: {error.message}"
+        self._log.info("dump_not_begun", **self._replica(), **_place(command), reason=reason)
+
     def dump_not_begun(self, requested: tuple[str, int], archive_end: Position | None) -> None:
         """It left while its request was looked at.
 

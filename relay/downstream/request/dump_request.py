@@ -17,6 +17,7 @@ class DumpRequest:
 
     command: as it was decoded. variables: its user variables. facts: the source as it was greeted with. registered: the
     server_id that it registered as a replica with, None: it did not. uuid: empty for replicas without one.
+    has_spoken: whether anything at all came before the request that a client library does not send by itself.
     """
 
     command: BinlogDump | BinlogDumpGtid
@@ -25,11 +26,23 @@ class DumpRequest:
     account: Account | None
     registered: int | None
     uuid: str
+    has_spoken: bool = True
 
     @property
     def identity(self) -> ReplicaIdentity | None:
         """By which the archive remembers what was sent to it; None for a client that is no replica."""
         return ReplicaIdentity(self.command.server_id, self.uuid) if self.command.server_id else None
+
+    @property
+    def is_of_a_library(self) -> bool:
+        """Whether the replica's client library asks, on a connection of its own.
+
+        When the connection breaks between the set-up and the request, the libraries of MySQL's and MariaDB's servers connect
+        again, without telling the replica, and send the request there: `SET NAMES` at most stands before it. Every replica,
+        mysqlbinlog and other reader says something on the connection that it asks on. Checked on MySQL 5.6 and MariaDB 10.11
+        and 11.8.
+        """
+        return self.command.server_id != 0 and not self.has_spoken
 
     @property
     def by_gtid(self) -> bool:

@@ -21,6 +21,11 @@ def refusal(text: str, number: int = ErrorCode.ER_MASTER_FATAL_ERROR_READING_BIN
     return PositionRefused(number, cut_text(text, MAX_TEXT_BYTES).decode())
 
 
+def stops_replica(error: PositionRefused) -> bool:
+    """Whether a replica that is told this asks no more until a human acts."""
+    return error.number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG
+
+
 def shown_name(file: str) -> str:
     """A file name as a message shows it: whatever a client sent, bounded and printable."""
     return cut_text("".join(c if c.isprintable() else "?" for c in file), _MAX_NAME_BYTES).decode()

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from protocol.commands import BinlogDump
 from protocol.errors import ErrorCode, Malformed
 from protocol.gtid.dump_request import BinlogDumpGtid
-from protocol.kernel.frame import EDGES, KEEP, STRIP
+from protocol.kernel.codes import EDGES, KEEP, STRIP
 from relay.archive.read.file_reads import FileReads
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.replica_marks import Mark

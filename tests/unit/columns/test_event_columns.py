@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from protocol.binlog.event_type import EventType, event_type_name
-from protocol.columns import column_codes
-from protocol.columns.column_codes import (
+from protocol.columns.codes import column_codes
+from protocol.columns.codes.column_codes import (
     BOUNDARY_VIOLATION,
     EVENT_MALFORMED,
     PAYLOAD_UNREADABLE,

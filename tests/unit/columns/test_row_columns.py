@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from protocol.binlog.schema.column_description import ColumnDescription, encode_columns
-from protocol.columns.column_codes import FINDINGS
+from protocol.columns.codes.column_codes import FINDINGS
 from tests.support.event_stream import EventStream, query_body
 from tests.support.kernel_builds import KernelBuild, builds, imported_kernel
 from tests.support.kernel_columns import changed_rows

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.transaction_payload import decode_transaction_payload
-from protocol.columns.column_codes import EVENT_MALFORMED, PAYLOAD_UNREADABLE, SEED_INSERT_ID, SEED_RAND
+from protocol.columns.codes.column_codes import EVENT_MALFORMED, PAYLOAD_UNREADABLE, SEED_INSERT_ID, SEED_RAND
 from tests.corpus.expected import WITH_PAYLOADS
 from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
 from tests.support.event_stream import EventStream, query_body

@@ -98,6 +98,13 @@ async def unsynced(tmp_path: Path) -> AsyncIterator[Served]:
         yield served
 
 
+@pytest.fixture
+async def unchecked(tmp_path: Path) -> AsyncIterator[Served]:
+    """A file without checksums, which needs nothing to be said before."""
+    async for served in serve(tmp_path, BinlogBuilder(checksum=False).transaction(20)):
+        yield served
+
+
 def dump_packet(file: str, offset: int, server_id: int = 77) -> bytes:
     payload = bytes((COMMAND.COM_BINLOG_DUMP,)) + struct.pack("<IHI", offset, 0, server_id) + file.encode()
     return len(payload).to_bytes(3, "little") + b"\0" + payload
@@ -144,6 +151,46 @@ async def test_a_replica_that_leaves_while_its_position_is_waited_for_is_in_the_
     (line,) = (line for line in logs if line["event"] == "dump_not_begun")
     assert (line["file"], line["offset"], line["server_id"]) == (FIRST, beyond, 77)
     assert line["archive_end"] == str(served.generation.end)
+
+
+async def bare(served: Served, *statements: str) -> ReplicaClient:
+    """A client that logs in and says SET NAMES, as libraries do by themselves, and these."""
+    client = await call(lambda: ReplicaClient(served.server.port, speaks=False))
+    served.clients.append(client)
+    for statement in statements:
+        await call(lambda statement=statement: client.query(statement))  # type: ignore[misc]
+    return client
+
+
+async def test_a_library_that_asks_without_the_set_up_of_its_replica_is_left_without_a_word(served: Served) -> None:
+    client = await bare(served)
+    with structlog.testing.capture_logs() as logs:
+        client.ask_dump(FIRST, 4, server_id=77)
+        with pytest.raises(pymysql.MySQLError, match="Lost connection"):
+            await call(client.event)
+    (line,) = (line for line in logs if line["event"].startswith("dump_"))
+    assert (line["event"], line["server_id"], line["file"], line["offset"]) == ("dump_not_begun", 77, FIRST, 4)
+    assert "did not set @master_binlog_checksum" in line["reason"]
+
+
+@pytest.mark.parametrize("statement", ["SELECT VERSION()", "SET @slave_uuid= 'a'", "SHOW VARIABLES LIKE 'server_id'"])
+async def test_whoever_says_a_word_before_its_request_is_told_why_it_is_refused(served: Served, statement: str) -> None:
+    client = await bare(served, statement)
+    client.ask_dump(FIRST, 4)
+    with pytest.raises(pymysql.MySQLError, match="did not set @master_binlog_checksum"):
+        await call(client.event)
+
+
+async def test_a_reader_that_is_no_replica_is_told_why_it_is_refused_also_without_a_word(served: Served) -> None:
+    client = await bare(served)
+    client.ask_dump(FIRST, 4, server_id=0)
+    with pytest.raises(pymysql.MySQLError, match="did not set @master_binlog_checksum"):
+        await call(client.event)
+
+
+async def test_a_library_that_asks_without_the_set_up_is_served_where_none_is_needed(unchecked: Served) -> None:
+    client = await bare(unchecked)
+    assert len(await call(lambda: start_of(client, 4, 3))) == 3
 
 
 async def test_replicas_that_left_are_not_kept_until_the_archive_grows(served: Served) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from protocol.binlog.boundary import BoundaryType
 from protocol.binlog.event_type import EventType
-from protocol.columns import column_codes
+from protocol.columns.codes import column_codes
 from protocol.kernel import codes
 from tests.support.kernel_builds import source_of
 
@@ -23,7 +23,7 @@ def numbers(module: ModuleType) -> dict[str, int]:
     return {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int)}
 
 
-@pytest.mark.parametrize("module", ["protocol.kernel.codes", "protocol.columns.column_codes"])
+@pytest.mark.parametrize("module", ["protocol.kernel.codes", "protocol.columns.codes.column_codes"])
 def test_the_constants_of_c_are_the_numbers_of_the_text(module: str) -> None:
     text = source_of(module).with_suffix(".pxd").read_text()
 

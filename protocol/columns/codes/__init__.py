@@ -1,0 +1,1 @@
+"""The numbers that the modules of the columns share."""
