@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from protocol.columns.column_codes import ANSI_QUOTES
+from protocol.columns.codes.column_codes import ANSI_QUOTES
 from protocol.statements.expression.tokens import Kind, Token
 
 _SINGLE: Final = r"'(?:[^'\\]++|\\.|'')*+(?:'|\\?\Z)"
