@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.columns.event_columns import whole_events
+from protocol.columns.column_reader import whole_events
 from protocol.kernel.codes import INFO_BAD_CHECKSUM, TABLE_ROW
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader, EventRun
