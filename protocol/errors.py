@@ -112,11 +112,6 @@ class AnsweredError(ProtocolError):
         self.number = number
         self.message = message
 
-    @property
-    def sqlstate(self) -> str:
-        """The five characters that servers send with this number."""
-        return sqlstate_of(self.number)
-
 
 class PeerError(AnsweredError):
     """The peer broke the rules: it gets ERR, and its connection is closed."""

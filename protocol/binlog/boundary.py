@@ -85,11 +85,6 @@ class BoundaryParser:
         """Whether a transaction is open."""
         return self.state in (BoundaryType.START, BoundaryType.INSIDE)
 
-    def reset(self) -> None:
-        """Forgets everything: another source, another stream."""
-        self.state = BoundaryType.NOT_DEFINED
-        self.recovering = False
-
     def feed(self, boundary: BoundaryType) -> Violation | None:
         """Takes the next event's boundary; returns the violation to report, if there is one."""
         if boundary in (BoundaryType.IGNORE, BoundaryType.NOT_DEFINED):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.binlog.boundary import TBM_MASK, TBM_SHIFT, BoundaryType
 from protocol.binlog.event_type import event_type_name
 from protocol.binlog.layout import HEADER, HEADER_SIZE
 from protocol.errors import Malformed, Truncated
@@ -29,17 +28,6 @@ class EventHeader:
     def name(self) -> str:
         """The event type's name, `Unknown(n)` for a code nobody documented."""
         return event_type_name(self.type)
-
-    @property
-    def is_artificial(self) -> bool:
-        """Whether a server made the event for one connection; it is stored in no file."""
-        return bool(self.flags & FLAG_ARTIFICIAL)
-
-    @property
-    def boundary(self) -> BoundaryType | None:
-        """The boundary stamped into the flags (layout `tbm`); None for the two reserved values."""
-        value = (self.flags & TBM_MASK) >> TBM_SHIFT
-        return BoundaryType(value) if value <= BoundaryType.END else None
 
 
 def decode_header(data: bytes, offset: int = 0) -> EventHeader:

@@ -144,6 +144,26 @@ def test_a_slice_of_pieces_is_that_of_their_bytes(sizes: list[int]) -> None:
     assert [pieces[place] for place in range(len(whole))] == list(whole)
 
 
+def test_pieces_show_their_size_and_not_their_bytes() -> None:
+    assert repr(Pieces([b"secret", b"x"])) == "<7 bytes in 2 pieces>"
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 4), (1, 3), (3, 6), (4, 8), (8, 8)])
+def test_a_part_of_pieces_is_their_bytes_from_there_to_there(start: int, stop: int) -> None:
+    assert Pieces([b"abcd", b"efgh"]).part(start, stop) == b"abcdefgh"[start:stop]
+
+
+def test_large_reads_of_a_large_payload_are_kept_as_they_came() -> None:
+    buffer = PacketBuffer(1 << 24)
+    framed = frame_payload(bytes(range(256)) * 16384, 0)
+    buffer.append(framed[:100_000])
+    assert buffer.next_packet(0) is None
+    for at in range(100_000, len(framed), 1 << 17):
+        buffer.append(framed[at : at + (1 << 17)])
+    packet = buffer.next_packet(0)
+    assert packet is not None and bytes(packet.payload) == framed[4:]
+
+
 def test_waiting_for_the_rest_of_a_split_payload_copies_nothing() -> None:
     buffer = PacketBuffer(1 << 26)
     framed = frame_payload(bytes(2 * 0xFFFFFF), 0)

@@ -60,6 +60,7 @@ def test_a_pattern_means_these_peers(pattern: str, peer: str, matches: bool) -> 
         ("2001:db8::/129", "0 to 128"),
         ("10.0.0.0/0.0.0.255", "no netmask"),
         ("10.0.0.0/255.0.255.0", "no netmask"),
+        ("10.0.0.0/255.255.x", "no netmask"),
         ("10.0.0.0/", "0 to 32"),
         ("x/24", "no address"),
         ("", "no address"),

@@ -53,3 +53,9 @@ def test_nothing_is_longer_than_the_longest_event(unpack: type) -> None:
 
 def test_whoever_wants_only_the_beginning_gets_it() -> None:
     assert unpack_compressed(packed(len(TEXT), zlib.compress(TEXT)), 10) == TEXT[:10]
+
+
+@pytest.mark.parametrize("mark", [0x10, 0x94, 0xFF])
+def test_a_column_packed_by_a_method_that_nobody_has_is_malformed(mark: int) -> None:
+    with pytest.raises(Malformed, match=f"compressed column with mark {mark:#04x}"):
+        unpack_column(bytes((mark, 0, 0, 0, 4)))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from protocol.binlog.description import describe_event
 from protocol.binlog.format_description import (
     FormatDescription,
+    decode_first_event,
     decode_format_description,
     decode_start_v3,
     has_checksum_field,
@@ -150,6 +151,14 @@ CASES = [
     ("heartbeat", 27, b"bin.000001", "bin.000001:500", 10),
     ("heartbeat v2", 41, b"\x01\x05b.001\x02\x01\x63\x00", "b.001:99", None),
     ("payload", 40, b"\x02\x01\x00\x03\x01\x63\x01\x01\x09\x00rest", "zstd, 9 bytes for 99", 4),
+    ("heartbeat v2 with a field of later versions", 41, b"\x09\x02ab\x01\x05b.001\x02\x01\x63\x00", "b.001:99", None),
+    (
+        "payload with a field of later versions",
+        40,
+        b"\x09\x01\x07\x02\x01\x00\x03\x01\x63\x01\x01\x09\x00",
+        "zstd, 9 bytes for 99",
+        0,
+    ),
     ("transaction context", 36, struct.pack("<BIBIII", 2, 5, 1, 0, 0, 0) + b"ab", "server ab thread 5", 0),
     ("view change", 37, b"v1".ljust(40, b"\0") + struct.pack("<Q", 3), "view v1", 0),
     ("partial row data", 172, struct.pack("<IIBQ", 3, 1, 1, 99), "fragment 1 of 3", 0),
@@ -295,6 +304,24 @@ def test_a_format_description_cut_in_its_fixed_part_is_truncated() -> None:
 def test_an_unknown_checksum_algorithm_is_malformed(tail: bytes) -> None:
     with pytest.raises(Malformed, match="algorithm"):
         decode_format_description(format_body(b"5.6.24", tail))
+
+
+def test_a_header_length_below_every_servers_is_malformed() -> None:
+    body = format_body(b"5.6.24-log", bytes(5))
+    with pytest.raises(Malformed, match="a common header of 18 bytes"):
+        decode_format_description(body[:56] + b"\x12" + body[57:])
+
+
+@pytest.mark.parametrize(
+    ("event", "error"),
+    [
+        (struct.pack("<IBIIIH", 0, 2, 1, 30, 0, 0) + bytes(11), "the first event is of type 2, not a format"),
+        (struct.pack("<IBIIIH", 0, 15, 1, 90, 0, 0) + bytes(11), "announces 90 bytes, 30 are here"),
+    ],
+)
+def test_a_file_that_begins_with_something_else_is_malformed(event: bytes, error: str) -> None:
+    with pytest.raises(Malformed, match=error):
+        decode_first_event(event)
 
 
 def test_a_start_v3_implies_the_lengths_of_its_time() -> None:

@@ -11,7 +11,7 @@ from protocol.binlog.event_info import INFO_LIMIT_CHARACTERS, event_info, event_
 from protocol.binlog.event_type import EventType
 from protocol.binlog.header import EventHeader
 from protocol.errors import Malformed
-from tests.unit.binlog.test_event_decoders import FORMAT
+from tests.unit.binlog.test_event_decoders import FORMAT, GTID_57, TAGGED, UUID_TEXT, packed
 
 _SUPPRESS_USE = 0x0008
 
@@ -51,6 +51,40 @@ def test_a_very_long_statement_is_cut() -> None:
         (EventType.ANONYMOUS_GTID, bytes(25), "SET @@SESSION.GTID_NEXT= 'ANONYMOUS'"),
         (EventType.ROWS_QUERY, b"\x03UPDATE t", "# UPDATE t"),
         (EventType.STOP, b"", ""),
+        (EventType.QUERY_COMPRESSED, packed(b"INSERT INTO t VALUES (1)"), "use `shop`; INSERT INTO t VALUES (1)"),
+        (
+            EventType.EXECUTE_LOAD_QUERY,
+            struct.pack("<IIBHHIIIB", 9, 0, 4, 0, 0, 3, 0, 0, 0) + b"shop\0LOAD",
+            "use `shop`; LOAD ;file_id=3",
+        ),
+        (EventType.USER_VAR, b"\x01\0\0\0x\x01", "@`x`=NULL"),
+        (EventType.USER_VAR, b"\x01\0\0\0x\0\x02" + struct.pack("<IIq", 63, 8, -4), "@`x`=-4"),
+        (EventType.USER_VAR, b"\x01\0\0\0x\0\x04" + struct.pack("<II", 63, 2) + b"\x01\x80", "@`x`=0x0180"),
+        (EventType.TABLE_MAP, b"\x6c\0\0\0\0\0\x01\0\x04shop\0\x01t\0", "table_id: 108 (shop.t)"),
+        (EventType.WRITE_ROWS_V1, b"\x6c\0\0\0\0\0\x01\0\x03", "table_id: 108 flags: STMT_END_F"),
+        (EventType.ANNOTATE_ROWS, b"UPDATE t", "UPDATE t"),
+        (EventType.GTID, GTID_57, f"SET @@SESSION.GTID_NEXT= '{UUID_TEXT}:5'"),
+        (
+            EventType.GTID_TAGGED,
+            TAGGED,
+            "SET @@SESSION.GTID_NEXT= 'f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff:mytag:300'",
+        ),
+        (EventType.MARIADB_GTID, struct.pack("<QIB", 9, 2, 0x29) + bytes(6), "GTID 2-7-9"),
+        (EventType.MARIADB_GTID, struct.pack("<QIBQ", 9, 2, 0x06, 5), "BEGIN GTID 2-7-9 cid=5"),
+        (
+            EventType.MARIADB_GTID,
+            struct.pack("<QIBIBB", 9, 2, 0x44, 1, 1, 1) + b"ab",
+            "XA START X'61',X'62',1 GTID 2-7-9",
+        ),
+        (EventType.GTID_LIST, struct.pack("<IIIQ", 1, 0, 1, 77), "[0-1-77]"),
+        (EventType.BINLOG_CHECKPOINT, struct.pack("<I", 5) + b"b.001", "b.001"),
+        (EventType.XA_PREPARE, struct.pack("<BIII", 0, 1, 1, 1) + b"ab", "XA PREPARE X'61',X'62',1"),
+        (EventType.XA_PREPARE, struct.pack("<BIII", 1, 1, 1, 1) + b"ab", "XA COMMIT X'61',X'62',1 ONE PHASE"),
+        (
+            EventType.TRANSACTION_PAYLOAD,
+            b"\x02\x01\x00\x03\x01\x63\x01\x01\x09\x00rest",
+            "compression='ZSTD', decompressed_size=99 bytes",
+        ),
     ],
 )
 def test_the_servers_words(kind: int, body: bytes, text: str) -> None:

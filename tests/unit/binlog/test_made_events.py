@@ -124,3 +124,9 @@ def test_bytes_that_only_look_like_a_stop_event_are_none() -> None:
     tail[-1] ^= 1
     end = Position(FILE, built.size)
     assert replica_position(bytes(tail), end, with_checksum=True) == end
+
+
+def test_a_rotate_to_what_is_no_binlog_moves_nobody() -> None:
+    built = BinlogBuilder().transaction(20).rotate("mysql-bin.index0")
+    end = Position(FILE, built.size)
+    assert replica_position(bytes(built.data[-200:]), end, with_checksum=True) == end

@@ -199,3 +199,8 @@ ANY = st.builds(IndexBlock, OFFSETS, OFFSETS, TIMES, st.integers(0, 99), st.list
 @given(st.lists(ANY))
 def test_any_blocks_are_read_as_they_were_written(blocks: list[IndexBlock]) -> None:
     assert list(BlockIndex(written(blocks))) == blocks
+
+
+def test_an_index_without_blocks_has_no_place_to_go_to() -> None:
+    with pytest.raises(IndexError):
+        BlockIndex(b"").first_reaching({})

@@ -191,3 +191,8 @@ def test_a_domain_that_the_source_forgot_counts_in_the_files_before(
 )
 def test_a_source_lacks_nothing_of_a_domain_that_it_does_not_have(state: str, lacks: bool) -> None:
     assert SourceHoldings(GtidList.from_text(state)).lacks([DomainGtid(11, 5, 2)]) is lacks
+
+
+def test_a_source_of_another_kind_lacks_nothing_that_is_asked_for() -> None:
+    assert not SourceHoldings(gtids(f"{U}:1-9")).lacks([DomainGtid(11, 5, 2)])
+    assert not SourceHoldings(GtidList()).lacks(gtids(f"{U}:1-9"))

@@ -167,3 +167,10 @@ def test_what_is_in_no_file_of_a_domain_that_was_forgotten_is_not_expected(posit
 def test_a_position_before_the_oldest_file_is_in_none(position: str) -> None:
     assert first_needed_list(LISTS[2:], GtidPosition.from_text(position)) is None
     assert not lies_before(LISTS[2], GtidPosition.from_text(position))
+
+
+def test_the_oldest_of_many_files_hold_together_what_each_holds() -> None:
+    made = search(*(f"U:{number}" for number in range(1, 301)))
+    assert made.union_of_oldest(290) == one("U:1-290")
+    made.drop_oldest(5)
+    assert one("U:6-290") <= made.union_of_oldest(285) <= one("U:1-290")
