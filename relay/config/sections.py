@@ -28,8 +28,6 @@ from relay.config.values import (
 )
 from relay.process.certificates import ServerTls
 
-SyncPolicy = Literal["transaction", "interval", "none"]
-PublishPolicy = Literal["written", "synced"]
 ViolationPolicy = Literal["warn", "stop"]
 Markers = Literal["tbm", "edges", "strip"]
 AckPolicy = Literal["none", "synced"]
@@ -181,11 +179,11 @@ class ArchiveSection(_Section):
     dir: PathText
     """The directory of the archive. The binlogs of the source are in a directory of their own in it, named by
     `source.name`. Example: `"/var/lib/binlog-relay"`"""
-    sync: SyncPolicy = "interval"
+    sync: Literal["transaction", "interval", "none"] = "interval"
     """When written bytes are forced to the disk (fdatasync). `"transaction"`: at the end of each transaction; one sync
     covers all that are waiting. `"interval"`: every `sync_interval_s`. `"none"`: when a file is complete, and where
     `source.ack` needs it. Example: `"transaction"`"""
-    publish: PublishPolicy = "written"
+    publish: Literal["written", "synced"] = "written"
     """When replicas may see a transaction. `"written"`: when the operating system has it. `"synced"`: when it is
     forced to the disk; this needs another `sync` than `"none"`. Example: `"synced"`"""
     sync_interval_s: Seconds = 1.0
