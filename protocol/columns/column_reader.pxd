@@ -52,6 +52,8 @@ cdef class PackedReader(ColumnReader):
     cdef readonly int64_t opened_at
     cdef int opening
     cdef bint entered
+    cdef bint in_group
+    cdef bint pending
     cdef bytes opened_bytes
     cdef const uint8_t* opened_data
     cdef int64_t opened_size
@@ -70,7 +72,6 @@ cdef class PackedReader(ColumnReader):
     cdef void leave(self) noexcept nogil
 
 cdef class GroupReader(PackedReader):
-    cdef bint in_group
     cdef bint stray
     cdef bint groups_findings
 

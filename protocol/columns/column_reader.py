@@ -225,6 +225,9 @@ class ColumnReader:
 class PackedReader(ColumnReader):
     """A reader that asks for what is packed inside events: buf[open_start:open_stop] is to be unpacked and given back with
     `opened`, or of a payload with `opened_events` and at last `payload_done`; or with `not_opened`, where it cannot be had.
+
+    `entered`: the event was seen before. `in_group`: it is in a group, for readers of groups. `pending`: a row is ready, and not
+    written yet.
     """
 
     def __init__(self) -> None:
@@ -235,12 +238,16 @@ class PackedReader(ColumnReader):
         self.opened_size = 0
         self.opening = NOTHING_ASKED
         self.entered = False
+        self.in_group = False
+        self.pending = False
 
     def begin_file(self, post_lengths: bytes) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's."""
         ColumnReader.begin_file(self, post_lengths)
         self.opening = NOTHING_ASKED
         self.entered = False
+        self.in_group = False
+        self.pending = False
 
     def opened(self, data: bytes) -> None:
         """What was asked for, unpacked."""
@@ -283,9 +290,10 @@ class PackedReader(ColumnReader):
     def walk(self, p: Bytes, have: int, base: int, table: Numbers, count: int) -> int:
         """As ColumnReader. An event that a walk stopped in is read again, but not entered again."""
         while True:
-            status = self.flush()
-            if status != DONE:
-                return status
+            if self.pending:
+                status = self.flush()
+                if status != DONE:
+                    return status
             if self.next_row >= count:
                 self.next_row = 0
                 return DONE
@@ -303,16 +311,18 @@ class PackedReader(ColumnReader):
                 if status != DONE:
                     return status
             self.opening = NOTHING_ASKED
-            self.leave()
+            if self.in_group:
+                self.leave()
             self.entered = False
             self.next_row += 1
 
     def walk_opened(self, p: Bytes, start: int, stop: int) -> int:
         """The events of a payload: they have no checksums, and no position of their own."""
         while True:
-            status = self.flush()
-            if status != DONE:
-                return status
+            if self.pending:
+                status = self.flush()
+                if status != DONE:
+                    return status
             if stop - start < HEADER_SIZE:
                 return DONE
             length = load32(p, start + EVENT_SIZE_AT)
@@ -328,7 +338,7 @@ class PackedReader(ColumnReader):
             self.opened_at = start
 
     def flush(self) -> int:
-        """Writes the row that is ready, if one is. FULL: another batch first; GROW."""
+        """Writes the row that is `pending`. FULL: another batch first; GROW."""
         return DONE
 
     def enter(self) -> bool:
@@ -336,11 +346,11 @@ class PackedReader(ColumnReader):
         return True
 
     def leave(self) -> None:
-        """The event was taken."""
+        """The event, which is in a group, was taken."""
 
 
 class GroupReader(PackedReader):
-    """A reader of groups. `in_group`: an event is in one, and `stray`: it is none that a transaction began.
+    """A reader of groups. `stray`: the group is none that a transaction began.
 
     Events outside of transactions that can only be inside of one are a group; with `groups_findings` so is one with which
     something is wrong.
@@ -348,14 +358,12 @@ class GroupReader(PackedReader):
 
     def __init__(self) -> None:
         PackedReader.__init__(self)
-        self.in_group = False
         self.stray = False
         self.groups_findings = False
 
     def begin_file(self, post_lengths: bytes) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's."""
         PackedReader.begin_file(self, post_lengths)
-        self.in_group = False
         self.stray = False
 
     def finish(self) -> int:
@@ -363,11 +371,13 @@ class GroupReader(PackedReader):
         if self.in_group:
             self.in_group = False
             self.end_group(not self.stray)
-        while True:
+        while self.pending:
             status = self.flush()
-            if status != GROW:
-                return status
-            self.make_room()
+            if status == FULL:
+                return FULL
+            if status == GROW:
+                self.make_room()
+        return DONE
 
     def enter(self) -> bool:
         inner = self.event.boundary == INSIDE or self.event.boundary == END
@@ -383,8 +393,6 @@ class GroupReader(PackedReader):
         return True
 
     def leave(self) -> None:
-        if not self.in_group:
-            return
         if self.stray:
             self.in_group = self.event.boundary == INSIDE or self.event.boundary == END
         else:

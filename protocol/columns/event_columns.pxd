@@ -21,6 +21,7 @@ cdef class EventFilter:
 cdef class EventBatch(ColumnBatch):
     cdef bint has_position, has_end, has_end_log_pos, has_time, has_server_id, has_type, has_flags, has_boundary
     cdef bint has_stamped, has_inferred, has_crc, has_transaction, has_ordinal, has_schema, has_table, has_finding
+    cdef bint has_place, has_names
     cdef TextColumn schema, table
     cdef int64_t* position_out
     cdef int64_t* end_out

@@ -87,6 +87,8 @@ class EventBatch(ColumnBatch):
         self.has_schema = "schema" in wanted
         self.has_table = "table" in wanted
         self.has_finding = "finding" in wanted
+        self.has_place = self.has_transaction or self.has_ordinal
+        self.has_names = self.has_schema or self.has_table
         self.schema = self.text("schema")
         self.table = self.text("table")
         self.begin()
@@ -112,10 +114,12 @@ class EventBatch(ColumnBatch):
         self.finding_out = self.u8("finding")
 
     def is_full(self) -> bool:
-        return (
-            self.rows >= self.capacity
-            or (self.has_schema and not self.schema.fits(LONGEST_NAME))
-            or (self.has_table and not self.table.fits(LONGEST_NAME))
+        return self.rows >= self.capacity or (
+            self.has_names
+            and (
+                (self.has_schema and not self.schema.fits(LONGEST_NAME))
+                or (self.has_table and not self.table.fits(LONGEST_NAME))
+            )
         )
 
     def put(self, event: EventFacts, finding: int) -> None:
@@ -196,7 +200,7 @@ class EventColumns(ColumnReader):
         self.filter = EventFilter()
         self.tables.set_names(None, None)
         self.filters_names = False
-        self.needs_names = self.batch.has_schema or self.batch.has_table
+        self.needs_names = self.batch.has_names
 
     def keep_times(self, time_from: int, time_to: int) -> None:
         """Only events with time_from <= time <= time_to, in µs since 1970."""
@@ -217,7 +221,7 @@ class EventColumns(ColumnReader):
         """Only events of these schemas and tables; None: of any, and of none at all."""
         self.tables.set_names(schemas, tables)
         self.filters_names = schemas is not None or tables is not None
-        self.needs_names = self.filters_names or self.batch.has_schema or self.batch.has_table
+        self.needs_names = self.filters_names or self.batch.has_names
 
     def keep_findings(self) -> None:
         """Only events with which something is wrong."""
@@ -253,12 +257,13 @@ class EventColumns(ColumnReader):
         if self.in_use and self.event.position == FIRST_EVENT:
             self.event.flags |= FLAG_IN_USE
         self.batch.put(self.event, finding)
-        if self.was_open:
+        if self.was_open and self.batch.has_place:
             self.batch.put_transaction(self.group_start, self.ordinal)
-        if slot >= 0:
-            self.batch.put_names(self.tables, slot)
-        else:
-            self.batch.put_schema(p, self.schema_at, self.schema_length)
+        if self.batch.has_names:
+            if slot >= 0:
+                self.batch.put_names(self.tables, slot)
+            else:
+                self.batch.put_schema(p, self.schema_at, self.schema_length)
         self.batch.rows += 1
         return DONE
 

@@ -34,8 +34,13 @@ cdef class RowColumns(GroupReader):
     @cython.locals(kind=cython.int)
     cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final
-    @cython.locals(rows=int64_t, status=cython.int)
+    cdef void found(self, int finding) noexcept nogil
+    @cython.final
+    @cython.locals(status=cython.int)
     cdef int take_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    @cython.locals(rows=int64_t)
+    cdef bint begin_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final
     cdef bint wants(self, int operation) noexcept nogil
     @cython.final

@@ -102,7 +102,7 @@ class RowColumns(GroupReader):
             return True
         known = self.plans.make_plan()
         if self.plans.malformed:
-            self.batch.found(EVENT_MALFORMED)
+            self.found(EVENT_MALFORMED)
         self.batch.reserve_plan(self.plans.plans.count + 1)
         self.asked_position = self.event.position
         return known
@@ -127,15 +127,21 @@ class RowColumns(GroupReader):
     def not_opened(self) -> None:
         """What was asked for cannot be unpacked."""
         self.batch.plan = 0
-        self.batch.found(ROWS_UNREADABLE if self.opening == OPEN_ROWS else PAYLOAD_UNREADABLE)
+        self.found(ROWS_UNREADABLE if self.opening == OPEN_ROWS else PAYLOAD_UNREADABLE)
         self.opening = EVENT_DONE
         self.writer.begun = False
 
     # ---- groups ----
 
+    def found(self, finding: int) -> None:
+        """Something is wrong with the event: a row for it comes next."""
+        self.batch.found(finding)
+        self.pending = True
+
     def flush(self) -> int:
-        if self.batch.finding and not self.batch.put_finding():
+        if not self.batch.put_finding():
             return FULL if self.batch.rows else GROW
+        self.pending = False
         return DONE
 
     def enter(self) -> bool:
@@ -144,11 +150,16 @@ class RowColumns(GroupReader):
         self.batch.position = self.event.position
         self.batch.end = self.event.end
         self.batch.time = self.event.time
-        self.writer.begin_event(self.event.finding)
+        self.batch.plan = 0
+        self.writer.fault_shown = False
+        self.writer.event_fault = self.event.finding
+        if self.event.finding and not self.in_group:
+            self.found(self.event.finding)
         return True
 
     def leave(self) -> None:
-        self.writer.end_event()
+        if self.writer.event_fault and not self.writer.fault_shown:
+            self.found(self.writer.event_fault)
         GroupReader.leave(self)
 
     def begin_group(self) -> None:
@@ -159,6 +170,7 @@ class RowColumns(GroupReader):
             self.batch.plan = 0
             self.batch.finding = TRANSACTION_UNFINISHED
             self.batch.finding_position = self.batch.group_start
+            self.pending = True
 
     # ---- events ----
 
@@ -183,29 +195,38 @@ class RowColumns(GroupReader):
             self.open_stop = stop
             return OPEN_PAYLOAD
         elif kind == K_ROW_FRAGMENT:
-            self.batch.found(ROWS_UNREADABLE)
+            self.found(ROWS_UNREADABLE)
         return DONE
 
     def take_rows(self, p: Bytes, at: int, stop: int, t: int) -> int:
-        if not self.writer.begun:
-            rows = self.writer.begin(p, at, stop, t, self.inference.post_length[t])
-            if rows < 0:
-                return DONE
-            if is_packed(t):
-                if self.opening != ANSWERED:
-                    self.open_start = rows
-                    self.open_stop = stop
-                    return OPEN_ROWS
-                rows = 0
-            self.writer.begin_rows(rows, self.wants(self.writer.operation))
-        self.tables.stand_in(p)
-        if self.opening == ANSWERED:
-            status = self.writer.put_rows(self.opened_data, self.opened_size)
-        else:
-            status = self.writer.put_rows(p, stop)
-        if status == DONE and self.inference.ends_statement(p, at, t):
-            self.batch.end_statement()
+        status = DONE
+        if self.begin_rows(p, at, stop, t):
+            if self.opening == ANSWERED:
+                status = self.writer.put_rows(self.opened_data, self.opened_size)
+            elif is_packed(t):
+                return OPEN_ROWS
+            else:
+                status = self.writer.put_rows(p, stop)
+            if status == DONE and self.inference.ends_statement(p, at, t):
+                self.batch.end_statement()
+        self.pending = self.batch.finding != 0
         return status
+
+    def begin_rows(self, p: Bytes, at: int, stop: int, t: int) -> bool:
+        """Reads the rows event up to its rows, if that was not done before; False: they cannot be read."""
+        if self.writer.begun:
+            self.tables.stand_in(p)
+            return True
+        rows = self.writer.begin(p, at, stop, t, self.inference.post_length[t])
+        if rows < 0:
+            return False
+        self.open_start = rows
+        self.open_stop = stop
+        if not is_packed(t):
+            self.writer.begin_rows(rows, self.wants(self.writer.operation))
+        elif self.opening == ANSWERED:
+            self.writer.begin_rows(0, self.wants(self.writer.operation))
+        return True
 
     def wants(self, operation: int) -> bool:
         """Whether the filter lets rows of the event through."""
@@ -220,7 +241,7 @@ class RowColumns(GroupReader):
         if slot == NO_ROOM:
             return GROW
         if slot < 0:
-            self.batch.found(EVENT_MALFORMED)
+            self.found(EVENT_MALFORMED)
         elif self.tables.slots[slot + SLOT_MARK] < 0:
             if self.tables.slots[slot + SLOT_WANTED]:
                 self.plans.slot = slot

@@ -34,19 +34,8 @@ class RowWriter:
         """Another file."""
         self.begun = False
         self.row_at = 0
-        self.begin_event(0)
-
-    def begin_event(self, fault: int) -> None:
-        """Another event, with this finding or 0."""
-        self.event_fault = fault
+        self.event_fault = 0
         self.fault_shown = False
-        self.batch.plan = 0
-
-    def end_event(self) -> None:
-        """All of the event was taken; its finding becomes a row, if no row showed it."""
-        if self.event_fault and not self.fault_shown:
-            self.batch.found(self.event_fault)
-            self.event_fault = 0
 
     def begin(self, p: Bytes, at: int, stop: int, t: int, post: int) -> int:
         """Reads the rows event in p[at:stop], of type `t`, up to its rows: where they begin; -1: they cannot be read."""
