@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from protocol.kernel import codes
 from tests.support.event_stream import EventStream, artificial_rotate, heartbeat, packetise, query_body, walk
 from tests.support.fuzzing import broken_cases, fuzz_command
 from tests.support.kernel_builds import KernelBuild, builds
@@ -194,8 +195,8 @@ def check(case: Case) -> None:
     result = run(first, case.cuts)
     for build, cuts in itertools.product(builds(), ([], case.cuts)):
         other = run(build, cuts)
-        faults = (first.ingest.BAD_CRC, first.ingest.BAD_POSITION)
-        if result.status in faults and other.status in faults and len(data) > first.ingest.MAX_WHOLE:
+        faults = (codes.BAD_CRC, codes.BAD_POSITION)
+        if result.status in faults and other.status in faults and len(data) > codes.MAX_WHOLE:
             # Of a big event, the part before the cut was counted and handed on before its checksum came, and that it
             # starts a transaction was known; one with two faults is named after the one that is met first.
             if other.position != result.position:

@@ -5,7 +5,7 @@ from protocol.columns.column_codes cimport *
 from protocol.columns.tables cimport TableMaps
 from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport Inference
-from protocol.kernel.native cimport held_bytes, held_longs, let_go, load32, text_of
+from protocol.kernel.native cimport held_bytes, held_longs, let_go, load32, start_of
 
 @cython.final
 cdef class Held:
@@ -69,6 +69,7 @@ cdef class PackedReader(ColumnReader):
     cdef int walk_opened(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     cdef int flush(self) noexcept nogil
     cdef bint enter(self) noexcept nogil
+    cdef void begin_group(self) noexcept nogil
     cdef void leave(self) noexcept nogil
 
 cdef class GroupReader(PackedReader):
@@ -80,7 +81,6 @@ cdef class GroupReader(PackedReader):
     @cython.locals(inner=cython.bint)
     cdef bint enter(self) noexcept nogil
     cdef void leave(self) noexcept nogil
-    cdef void begin_group(self) noexcept nogil
     cdef void end_group(self, bint unfinished) noexcept nogil
 
 @cython.locals(held=Held)

@@ -19,7 +19,7 @@ from protocol.kernel.inference import Inference
 if not cython.compiled:
     from protocol.columns.column_codes import *
     from protocol.kernel.codes import *
-    from protocol.kernel.pure import Bytes, Numbers, held_bytes, held_longs, let_go, load32, text_of
+    from protocol.kernel.pure import Bytes, Numbers, held_bytes, held_longs, let_go, load32, start_of
 
 
 def whole_events(buf: Bytes, start: int, stop: int) -> int:
@@ -234,7 +234,7 @@ class PackedReader(ColumnReader):
         ColumnReader.__init__(self)
         self.open_start = self.open_stop = self.opened_at = 0
         self.opened_bytes = b""
-        self.opened_data = text_of(self.opened_bytes)
+        self.opened_data = start_of(self.opened_bytes)
         self.opened_size = 0
         self.opening = NOTHING_ASKED
         self.entered = False
@@ -252,7 +252,7 @@ class PackedReader(ColumnReader):
     def opened(self, data: bytes) -> None:
         """What was asked for, unpacked."""
         self.opened_bytes = data
-        self.opened_data = text_of(self.opened_bytes)
+        self.opened_data = start_of(self.opened_bytes)
         self.opened_size = len(data)
         self.opening = ANSWERED
 
@@ -343,7 +343,12 @@ class PackedReader(ColumnReader):
 
     def enter(self) -> bool:
         """The event's first sight, before it is taken; False: a row must be written first, and then it is entered again."""
+        if self.place():
+            self.begin_group()
         return True
+
+    def begin_group(self) -> None:
+        """The event is the first of a group."""
 
     def leave(self) -> None:
         """The event, which is in a group, was taken."""
@@ -399,9 +404,6 @@ class GroupReader(PackedReader):
             self.in_group = self.event.boundary != END and self.event.boundary != SELF_CONTAINED
         if not self.in_group:
             self.end_group(False)
-
-    def begin_group(self) -> None:
-        """The event is the first of a group."""
 
     def end_group(self, unfinished: bool) -> None:
         """The group has no more events; `unfinished`: it is a transaction, and none of them ended it."""

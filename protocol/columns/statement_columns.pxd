@@ -69,7 +69,7 @@ cdef class StatementColumns(PackedReader):
     cdef int seeds
 
     cpdef make_room(self)
-    cdef bint enter(self) noexcept nogil
+    cdef void begin_group(self) noexcept nogil
     @cython.locals(kind=cython.int, text=int64_t)
     cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final

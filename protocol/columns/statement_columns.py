@@ -216,11 +216,9 @@ class StatementColumns(PackedReader):
         PackedReader.make_room(self)
         self.batch.make_room()
 
-    def enter(self) -> bool:
-        if self.place():
-            self.seeds = 0
-            self.tables.between_groups()
-        return True
+    def begin_group(self) -> None:
+        self.seeds = 0
+        self.tables.between_groups()
 
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
         """The row of the event in p[at:stop], if it has one."""

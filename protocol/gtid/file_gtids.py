@@ -18,12 +18,10 @@ from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, decode_gtid_list
 from protocol.gtid.mysql_gtid import Tsid
-from protocol.kernel.codes import PREVIOUS_GTIDS_EVENT
-from protocol.kernel.gtid_scan import ROW, GtidScanner
+from protocol.kernel.codes import GTID_HEAD, HEADER_SIZE, PREVIOUS_GTIDS_EVENT, SCAN_ROW
+from protocol.kernel.gtid_scan import GtidScanner
 
 STRETCH_BYTES: Final = 65536
-_HEADER_BYTES: Final = 19
-_HEAD_BYTES: Final = 256
 _MASK: Final = 2**64 - 1
 
 
@@ -132,10 +130,10 @@ class FileGtidCollector:
         used = 0
         if self._tail:
             # The head of an event that was cut: joined with as much as it can need.
-            head = self._tail + bytes(data[:_HEAD_BYTES])
+            head = self._tail + bytes(data[:GTID_HEAD])
             taken = scanner.feed(head, 0, len(head))
             if taken < len(self._tail):
-                self._tail = head if len(data) <= _HEAD_BYTES else self._tail + bytes(data)
+                self._tail = head if len(data) <= GTID_HEAD else self._tail + bytes(data)
                 self._settle()
                 return
             used = taken - len(self._tail)
@@ -165,7 +163,7 @@ class FileGtidCollector:
         captured = self._scanner.captured
         if captured is not None and captured is not self._captured and not self._scanner.capture_left:
             stop = len(captured) - self._checksum_bytes
-            body = bytes(captured[_HEADER_BYTES:stop])
+            body = bytes(captured[HEADER_SIZE:stop])
             if self._scanner.captured_type == PREVIOUS_GTIDS_EVENT:
                 self._before = decode_gtid_set(body)
             else:
@@ -178,14 +176,14 @@ class FileGtidCollector:
         rows = self._scanner.open_rows()
         if not rows:
             return None
-        runs = [*self._runs, *(self._run(rows, at) for at in range(0, len(rows) - ROW, ROW))]
-        start, _mark, anonymous, timestamp, stop = rows[-ROW:]
+        runs = [*self._runs, *(self._run(rows, at) for at in range(0, len(rows) - SCAN_ROW, SCAN_ROW))]
+        start, _mark, anonymous, timestamp, stop = rows[-SCAN_ROW:]
         return Stretch(start, stop, timestamp, anonymous, _in_order(runs))
 
     def inside(self) -> GtidSet | GtidList:
         """The transactions that ended by now: a set, or for MariaDB the last group of each server."""
         rows = self._scanner.open_rows()
-        for at in range(0, len(rows) - ROW, ROW):
+        for at in range(0, len(rows) - SCAN_ROW, SCAN_ROW):
             self._count(self._run(rows, at))
         if self.flavour == "mysql":
             return self._numbers.snapshot()
@@ -199,7 +197,7 @@ class FileGtidCollector:
         while len(self._keys) < scanner.source_count:
             self._keys.append(scanner.source_key(len(self._keys)))
         rows = scanner.take_rows()
-        for at in range(0, len(rows), ROW):
+        for at in range(0, len(rows), SCAN_ROW):
             self._take_row(rows, at)
 
     def _take_row(self, rows: "array[int]", at: int) -> None:
@@ -208,7 +206,7 @@ class FileGtidCollector:
             self._runs.append(run)
             self._count(run)
             return
-        start, _mark, anonymous, timestamp, stop = rows[at : at + ROW]
+        start, _mark, anonymous, timestamp, stop = rows[at : at + SCAN_ROW]
         self._ready.append(Stretch(start, stop, timestamp, anonymous, _in_order(self._runs)))
         self._runs.clear()
 

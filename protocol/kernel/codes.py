@@ -104,7 +104,12 @@ ROTATE_NAME_AT: Final = 8  # behind the position, u64
 
 FIRST_EVENT: Final = 4  # where a file's first event stands, behind the magic
 MAX_EVENT: Final = 1073741824  # bytes: max_allowed_packet's limit on every server
+PACKET_HEAD_SIZE: Final = 4  # length u24 | sequence u8
 MAX_PAYLOAD: Final = 0xFFFFFF  # bytes of a packet; one of that size is continued by the next
+MOST_OTHER_PACKET: Final = 65536  # bytes that a packet without an event may have
+ERR_PACKET: Final = 0xFF  # first byte of an error
+EOF_PACKET: Final = 0xFE
+SEMI_SYNC_MAGIC: Final = 0xEF
 
 # ---- transactions ----
 
@@ -216,6 +221,8 @@ KEEP: Final = 0
 STRIP: Final = 1
 EDGES: Final = 2
 
+MAX_PREFIX: Final = 8  # bytes before an event in its packet
+
 # ---- GTIDs ----
 
 GTID_HEAD: Final = 256  # bytes of a GTID event that hold all that is read of it
@@ -224,6 +231,12 @@ KEY_LENGTH_AT: Final = 63  # in it; before it the key, filled up with zeros
 LONGEST_KEY: Final = 48
 LONGEST_TAG: Final = 32
 UUID_SIZE: Final = 16
+
+# What an event is to those who read GTIDs.
+ROLE_OTHER: Final = 0
+ROLE_GTID: Final = 1  # it begins a transaction, with its GTID or without one
+ROLE_STATEMENT: Final = 2  # where it stands alone, it is a transaction
+ROLE_ALONE: Final = 3  # it stands in no transaction, whatever its markers say
 
 # Fields of a Gtid_tagged event.
 TAGGED_FLAGS: Final = 0

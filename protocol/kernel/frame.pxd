@@ -1,12 +1,14 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from protocol.kernel.codes cimport *
 from protocol.kernel.edges cimport Edges
 from protocol.kernel.native cimport copy_bytes, crc32_of, flags_effect, load16, load32, native_setup, store32
 
-@cython.locals(kind=uint32_t)
+@cython.locals(boundary=uint32_t)
 cdef bint ends_transaction(int t, uint32_t flags) noexcept nogil
 
+@cython.final
 cdef class Framer:
     cdef readonly int mode
     cdef Edges edges

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """The way out: runs of archived events become the packets of one replica's stream.
 
 Each event gets a packet header (length 3, sequence 1) and the prefix: the status byte 0x00, with semi-sync two bytes more.
@@ -14,48 +14,62 @@ import cython
 from protocol.kernel.edges import Edges
 
 if not cython.compiled:
-    from protocol.kernel.pure import copy_bytes, crc32_of, flags_effect, load16, load32, native_setup, store32
-
-KEEP = 0
-STRIP = 1
-EDGES = 2
-MAX_PAYLOAD = 0xFFFFFF
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import (
+        Bytes,
+        Writable,
+        copy_bytes,
+        crc32_of,
+        flags_effect,
+        load16,
+        load32,
+        native_setup,
+        store32,
+    )
 
 native_setup()
 
 
-def required_size(n, prefix_length=1):
+def required_size(n: int, prefix_length: int = 1) -> int:
     """Bytes of output that `n` bytes of input can make: events are 19 bytes or longer, packets 16 MiB or shorter."""
-    return n + (n // 19 + 2) * (4 + prefix_length) + (n // MAX_PAYLOAD + 2) * 4
+    return n + (n // HEADER_SIZE + 2) * (4 + prefix_length) + (n // MAX_PAYLOAD + 2) * 4
 
 
-def ends_transaction(t, flags):
-    """Whether the markers in the flags of an archived event of type t say: end (5), or self contained (2)."""
-    kind = (flags >> 10) & 7
-    if kind == 5:
+def ends_transaction(t: int, flags: int) -> bool:
+    """Whether the markers in the flags of an archived event of type t say that a transaction ends with it."""
+    boundary = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
+    if boundary == END:
         return True
-    # Self contained, but no transaction: start v3, Stop, Rotate, Slave, heartbeats, Previous_gtids, Gtid_list.
-    return kind == 2 and t != 1 and t != 3 and t != 4 and t != 7 and t != 27 and t != 35 and t != 41 and t != 163
+    return boundary == SELF_CONTAINED and not (
+        t == START_V3_EVENT
+        or t == STOP_EVENT
+        or t == ROTATE_EVENT
+        or t == SLAVE_EVENT
+        or t == HEARTBEAT_EVENT
+        or t == HEARTBEAT_V2_EVENT
+        or t == PREVIOUS_GTIDS_EVENT
+        or t == GTID_LIST_EVENT
+    )
 
 
 class Framer:
     """Makes one replica's packets out of bytes of an archived file, which may be cut anywhere.
 
-    mode: KEEP or STRIP the boundary markers, or convert them to EDGES. prefix: bytes before each event, at most 8.
+    mode: KEEP or STRIP the boundary markers, or convert them to EDGES. prefix: bytes before each event, at most MAX_PREFIX.
     asks: acknowledgements are asked for (the events carry markers, and the last byte of the prefix is the flag).
     `sequence`: of the next packet. `asked_events`: how many were asked for so far. `asked_end`: where in src the newest
     of them ends, -1 if the last call asked for none or that one goes on.
     """
 
-    def __init__(self, mode=0, prefix=b"\0", asks=False):
-        if mode < 0 or mode > 2:
+    def __init__(self, mode: int = KEEP, prefix: bytes = b"\0", asks: bool = False) -> None:
+        if mode < KEEP or mode > EDGES:
             raise ValueError(f"mode {mode} is none of KEEP, STRIP, EDGES")
-        if not 1 <= len(prefix) <= 8:
-            raise ValueError("a prefix has 1 to 8 bytes")
+        if not 1 <= len(prefix) <= MAX_PREFIX:
+            raise ValueError(f"a prefix has 1 to {MAX_PREFIX} bytes")
         if asks and len(prefix) < 2:
             raise ValueError("a prefix of one byte has no place for a flag")
         if not cython.compiled:
-            self.prefix_bytes = bytearray(8)
+            self.prefix_bytes = bytearray(MAX_PREFIX)
         for i in range(len(prefix)):
             self.prefix_bytes[i] = prefix[i]
         self.mode = mode
@@ -76,11 +90,11 @@ class Framer:
         self.problem = 0
 
     @property
-    def between_events(self):
+    def between_events(self) -> bool:
         """Whether the last byte framed was the last of its event."""
         return self.event_left == 0 and not self.more_packets
 
-    def begin_file(self, checksum):
+    def begin_file(self, checksum: int) -> None:
         """The next bytes are of a file with this checksum algorithm: 0 none, 1 CRC32."""
         self.checksum = checksum
         self.event_left = 0
@@ -89,15 +103,15 @@ class Framer:
         self.asked = False
         self.edges.begin()
 
-    def read_format(self, event):
+    def read_format(self, event: Bytes) -> None:
         """Learns the format description in force when the stream does not start with it (EDGES needs its lengths)."""
-        if len(event) >= 77:
+        if len(event) > HEADER_SIZE + FORMAT_FIXED_SIZE:
             if cython.compiled:
                 self.edges.take_format(cython.address(event[0]), 0, len(event))
             else:
                 self.edges.take_format(event, 0, len(event))
 
-    def frame(self, src, start, stop, dst):
+    def frame(self, src: Bytes, start: int, stop: int, dst: Writable) -> int:
         """Frames src[start:stop] into dst; returns the bytes written, `consumed` is where in src it stopped.
 
         Less than a header at the end, or in STRIP mode less than a whole checksum, is left for the next call.
@@ -125,7 +139,7 @@ class Framer:
             raise ValueError(f"no event at input offset {self.consumed}: its length is {self.problem} bytes")
         return n
 
-    def put_head(self, q, o, size, with_prefix):
+    def put_head(self, q: Writable, o: int, size: int, with_prefix: bool) -> int:
         q[o] = size & 255
         q[o + 1] = (size >> 8) & 255
         q[o + 2] = (size >> 16) & 255
@@ -138,7 +152,7 @@ class Framer:
             o += self.prefix_length
         return o
 
-    def finish_event(self, r):
+    def finish_event(self, r: int) -> None:
         """The last byte of an event that took several packets or calls was framed; r: behind it."""
         self.events += 1
         if self.asked:
@@ -146,16 +160,18 @@ class Framer:
             self.asked_end = r
             self.sequence = 1
 
-    def walk_asking(self, p, start, stop, q):
+    def walk_asking(self, p: Bytes, start: int, stop: int, q: Writable) -> int:
         """Like `walk`, with the newest transaction end flagged that is whole in [start, stop) and takes one packet."""
         newest = -1
         size = 0
         r = start + self.event_left
-        while stop - r >= 19:
-            length = load32(p, r + 9)
-            if length < 19 or length > stop - r:
+        while stop - r >= HEADER_SIZE:
+            length = load32(p, r + EVENT_SIZE_AT)
+            if length < HEADER_SIZE or length > stop - r:
                 break
-            if length + self.prefix_length < 0xFFFFFF and ends_transaction(p[r + 4], load16(p, r + 17)):
+            if length + self.prefix_length < MAX_PAYLOAD and ends_transaction(
+                p[r + EVENT_TYPE_AT], load16(p, r + FLAGS_AT)
+            ):
                 newest = r + length
                 size = length
             r += length
@@ -171,7 +187,7 @@ class Framer:
             start = newest
         return self.walk(p, start, stop, q, o)
 
-    def walk(self, p, start, stop, q, o):
+    def walk(self, p: Bytes, start: int, stop: int, q: Writable, o: int) -> int:
         """Frames p[start:stop] into q from `o` on; returns the offset behind."""
         r = start
         prefix = self.prefix_length
@@ -179,50 +195,54 @@ class Framer:
         self.problem = 0
         while r < stop or self.more_packets:
             if self.event_left == 0 and not self.more_packets:
-                if stop - r < 19:
+                if stop - r < HEADER_SIZE:
                     break
-                length = load32(p, r + 9)
-                t = p[r + 4]
-                if length < 19:
+                length = load32(p, r + EVENT_SIZE_AT)
+                t = p[r + EVENT_TYPE_AT]
+                if length < HEADER_SIZE:
                     self.problem = length if length else -1
                     break
                 payload = length + prefix
                 checksum = self.checksum
-                flags = load16(p, r + 17)
+                flags = load16(p, r + FLAGS_AT)
                 self.effect = 0
-                bits = 0  # of the flags' bits 10 to 13, those that change
-                if mode == 1:
-                    bits = (flags >> 10) & 7
-                elif mode == 2:
-                    if length > stop - r and stop - r < 70000:
+                bits = 0  # of the four bits of the markers, those that change
+                if mode == STRIP:
+                    bits = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
+                elif mode == EDGES:
+                    if length > stop - r and stop - r < INFERENCE_HEAD:
                         break
-                    if t == 15 and length <= stop - r:
+                    if t == FORMAT_DESCRIPTION_EVENT and length <= stop - r:
                         self.edges.take_format(p, r, length)
                     n = length if length <= stop - r else stop - r
-                    bits = ((flags >> 10) & 15) ^ self.edges.bits(p, r, n - (4 if checksum and n == length else 0))
-                if t == 15 and bits:
+                    bits = ((flags >> BOUNDARY_SHIFT) & 15) ^ self.edges.bits(
+                        p, r, n - (CHECKSUM_SIZE if checksum and n == length else 0)
+                    )
+                if t == FORMAT_DESCRIPTION_EVENT and bits:
                     # It has a CRC32 in files without checksums too, if the server knows of them at all.
                     if length > stop - r:
                         break
-                    checksum = length >= 23 and crc32_of(p, r, r + length - 4, 0) == load32(p, r + length - 4)
-                if bits and checksum and length >= 23:
-                    self.effect = flags_effect(bits, length - 23)
-                if length <= stop - r and payload < 0xFFFFFF:
+                    at = r + length - CHECKSUM_SIZE
+                    checksum = length >= HEADER_SIZE + CHECKSUM_SIZE and crc32_of(p, r, at, 0) == load32(p, at)
+                if bits and checksum and length >= HEADER_SIZE + CHECKSUM_SIZE:
+                    self.effect = flags_effect(bits, length - HEADER_SIZE - CHECKSUM_SIZE)
+                if length <= stop - r and payload < MAX_PAYLOAD:
                     o = self.put_head(q, o, payload, True)
                     copy_bytes(q, o, p, r, length)
                     if bits:
-                        q[o + 18] = q[o + 18] ^ (bits << 2)
+                        q[o + FLAGS_AT + 1] = q[o + FLAGS_AT + 1] ^ (bits << 2)
                         if self.effect:
-                            store32(q, o + length - 4, load32(p, r + length - 4) ^ self.effect)
+                            at = length - CHECKSUM_SIZE
+                            store32(q, o + at, load32(p, r + at) ^ self.effect)
                     o += length
                     r += length
                     self.events += 1
                     continue
                 # an event that goes on in the next call, or in a second packet
-                if payload >= 0xFFFFFF:
-                    self.packet_left = 0xFFFFFF - prefix
+                if payload >= MAX_PAYLOAD:
+                    self.packet_left = MAX_PAYLOAD - prefix
                     self.more_packets = True
-                    o = self.put_head(q, o, 0xFFFFFF, True)
+                    o = self.put_head(q, o, MAX_PAYLOAD, True)
                 else:
                     self.packet_left = length
                     o = self.put_head(q, o, payload, True)
@@ -232,18 +252,18 @@ class Framer:
                     self.asked_events += 1
                     self.asked_end = -1
                 self.event_left = length
-                copy_bytes(q, o, p, r, 19)
+                copy_bytes(q, o, p, r, HEADER_SIZE)
                 if bits:
-                    q[o + 18] = q[o + 18] ^ (bits << 2)
-                o += 19
-                r += 19
-                self.event_left -= 19
-                self.packet_left -= 19
+                    q[o + FLAGS_AT + 1] = q[o + FLAGS_AT + 1] ^ (bits << 2)
+                o += HEADER_SIZE
+                r += HEADER_SIZE
+                self.event_left -= HEADER_SIZE
+                self.packet_left -= HEADER_SIZE
                 continue
             if self.packet_left == 0 and self.more_packets:
                 n = self.event_left
-                if n >= 0xFFFFFF:
-                    n = 0xFFFFFF
+                if n >= MAX_PAYLOAD:
+                    n = MAX_PAYLOAD
                 else:
                     self.more_packets = False
                 self.packet_left = n
@@ -256,18 +276,18 @@ class Framer:
             n = stop - r
             if n > self.event_left:
                 n = self.event_left
-            if self.effect and n > self.event_left - 4:
+            if self.effect and n > self.event_left - CHECKSUM_SIZE:
                 # the checksum changes: its four bytes are taken together
-                n = self.event_left - 4
+                n = self.event_left - CHECKSUM_SIZE
                 if n <= 0:
                     if stop - r < self.event_left:
                         break
                     stored = load32(p, r) ^ self.effect
-                    for n in range(4):
+                    for n in range(CHECKSUM_SIZE):
                         if self.packet_left == 0:
                             hold = self.event_left
-                            if hold >= 0xFFFFFF:
-                                hold = 0xFFFFFF
+                            if hold >= MAX_PAYLOAD:
+                                hold = MAX_PAYLOAD
                             else:
                                 self.more_packets = False
                             self.packet_left = hold

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Which bytes of an archived file a replica is sent that asked by GTID: whole transactions that it has are passed over.
 
 The walk goes over headers and heads of GTID events only. It tells ranges: bytes to send, then bytes to pass over. A range
@@ -10,21 +10,17 @@ where the replica named a place to stop at (`@slave_until_gtid`), everything beh
 """
 
 from array import array
+from collections.abc import Mapping, Sequence
 
 import cython
 
 from protocol.kernel.gtid_head import GtidHead, KeyTable
 
 if not cython.compiled:
-    from protocol.kernel.pure import load16, load32, load64, store32
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, load16, load32, load64, store32
 
-BAD_LENGTH = cython.declare(cython.int, 1)
-BAD_GTID = cython.declare(cython.int, 2)
-ANONYMOUS = 1
-GTID = 2
-C_ANONYMOUS = cython.declare(cython.int, 1)
-C_GTID = cython.declare(cython.int, 2)
-_STATUS_TEXTS = {1: "an event shorter than its header", 2: "a GTID that cannot be"}
+_STATUS_TEXTS = {SKIP_BAD_LENGTH: "an event shorter than its header", SKIP_BAD_GTID: "a GTID that cannot be"}
 
 
 class GtidSkip:
@@ -42,16 +38,23 @@ class GtidSkip:
     follows, -1: none.
     `finished`: the range that was told last ends where the stream is to end.
     MySQL: with `refuse_anonymous` the walk stops before a transaction without a GTID, with `refuse_gtids` before one that has
-    one: `refused` is then ANONYMOUS or GTID.
+    one: `refused` is then REFUSED_ANONYMOUS or REFUSED_GTID.
     `problem`: None, or what is wrong with the event that follows.
     """
 
-    def __init__(self, intervals=None, positions=(), strict=False, until=None, before=False):
+    def __init__(
+        self,
+        intervals: Mapping[bytes, bytes] | None = None,
+        positions: Sequence[tuple[int, int, int]] = (),
+        strict: bool = False,
+        until: Sequence[tuple[int, int, int]] | None = None,
+        before: bool = False,
+    ) -> None:
         self.head = GtidHead()
         self.table = KeyTable()
-        self.kept = []
+        self.kept: list[bytes] = []
         self.room = 0
-        self.spans = None
+        self.spans: array[int] | None = None
         self.grow()
         self.hold(intervals or {})
         self.domains = KeyTable()
@@ -72,18 +75,18 @@ class GtidSkip:
         # Never empty: a view needs a first element.
         lasts.append(0)
         stops.append(0)
-        self.stops_view = stops
-        self.lasts_view = lasts
+        self.stops_view = memoryview(stops)
+        self.lasts_view = memoryview(lasts)
         self.skipped = 0
         self.hole = self.reached = self.reaching = self.holing = -1
         self.hole_number = 0
         self.refuse_anonymous = self.refuse_gtids = False
         self.refused = 0
         self.finished = self.in_hole = False
-        self.problem = None
+        self.problem: str | None = None
         self.begin()
 
-    def hold(self, intervals):
+    def hold(self, intervals: Mapping[bytes, bytes]) -> None:
         """MySQL: what is passed over from the next GTID event on, of these sources; what is held of others stays.
 
         The bytes are kept, not copied: a set of 16 MB costs what its sources do.
@@ -102,16 +105,16 @@ class GtidSkip:
             self.spans_view[slot * 3 + 1] = len(numbers)
             self.spans_view[slot * 3 + 2] = 0
 
-    def grow(self):
+    def grow(self) -> None:
         """Room for twice as many sources: where the numbers of each stand, how many bytes, where was looked last."""
         self.room = 2 * self.room + 16
         spans = array("q", bytes(24 * self.room))
         if self.spans is not None:
             spans[: len(self.spans)] = self.spans
         self.spans = spans
-        self.spans_view = spans if cython.compiled else memoryview(spans)
+        self.spans_view = memoryview(spans)
 
-    def begin(self):
+    def begin(self) -> None:
         """The next bytes stand outside of any transaction: another file, or another place in it."""
         self.sending = True
         self.event_left = 0
@@ -121,10 +124,10 @@ class GtidSkip:
         self.ending = False  # the stream ends with the group that is open, or with the next event
         self.decided = 0  # on the GTID event that comes next: 1 it is sent, 2 it is passed over
 
-    def next_range(self, src, start, stop):
+    def next_range(self, src: Bytes, start: int, stop: int) -> int:
         """End of the range that begins at src[start]: all of it is sent, or (`sending` False) all of it passed over.
 
-        `start` itself: more bytes are wanted, a header or the head of a GTID event (256 bytes, or the event) is cut.
+        `start` itself: more bytes are wanted, a header or the head of a GTID event (GTID_HEAD bytes, or the event) is cut.
         Raises: IndexError for a range outside src; ValueError for bytes that are no event, at `start`.
         """
         if start < 0 or stop < start or stop > len(src):
@@ -144,7 +147,7 @@ class GtidSkip:
             raise ValueError(f"no event at input offset {start}: {self.problem}")
         return end
 
-    def walk(self, p, start, stop):
+    def walk(self, p: Bytes, start: int, stop: int) -> int:
         r = start
         while True:
             if self.event_left:
@@ -171,37 +174,38 @@ class GtidSkip:
                         return r
                     if self.finished:
                         return r
-            if stop - r < 19:
+            if stop - r < HEADER_SIZE:
                 return r
-            length = load32(p, r + 9)
-            t = p[r + 4]
-            if length < 19:
-                return r if r > start else -BAD_LENGTH
-            tbm = (load16(p, r + 17) >> 10) & 7
+            length = load32(p, r + EVENT_SIZE_AT)
+            t = p[r + EVENT_TYPE_AT]
+            role = self.head.role[t]
+            if length < HEADER_SIZE:
+                return r if r > start else -SKIP_BAD_LENGTH
+            tbm = (load16(p, r + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
             if (
-                tbm == 4
+                tbm == INSIDE
                 and length <= stop - r
                 and self.passing != self.sending
                 and not self.limited
-                and not (t == 33 or t == 34 or t == 42 or t == 162)
-                and not (t == 4 or t == 3 or t == 15 or t == 35 or t == 161 or t == 163)
+                and role != ROLE_GTID
+                and role != ROLE_ALONE
             ):
                 r += length  # the whole of an event inside of a transaction, which is what most of them are
                 continue
-            if t == 33 or t == 42 or t == 162:
-                if self.refuse_gtids and t != 162:
-                    self.refused = C_GTID
+            if role == ROLE_GTID and t != ANONYMOUS_GTID_EVENT:
+                if self.refuse_gtids and t != MARIADB_GTID_EVENT:
+                    self.refused = REFUSED_GTID
                     return r
-                if stop - r < length and stop - r < 256:
+                if stop - r < length and stop - r < GTID_HEAD:
                     return r
                 if self.decided:
                     passing = self.decided == 2
                     self.decided = 0
                 else:
-                    n = length if length <= stop - r else 256
+                    n = length if length <= stop - r else GTID_HEAD
                     if not self.head.take(p, r, n, t):
-                        return r if r > start else -BAD_GTID
-                    passing = self.has_group() if t == 162 else self.has_number()
+                        return r if r > start else -SKIP_BAD_GTID
+                    passing = self.has_group() if t == MARIADB_GTID_EVENT else self.has_number()
                     if self.hole >= 0:
                         return r
                     if passing == self.sending and r > start:
@@ -214,25 +218,30 @@ class GtidSkip:
                     self.skipped += 1
             else:
                 if self.refuse_anonymous and (
-                    t == 34 or tbm == 3 or (tbm == 2 and (t == 2 or t == 18 or t == 6 or t == 12 or t == 10 or t == 11))
+                    t == ANONYMOUS_GTID_EVENT or tbm == START or (tbm == SELF_CONTAINED and role == ROLE_STATEMENT)
                 ):
-                    self.refused = C_ANONYMOUS
+                    self.refused = REFUSED_ANONYMOUS
                     return r
                 if self.passing and (
-                    t == 4 or t == 3 or t == 15 or t == 34 or t == 35 or t == 161 or t == 163 or tbm == 3 or tbm == 2
+                    t == ANONYMOUS_GTID_EVENT or tbm == START or tbm == SELF_CONTAINED or role == ROLE_ALONE
                 ):
                     self.passing = False  # what it belongs to was cut off, or has no markers
                 if self.passing == self.sending:
                     if r > start:
                         return r
                     self.sending = not self.passing
-                if tbm == 5 and (self.passing or self.ending):
+                if tbm == END and (self.passing or self.ending):
                     self.group_ends = True
-                elif self.limited and self.unmet == 0 and not self.ending and t != 15 and t != 164:
+                elif (
+                    self.limited
+                    and self.unmet == 0
+                    and not self.ending
+                    and not (t == FORMAT_DESCRIPTION_EVENT or t == START_ENCRYPTION_EVENT)
+                ):
                     self.ending = self.group_ends = True
             self.event_left = length
 
-    def has_number(self):
+    def has_number(self) -> bool:
         """Whether the replica has the transaction in `head`."""
         slot = self.table.find(self.head.key)
         if slot < 0:
@@ -264,7 +273,7 @@ class GtidSkip:
         self.spans_view[slot * 3 + 2] = at
         return at < stop and load64(numbers, at) <= number
 
-    def has_group(self):
+    def has_group(self) -> bool:
         """Whether the event group in `head`, which is the next of its domain, is not sent: the replica has it, or does not
         want it."""
         server = load32(self.head.key, 4)

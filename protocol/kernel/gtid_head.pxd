@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from protocol.kernel.codes cimport *
-from protocol.kernel.native cimport copy_bytes, load32, load64, store32, store64
+from protocol.kernel.native cimport copy_bytes, load32, load64, room_of, start_of, store32, store64
 
 @cython.final
 cdef class TaggedFields:
@@ -25,10 +25,13 @@ cdef class TaggedFields:
 cdef class GtidHead:
     cdef uint8_t key[64]
     cdef uint64_t number
+    cdef uint8_t role[256]
     cdef TaggedFields tagged
 
     @cython.locals(body=int64_t, k="uint8_t*", number=uint64_t, length=int64_t, i=int64_t, c=cython.int)
     cdef bint take(self, const uint8_t* p, int64_t at, int64_t n, int t) noexcept nogil
+    @cython.locals(body=int64_t, number=uint64_t)
+    cdef bint take_number(self, const uint8_t* p, int64_t at, int64_t n, int t) noexcept nogil
 
 @cython.final
 cdef class KeyTable:

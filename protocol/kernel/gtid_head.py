@@ -13,10 +13,39 @@ from protocol.errors import Malformed, Truncated
 
 if not cython.compiled:
     from protocol.kernel.codes import *
-    from protocol.kernel.pure import Bytes, copy_bytes, load32, load64, store32, store64
+    from protocol.kernel.pure import Bytes, copy_bytes, load32, load64, room_of, start_of, store32, store64
 
 # Of this process alone: nobody can choose keys that fall into one bucket.
 _SEED = hash("GTID keys") & 0xFFFFFFFFFFFFFFFF
+
+
+# What is a type's role; ROLE_OTHER for all others.
+_ROLES = (
+    (ROLE_GTID, (GTID_EVENT, ANONYMOUS_GTID_EVENT, GTID_TAGGED_EVENT, MARIADB_GTID_EVENT)),
+    (
+        ROLE_STATEMENT,
+        (
+            QUERY_EVENT,
+            QUERY_COMPRESSED_EVENT,
+            EXECUTE_LOAD_QUERY_EVENT,
+            LOAD_EVENT,
+            NEW_LOAD_EVENT,
+            EXEC_LOAD_EVENT,
+            DELETE_FILE_EVENT,
+        ),
+    ),
+    (
+        ROLE_ALONE,
+        (
+            ROTATE_EVENT,
+            STOP_EVENT,
+            FORMAT_DESCRIPTION_EVENT,
+            PREVIOUS_GTIDS_EVENT,
+            BINLOG_CHECKPOINT_EVENT,
+            GTID_LIST_EVENT,
+        ),
+    ),
+)
 
 
 class TaggedFields:
@@ -101,10 +130,7 @@ class TaggedFields:
 
         Raises: Truncated; Malformed for a number that is no byte in the uuid.
         """
-        if cython.compiled:
-            whole = self.take(cython.cast(cython.p_uchar, body), 0, len(body), TAGGED_TICKET)
-        else:
-            whole = self.take(body, 0, len(body), TAGGED_TICKET)
+        whole = self.take(start_of(body), 0, len(body), TAGGED_TICKET)
         if not whole and self.at <= len(body):
             raise Malformed("a number that is no byte of a uuid")
         if not whole:
@@ -118,21 +144,24 @@ class TaggedFields:
     def read_number(self, data: bytes, at: int) -> int:
         """The number of 1 to 9 bytes at data[at]; `at` is then the offset behind it. Raises: Truncated."""
         self.at = at
-        if cython.compiled:
-            number = self.next_number(cython.cast(cython.p_uchar, data), len(data))
-        else:
-            number = self.next_number(data, len(data))
+        number = self.next_number(start_of(data), len(data))
         if self.at > len(data):
             raise Truncated(f"a number that begins at {at} ends behind the {len(data)} bytes")
         return number
 
 
 class GtidHead:
-    """What was read last: `key` and `number`."""
+    """What was read last: `key` and `number`. `role`: of each event type."""
 
     def __init__(self) -> None:
         if not cython.compiled:
             self.key = bytearray(KEY_ROW)
+            self.role = bytearray(256)
+        for i in range(256):
+            self.role[i] = ROLE_OTHER
+        for role, types in _ROLES:
+            for t in types:
+                self.role[t] = role
         self.number = 0
         self.tagged = TaggedFields()
 
@@ -181,6 +210,32 @@ class GtidHead:
         k[KEY_LENGTH_AT] = length
         self.number = number
         return True
+
+    def take_number(self, p: Bytes, at: int, n: int, t: int) -> bool:
+        """Reads only the number, if the event has the key that was taken last from one of its type: mostly it has."""
+        body = at + HEADER_SIZE
+        if t == MARIADB_GTID_EVENT:
+            if (
+                n < HEADER_SIZE + MARIADB_GTID_SIZE
+                or load32(p, body + MARIADB_GTID_DOMAIN_AT) != load32(self.key, 0)
+                or load32(p, at + SERVER_ID_AT) != load32(self.key, 4)
+            ):
+                return False
+            self.number = load64(p, body)
+            return True
+        if t == GTID_EVENT:
+            if (
+                n < HEADER_SIZE + GTID_SIZE
+                or load64(p, body + GTID_UUID_AT) != load64(self.key, 0)
+                or load64(p, body + GTID_UUID_AT + 8) != load64(self.key, 8)
+            ):
+                return False
+            number = load64(p, body + GTID_NUMBER_AT)
+            if number == 0 or number > MAX_GNO:
+                return False
+            self.number = number
+            return True
+        return False
 
 
 class KeyTable:
@@ -284,9 +339,6 @@ class KeyTable:
         row = bytearray(KEY_ROW)
         row[: len(key)] = key
         row[KEY_LENGTH_AT] = len(key)
-        if cython.compiled:
-            k = cython.cast(cython.p_uchar, row)
-        else:
-            k = row
+        k = room_of(row)
         number = self.find(k)
         return number if number >= 0 else self.add(k)

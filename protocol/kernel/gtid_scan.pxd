@@ -1,9 +1,11 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from protocol.kernel.codes cimport *
 from protocol.kernel.gtid_head cimport GtidHead, KeyTable
-from protocol.kernel.native cimport load16, load32, load64
+from protocol.kernel.native cimport load16, load32
 
+@cython.final
 cdef class GtidScanner:
     cdef readonly int64_t gap_bytes
     cdef readonly int64_t position
@@ -46,7 +48,7 @@ cdef class GtidScanner:
     @cython.locals(view="const unsigned char[::1]", at=int64_t, n=int64_t)
     cpdef int64_t feed(self, buf, int64_t start, int64_t stop) except -1
     @cython.locals(
-        r=int64_t, base=int64_t, n=int64_t, length=int64_t, t=cython.int, tbm=cython.int, flags=uint32_t, status=cython.int
+        r=int64_t, base=int64_t, n=int64_t, length=int64_t, t=cython.int, role=cython.int, tbm=cython.int, flags=uint32_t, status=cython.int
     )
     cdef int walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     cdef void begin_group(self, int64_t position, int64_t timestamp) noexcept nogil
@@ -63,8 +65,6 @@ cdef class GtidScanner:
     cpdef finish(self)
     @cython.locals(source=int64_t)
     cdef bint take_gtid(self, const uint8_t* p, int64_t at, int64_t n, int t) noexcept nogil
-    @cython.locals(body=int64_t, number=uint64_t)
-    cdef bint is_next(self, const uint8_t* p, int64_t at, int64_t n, int t) noexcept nogil
     cdef grow_sources(self)
     cpdef take_rows(self)
     cpdef bytes source_key(self, int64_t source)

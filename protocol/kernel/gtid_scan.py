@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """What an archived file says about GTIDs: which transactions it holds, and about where.
 
 Bodies are passed over by the length in the header; only the heads of GTID events are decoded. A transaction counts when its
@@ -16,16 +16,10 @@ import cython
 from protocol.kernel.gtid_head import GtidHead, KeyTable
 
 if not cython.compiled:
-    from protocol.kernel.pure import load16, load32, load64
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, load16, load32
 
-ROW = 5  # int64s a row
-GROW_SOURCES = cython.declare(cython.int, 1)
-GROW_ROWS = cython.declare(cython.int, 2)
-CAPTURE = cython.declare(cython.int, 3)
-BAD_LENGTH = cython.declare(cython.int, 4)
-BAD_GTID = cython.declare(cython.int, 5)
-C_MAX_GNO = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFE)
-_STATUS_TEXTS = {4: "an event shorter than its header", 5: "a GTID that cannot be"}
+_STATUS_TEXTS = {SCAN_BAD_LENGTH: "an event shorter than its header", SCAN_BAD_GTID: "a GTID that cannot be"}
 
 
 class GtidScanner:
@@ -36,32 +30,32 @@ class GtidScanner:
     was wrong with the event at `position`; nothing is taken behind it.
     """
 
-    def __init__(self, gap_bytes=65536):
+    def __init__(self, gap_bytes: int = 65536) -> None:
         self.gap_bytes = gap_bytes
         self.captured_type = 0
-        self.captured = None
+        self.captured: bytearray | None = None
         self.transactions = self.anonymous = 0
-        self.problem = None
+        self.problem: str | None = None
         self.status = 0
         self.head = GtidHead()
         self.head_type = 0  # of the event that `head` was read from, and of the source that the table found last
         self.table = KeyTable()
         self.runs = array("q", bytes(32 * self.table.capacity))
         self.active = array("q", bytes(8 * self.table.capacity))
-        self.rows = array("q", bytes(8 * ROW * 256))
+        self.rows = array("q", bytes(8 * SCAN_ROW * 256))
         self.take_views()
         self.row_capacity = 256
         self.row_count = self.active_count = self.stretch = 0
         self.stretch_start = -1
         self.stretch_anonymous = self.stretch_timestamp = 0
-        self.begin(4)
+        self.begin(FIRST_EVENT)
 
     @property
-    def source_count(self):
+    def source_count(self) -> int:
         """How many sources were seen."""
         return self.table.count
 
-    def begin(self, position):
+    def begin(self, position: int) -> None:
         """What is fed next stands at `position` of the file, outside of any transaction; an open one is forgotten."""
         self.position = position
         self.skip_left = 0
@@ -72,19 +66,14 @@ class GtidScanner:
         self.group_number = 0
         self.group_ends = False
 
-    def take_views(self):
+    def take_views(self) -> None:
         # A view keeps its array from being resized, so growing makes new ones.
-        if cython.compiled:
-            self.runs_view = self.runs
-            self.active_view = self.active
-            self.rows_view = self.rows
-        else:
-            self.runs_view = memoryview(self.runs)
-            self.active_view = memoryview(self.active)
-            self.rows_view = memoryview(self.rows)
+        self.runs_view = memoryview(self.runs)
+        self.active_view = memoryview(self.active)
+        self.rows_view = memoryview(self.rows)
 
-    def feed(self, buf, start, stop):
-        """Takes buf[start:stop]; returns up to where: the head of a GTID event, at most 256 bytes, is wanted whole.
+    def feed(self, buf: Bytes, start: int, stop: int) -> int:
+        """Takes buf[start:stop]; returns up to where: the head of a GTID event, at most GTID_HEAD bytes, is wanted whole.
 
         Raises: IndexError for a range outside buf.
         """
@@ -92,7 +81,7 @@ class GtidScanner:
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
         at = start
         while at < stop and self.problem is None:
-            if self.capture_left:
+            if self.captured is not None and self.capture_left:
                 n = min(self.capture_left, stop - at)
                 self.captured += buf[at : at + n]
                 self.capture_left -= n
@@ -107,11 +96,11 @@ class GtidScanner:
             else:
                 self.status = self.walk(memoryview(buf).cast("B"), at, stop)
             at = self.consumed
-            if self.status == GROW_SOURCES:
+            if self.status == SCAN_GROW_SOURCES:
                 self.grow_sources()
-            elif self.status == GROW_ROWS:
+            elif self.status == SCAN_GROW_ROWS:
                 self.grow_rows()
-            elif self.status == CAPTURE:
+            elif self.status == SCAN_CAPTURE:
                 self.captured = bytearray()
             elif self.status:
                 self.problem = _STATUS_TEXTS[self.status]
@@ -119,7 +108,7 @@ class GtidScanner:
                 break
         return at
 
-    def walk(self, p, start, stop):
+    def walk(self, p: Bytes, start: int, stop: int) -> int:
         r = start
         base = self.position - start  # of p[0]
         status = 0
@@ -131,51 +120,52 @@ class GtidScanner:
             self.skip_left -= n
             if self.skip_left == 0 and self.group_ends:
                 self.end_group()
-        while stop - r >= 19:
-            length = load32(p, r + 9)
-            if length < 19:
-                status = BAD_LENGTH
+        while stop - r >= HEADER_SIZE:
+            length = load32(p, r + EVENT_SIZE_AT)
+            if length < HEADER_SIZE:
+                status = SCAN_BAD_LENGTH
                 break
-            t = p[r + 4]
-            flags = load16(p, r + 17)
-            tbm = (flags >> 10) & 7
-            if tbm != 4 or t == 33 or t == 34 or t == 42 or t == 162:
+            t = p[r + EVENT_TYPE_AT]
+            role = self.head.role[t]
+            flags = load16(p, r + FLAGS_AT)
+            tbm = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
+            if tbm != INSIDE or role == ROLE_GTID:
                 # All but the inside of a marked transaction, which is most.
                 if (self.row_count + self.active_count + 4) > self.row_capacity:
-                    status = GROW_ROWS
+                    status = SCAN_GROW_ROWS
                     break
-                if t == 33 or t == 34 or t == 42 or t == 162:
-                    if stop - r < length and stop - r < 256:
+                if role == ROLE_GTID:
+                    if stop - r < length and stop - r < GTID_HEAD:
                         break
                     if self.table.is_full():
-                        status = GROW_SOURCES
+                        status = SCAN_GROW_SOURCES
                         break
                     if self.in_group and not self.group_marked:
                         self.end_group()
-                    n = length if length <= stop - r else 256
+                    n = length if length <= stop - r else GTID_HEAD
                     if not self.take_gtid(p, r, n, t):
-                        status = BAD_GTID
+                        status = SCAN_BAD_GTID
                         break
                     self.begin_group(base + r, load32(p, r))
-                    self.group_marked = tbm != 0
-                elif (t == 35 or t == 163) and not (flags & 0x20):
+                    self.group_marked = tbm != NOT_DEFINED
+                elif (t == PREVIOUS_GTIDS_EVENT or t == GTID_LIST_EVENT) and not (flags & FLAG_ARTIFICIAL):
                     self.captured_type = t
                     self.capture_left = length
-                    status = CAPTURE
+                    status = SCAN_CAPTURE
                     break
-                elif t == 4 or t == 3 or t == 15:
+                elif t == ROTATE_EVENT or t == STOP_EVENT or t == FORMAT_DESCRIPTION_EVENT:
                     if self.in_group and not self.group_marked:
                         self.end_group()
                     self.in_group = False
-                elif tbm == 3:
+                elif tbm == START:
                     self.group_source = -1
                     self.begin_group(base + r, load32(p, r))
                     self.group_marked = True
-                elif tbm == 5:
+                elif tbm == END:
                     self.group_ends = self.in_group
-                elif tbm == 2:
+                elif tbm == SELF_CONTAINED:
                     self.in_group = False
-                    if t == 2 or t == 165 or t == 18 or t == 6 or t == 12 or t == 10 or t == 11:
+                    if role == ROLE_STATEMENT:
                         self.group_source = -1
                         self.begin_group(base + r, load32(p, r))
                         self.group_ends = True
@@ -191,14 +181,14 @@ class GtidScanner:
         self.consumed = r
         return status
 
-    def begin_group(self, position, timestamp):
+    def begin_group(self, position: int, timestamp: int) -> None:
         if self.stretch_start < 0 or position - self.stretch_start >= self.gap_bytes:
             self.close_stretch(position)
             self.stretch_start = position
             self.stretch_timestamp = timestamp
         self.in_group = True
 
-    def end_group(self):
+    def end_group(self) -> None:
         self.in_group = False
         self.group_ends = False
         self.transactions += 1
@@ -220,9 +210,9 @@ class GtidScanner:
         self.runs_view[at + 1] = number
         self.runs_view[at + 2] = self.transactions
 
-    def put_run(self, slot):
+    def put_run(self, slot: int) -> None:
         at = slot << 2
-        o = self.row_count * 5
+        o = self.row_count * SCAN_ROW
         self.rows_view[o] = self.stretch_start
         self.rows_view[o + 1] = slot
         self.rows_view[o + 2] = self.runs_view[at]
@@ -230,11 +220,11 @@ class GtidScanner:
         self.rows_view[o + 4] = self.runs_view[at + 2]
         self.row_count += 1
 
-    def put_stretch(self, position):
+    def put_stretch(self, position: int) -> None:
         for i in range(self.active_count):
             self.put_run(self.active_view[i])
         if self.active_count or self.stretch_anonymous:
-            o = self.row_count * 5
+            o = self.row_count * SCAN_ROW
             self.rows_view[o] = self.stretch_start
             self.rows_view[o + 1] = -1
             self.rows_view[o + 2] = self.stretch_anonymous
@@ -242,22 +232,22 @@ class GtidScanner:
             self.rows_view[o + 4] = position
             self.row_count += 1
 
-    def close_stretch(self, position):
+    def close_stretch(self, position: int) -> None:
         self.put_stretch(position)
         self.active_count = 0
         self.stretch_anonymous = 0
         self.stretch_start = -1
         self.stretch += 1
 
-    def grow_rows(self):
+    def grow_rows(self) -> None:
         """Room for twice as many rows."""
         self.row_capacity = 2 * (self.row_capacity + self.active_count)
-        rows = array("q", bytes(8 * ROW * self.row_capacity))
-        rows[: self.row_count * ROW] = self.rows[: self.row_count * ROW]
+        rows = array("q", bytes(8 * SCAN_ROW * self.row_capacity))
+        rows[: self.row_count * SCAN_ROW] = self.rows[: self.row_count * SCAN_ROW]
         self.rows = rows
         self.take_views()
 
-    def open_rows(self):
+    def open_rows(self) -> "array[int]":
         """The rows that `finish` would make of the stretch that is open now; it stays open. Rows as of `take_rows`.
 
         Runs that were interrupted in it came with `take_rows` already.
@@ -266,31 +256,31 @@ class GtidScanner:
             self.grow_rows()
         count = self.row_count
         self.put_stretch(self.position)
-        rows = self.rows[count * ROW : self.row_count * ROW]
+        rows = self.rows[count * SCAN_ROW : self.row_count * SCAN_ROW]
         self.row_count = count
         return rows
 
-    def finish(self):
+    def finish(self) -> None:
         """Ends the last stretch, at the file's end; also the transaction that is open in a file without markers."""
         if self.in_group and not self.group_marked:
             self.end_group()
         self.close_stretch(self.position)
 
-    def take_gtid(self, p, at, n, t):
+    def take_gtid(self, p: Bytes, at: int, n: int, t: int) -> bool:
         """Puts the source and number of the GTID event at `at` into the group that begins; False: they cannot be."""
         self.group_source = -1
-        if t == 34:
+        if t == ANONYMOUS_GTID_EVENT:
             return True
-        if self.head_type == t and self.is_next(p, at, n, t):
-            self.group_source = self.table.last
-            return True
-        self.head_type = 0
-        if not self.head.take(p, at, n, t):
-            return False
-        source = self.table.find(self.head.key)
-        if source < 0:
-            source = self.table.add(self.head.key)
-            self.runs_view[(source << 2) + 3] = -1
+        if self.head_type == t and self.head.take_number(p, at, n, t):
+            source = self.table.last
+        else:
+            self.head_type = 0
+            if not self.head.take(p, at, n, t):
+                return False
+            source = self.table.find(self.head.key)
+            if source < 0:
+                source = self.table.add(self.head.key)
+                self.runs_view[(source << 2) + 3] = -1
         if cython.compiled:
             self.group_number = self.head.number
         else:
@@ -299,36 +289,7 @@ class GtidScanner:
         self.head_type = t
         return True
 
-    def is_next(self, p, at, n, t):
-        """Whether the event is of the same source as the one before it: mostly it is, and nothing is to be looked up then."""
-        body = at + 19
-        if t == 162:
-            if (
-                n < 19 + 13
-                or load32(p, body + 8) != load32(self.head.key, 0)
-                or load32(p, at + 5) != load32(self.head.key, 4)
-            ):
-                return False
-            number = load64(p, body)
-        elif t == 33:
-            if (
-                n < 19 + 25
-                or load64(p, body + 1) != load64(self.head.key, 0)
-                or load64(p, body + 9) != load64(self.head.key, 8)
-            ):
-                return False
-            number = load64(p, body + 17)
-            if number == 0 or number > C_MAX_GNO:
-                return False
-        else:
-            return False
-        if cython.compiled:
-            self.group_number = number
-        else:
-            self.group_number = number if number < 1 << 63 else number - (1 << 64)
-        return True
-
-    def grow_sources(self):
+    def grow_sources(self) -> None:
         """Room for twice as many sources."""
         self.table.grow()
         runs = array("q", bytes(32 * self.table.capacity))
@@ -338,17 +299,17 @@ class GtidScanner:
         self.runs, self.active = runs, active
         self.take_views()
 
-    def take_rows(self):
-        """The rows made since the last call, ROW int64s each, in the order of the file's stretches.
+    def take_rows(self) -> "array[int]":
+        """The rows made since the last call, SCAN_ROW int64s each, in the order of the file's stretches.
 
         A run: start of its stretch, source, first number, last number, count of transactions up to the last one. Behind a
         stretch's runs: its start, -1, transactions without GTID in it, time of its first event, where it ends.
         MariaDB's numbers are unsigned.
         """
-        rows = self.rows[: self.row_count * ROW]
+        rows = self.rows[: self.row_count * SCAN_ROW]
         self.row_count = 0
         return rows
 
-    def source_key(self, source):
+    def source_key(self, source: int) -> bytes:
         """The key of source number `source`, from 0 in the order of their first transactions."""
         return self.table.key(source)

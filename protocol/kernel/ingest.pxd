@@ -1,14 +1,16 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from protocol.kernel.codes cimport *
 from protocol.kernel.event_table cimport EventTable
-from protocol.kernel.stream_format cimport FormatDescription
+from protocol.kernel.stream_format cimport StreamFormat
 from protocol.kernel.inference cimport Inference
 from protocol.kernel.native cimport (
     crc32_of, flags_effect, load16, load24, load32, load64, move_bytes, native_setup, store32, store64
 )
 from protocol.kernel.stream_notes cimport StreamNotes
 
+@cython.final
 cdef class Ingest:
     # what the owner chose
     cdef readonly bint packets
@@ -22,7 +24,7 @@ cdef class Ingest:
     cdef readonly int64_t group_start
     cdef readonly bint in_event
     cdef readonly int checksum
-    cdef FormatDescription format
+    cdef StreamFormat format
     cdef readonly bint cut_group
     cdef public int sequence
     cdef Inference inference
@@ -68,7 +70,7 @@ cdef class Ingest:
     cdef readonly uint32_t timestamp
     cdef readonly uint32_t first_timestamp
     # index entries
-    cdef uint8_t entries[24576]
+    cdef uint8_t entries[24480]
     cdef int entry_count
     cdef int64_t entry_last
     cdef bint entry_due
@@ -112,7 +114,7 @@ cdef class Ingest:
     cdef void finish_event(self) noexcept nogil
     @cython.locals(at=int64_t)
     cdef void add_entry(self, int64_t position, int64_t group_start, uint32_t timestamp, bint at_boundary) noexcept nogil
-    @cython.locals(view=cython.uchar[::1])
+    @cython.locals(view=cython.uchar[::1], p="uint8_t*")
     cpdef bint read_format(self, buf, int64_t start, int64_t stop) except? -1
     @cython.locals(status=cython.int)
     cdef int take_format(self, const uint8_t* p, int64_t at, int64_t length) noexcept nogil

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """The way in: runs of received bytes become runs of checked, marked binlog events, in place.
 
 One pass over each run does: packet framing (where the bytes come from a server), the checks of length, sequence,
@@ -9,15 +9,20 @@ The same walker reads files (`packets=False`): the relay's own for recovery and 
 directory source, any for `events` and `positions`.
 """
 
+from array import array
+
 import cython
 
 from protocol.kernel.event_table import EventTable
 from protocol.kernel.inference import Inference
-from protocol.kernel.stream_format import FormatDescription
+from protocol.kernel.stream_format import StreamFormat
 from protocol.kernel.stream_notes import StreamNotes
 
 if not cython.compiled:
+    from protocol.kernel.codes import *
     from protocol.kernel.pure import (
+        Bytes,
+        Writable,
         crc32_of,
         flags_effect,
         load16,
@@ -29,54 +34,6 @@ if not cython.compiled:
         store32,
         store64,
     )
-
-# What `feed` returns. From 16 on: an error at `consumed` in the input, `position` in the file.
-NEED_MORE = 0
-ROTATE = 1
-PACKET_ERR = 2
-PACKET_EOF = 3
-TABLE_FULL = 4
-STORED_ROTATE = 5
-BAD_CRC = 16
-BAD_LENGTH = 17
-BAD_SEQUENCE = 18
-BAD_POSITION = 19
-BAD_PACKET = 20
-BAD_FORMAT = 21
-NO_FORMAT = 22
-ENCRYPTED = 23
-BAD_EVENT = 24
-NO_SEMI_SYNC = 25
-
-# The same as C integers, for the code that runs without the GIL.
-C_NEED_MORE = cython.declare(cython.int, 0)
-C_ROTATE = cython.declare(cython.int, 1)
-C_PACKET_ERR = cython.declare(cython.int, 2)
-C_PACKET_EOF = cython.declare(cython.int, 3)
-C_TABLE_FULL = cython.declare(cython.int, 4)
-C_STORED_ROTATE = cython.declare(cython.int, 5)
-C_BAD_CRC = cython.declare(cython.int, 16)
-C_BAD_LENGTH = cython.declare(cython.int, 17)
-C_BAD_SEQUENCE = cython.declare(cython.int, 18)
-C_BAD_POSITION = cython.declare(cython.int, 19)
-C_BAD_PACKET = cython.declare(cython.int, 20)
-C_NO_FORMAT = cython.declare(cython.int, 22)
-C_ENCRYPTED = cython.declare(cython.int, 23)
-C_BAD_EVENT = cython.declare(cython.int, 24)
-C_NO_SEMI_SYNC = cython.declare(cython.int, 25)
-NOT_DEFINED = cython.declare(cython.int, 0)
-IGNORE = cython.declare(cython.int, 1)
-SELF_CONTAINED = cython.declare(cython.int, 2)
-START = cython.declare(cython.int, 3)
-INSIDE = cython.declare(cython.int, 4)
-END = cython.declare(cython.int, 5)
-K_UNKNOWN = cython.declare(cython.int, 0)
-K_ROTATE = cython.declare(cython.int, 3)  # the kinds up to here, of Inference: events that may say how others are read
-K_QUERY = cython.declare(cython.int, 7)
-K_QUERY_COMPRESSED = cython.declare(cython.int, 8)
-K_EXECUTE_LOAD_QUERY = cython.declare(cython.int, 9)
-K_LOAD_WHOLE = cython.declare(cython.int, 12)
-K_LOAD_CLOSES = cython.declare(cython.int, 14)
 
 STATUS_NAMES = {
     BAD_CRC: "checksum_mismatch",
@@ -104,14 +61,6 @@ _DETAILS = {
     NO_SEMI_SYNC: "{got:#04x} before the event, expected {expected:#04x}",
 }
 
-ROW = 8  # int64s a table row
-INDEX_GAP = 65536  # bytes between entries of the boundary index
-ENTRY_SIZE = 24
-MAX_WHOLE = 262144  # bytes: larger events are streamed
-HEAD = 70000  # bytes of a streamed event that the inference may need: status variables reach 64 KiB
-U32_MAX = cython.declare(cython.longlong, 4294967295)
-MAX_EVENT = 1 << 30  # max_allowed_packet's limit on every server
-
 native_setup()
 
 
@@ -130,15 +79,15 @@ class Ingest:
     `old_format`, when set: files that begin with Start_v3 (binlog version 3, of 4.0 and 4.1) are read too.
     """
 
-    def __init__(self, packets=False, stamp=False, prefix=1):
+    def __init__(self, packets: bool = False, stamp: bool = False, prefix: int = 1) -> None:
         if not cython.compiled:
-            self.entries = bytearray(24576)
+            self.entries = bytearray(ENTRY_ROOM * ENTRY_SIZE)
         self.packets = packets
         self.stamp = stamp
         self.prefix = prefix
         self.announced_checksum = False
         self.inference = Inference()
-        self.format = FormatDescription()
+        self.format = StreamFormat()
         self.notes = StreamNotes()
         self.table = EventTable()
         self.old_format = False
@@ -173,41 +122,41 @@ class Ingest:
         self.has_table = False
         self.tolerant = False
         self.detailed = False
-        self.begin_file(4)
+        self.begin_file(FIRST_EVENT)
         self.cut_group = False
 
     @property
-    def in_group(self):
+    def in_group(self) -> bool:
         """Whether a transaction is open at `position`."""
         return self.inference.state == START or self.inference.state == INSIDE
 
     @property
-    def binlog_version(self):
+    def binlog_version(self) -> int:
         """Of the format description that is in force: 4; 3 of servers before 5.0."""
         return self.format.binlog_version
 
     @property
-    def created(self):
+    def created(self) -> int:
         """When the server wrote the format description, seconds."""
         return self.format.created
 
     @property
-    def server_id(self):
+    def server_id(self) -> int:
         """Who wrote the format description."""
         return self.format.server_id
 
     @property
-    def table_rows(self):
+    def table_rows(self) -> int:
         """Rows that the last `feed` put into the table."""
         return self.table.rows
 
     @property
-    def error_text(self):
+    def error_text(self) -> str:
         """One sentence for the status that `feed` returned, with what was expected and got."""
         name = STATUS_NAMES.get(self.status, "no error").replace("_", " ")
         return f"{name}: {_DETAILS.get(self.status, '')}".format(expected=self.expected, got=self.got)
 
-    def begin_file(self, position, group_start=-1):
+    def begin_file(self, position: int, group_start: int = -1) -> None:
         """The next event byte stands at `position` (u64) of its file; `cut_group` tells whether a group was open before.
 
         At 4 a format description is expected and stored. Elsewhere the packet stream's one (sent for the start in the
@@ -220,21 +169,21 @@ class Ingest:
         self.boundary = position if group_start < 0 else group_start
         self.group_start = position if group_start < 0 else group_start
         if group_start >= 0:
-            self.inference.state = 4
-            self.inference.opener = 2
-        self.expect_format = position == 4 or self.packets
-        self.skip_format = position != 4
+            self.inference.state = INSIDE
+            self.inference.opener = OPENED_BY_BEGIN
+        self.expect_format = position == FIRST_EVENT or self.packets
+        self.skip_format = position != FIRST_EVENT
         self.event_left = 0
         self.in_event = False
-        self.entry_last = -1 if position == 4 else position
-        self.entry_due = position != 4
+        self.entry_last = -1 if position == FIRST_EVENT else position
+        self.entry_due = position != FIRST_EVENT
         self.entry_inside = False
         self.entry_count = 0
         self.first_timestamp = 0
         self.previous_type = 0
         self.previous_position = position
 
-    def feed(self, buf, start, stop):
+    def feed(self, buf: Writable, start: int, stop: int) -> int:
         """Walks buf[start:stop]. Returns a status; see the attributes for the rest. Raises IndexError for a bad range."""
         if start < 0 or stop < start or stop > len(buf):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(buf)} bytes")
@@ -250,17 +199,17 @@ class Ingest:
         else:
             status = self.walk(memoryview(buf).cast("B"), start, stop)
         self.status = status
-        if status == C_ROTATE or status == C_STORED_ROTATE:
+        if status == ROTATE or status == STORED_ROTATE:
             self.rotate_name = bytes(buf[self.rotate_at : self.rotate_end])
         return status
 
-    def walk(self, p, start, stop):
+    def walk(self, p: Writable, start: int, stop: int) -> int:
         r = start
         o = start
         pos = self.position
         packets = self.packets
         prefix = self.prefix if packets else 0
-        status = C_NEED_MORE
+        status = NEED_MORE
         while True:
             if self.in_event or self.more_chunks:
                 self.position = pos
@@ -268,69 +217,69 @@ class Ingest:
                 r = self.consumed
                 o = self.produced
                 pos = self.position
-                if status != C_NEED_MORE or self.in_event or self.more_chunks:
+                if status != NEED_MORE or self.in_event or self.more_chunks:
                     break
                 continue
             size = 0
             if packets:
-                if stop - r < 4:
+                if stop - r < PACKET_HEAD_SIZE:
                     break
                 size = load24(p, r)
                 if size and stop - r < 5:
                     break
                 if p[r + 3] != self.sequence:
-                    status = self.refuse(C_BAD_SEQUENCE, 0, self.sequence, p[r + 3])
+                    status = self.refuse(BAD_SEQUENCE, 0, self.sequence, p[r + 3])
                     break
-                if size == 0 or p[r + 4] != 0:
+                if size == 0 or p[r + PACKET_HEAD_SIZE] != 0:
                     status = self.other_packet(p, r, stop, size)
                     break
-                ev = r + 4 + prefix
-                if size < prefix + 19:
-                    status = self.refuse(C_BAD_LENGTH, 0, 19, size - prefix)
+                ev = r + PACKET_HEAD_SIZE + prefix
+                if size < prefix + HEADER_SIZE:
+                    status = self.refuse(BAD_LENGTH, 0, HEADER_SIZE, size - prefix)
                     break
             else:
                 ev = r
-            if stop - ev < 19:
+            if stop - ev < HEADER_SIZE:
                 break
             ack = False
             if prefix == 3:
-                if p[r + 5] != 0xEF:
-                    status = self.refuse(C_NO_SEMI_SYNC, p[ev + 4], 0xEF, p[r + 5])
+                if p[r + 5] != SEMI_SYNC_MAGIC:
+                    status = self.refuse(NO_SEMI_SYNC, p[ev + EVENT_TYPE_AT], SEMI_SYNC_MAGIC, p[r + 5])
                     break
                 ack = (p[r + 6] & 1) != 0
-            length = load32(p, ev + 9)
-            t = p[ev + 4]
-            crc_len = 4 if self.checksum > 0 else 0
-            if length < 19 + crc_len or length > 1073741824:
-                status = self.refuse(C_BAD_LENGTH, t, 19 + crc_len, length)
+            length = load32(p, ev + EVENT_SIZE_AT)
+            t = p[ev + EVENT_TYPE_AT]
+            crc_len = CHECKSUM_SIZE if self.checksum > 0 else 0
+            if length < HEADER_SIZE + crc_len or length > MAX_EVENT:
+                status = self.refuse(BAD_LENGTH, t, HEADER_SIZE + crc_len, length)
                 break
             if packets:
-                if (size < 0xFFFFFF and length + prefix != size) or (size == 0xFFFFFF and length + prefix < size):
-                    status = self.refuse(C_BAD_LENGTH, t, size - prefix, length)
+                if (size < MAX_PAYLOAD and length + prefix != size) or (size == MAX_PAYLOAD and length + prefix < size):
+                    status = self.refuse(BAD_LENGTH, t, size - prefix, length)
                     break
             end = ev + length
-            whole = end <= stop and (not packets or size < 0xFFFFFF)
-            if not whole and (length <= 262144 or stop - ev < 70000):
+            whole = end <= stop and (not packets or size < MAX_PAYLOAD)
+            if not whole and (length <= MAX_WHOLE or stop - ev < INFERENCE_HEAD):
                 break
 
             # An event is here, whole or with a head that is long enough to judge.
             kind = self.inference.kind[t]
-            flags = load16(p, ev + 17)
+            flags = load16(p, ev + FLAGS_AT)
             timestamp = load32(p, ev)
-            log_pos = load32(p, ev + 13)
+            log_pos = load32(p, ev + LOG_POS_AT)
             keep = True
             covered = length - crc_len
             if kind <= K_ROTATE or self.checksum < 0 or self.expect_format:
                 status = self.take_control(p, ev, length, t)
-                if status != C_NEED_MORE:
+                if status != NEED_MORE:
                     self.bad_type = t
                     break
                 keep = self.keep
                 covered = self.covered
-                flags = load16(p, ev + 17)
-                crc_len = 4 if self.checksum > 0 else 0
-            if covered < 19 or (not keep and length > 262144):
-                status = self.refuse(C_BAD_LENGTH, t, 19, length)
+                flags = load16(p, ev + FLAGS_AT)
+                crc_len = CHECKSUM_SIZE if self.checksum > 0 else 0
+            if covered < HEADER_SIZE or (not keep and length > MAX_WHOLE):
+                status = self.refuse(BAD_LENGTH, t, HEADER_SIZE, length)
                 break
 
             # CRC32
@@ -339,23 +288,23 @@ class Ingest:
             if whole and covered < length:
                 stored = load32(p, ev + covered)
                 if crc32_of(p, ev, ev + covered, 0) != stored:
-                    if t == 15 and self.checksum == 0:
+                    if t == FORMAT_DESCRIPTION_EVENT and self.checksum == 0:
                         covered = length  # written without a checksum: the four bytes mean nothing
                     else:
                         crc_bad = True
                         if not self.tolerant:
-                            status = self.refuse(C_BAD_CRC, t, stored, crc32_of(p, ev, ev + covered, 0))
+                            status = self.refuse(BAD_CRC, t, stored, crc32_of(p, ev, ev + covered, 0))
                             break
 
             if not keep:
                 status = self.pass_over(p, ev, t, covered, log_pos, pos)
-                if status == C_BAD_POSITION:
+                if status == BAD_POSITION:
                     break
                 self.sequence = (self.sequence + 1) & 255
                 if ack:
                     self.note_ack(pos)
                 r = end
-                if status != C_NEED_MORE:
+                if status != NEED_MORE:
                     break
                 continue
 
@@ -369,28 +318,28 @@ class Ingest:
                     self.position_jumps += 1
                     jumped = True
                     if not self.tolerant:
-                        status = self.refuse(C_BAD_POSITION, t, expected, log_pos)
+                        status = self.refuse(BAD_POSITION, t, expected, log_pos)
                         break
             if self.has_table and self.table.rows >= self.table.size:
-                status = C_TABLE_FULL
+                status = TABLE_FULL
                 break
-            if self.entry_count >= 1020:
-                status = C_TABLE_FULL
+            if self.entry_count >= ENTRY_ROOM:
+                status = TABLE_FULL
                 break
 
             # Boundary
             was_in = self.inference.in_group()
             was_bad = self.inference.recovering
-            arrived = (flags >> 10) & 7
+            arrived = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
             inferred = self.inference.infer(p, ev, (length if whole else stop - ev) - (crc_len if whole else 0))
             malformed = inferred < 0
             if malformed:
                 if not self.tolerant:
-                    status = self.refuse(C_BAD_EVENT, t, 0, length)
+                    status = self.refuse(BAD_EVENT, t, 0, length)
                     break
-                inferred = 1
+                inferred = IGNORE
             boundary = inferred
-            if arrived != 0 and arrived < 6:
+            if arrived != NOT_DEFINED and arrived <= END:
                 boundary = arrived
                 if arrived != inferred:
                     self.disagreements += 1
@@ -406,7 +355,7 @@ class Ingest:
                 self.notes.add_violation(
                     pos, self.inference.from_state, boundary, t, self.previous_type, self.previous_position
                 )
-            if kind == K_UNKNOWN and not (flags & 0x80):
+            if kind == K_UNKNOWN and not (flags & FLAG_IGNORABLE):
                 self.unknown += 1
                 self.notes.add_unknown(t, pos)
             at_boundary = (
@@ -418,40 +367,40 @@ class Ingest:
                 self.group_start = pos
 
             # Boundary index
-            if pos - self.entry_last >= 65536 or self.entry_due or self.entry_last < 0:
+            if pos - self.entry_last >= INDEX_GAP or self.entry_due or self.entry_last < 0:
                 self.add_entry(pos, self.group_start, timestamp, at_boundary)
 
             # Marker
             effect = 0
-            if self.stamp and (flags & 0x1C00) == 0:
-                p[ev + 18] = p[ev + 18] | (boundary << 2)
+            if self.stamp and (flags & BOUNDARY_MASK) == 0:
+                p[ev + FLAGS_AT + 1] = p[ev + FLAGS_AT + 1] | (boundary << 2)
                 if covered < length:
-                    effect = flags_effect(boundary, covered - 19)
+                    effect = flags_effect(boundary, covered - HEADER_SIZE)
                     if whole:
                         store32(p, ev + covered, stored ^ effect)
 
             if self.has_table:
                 info = boundary
-                if arrived != 0:
-                    info |= 8
+                if arrived != NOT_DEFINED:
+                    info |= INFO_STAMPED
                 if covered < length:
-                    info |= 16
+                    info |= INFO_CHECKSUM
                 if crc_bad:
-                    info |= 32
+                    info |= INFO_BAD_CHECKSUM
                 if violation:
-                    info |= 64
+                    info |= INFO_VIOLATION
                 if now_in:
-                    info |= 128
+                    info |= INFO_OPEN
                 if self.detailed:
-                    info |= inferred << 8
+                    info |= inferred << INFO_INFERRED_SHIFT
                     if jumped:
-                        info |= 2048
+                        info |= INFO_BAD_POSITION
                     if malformed:
-                        info |= 4096
-                self.table.add(pos, length, t, flags, timestamp, load32(p, ev + 5), log_pos, info)
+                        info |= INFO_MALFORMED
+                self.table.add(pos, length, t, flags, timestamp, load32(p, ev + SERVER_ID_AT), log_pos, info)
 
             self.events += 1
-            if timestamp != 0 and t != 15:
+            if timestamp != 0 and t != FORMAT_DESCRIPTION_EVENT:
                 self.timestamp = timestamp
                 if self.first_timestamp == 0:
                     self.first_timestamp = timestamp
@@ -489,9 +438,9 @@ class Ingest:
                     if self.entry_inside:
                         self.entry_due = True
                         self.entry_inside = False
-                if t == 4 and not self.artificial:
+                if t == ROTATE_EVENT and not self.artificial:
                     self.note_rotate(p, o - length, covered)
-                    status = C_STORED_ROTATE
+                    status = STORED_ROTATE
                     break
                 continue
 
@@ -502,7 +451,7 @@ class Ingest:
             if packets:
                 self.sequence = (self.sequence + 1) & 255
                 self.chunk_left = size - prefix
-                self.more_chunks = size == 0xFFFFFF
+                self.more_chunks = size == MAX_PAYLOAD
                 self.ack_due = ack
                 r = ev
         self.consumed = r
@@ -510,99 +459,101 @@ class Ingest:
         self.position = pos
         return status
 
-    def refuse(self, status, t, expected, got):
+    def refuse(self, status: int, t: int, expected: int, got: int) -> int:
         """Notes what is wrong, with an event of type `t`, for `error_text`; returns the status."""
         self.bad_type = t
         self.expected = expected
         self.got = got
         return status
 
-    def other_packet(self, p, r, stop, size):
+    def other_packet(self, p: Bytes, r: int, stop: int, size: int) -> int:
         """A packet at `r` that has no event: an error of the source's, its end of stream, or what cannot be."""
-        self.expected = (self.prefix if self.packets else 0) + 19
+        self.expected = (self.prefix if self.packets else 0) + HEADER_SIZE
         self.got = size
-        if size > 65536:
-            self.bad_type = p[r + 4]
-            return C_BAD_PACKET
-        if stop - r < 4 + size:
-            return C_NEED_MORE
-        self.packet_start = r + 4
-        self.packet_stop = r + 4 + size
-        self.bad_type = p[r + 4] if size else 0
-        if size and p[r + 4] == 0xFF:
-            return C_PACKET_ERR
-        if size and size < 9 and p[r + 4] == 0xFE:
-            return C_PACKET_EOF
-        return C_BAD_PACKET
+        if size > MOST_OTHER_PACKET:
+            self.bad_type = p[r + PACKET_HEAD_SIZE]
+            return BAD_PACKET
+        if stop - r < PACKET_HEAD_SIZE + size:
+            return NEED_MORE
+        self.packet_start = r + PACKET_HEAD_SIZE
+        self.packet_stop = r + PACKET_HEAD_SIZE + size
+        self.bad_type = p[r + PACKET_HEAD_SIZE] if size else 0
+        if size and p[r + PACKET_HEAD_SIZE] == ERR_PACKET:
+            return PACKET_ERR
+        if size and size < 9 and p[r + PACKET_HEAD_SIZE] == EOF_PACKET:
+            return PACKET_EOF
+        return BAD_PACKET
 
-    def take_control(self, p, ev, length, t):
+    def take_control(self, p: Writable, ev: int, length: int, t: int) -> int:
         """An event that says how others are to be read, or that stands in no file, or one that comes before any of these.
 
         Sets `keep` (it stands in the file), `covered` (its bytes without a checksum) and, of a Rotate, `artificial`.
         """
-        flags = load16(p, ev + 17)
-        log_pos = load32(p, ev + 13)
+        flags = load16(p, ev + FLAGS_AT)
+        log_pos = load32(p, ev + LOG_POS_AT)
         self.keep = True
         self.artificial = False
-        self.covered = length - (4 if self.checksum > 0 else 0)
-        if t == 4:
-            self.artificial = (flags & 0x20) != 0 or (load32(p, ev) == 0 and log_pos == 0)
+        self.covered = length - (CHECKSUM_SIZE if self.checksum > 0 else 0)
+        if t == ROTATE_EVENT:
+            self.artificial = (flags & FLAG_ARTIFICIAL) != 0 or (load32(p, ev) == 0 and log_pos == 0)
             if self.artificial and self.packets:
                 if self.checksum < 0:
-                    self.covered = length - (4 if self.announced_checksum else 0)
+                    self.covered = length - (CHECKSUM_SIZE if self.announced_checksum else 0)
                 self.keep = False
             elif self.checksum < 0 or self.expect_format:
-                return C_NO_FORMAT
-            if length > 262144 or self.covered < 27:
+                return NO_FORMAT
+            if length > MAX_WHOLE or self.covered < HEADER_SIZE + ROTATE_NAME_AT:
                 self.got = length
-                self.expected = 27
-                return C_BAD_LENGTH
-            if p[ev + 26] >= 128:
+                self.expected = HEADER_SIZE + ROTATE_NAME_AT
+                return BAD_LENGTH
+            if p[ev + HEADER_SIZE + ROTATE_NAME_AT - 1] >= 128:
                 self.got = length
-                return C_BAD_EVENT
-        elif t == 15 or (t == 1 and self.expect_format and self.old_format and not self.packets):
-            if length > 262144:
+                return BAD_EVENT
+        elif t == FORMAT_DESCRIPTION_EVENT or (
+            t == START_V3_EVENT and self.expect_format and self.old_format and not self.packets
+        ):
+            if length > MAX_WHOLE:
                 self.got = length
-                return C_BAD_LENGTH
-            if t == 15:
+                return BAD_LENGTH
+            if t == FORMAT_DESCRIPTION_EVENT:
                 if not self.expect_format and self.packets and not self.tolerant:
-                    return C_BAD_EVENT
-                p[ev + 17] = p[ev + 17] & 0xFE  # the file is in use
+                    return BAD_EVENT
+                p[ev + FLAGS_AT] = p[ev + FLAGS_AT] & ~FLAG_IN_USE  # the file is in use
             status = self.take_format(p, ev, length)
-            if status != C_NEED_MORE:
+            if status != NEED_MORE:
                 return status
             self.keep = not (self.skip_format and self.packets)
             self.expect_format = False
-            self.covered = length - 4 if self.format.has_checksum_field else length
-        elif t == 27 or t == 41:
+            self.covered = length - CHECKSUM_SIZE if self.format.has_checksum_field else length
+        elif t == HEARTBEAT_EVENT or t == HEARTBEAT_V2_EVENT:
             self.keep = not self.packets
             if self.checksum < 0:
-                return C_NO_FORMAT
+                return NO_FORMAT
         elif self.checksum < 0 or self.expect_format:
-            return C_NO_FORMAT
-        elif t == 164 and self.packets and self.skip_format and log_pos == 0:
+            return NO_FORMAT
+        elif t == START_ENCRYPTION_EVENT and self.packets and self.skip_format and log_pos == 0:
             self.keep = False  # MariaDB repeats it behind the format description of a start in mid-file
-        elif t == 164 and not self.packets and not flags & 0x80:
-            return C_ENCRYPTED
-        return C_NEED_MORE
+        elif t == START_ENCRYPTION_EVENT and not self.packets and not flags & FLAG_IGNORABLE:
+            return ENCRYPTED
+        return NEED_MORE
 
-    def pass_over(self, p, ev, t, covered, log_pos, position):
+    def pass_over(self, p: Bytes, ev: int, t: int, covered: int, log_pos: int, position: int) -> int:
         """An event that stands in no file: what it says is all that is left of it. ROTATE; BAD_POSITION."""
-        if t == 4:
+        if t == ROTATE_EVENT:
             self.note_rotate(p, ev, covered)
-            return C_ROTATE
-        if t == 27 or t == 41:
+            return ROTATE
+        if t == HEARTBEAT_EVENT or t == HEARTBEAT_V2_EVENT:
             self.heartbeats += 1
             if log_pos != 0 and log_pos != (position & U32_MAX) and position < U32_MAX:
-                return self.refuse(C_BAD_POSITION, t, position & U32_MAX, log_pos)
-        return C_NEED_MORE
+                return self.refuse(BAD_POSITION, t, position & U32_MAX, log_pos)
+        return NEED_MORE
 
-    def note_rotate(self, p, ev, covered):
-        self.rotate_position = load64(p, ev + 19)
-        self.rotate_at = ev + 27
+    def note_rotate(self, p: Bytes, ev: int, covered: int) -> None:
+        self.rotate_position = load64(p, ev + HEADER_SIZE)
+        self.rotate_at = ev + HEADER_SIZE + ROTATE_NAME_AT
         self.rotate_end = ev + covered
 
-    def begin_stream(self, position, length, effect):
+    def begin_stream(self, position: int, length: int, effect: int) -> None:
         """A big event begins, whose head was judged: `stream` moves it on."""
         self.event_start = position
         self.in_event = True
@@ -610,11 +561,11 @@ class Ingest:
         self.event_effect = effect
         self.event_left = length
 
-    def stream(self, p, r, o, stop):
+    def stream(self, p: Writable, r: int, o: int, stop: int) -> int:
         """Moves on what is there of a big event; its last four bytes, the CRC32, only when they are all there."""
         while True:
             if self.packets and self.chunk_left == 0 and self.more_chunks:
-                if stop - r < 4:
+                if stop - r < PACKET_HEAD_SIZE:
                     break
                 size = load24(p, r)
                 if p[r + 3] != self.sequence:
@@ -622,17 +573,17 @@ class Ingest:
                     self.got = p[r + 3]
                     self.consumed = r
                     self.produced = o
-                    return C_BAD_SEQUENCE
-                if size > self.event_left or (size < 0xFFFFFF and size != self.event_left):
+                    return BAD_SEQUENCE
+                if size > self.event_left or (size < MAX_PAYLOAD and size != self.event_left):
                     self.expected = self.event_left
                     self.got = size
                     self.consumed = r
                     self.produced = o
-                    return C_BAD_PACKET
+                    return BAD_PACKET
                 self.sequence = (self.sequence + 1) & 255
                 self.chunk_left = size
-                self.more_chunks = size == 0xFFFFFF
-                r += 4
+                self.more_chunks = size == MAX_PAYLOAD
+                r += PACKET_HEAD_SIZE
                 if size == 0:
                     continue
             if not self.in_event:
@@ -646,9 +597,9 @@ class Ingest:
             if self.packets and n > self.chunk_left:
                 n = self.chunk_left
             if self.checksum > 0:
-                if self.event_left > 4:
-                    if n > self.event_left - 4:
-                        n = self.event_left - 4
+                if self.event_left > CHECKSUM_SIZE:
+                    if n > self.event_left - CHECKSUM_SIZE:
+                        n = self.event_left - CHECKSUM_SIZE
                     if n <= 0:
                         break
                     self.event_crc = crc32_of(p, r, r + n, self.event_crc)
@@ -659,7 +610,7 @@ class Ingest:
                             self.packets
                             and n == self.chunk_left
                             and self.more_chunks
-                            and stop - r >= 4 + self.event_left
+                            and stop - r >= PACKET_HEAD_SIZE + self.event_left
                         ):
                             size = load24(p, r + n)
                             if p[r + n + 3] != self.sequence:
@@ -667,16 +618,16 @@ class Ingest:
                                 self.got = p[r + n + 3]
                                 self.consumed = r
                                 self.produced = o
-                                return C_BAD_SEQUENCE
+                                return BAD_SEQUENCE
                             if size != self.event_left - n:
                                 self.expected = self.event_left - n
                                 self.got = size
                                 self.consumed = r
                                 self.produced = o
-                                return C_BAD_PACKET
+                                return BAD_PACKET
                             self.sequence = (self.sequence + 1) & 255
-                            move_bytes(p, r + 4, r, n)
-                            r += 4
+                            move_bytes(p, r + PACKET_HEAD_SIZE, r, n)
+                            r += PACKET_HEAD_SIZE
                             self.chunk_left = self.event_left
                             self.more_chunks = False
                             n = self.event_left
@@ -693,8 +644,8 @@ class Ingest:
                             self.position = self.event_start
                             self.in_event = False
                             self.event_left = 0
-                            return C_BAD_CRC
-                        if not self.has_table or not self.table.note(32):
+                            return BAD_CRC
+                        if not self.has_table or not self.table.note(INFO_BAD_CHECKSUM):
                             self.late_damage = self.event_start
                     store32(p, r, stored ^ self.event_effect)
             elif n <= 0:
@@ -711,14 +662,14 @@ class Ingest:
                 self.finish_event()
         self.consumed = r
         self.produced = o
-        return 0
+        return NEED_MORE
 
-    def note_ack(self, position):
+    def note_ack(self, position: int) -> None:
         self.ack_position = position
         self.acks += 1
         self.sequence = 1
 
-    def finish_event(self):
+    def finish_event(self) -> None:
         self.in_event = False
         if self.group_due:
             self.groups += 1
@@ -728,8 +679,8 @@ class Ingest:
                 self.entry_due = True
                 self.entry_inside = False
 
-    def add_entry(self, position, group_start, timestamp, at_boundary):
-        at = self.entry_count * 24
+    def add_entry(self, position: int, group_start: int, timestamp: int, at_boundary: bool) -> None:
+        at = self.entry_count * ENTRY_SIZE
         store64(self.entries, at, position)
         store64(self.entries, at + 8, group_start)
         store32(self.entries, at + 16, timestamp)
@@ -740,37 +691,35 @@ class Ingest:
         if not at_boundary:
             self.entry_inside = True
 
-    def read_format(self, buf, start, stop):
+    def read_format(self, buf: Writable, start: int, stop: int) -> bool:
         """Learns the format description in buf[start:stop] without storing it. False: it is none, or not supported."""
-        if start < 0 or stop > len(buf) or stop - start < 19 + 57:
+        if start < 0 or stop > len(buf) or stop - start < HEADER_SIZE + FORMAT_FIXED_SIZE:
             return False
         if cython.compiled:
             view = buf
-            if view[start + 4] != 15 or load32(cython.address(view[0]), start + 9) != stop - start:
-                return False
-            if self.take_format(cython.address(view[0]), start, stop - start) != 0:
-                return False
+            p = cython.address(view[0])
         else:
-            if buf[start + 4] != 15 or load32(buf, start + 9) != stop - start:
-                return False
-            if self.take_format(memoryview(buf).cast("B"), start, stop - start) != 0:
-                return False
+            p = memoryview(buf).cast("B")
+        if p[start + EVENT_TYPE_AT] != FORMAT_DESCRIPTION_EVENT or load32(p, start + EVENT_SIZE_AT) != stop - start:
+            return False
+        if self.take_format(p, start, stop - start) != NEED_MORE:
+            return False
         self.expect_format = False
         return True
 
-    def take_format(self, p, at, length):
+    def take_format(self, p: Bytes, at: int, length: int) -> int:
         """Learns the format description, or the Start_v3 of an old server, at `at`."""
         status = self.format.take(p, at, length, self.inference)
-        if status != C_NEED_MORE:
+        if status != NEED_MORE:
             self.expected = self.format.expected
             self.got = self.format.got
-            self.bad_type = p[at + 4]
+            self.bad_type = p[at + EVENT_TYPE_AT]
             return status
         self.checksum = self.format.checksum
-        return C_NEED_MORE
+        return NEED_MORE
 
-    def set_table(self, table, tolerant=False):
-        """With an array('q'), every event adds ROW numbers to it, from its start at each feed; None: no table.
+    def set_table(self, table: "array[int] | None", tolerant: bool = False) -> None:
+        """With an array('q'), every event adds TABLE_ROW numbers to it, from its start at each feed; None: no table.
 
         offset, length, type, flags, timestamp, server_id, end_log_pos, info: bits 0-2 boundary, 3 marked on arrival, 4 CRC
         present, 5 CRC wrong, 6 violation, 7 a transaction is open behind it. tolerant: a wrong CRC or position, or a
@@ -783,27 +732,28 @@ class Ingest:
         self.tolerant = tolerant
         self.table.use(table)
 
-    def post_lengths(self):
+    def post_lengths(self) -> bytes:
         """The post-header lengths of the format description that is in force: 256 bytes, one for each type code."""
         return bytes([self.inference.post_length[i] for i in range(256)])
 
-    def take_entries(self):
-        """The index records made since the last call, 24 bytes each: offset u64, group start u64, time u32, flags u32."""
-        count = self.entry_count
+    def take_entries(self) -> bytes:
+        """The index records made since the last call, ENTRY_SIZE bytes each: offset u64, group start u64, time u32, flags u32."""
+        size = self.entry_count * ENTRY_SIZE
         self.entry_count = 0
         if cython.compiled:
-            return cython.cast(cython.p_char, self.entries)[: count * 24]
+            records: bytes = cython.cast(cython.p_char, self.entries)[:size]
         else:
-            return bytes(self.entries[: count * 24])
+            records = bytes(self.entries[:size])
+        return records
 
-    def take_violations(self):
+    def take_violations(self) -> list[tuple[int, int, int, int, int, int]]:
         """(position, from, to, event type, previous event type, previous position) of at most 64 since the last call."""
         return self.notes.take_violations()
 
-    def take_unknown_types(self):
+    def take_unknown_types(self) -> list[tuple[int, int]]:
         """(type, position of the first) of the unknown, not ignorable types that were seen for the first time."""
         return self.notes.take_unknown_types()
 
-    def take_definitions(self):
+    def take_definitions(self) -> list[int]:
         """Where the Query events stand that may define tables anew; of those since the last call, the first 64."""
         return self.notes.take_definitions()

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Arithmetic on sets of transaction numbers, kept as the wire has them.
 
 A set is bytes: per interval start i64 and stop i64 (exclusive), little endian, 16 bytes. It is canonical: no interval is
@@ -9,46 +9,40 @@ that was received needs a check and no conversion. All functions but `check` and
 import cython
 
 if not cython.compiled:
-    from protocol.kernel.pure import load64, store64
-
-MAX_STOP = 0x7FFFFFFFFFFFFFFF  # the greatest number is 2**63 - 2: servers refuse 2**63 - 1, their GNO_END
-C_MAX_STOP = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, Writable, head_of, load64, room_of, start_of, store64
 
 
-def check(data, at, count):
+def check(data: bytes, at: int, count: int) -> int:
     """Number of the first of `count` intervals at data[at] that makes the set not canonical; -1: all are fine.
 
     Raises: IndexError if they are not all inside of `data`.
     """
     if at < 0 or count < 0 or at > len(data) or (len(data) - at) >> 4 < count:
         raise IndexError(f"{count} intervals at {at} in {len(data)} bytes")
-    if cython.compiled:
-        return first_fault(cython.cast(cython.p_uchar, data), at, at + (count << 4))
-    return first_fault(data, at, at + (count << 4))
+    return first_fault(start_of(data), at, at + (count << 4))
 
 
-def first_fault(p, at, stop):
+def first_fault(p: Bytes, at: int, stop: int) -> int:
     last = 0
     i = at
     while i < stop:
         start = load64(p, i)
         end = load64(p, i + 8)
         # Unsigned in C: what is negative there is far above MAX_STOP.
-        if start <= last or end <= start or end > C_MAX_STOP:
+        if start <= last or end <= start or end > MAX_STOP:
             return (i - at) >> 4
         last = end
         i += 16
     return -1
 
 
-def count(a):
+def count(a: bytes) -> int:
     """How many numbers are in the set."""
-    if cython.compiled:
-        return total(cython.cast(cython.p_uchar, a), len(a))
-    return total(a, len(a))
+    return total(start_of(a), len(a))
 
 
-def total(p, n):
+def total(p: Bytes, n: int) -> int:
     numbers = 0
     i = 0
     while i < n:
@@ -57,19 +51,17 @@ def total(p, n):
     return numbers
 
 
-def contains(a, number):
+def contains(a: bytes, number: int) -> bool:
     """Whether `number` (1 to 2**63 - 2) is in the set."""
     return meets_run(a, number, number)
 
 
-def meets_run(a, first, last):
+def meets_run(a: bytes, first: int, last: int) -> bool:
     """Whether any number from `first` to `last` (1 to 2**63 - 2) is in the set."""
-    if cython.compiled:
-        return holds_any(cython.cast(cython.p_uchar, a), len(a), first, last)
-    return holds_any(a, len(a), first, last)
+    return holds_any(start_of(a), len(a), first, last)
 
 
-def holds_any(p, n, first, last):
+def holds_any(p: Bytes, n: int, first: int, last: int) -> bool:
     low = 0
     high = n >> 4
     while low < high:
@@ -81,27 +73,18 @@ def holds_any(p, n, first, last):
     return low < n >> 4 and load64(p, low << 4) <= last
 
 
-def union(a, b):
+def union(a: bytes, b: bytes) -> bytes:
     """Numbers in a or b."""
     if len(a) == 0 or a == b:
         return b
     if len(b) == 0:
         return a
     out = bytearray(len(a) + len(b))
-    if cython.compiled:
-        n = join(
-            cython.cast(cython.p_uchar, a),
-            len(a),
-            cython.cast(cython.p_uchar, b),
-            len(b),
-            cython.cast(cython.p_uchar, out),
-        )
-        return cython.cast(cython.p_char, out)[:n]
-    n = join(a, len(a), b, len(b), out)
-    return bytes(out[:n])
+    n = join(start_of(a), len(a), start_of(b), len(b), room_of(out))
+    return head_of(out, n)
 
 
-def join(p, na, q, nb, r):
+def join(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
     # Without branches on the data: which set comes next is a coin's toss where both are full of holes.
     i = j = 0
     o = -16
@@ -114,8 +97,8 @@ def join(p, na, q, nb, r):
         stop = load64(p, i + 8) if from_a else load64(q, j + 8)
         i += 16 if from_a else 0
         j += 0 if from_a else 16
-        sa = load64(p, i) if i < na else C_MAX_STOP
-        sb = load64(q, j) if j < nb else C_MAX_STOP
+        sa = load64(p, i) if i < na else MAX_STOP
+        sb = load64(q, j) if j < nb else MAX_STOP
         new = start > last
         o += 16 if new else 0
         first = start if new else first
@@ -125,7 +108,7 @@ def join(p, na, q, nb, r):
     return o + 16
 
 
-def difference(a, b):
+def difference(a: bytes, b: bytes) -> bytes:
     """Numbers in a and not in b."""
     if len(a) == 0 or len(b) == 0:
         return a
@@ -133,20 +116,11 @@ def difference(a, b):
         return b""
     # Each interval of b can cut one of a in two.
     out = bytearray(len(a) + len(b))
-    if cython.compiled:
-        n = cut(
-            cython.cast(cython.p_uchar, a),
-            len(a),
-            cython.cast(cython.p_uchar, b),
-            len(b),
-            cython.cast(cython.p_uchar, out),
-        )
-        return cython.cast(cython.p_char, out)[:n]
-    n = cut(a, len(a), b, len(b), out)
-    return bytes(out[:n])
+    n = cut(start_of(a), len(a), start_of(b), len(b), room_of(out))
+    return head_of(out, n)
 
 
-def cut(p, na, q, nb, r):
+def cut(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
     i = j = o = 0
     while i < na:
         start = load64(p, i)
@@ -170,27 +144,18 @@ def cut(p, na, q, nb, r):
     return o
 
 
-def intersection(a, b):
+def intersection(a: bytes, b: bytes) -> bytes:
     """Numbers in both."""
     if a == b:
         return a
     if len(a) == 0 or len(b) == 0:
         return b""
     out = bytearray(len(a) + len(b))
-    if cython.compiled:
-        n = meet(
-            cython.cast(cython.p_uchar, a),
-            len(a),
-            cython.cast(cython.p_uchar, b),
-            len(b),
-            cython.cast(cython.p_uchar, out),
-        )
-        return cython.cast(cython.p_char, out)[:n]
-    n = meet(a, len(a), b, len(b), out)
-    return bytes(out[:n])
+    n = meet(start_of(a), len(a), start_of(b), len(b), room_of(out))
+    return head_of(out, n)
 
 
-def meet(p, na, q, nb, r):
+def meet(p: Bytes, na: int, q: Bytes, nb: int, r: Writable) -> int:
     i = j = o = 0
     while i < na and j < nb:
         start = load64(p, i)
@@ -209,16 +174,14 @@ def meet(p, na, q, nb, r):
     return o
 
 
-def is_subset(a, b):
+def is_subset(a: bytes, b: bytes) -> bool:
     """Whether all of a is in b."""
     if len(a) == 0 or a == b:
         return True
-    if cython.compiled:
-        return covered(cython.cast(cython.p_uchar, a), len(a), cython.cast(cython.p_uchar, b), len(b))
-    return covered(a, len(a), b, len(b))
+    return covered(start_of(a), len(a), start_of(b), len(b))
 
 
-def covered(p, na, q, nb):
+def covered(p: Bytes, na: int, q: Bytes, nb: int) -> bool:
     i = j = 0
     while i < na:
         while j < nb and load64(q, j + 8) < load64(p, i + 8):
@@ -229,20 +192,17 @@ def covered(p, na, q, nb):
     return True
 
 
-def merge_runs(runs):
+def merge_runs(runs: bytes) -> bytes:
     """The canonical set of the intervals in `runs`: in ascending order of their starts, but overlapping or touching."""
     n = len(runs)
     if n == 0:
         return b""
     out = bytearray(n)
-    if cython.compiled:
-        n = close_up(cython.cast(cython.p_uchar, runs), n, cython.cast(cython.p_uchar, out))
-        return cython.cast(cython.p_char, out)[:n]
-    n = close_up(runs, n, out)
-    return bytes(out[:n])
+    n = close_up(start_of(runs), n, room_of(out))
+    return head_of(out, n)
 
 
-def close_up(p, n, r):
+def close_up(p: Bytes, n: int, r: Writable) -> int:
     i = 0
     o = -16
     last = 0

@@ -1,10 +1,12 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport Inference
 from protocol.kernel.native cimport load16, load32
 
-cdef class FormatDescription:
+@cython.final
+cdef class StreamFormat:
     cdef int checksum
     cdef bint has_checksum_field
     cdef readonly int binlog_version

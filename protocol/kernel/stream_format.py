@@ -1,25 +1,23 @@
-# cython: boundscheck=False, wraparound=False, initializedcheck=False
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False
 """What the first event of a file says of those behind it: their checksum, their positions, their post-header lengths."""
 
 import cython
 
+from protocol.kernel.inference import Inference
+
 if not cython.compiled:
-    from protocol.kernel.pure import load16, load32
-
-# What `take` returns, as the statuses of Ingest.
-C_LEARNT = cython.declare(cython.int, 0)
-C_BAD_LENGTH = cython.declare(cython.int, 17)
-C_BAD_FORMAT = cython.declare(cython.int, 21)
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, load16, load32
 
 
-class FormatDescription:
-    """The newest one of a stream.
+class StreamFormat:
+    """What the newest format description of a stream says.
 
     checksum: of the events behind it: -1 before the first one, 0 none, 1 CRC32. has_checksum_field: it ends with 4 bytes
     for one itself. loose_positions: positions inside transactions are not the file's. `expected`, `got`: of what was wrong.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.checksum = -1
         self.has_checksum_field = False
         self.binlog_version = 4
@@ -27,35 +25,38 @@ class FormatDescription:
         self.created = self.server_id = 0
         self.expected = self.got = 0
 
-    def take(self, p, at, length, inference):
-        """Learns the event at `at`, a format description or Start_v3; `inference` gets the post-header lengths."""
-        if p[at + 4] == 1:
+    def take(self, p: Bytes, at: int, length: int, inference: Inference) -> int:
+        """Learns the event at `at`, a format description or Start_v3; `inference` gets the post-header lengths.
+
+        Returns NEED_MORE, or what is wrong with it as a status of `feed`: BAD_LENGTH, BAD_FORMAT.
+        """
+        if p[at + EVENT_TYPE_AT] == START_V3_EVENT:
             return self.take_start_v3(p, at, length, inference)
         return self.take_version_4(p, at, length, inference)
 
-    def take_version_4(self, p, at, length, inference):
+    def take_version_4(self, p: Bytes, at: int, length: int, inference: Inference) -> int:
         """Reads a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
 
         Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always.
         """
-        body = at + 19
-        if length < 19 + 57 + 1:
+        body = at + HEADER_SIZE
+        if length < HEADER_SIZE + FORMAT_FIXED_SIZE + 1:
             self.got = length
-            self.expected = 19 + 57 + 1
-            return C_BAD_FORMAT
+            self.expected = HEADER_SIZE + FORMAT_FIXED_SIZE + 1
+            return BAD_FORMAT
         version = load16(p, body)
         if version != 4:
             self.got = version
             self.expected = 4
-            return C_BAD_FORMAT
-        if p[body + 56] != 19:
-            self.got = p[body + 56]
-            self.expected = 19
-            return C_BAD_FORMAT
+            return BAD_FORMAT
+        if p[body + FORMAT_FIXED_SIZE - 1] != HEADER_SIZE:
+            self.got = p[body + FORMAT_FIXED_SIZE - 1]
+            self.expected = HEADER_SIZE
+            return BAD_FORMAT
         a = b = c = field = 0
         digit = True
         mariadb = False
-        for i in range(50):
+        for i in range(FORMAT_VERSION_SIZE):
             k = p[body + 2 + i]
             if k == 0:
                 break
@@ -70,7 +71,7 @@ class FormatDescription:
                 field += 1
             else:
                 digit = False
-            if i + 7 <= 50 and (p[body + 2 + i] == 77 or p[body + 2 + i] == 109):
+            if i + 7 <= FORMAT_VERSION_SIZE and (p[body + 2 + i] == 77 or p[body + 2 + i] == 109):
                 if (
                     (p[body + 3 + i] | 32) == 97
                     and (p[body + 4 + i] | 32) == 114
@@ -88,45 +89,45 @@ class FormatDescription:
         # 5.1.15 and 5.1.17 wrote positions within the transaction's cache inside transactions
         self.loose_positions = a < 5 or (a == 5 and b < 5)
         self.created = load32(p, at)
-        count = length - 19 - 57
+        count = length - HEADER_SIZE - FORMAT_FIXED_SIZE
         self.has_checksum_field = False
         if aware:
-            count -= 5
+            count -= 1 + CHECKSUM_SIZE
             if count < 1:
                 self.got = length
-                return C_BAD_FORMAT
-            if p[at + length - 5] > 1:
-                self.got = p[at + length - 5]
+                return BAD_FORMAT
+            if p[at + length - CHECKSUM_SIZE - 1] > 1:
+                self.got = p[at + length - CHECKSUM_SIZE - 1]
                 self.expected = 1
-                return C_BAD_FORMAT
-            self.checksum = p[at + length - 5]
+                return BAD_FORMAT
+            self.checksum = p[at + length - CHECKSUM_SIZE - 1]
             self.has_checksum_field = True
         else:
             self.checksum = 0
-        self.server_id = load32(p, at + 5)
-        inference.take_post_lengths(p, body + 57, count)
-        return C_LEARNT
+        self.server_id = load32(p, at + SERVER_ID_AT)
+        inference.take_post_lengths(p, body + FORMAT_FIXED_SIZE, count)
+        return NEED_MORE
 
-    def take_start_v3(self, p, at, length, inference):
+    def take_start_v3(self, p: Bytes, at: int, length: int, inference: Inference) -> int:
         """Reads the Start_v3 of a 4.0 or 4.1 server: version 2, server version 50, created 4.
 
         Its events have the header of 19 bytes, whose position is the event's start or, in a transaction, that of the
         whole; nothing has a checksum, and a Query has no status variables. 3.23's version 1 has other headers.
         """
-        if length < 19 + 56:
+        if length < HEADER_SIZE + START_V3_SIZE:
             self.got = length
-            self.expected = 19 + 56
-            return C_BAD_LENGTH
-        if load16(p, at + 19) != 3:
-            self.got = load16(p, at + 19)
+            self.expected = HEADER_SIZE + START_V3_SIZE
+            return BAD_LENGTH
+        if load16(p, at + HEADER_SIZE) != 3:
+            self.got = load16(p, at + HEADER_SIZE)
             self.expected = 3
-            return C_BAD_FORMAT
+            return BAD_FORMAT
         self.binlog_version = 3
         self.loose_positions = True
         self.checksum = 0
         self.has_checksum_field = False
         self.created = load32(p, at)
-        self.server_id = load32(p, at + 5)
+        self.server_id = load32(p, at + SERVER_ID_AT)
         inference.take_post_lengths(p, at, 0)
-        inference.post_length[2] = 11
-        return C_LEARNT
+        inference.post_length[QUERY_EVENT] = QUERY_POST_3
+        return NEED_MORE

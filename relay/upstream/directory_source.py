@@ -10,7 +10,7 @@ import structlog
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import flavour_of
 from protocol.errors import Malformed
-from protocol.kernel import ingest as kernel
+from protocol.kernel import codes
 from protocol.position import binlog_number
 from relay.archive.generation import Archive, ArchivedFile, ArchiveState, SourceIdentity
 from relay.config import DirectorySource, StartPosition
@@ -133,7 +133,7 @@ class DirectoryUpstream:
                 while True:
                     status = intake.take(buffer, start, fill)
                     start = intake.ingest.consumed
-                    if status == kernel.NEED_MORE:
+                    if status == codes.NEED_MORE:
                         break
                 offset += start
                 left = fill - start

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from protocol.kernel import codes
 from tests.corpus.expected import (
     FOREIGN,
     FOREIGN_BROKEN,
@@ -64,7 +65,7 @@ def look_at(build: KernelBuild, path: Path, *, tolerant: bool = True) -> Seen:
         used = ingest.consumed
         ingest.take_entries()
         rows += [(table[i * 8], table[i * 8 + 7]) for i in range(ingest.table_rows)]
-        if status not in (build.ingest.TABLE_FULL, build.ingest.STORED_ROTATE):
+        if status not in (codes.TABLE_FULL, codes.STORED_ROTATE):
             break
     wrong = sum(bool(info & 32) for _offset, info in rows)
     return Seen(
@@ -163,7 +164,7 @@ def events_of(path: Path) -> list[bytes]:
 def test_a_recorded_file_comes_through_stamping_and_stripping_as_it_was(build: KernelBuild, name: str) -> None:
     events = events_of(HERE / "recorded" / f"{name}.binlog")
     stamped: Any = walk(build, packetise(events), range(0, 20000, 97))
-    framer = build.frame.Framer(build.frame.STRIP)
+    framer = build.frame.Framer(codes.STRIP)
     framer.begin_file(stamped.checksum)
     target = bytearray(build.frame.required_size(len(stamped.produced)))
     size = framer.frame(stamped.produced, 0, len(stamped.produced), target)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from protocol.kernel import codes
 from tests.support.event_stream import EventStream, artificial_rotate, heartbeat, packetise, query_body, walk
 from tests.support.kernel_builds import KernelBuild, builds
 
@@ -76,7 +77,7 @@ def test_what_is_framed_and_taken_in_again_is_what_it_was(
     stream = stream_of(drawn)
     stored = walk(build, stream.data, packets=False).produced
     cuts = [int(fraction * len(stored)) for fraction in fractions]
-    packets = framed(build, stored, cuts, build.frame.KEEP, stream.checksum)
+    packets = framed(build, stored, cuts, codes.KEEP, stream.checksum)
     again = walk(build, packets, [int(fraction * len(packets)) for fraction in fractions])
     assert (again.status, again.produced == stored) == (0, True)
 
@@ -91,5 +92,5 @@ def test_stripping_undoes_stamping(
     stream = stream_of((steps, checksum, 0))
     stored = walk(build, stream.data, packets=False).produced
     cuts = [int(fraction * len(stored)) for fraction in fractions]
-    stripped = framed(build, stored, cuts, build.frame.STRIP, checksum)
+    stripped = framed(build, stored, cuts, codes.STRIP, checksum)
     assert (stripped == packetise(stream.events), stored != stream.data) == (True, True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from protocol.kernel import codes
 from tests.support.binlog_builder import MARIADB_LENGTHS, MYSQL_56_LENGTHS
 
 HEADER: Final = struct.Struct("<IBIIIH")
@@ -190,17 +191,17 @@ def walk(
             result.violations += ingest.take_violations()
             result.unknown_types += ingest.take_unknown_types()
             result.status = status
-            if status in (build.ingest.ROTATE, build.ingest.STORED_ROTATE):
+            if status in (codes.ROTATE, codes.STORED_ROTATE):
                 result.rotates.append((status, bytes(ingest.rotate_name), ingest.rotate_position))
-                if status == build.ingest.ROTATE:
+                if status == codes.ROTATE:
                     if named is not None and named != ingest.rotate_name:
                         ingest.begin_file(ingest.rotate_position)
                     named = bytes(ingest.rotate_name)
                 continue
-            if status != build.ingest.TABLE_FULL:
+            if status != codes.TABLE_FULL:
                 break
         held = bytes(buffer[used:])
-        ended = status >= 16 or status in (build.ingest.PACKET_ERR, build.ingest.PACKET_EOF)
+        ended = status >= 16 or status in (codes.PACKET_ERR, codes.PACKET_EOF)
         if ended:
             break
     result.produced = bytes(out)

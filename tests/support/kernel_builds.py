@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import importlib
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ MODULES: Final = {
     "row_columns": "protocol.columns.rows.row_columns",
 }
 """Name in a `KernelBuild` -> module."""
+_CIMPORT: Final = re.compile(r"^from (protocol\.\S+) cimport", re.MULTILINE)
+_INCLUDE: Final = re.compile(r'^cdef extern from "(\w+\.h)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,31 @@ def imported_kernel() -> KernelBuild:
 def source_of(module: str) -> Path:
     """The text of one of `MODULES`."""
     return ROOT.joinpath(*module.split(".")).with_suffix(".py")
+
+
+def modules_to_compile() -> list[str]:
+    """Every module with a .pxd beside its text, but those whose .pxd has nothing but numbers."""
+    found = []
+    for package in PACKAGES:
+        for path in ROOT.joinpath(*package.split(".")).rglob("*.pxd"):
+            if path.with_suffix(".py").exists() and not path.stem.endswith("codes"):
+                found.append(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    return sorted(found)
+
+
+def sources_of(module: str) -> set[Path]:
+    """All that the compiled module was made of: its text and .pxd, and what these include, near and far."""
+    found: set[Path] = set()
+    wanted = [source_of(module), source_of(module).with_suffix(".pxd")]
+    while wanted:
+        path = wanted.pop()
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        text = path.read_text()
+        wanted += [source_of(name).with_suffix(".pxd") for name in _CIMPORT.findall(text)]
+        wanted += [path.with_name(name) for name in _INCLUDE.findall(text)]
+    return found
 
 
 def _in_packages(name: str) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from protocol.binlog.event_type import event_type_name
 from protocol.columns.column_reader import whole_events
-from protocol.kernel.ingest import MAX_EVENT, STATUS_NAMES, Ingest
+from protocol.kernel.codes import MAX_EVENT
+from protocol.kernel.ingest import STATUS_NAMES, Ingest
 from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.splits import Split

@@ -10,7 +10,7 @@ from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.columns.column_codes import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS
 from protocol.columns.column_reader import PackedReader, whole_events
 from protocol.errors import ProtocolError
-from protocol.kernel.ingest import MAX_EVENT
+from protocol.kernel.codes import MAX_EVENT
 from protocol.kernel.pure import load32
 from relay.audit.decode.split_reader import Run
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from pyspark.sql.datasource import InputPartition
 
-from protocol.kernel.ingest import ROW, Ingest
+from protocol.kernel.codes import TABLE_ROW
+from protocol.kernel.ingest import Ingest
 from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, IndexRecord
 from relay.archive.storage.files import IDX_SUFFIX
@@ -322,7 +323,7 @@ def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[i
     A bad checksum or position is no end: what follows it can be read. A length that lies is.
     """
     ingest: Any = Ingest()
-    ingest.set_table(array("q", bytes(8 * ROW * _TABLE_ROWS)), True)
+    ingest.set_table(array("q", bytes(8 * TABLE_ROW * _TABLE_ROWS)), True)
     ingest.begin_file(FIRST_EVENT)
     if start != FIRST_EVENT:
         ingest.read_format(bytearray(format_event), 0, len(format_event))

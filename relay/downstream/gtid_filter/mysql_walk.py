@@ -14,7 +14,8 @@ from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.dump_decision import AnonymousInTheWay, MysqlHoldings, mysql_start
 from protocol.gtid.dump_refusals import anonymous_refused, gtid_refused
 from protocol.gtid.gtid_set import GtidSet
-from protocol.kernel.gtid_filter import ANONYMOUS, GtidSkip
+from protocol.kernel.codes import REFUSED_ANONYMOUS
+from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
 from relay.archive.read.file_snapshot import FileExtent
 from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
@@ -121,7 +122,7 @@ class MysqlWalk(GtidWalk):
         if end > start:
             self._passed |= not self.skip.sending
         elif self.skip.refused:
-            word = anonymous_refused if self.skip.refused == ANONYMOUS else gtid_refused
+            word = anonymous_refused if self.skip.refused == REFUSED_ANONYMOUS else gtid_refused
             self.refused = word(self.file, base + start)
         if self._unseen and base + end == first and (at == first or self.skip.sending):
             # What comes before a piece is sent with it.

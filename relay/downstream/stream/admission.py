@@ -12,7 +12,7 @@ from protocol.binlog.made_events import HEADER_BYTES, patch_format_description
 from protocol.commands import BinlogDump
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.gtid.dump_request import BinlogDumpGtid
-from protocol.kernel.frame import EDGES, KEEP, STRIP
+from protocol.kernel.codes import EDGES, KEEP, STRIP
 from protocol.resultset import Value
 from protocol.semisync import wants_semi_sync
 from protocol.statements import SourceFacts

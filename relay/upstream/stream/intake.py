@@ -8,6 +8,7 @@ import structlog
 from protocol.binlog.boundary import BoundaryType, Violation
 from protocol.binlog.event_type import event_type_name
 from protocol.errors import Malformed
+from protocol.kernel import codes
 from protocol.kernel import ingest as kernel
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
@@ -110,7 +111,7 @@ class Intake:
                 self.on_format = None
         stopping = self._report() if ingest.violations or ingest.unknown else False
         produced = ingest.produced
-        if status == kernel.BAD_CRC and ingest.position - self._stored_to != produced - start:
+        if status == codes.BAD_CRC and ingest.position - self._stored_to != produced - start:
             # A big event that turns out bad at its end. What went out of it before is behind the last boundary and is taken
             # back there; of this run only what stands before it is good.
             produced = start + max(0, ingest.position - self._stored_to)
@@ -130,7 +131,7 @@ class Intake:
                 'Look at it with "binlog-relay events" on the source\'s file; on_violation = "warn" passes it on.',
                 name="boundary_violation",
             )
-        if status >= kernel.BAD_CRC:
+        if status >= codes.BAD_CRC:
             raise self.broken(status)
         return status
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from protocol.kernel import ingest as kernel
+from protocol.kernel import codes
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.process.background import guarded
 from relay.upstream.source.source_errors import Trouble, UpstreamError
@@ -171,13 +171,13 @@ class DumpStream(asyncio.BufferedProtocol):
         while True:
             status = self._intake.take(buffer, start, fill)
             start = ingest.consumed
-            if status == kernel.NEED_MORE:
+            if status == codes.NEED_MORE:
                 break
-            if status == kernel.ROTATE:
+            if status == codes.ROTATE:
                 self._rotated(ingest.rotate_name, ingest.rotate_position)
-            elif status == kernel.PACKET_ERR:
+            elif status == codes.PACKET_ERR:
                 raise self._refused(bytes(buffer.view[ingest.packet_start : ingest.packet_stop]))
-            elif status == kernel.PACKET_EOF:
+            elif status == codes.PACKET_EOF:
                 raise UpstreamError(
                     Trouble.NETWORK,
                     "the source ended the stream (EOF packet)",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from protocol.kernel import codes
 from tests.support.event_stream import MAX_PAYLOAD, EventStream, artificial_rotate, heartbeat, packets_of, walk
 from tests.support.kernel_builds import KernelBuild
 from tests.unit.kernel.test_kernel_big_events import with_big_event
@@ -121,7 +122,7 @@ def test_a_packet_without_the_semi_sync_header_is_an_error_by_name(build: Kernel
     events = transactions(1).events
     data = stream_of(events[:2], []) + packets_of(b"\0\x01\0" + events[2], 3)[0]
     got = walk(build, data, prefix=3, ingest=ingest_of())
-    assert got.status == build.ingest.NO_SEMI_SYNC
+    assert got.status == codes.NO_SEMI_SYNC
     assert got.error_text == "semi sync header missing: 0x01 before the event, expected 0xef"
     assert got.position == ends(transactions(1))[1]
 
@@ -129,4 +130,4 @@ def test_a_packet_without_the_semi_sync_header_is_an_error_by_name(build: Kernel
 def test_an_error_packet_has_no_semi_sync_header(build: KernelBuild, ingest_of: MakeIngest) -> None:
     payload = b"\xff\xd4\x04#HY000gone"
     data = stream_of(transactions(1).events, []) + len(payload).to_bytes(3, "little") + b"\5" + payload
-    assert walk(build, data, prefix=3, ingest=ingest_of()).status == build.ingest.PACKET_ERR
+    assert walk(build, data, prefix=3, ingest=ingest_of()).status == codes.PACKET_ERR

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from protocol.kernel import codes
 from tests.support.event_stream import (
     EventStream,
     artificial_rotate,
@@ -32,7 +33,7 @@ def check(
     events = [*before.events, bad, behind]
     data = packetise(events) if packets else b"".join(events)
     got = walk(build, data, packets=packets, stamp=False)
-    assert (got.status, got.position, got.produced) == (getattr(build.ingest, status), before.offset, before.data)
+    assert (got.status, got.position, got.produced) == (getattr(codes, status), before.offset, before.data)
     assert walk(build, data, range(0, len(data), 13), packets=packets, stamp=False).status == got.status
     assert got.error_text != ""
     return got
@@ -63,13 +64,13 @@ def test_a_packet_shorter_than_an_event_header_is_named(build: KernelBuild, size
     stream = good()
     data = packetise(stream.events) + size.to_bytes(3, "little") + bytes([len(stream.events) + 1]) + bytes(size)
     got = walk(build, data + b"\0" * 30, stamp=False)
-    assert (got.status, got.position, got.produced) == (build.ingest.BAD_LENGTH, stream.offset, stream.data)
+    assert (got.status, got.position, got.produced) == (codes.BAD_LENGTH, stream.offset, stream.data)
 
 
 def test_an_empty_packet_is_named_at_once(build: KernelBuild) -> None:
     stream = good()
     got = walk(build, packetise(stream.events) + b"\0\0\0" + bytes([len(stream.events) + 1]), stamp=False)
-    assert (got.status, got.produced) == (build.ingest.BAD_PACKET, stream.data)
+    assert (got.status, got.produced) == (codes.BAD_PACKET, stream.data)
 
 
 @pytest.mark.parametrize("first", [0x01, 0x7F, 0xFB, 0xFE])
@@ -77,13 +78,13 @@ def test_a_packet_with_another_status_byte_is_named(build: KernelBuild, first: i
     stream = good()
     data = packetise(stream.events) + (40).to_bytes(3, "little") + bytes([len(stream.events) + 1, first]) + bytes(39)
     got = walk(build, data, stamp=False)
-    assert (got.status, got.produced) == (build.ingest.BAD_PACKET, stream.data)
+    assert (got.status, got.produced) == (codes.BAD_PACKET, stream.data)
 
 
 def test_a_large_packet_that_is_no_event_is_named_before_it_is_all_there(build: KernelBuild) -> None:
     stream = good()
     data = packetise(stream.events) + (9_000_000).to_bytes(3, "little") + bytes([len(stream.events) + 1]) + b"HTTP/1.1"
-    assert walk(build, data).status == build.ingest.BAD_PACKET
+    assert walk(build, data).status == codes.BAD_PACKET
 
 
 @pytest.mark.parametrize("wrong", [-1, 1, 128])
@@ -91,7 +92,7 @@ def test_a_sequence_number_out_of_order_is_named(build: KernelBuild, wrong: int)
     stream = good()
     data = packetise(stream.events) + packetise([raw_event(3)], sequence=len(stream.events) + 1 + wrong)
     got = walk(build, data, stamp=False)
-    assert (got.status, got.position, got.produced) == (build.ingest.BAD_SEQUENCE, stream.offset, stream.data)
+    assert (got.status, got.position, got.produced) == (codes.BAD_SEQUENCE, stream.offset, stream.data)
 
 
 @pytest.mark.parametrize("packets", [True, False])
@@ -159,14 +160,14 @@ def test_a_second_format_description_in_a_packet_stream_is_named(build: KernelBu
 )
 def test_a_format_description_that_is_not_supported_is_named(build: KernelBuild, change: Any, status: str) -> None:
     got = walk(build, packetise([raw_event(15, change(format_body()), offset=4)]))
-    assert (got.status, got.position, got.produced) == (getattr(build.ingest, status), 4, b"")
+    assert (got.status, got.position, got.produced) == (getattr(codes, status), 4, b"")
 
 
 def test_a_format_description_with_a_wrong_checksum_is_named(build: KernelBuild) -> None:
     event = bytearray(EventStream().events[0])
     event[30] ^= 1
     got = walk(build, packetise([bytes(event)]))
-    assert (got.status, got.position, got.produced) == (build.ingest.BAD_CRC, 4, b"")
+    assert (got.status, got.position, got.produced) == (codes.BAD_CRC, 4, b"")
 
 
 @pytest.mark.parametrize("packets", [True, False])
@@ -174,7 +175,7 @@ def test_a_format_description_with_a_wrong_checksum_is_named(build: KernelBuild)
 def test_an_event_before_any_format_description_is_named(build: KernelBuild, kind: int, packets: bool) -> None:
     event = raw_event(kind, bytes(30), offset=4)
     got = walk(build, packetise([event]) if packets else event, packets=packets)
-    assert (got.status, got.position, got.produced) == (build.ingest.NO_FORMAT, 4, b"")
+    assert (got.status, got.position, got.produced) == (codes.NO_FORMAT, 4, b"")
 
 
 def test_encryption_at_rest_is_named(build: KernelBuild) -> None:
@@ -200,7 +201,7 @@ def test_a_truncated_stream_waits_for_more(build: KernelBuild) -> None:
     data = packetise(stream.events)
     before_last = stream.offset - len(stream.events[-1])
     got = walk(build, data[:-1], stamp=False)
-    assert (got.status, got.position, got.left) == (build.ingest.NEED_MORE, before_last, len(stream.events[-1]) + 4)
+    assert (got.status, got.position, got.left) == (codes.NEED_MORE, before_last, len(stream.events[-1]) + 4)
 
 
 @pytest.mark.parametrize("bounds", [(-1, 3), (3, 2), (0, 11)])
@@ -221,7 +222,7 @@ def rows_of(
     build: KernelBuild, data: bytes, *, tolerant: bool = True, rows: int = 100
 ) -> tuple[list[tuple[int, ...]], Any]:
     ingest = build.ingest.Ingest()
-    table = array("q", bytes(8 * build.ingest.ROW * rows))
+    table = array("q", bytes(8 * codes.TABLE_ROW * rows))
     ingest.set_table(table, tolerant)
     buffer = bytearray(data)
     result = []
@@ -229,9 +230,9 @@ def rows_of(
     while True:
         status = ingest.feed(buffer, used, len(buffer))
         used = ingest.consumed
-        width = build.ingest.ROW
+        width = codes.TABLE_ROW
         result += [tuple(table[i * width : (i + 1) * width]) for i in range(ingest.table_rows)]
-        if status not in (build.ingest.TABLE_FULL, build.ingest.STORED_ROTATE):
+        if status not in (codes.TABLE_FULL, codes.STORED_ROTATE):
             return result, ingest
 
 
@@ -316,7 +317,7 @@ def test_tolerant_reading_reads_binlog_version_3(build: KernelBuild) -> None:
 
 
 def test_a_file_of_binlog_version_3_is_not_read_otherwise(build: KernelBuild) -> None:
-    assert walk(build, old_file().data, packets=False).status == build.ingest.NO_FORMAT
+    assert walk(build, old_file().data, packets=False).status == codes.NO_FORMAT
 
 
 @pytest.mark.parametrize(("version", "status"), [(1, "BAD_FORMAT"), (4, "BAD_FORMAT")])
@@ -324,7 +325,7 @@ def test_a_start_event_of_another_version_is_named(build: KernelBuild, version: 
     ingest = build.ingest.Ingest()
     ingest.old_format = True
     data = raw_event(1, struct.pack("<H50sI", version, b"3.23.58", 0), offset=4, checksum=False)
-    assert walk(build, data, packets=False, ingest=ingest).status == getattr(build.ingest, status)
+    assert walk(build, data, packets=False, ingest=ingest).status == getattr(codes, status)
 
 
 # --- garbage --------------------------------------------------------------------------------------------------------

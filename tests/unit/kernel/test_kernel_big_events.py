@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from protocol.kernel import codes
 from tests.support.event_stream import (
     MAX_PAYLOAD,
     EventStream,
@@ -134,7 +135,7 @@ def test_a_wrong_checksum_of_a_big_event_is_found_at_its_start(build: KernelBuil
     for reads in (len(data), MIB):
         got = walk(build, data, in_reads_of(reads, data))
         assert (got.status, got.position, got.boundary, got.bad_type) == (
-            build.ingest.BAD_CRC,
+            codes.BAD_CRC,
             start,
             4 + len(stream.events[0]),
             30,
@@ -146,7 +147,7 @@ def test_a_second_packet_out_of_order_is_named(build: KernelBuild) -> None:
     data = bytearray(packetise(stream.events))
     seam = data.index(stream.events[2][:19]) + MAX_PAYLOAD - 1
     data[seam + 3] ^= 1
-    assert walk(build, bytes(data)).status == build.ingest.BAD_SEQUENCE
+    assert walk(build, bytes(data)).status == codes.BAD_SEQUENCE
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 999, 1002, MAX_PAYLOAD])
@@ -156,7 +157,7 @@ def test_a_second_packet_of_a_wrong_length_is_named(build: KernelBuild, wrong: i
     seam = data.index(stream.events[2][:19]) + MAX_PAYLOAD - 1
     assert int.from_bytes(data[seam : seam + 3], "little") == 1001
     data[seam : seam + 3] = wrong.to_bytes(3, "little")
-    assert walk(build, bytes(data)).status == build.ingest.BAD_PACKET
+    assert walk(build, bytes(data)).status == codes.BAD_PACKET
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2, 4])
@@ -167,7 +168,7 @@ def test_a_second_packet_with_the_rest_of_the_checksum_and_a_wrong_length_is_nam
     data = bytearray(packetise(stream.events))
     seam = data.index(stream.events[2][:19]) + MAX_PAYLOAD - 1
     data[seam : seam + 3] = wrong.to_bytes(3, "little")
-    assert walk(build, bytes(data)).status == build.ingest.BAD_PACKET
+    assert walk(build, bytes(data)).status == codes.BAD_PACKET
 
 
 def test_a_big_statement_that_is_a_group_alone_is_a_boundary_at_its_end(build: KernelBuild) -> None:
@@ -200,6 +201,6 @@ def test_events_that_are_never_big_are_refused_when_they_say_so(build: KernelBui
     event = raw_event(kind, noise(300000), offset=stream.offset)
     got = walk(build, packetise([*stream.events, event]), in_reads_of(100000, event))
     assert (got.status, got.position) in [
-        (build.ingest.BAD_LENGTH, stream.offset),
-        (build.ingest.BAD_EVENT, stream.offset),
+        (codes.BAD_LENGTH, stream.offset),
+        (codes.BAD_EVENT, stream.offset),
     ]

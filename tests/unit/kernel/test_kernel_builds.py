@@ -1,6 +1,7 @@
 """The kernel that is imported is the one that was built last."""
 
 import os
+import runpy
 
 import pytest
 
@@ -10,7 +11,9 @@ from tests.support.kernel_builds import (
     ROOT,
     imported_kernel,
     is_extension,
+    modules_to_compile,
     source_of,
+    sources_of,
     uncompiled_kernel,
 )
 
@@ -20,7 +23,6 @@ COMPILED_FILES = sorted(
     for pattern in ("*.so", "*.pyd")
     for path in ROOT.joinpath(*package.split(".")).rglob(pattern)
 )
-NATIVE = ROOT / "protocol" / "kernel"
 
 
 def test_the_kernel_is_compiled_where_compiling_was_required() -> None:
@@ -30,15 +32,27 @@ def test_the_kernel_is_compiled_where_compiling_was_required() -> None:
     assert not_compiled == []
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_no_compiled_module_is_older_than_its_sources(name: str) -> None:
-    compiled = [path for path in COMPILED_FILES if path.name.startswith(f"{name}.")]
+@pytest.mark.parametrize("module", modules_to_compile())
+def test_no_compiled_module_is_older_than_its_sources(module: str) -> None:
+    folder = source_of(module).parent
+    compiled = [
+        path for path in COMPILED_FILES if path.parent == folder and path.name.split(".")[0] == module.split(".")[-1]
+    ]
     if not compiled:
-        pytest.skip(f"{name} is not compiled here")
-    source = source_of(MODULES[name])
-    sources = [source, source.with_suffix(".pxd"), NATIVE / "native.pxd", NATIVE / "native.h"]
-    newest = max(source.stat().st_mtime for source in sources)
+        pytest.skip(f"{module} is not compiled here")
+    newest = max(source.stat().st_mtime for source in sources_of(module))
     assert compiled[0].stat().st_mtime >= newest, "stale: python setup.py build_ext --inplace"
+
+
+def test_each_module_that_has_types_of_c_is_compiled() -> None:
+    assert (
+        sorted(f"protocol.{name}" for name in runpy.run_path(str(ROOT / "setup.py"))["MODULES"]) == modules_to_compile()
+    )
+
+
+def test_what_a_module_includes_far_away_is_among_its_sources() -> None:
+    names = {path.name for path in sources_of(MODULES["frame"])}
+    assert names >= {"frame.py", "frame.pxd", "edges.pxd", "inference.pxd", "codes.pxd", "native.pxd", "native.h"}
 
 
 @pytest.mark.parametrize("name", MODULES)

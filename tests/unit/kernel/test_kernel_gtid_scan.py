@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.binlog.gtid_event import Gtid, encode_gtid
-from protocol.kernel.gtid_scan import ROW
+from protocol.kernel.codes import SCAN_ROW
 from tests.support.gtid_stream import ALONE, END, HEADER, INSIDE, START, event, gtid_event, mariadb_event
 from tests.support.kernel_builds import KernelBuild, builds
 
@@ -68,7 +68,7 @@ def check(file: File, pieces: list[int], gap_bytes: int) -> None:
         assert scanner.transactions == len(file.held) + file.anonymous
         assert scanner.anonymous == file.anonymous
         flat = scanner.take_rows()
-        rows = [tuple(flat[at : at + ROW]) for at in range(0, len(flat), ROW)]
+        rows = [tuple(flat[at : at + SCAN_ROW]) for at in range(0, len(flat), SCAN_ROW)]
         keys = [scanner.source_key(number) for number in range(scanner.source_count)]
         assert len(set(keys)) == len(keys)
         tables.append((rows, keys))
@@ -121,7 +121,7 @@ def rows_of(build: KernelBuild, *events: bytes, gap_bytes: int = 0) -> tuple[Any
     data = b"".join(events)
     scanner = fed(build, data, [len(data)], gap_bytes)
     flat = scanner.take_rows()
-    return scanner, [tuple(flat[at : at + ROW]) for at in range(0, len(flat), ROW)]
+    return scanner, [tuple(flat[at : at + SCAN_ROW]) for at in range(0, len(flat), SCAN_ROW)]
 
 
 def test_a_transaction_without_its_end_does_not_count(build: KernelBuild) -> None:
@@ -142,7 +142,7 @@ def test_what_was_cut_back_is_forgotten_and_counts_when_it_comes_again(build: Ke
     scanner.feed(again, 0, len(again))
     scanner.finish()
     flat = scanner.take_rows()
-    assert [flat[at + 2] for at in range(0, len(flat), ROW) if flat[at + 1] >= 0] == [1, 3]
+    assert [flat[at + 2] for at in range(0, len(flat), SCAN_ROW) if flat[at + 1] >= 0] == [1, 3]
 
 
 def test_in_a_file_without_markers_a_transaction_ends_where_the_next_begins(build: KernelBuild) -> None:

@@ -6,6 +6,7 @@ import zlib
 
 import pytest
 
+from protocol.kernel import codes
 from tests.support.event_stream import (
     EventStream,
     artificial_rotate,
@@ -139,13 +140,13 @@ def test_the_repeated_start_encryption_of_a_mid_file_start_is_not_stored(build: 
 def test_the_first_artificial_rotate_has_the_checksum_that_was_asked_for(build: KernelBuild, announced: bool) -> None:
     rotate = artificial_rotate(b"mysql-bin.000007", 4, checksum=announced)
     got = walk(build, packetise([rotate, *EventStream().events]), announced=announced)
-    assert (got.rotates, got.events) == ([(build.ingest.ROTATE, b"mysql-bin.000007", 4)], 1)
+    assert (got.rotates, got.events) == ([(codes.ROTATE, b"mysql-bin.000007", 4)], 1)
 
 
 def test_a_wrong_checksum_of_the_artificial_rotate_is_found(build: KernelBuild) -> None:
     rotate = bytearray(artificial_rotate())
     rotate[25] ^= 1
-    assert walk(build, packetise([bytes(rotate)])).status == build.ingest.BAD_CRC
+    assert walk(build, packetise([bytes(rotate)])).status == codes.BAD_CRC
 
 
 def test_a_stored_rotate_and_the_artificial_one_behind_it_are_told_apart(build: KernelBuild) -> None:
@@ -155,9 +156,9 @@ def test_a_stored_rotate_and_the_artificial_one_behind_it_are_told_apart(build: 
     got = walk(build, data)
     assert (got.rotates, got.position, masked(got.produced)) == (
         [
-            (build.ingest.ROTATE, b"mysql-bin.000001", 4),
-            (build.ingest.STORED_ROTATE, b"mysql-bin.000002", 4),
-            (build.ingest.ROTATE, b"mysql-bin.000002", 4),
+            (codes.ROTATE, b"mysql-bin.000001", 4),
+            (codes.STORED_ROTATE, b"mysql-bin.000002", 4),
+            (codes.ROTATE, b"mysql-bin.000002", 4),
         ],
         second.offset,
         masked(first.data + second.data),
@@ -166,7 +167,7 @@ def test_a_stored_rotate_and_the_artificial_one_behind_it_are_told_apart(build: 
 
 def test_the_position_of_a_rotate_has_64_bits(build: KernelBuild) -> None:
     got = walk(build, packetise([artificial_rotate(position=2**32 + 7)]))
-    assert got.rotates == [(build.ingest.ROTATE, b"mysql-bin.000001", 2**32 + 7)]
+    assert got.rotates == [(codes.ROTATE, b"mysql-bin.000001", 2**32 + 7)]
 
 
 def test_a_checksum_that_changes_with_the_file_is_followed(build: KernelBuild) -> None:
@@ -185,7 +186,7 @@ def test_heartbeats_are_counted_and_not_stored(build: KernelBuild) -> None:
 def test_a_heartbeat_from_another_place_is_an_error(build: KernelBuild) -> None:
     stream = transactions(1)
     got = walk(build, packetise([*stream.events, heartbeat(stream.offset + 1)]))
-    assert (got.status, got.position) == (build.ingest.BAD_POSITION, stream.offset)
+    assert (got.status, got.position) == (codes.BAD_POSITION, stream.offset)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_err_and_eof_packets_end_the_stream_behind_what_is_good(
     data = packetise(stream.events) + len(payload).to_bytes(3, "little") + bytes([5]) + payload
     ingest = build.ingest.Ingest(packets=True, stamp=False)
     buffer = bytearray(data)
-    assert ingest.feed(buffer, 0, len(buffer)) == getattr(build.ingest, status)
+    assert ingest.feed(buffer, 0, len(buffer)) == getattr(codes, status)
     assert bytes(buffer[ingest.packet_start : ingest.packet_stop]) == payload
     assert bytes(buffer[: ingest.produced]) == stream.data
 
