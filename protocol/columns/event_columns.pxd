@@ -65,6 +65,7 @@ cdef class EventColumns(ColumnReader):
     cdef int64_t schema_at
     cdef int64_t schema_length
 
+    cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil
     @cython.locals(finding=cython.int, slot=int64_t)
     cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final

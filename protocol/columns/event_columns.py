@@ -117,8 +117,8 @@ class EventBatch(ColumnBatch):
         return self.rows >= self.capacity or (
             self.has_names
             and (
-                (self.has_schema and not self.schema.fits(LONGEST_NAME))
-                or (self.has_table and not self.table.fits(LONGEST_NAME))
+                (self.has_schema and self.schema.used + LONGEST_NAME > self.schema.room)
+                or (self.has_table and self.table.used + LONGEST_NAME > self.table.room)
             )
         )
 
@@ -198,9 +198,7 @@ class EventColumns(ColumnReader):
     def keep_all(self) -> None:
         """No filter."""
         self.filter = EventFilter()
-        self.tables.set_names(None, None)
-        self.filters_names = False
-        self.needs_names = self.batch.has_names
+        self.keep_names(None, None)
 
     def keep_times(self, time_from: int, time_to: int) -> None:
         """Only events with time_from <= time <= time_to, in µs since 1970."""
@@ -216,16 +214,26 @@ class EventColumns(ColumnReader):
         """Only events of these type codes."""
         for i in range(256):
             self.filter.types[i] = i in types
+        self.choose_types()
 
     def keep_names(self, schemas: Sequence[bytes] | None, tables: Sequence[bytes] | None) -> None:
         """Only events of these schemas and tables; None: of any, and of none at all."""
         self.tables.set_names(schemas, tables)
         self.filters_names = schemas is not None or tables is not None
         self.needs_names = self.filters_names or self.batch.has_names
+        self.choose_types()
 
     def keep_findings(self) -> None:
         """Only events with which something is wrong."""
         self.filter.only_findings = True
+        self.choose_types()
+
+    def choose_types(self) -> None:
+        """Only events that the filter may let through are taken, and Table_maps, since what they say is needed later."""
+        for i in range(256):
+            self.takes[i] = self.filter.types[i] and not self.filter.only_findings
+        if self.needs_names:
+            self.takes[TABLE_MAP_EVENT] = True
 
     def begin_file(self, post_lengths: bytes, in_use: bool = False) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's; `in_use`: the file's first event has the flag."""
@@ -233,15 +241,17 @@ class EventColumns(ColumnReader):
         self.in_use = in_use
         self.ordinal = 0
 
+    def begin_group(self, position: int, server_id: int) -> None:
+        self.ordinal += 1
+        self.tables.between_groups()
+
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
         if self.batch.is_full():
             return FULL
         finding = self.event.finding
-        if self.event.boundary == START:
-            self.tables.between_groups()
         slot = -1
         self.schema_at = -1
-        if self.needs_names:  # a Table_map is always read, since what it says is needed later
+        if self.needs_names:
             if t == TABLE_MAP_EVENT:
                 slot = self.learn_map(p, at, stop)
                 if slot == NO_ROOM:
@@ -250,8 +260,6 @@ class EventColumns(ColumnReader):
                     finding = EVENT_MALFORMED
             else:
                 slot = self.find_names(p, at, stop, t)
-        if self.place():
-            self.ordinal += 1
         if not self.filter.wants(self.event, finding) or (self.filters_names and not self.wants_names(p, slot)):
             return DONE
         if self.in_use and self.event.position == FIRST_EVENT:

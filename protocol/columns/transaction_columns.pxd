@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from protocol.columns.column_batch cimport ColumnBatch, TextColumn
 from protocol.columns.column_codes cimport *
-from protocol.columns.column_reader cimport EventFacts, GroupReader, PackedReader
+from protocol.columns.column_reader cimport ColumnReader, EventFacts, GroupReader
 from protocol.columns.digest cimport changes_rows
 from protocol.columns.gtid_text cimport GtidText
 from protocol.columns.tables cimport TableMaps, inserts_rows, is_packed, same_bytes, updates_rows
@@ -93,7 +93,7 @@ cdef class TransactionColumns(GroupReader):
     cpdef opened(self, bytes data)
     @cython.locals(finding=cython.int)
     cpdef not_opened(self)
-    cdef void begin_group(self) noexcept nogil
+    cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil
     cdef void leave(self) noexcept nogil
     cdef void end_group(self, bint unfinished) noexcept nogil
     @cython.final

@@ -8,7 +8,7 @@ asked for: `take` stops with OPEN_..., the owner unpacks and gives it back, and 
 import cython
 
 from protocol.columns.column_batch import ColumnBatch
-from protocol.columns.column_reader import EventFacts, GroupReader, PackedReader
+from protocol.columns.column_reader import ColumnReader, EventFacts, GroupReader
 from protocol.columns.gtid_text import GtidText
 from protocol.columns.tables import TableMaps
 
@@ -299,7 +299,7 @@ class TransactionColumns(GroupReader):
     def opened(self, data: bytes) -> None:
         """What was asked for with OPEN_ROWS or OPEN_QUERY, unpacked."""
         query = self.opening == OPEN_QUERY
-        PackedReader.opened(self, data)
+        ColumnReader.opened(self, data)
         if query:
             self.count_statement(self.opened_data, 0, self.opened_size)
             self.opening = EVENT_DONE
@@ -312,8 +312,8 @@ class TransactionColumns(GroupReader):
 
     # ---- groups ----
 
-    def begin_group(self) -> None:
-        self.transaction.begin(self.event.position, self.event.server_id)
+    def begin_group(self, position: int, server_id: int) -> None:
+        self.transaction.begin(position, server_id)
 
     def leave(self) -> None:
         self.transaction.count(self.event)

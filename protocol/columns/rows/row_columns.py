@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import cython
 
-from protocol.columns.column_reader import GroupReader, PackedReader
+from protocol.columns.column_reader import ColumnReader, GroupReader
 from protocol.columns.rows.row_batch import COLUMNS as COLUMNS
 from protocol.columns.rows.row_batch import OPERATIONS as OPERATIONS
 from protocol.columns.rows.row_batch import RowBatch
@@ -35,7 +35,7 @@ class RowColumns(GroupReader):
 
     def __init__(self, capacity: int, wanted: Iterable[str] | None = None, asks: bool = False) -> None:
         GroupReader.__init__(self)
-        self.batch = RowBatch(capacity, wanted, self.tables)
+        self.batch = RowBatch(capacity, wanted, self.tables, self.event)
         self.writer = RowWriter(self.tables, self.batch)
         self.plans = RowTables(self.tables, self.writer.values.plans, asks)
         self.asked_position = 0
@@ -75,20 +75,20 @@ class RowColumns(GroupReader):
     # ---- what Python does between two walks ----
 
     def take(self, buf: Bytes, base: int, table: "array[int]", count: int) -> int:
-        """As ColumnReader; raises what Python code below the walk raised."""
+        """As ColumnReader's; raises what Python code below the walk raised."""
         if self.plans.asked is not None:
             return OPEN_TABLE
         if not self.in_group and self.next_row == 0 and self.plans.are_too_many():
             self.plans.forget()
             self.batch.forget_names()
-        return self.raised(PackedReader.take(self, buf, base, table, count))
+        return self.raised(ColumnReader.take(self, buf, base, table, count))
 
     def opened_events(self, buf: Bytes, start: int, stop: int) -> int:
-        """As PackedReader; raises what Python code below the walk raised."""
+        """As ColumnReader's; raises what Python code below the walk raised."""
         if self.plans.asked is not None:
             self.opened_at = start
             return OPEN_TABLE
-        return self.raised(PackedReader.opened_events(self, buf, start, stop))
+        return self.raised(ColumnReader.opened_events(self, buf, start, stop))
 
     def raised(self, status: int) -> int:
         if self.writer.values.charsets.failure is not None:
@@ -144,26 +144,14 @@ class RowColumns(GroupReader):
         self.pending = False
         return DONE
 
-    def enter(self) -> bool:
-        if not GroupReader.enter(self):
-            return False
-        self.batch.position = self.event.position
-        self.batch.end = self.event.end
-        self.batch.time = self.event.time
-        self.batch.plan = 0
-        self.writer.fault_shown = False
-        self.writer.event_fault = self.event.finding
-        if self.event.finding and not self.in_group:
-            self.found(self.event.finding)
-        return True
-
     def leave(self) -> None:
-        if self.writer.event_fault and not self.writer.fault_shown:
-            self.found(self.writer.event_fault)
+        if self.event.finding and not self.writer.finding_shown:
+            self.found(self.event.finding)
+        self.writer.finding_shown = False
         GroupReader.leave(self)
 
-    def begin_group(self) -> None:
-        self.batch.begin_group(self.event.position, self.event.server_id)
+    def begin_group(self, position: int, server_id: int) -> None:
+        self.batch.begin_group(position, server_id)
 
     def end_group(self, unfinished: bool) -> None:
         if unfinished:
@@ -175,12 +163,14 @@ class RowColumns(GroupReader):
     # ---- events ----
 
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
-        if not self.in_group:
-            return DONE
-        self.batch.time = self.event.time
         kind = self.inference.kind[t]
-        if kind == K_ROWS:
+        if kind == K_ROWS and self.in_group:
             return self.take_rows(p, at, stop, t)
+        self.batch.plan = 0
+        if not self.in_group:
+            if self.event.finding:
+                self.found(self.event.finding)
+            return DONE
         if t == TABLE_MAP_EVENT:
             return self.take_map(p, at, stop)
         if t == ROWS_QUERY_EVENT:  # a length that is not right above 255, text
@@ -230,7 +220,7 @@ class RowColumns(GroupReader):
 
     def wants(self, operation: int) -> bool:
         """Whether the filter lets rows of the event through."""
-        if self.batch.time < self.time_from or self.batch.time > self.time_to:
+        if self.event.time < self.time_from or self.event.time > self.time_to:
             return False
         if operation == OPERATION_INSERT:
             return self.keeps_inserts

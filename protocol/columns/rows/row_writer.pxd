@@ -14,8 +14,7 @@ cdef class RowWriter:
     cdef RowBatch batch
     cdef RowValues values
     # the event
-    cdef int event_fault
-    cdef bint fault_shown
+    cdef bint finding_shown
     cdef bint begun
     cdef int64_t row_at
     cdef int operation

@@ -8,7 +8,7 @@ import pyarrow as pa
 from protocol.binlog.compression import unpack_compressed
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.columns.column_codes import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS
-from protocol.columns.column_reader import PackedReader, whole_events
+from protocol.columns.column_reader import ColumnReader, whole_events
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import MAX_EVENT
 from protocol.kernel.pure import load32
@@ -23,7 +23,7 @@ _NONE: Final = 255
 Batches = Iterator[pa.RecordBatch]
 
 
-def take_run(columns: PackedReader, run: Run, stopped: Callable[[int], Batches]) -> Batches:
+def take_run(columns: ColumnReader, run: Run, stopped: Callable[[int], Batches]) -> Batches:
     """Takes all of a run; what is packed is unpacked and given to `columns`, or it is said that it cannot be had.
 
     `stopped`: does what a status asks for that `columns` stops with, but for that; gives the batches that come of it.
@@ -37,11 +37,11 @@ def take_run(columns: PackedReader, run: Run, stopped: Callable[[int], Batches])
             yield from stopped(status)
 
 
-def _packed(columns: PackedReader, run: Run) -> bytes:
+def _packed(columns: ColumnReader, run: Run) -> bytes:
     return bytes(memoryview(run.buffer)[columns.open_start : columns.open_stop])
 
 
-def _open_event(columns: PackedReader, packed: bytes) -> None:
+def _open_event(columns: ColumnReader, packed: bytes) -> None:
     """What MariaDB packed into an event: a statement, or rows."""
     try:
         columns.opened(unpack_compressed(packed))
@@ -49,7 +49,7 @@ def _open_event(columns: PackedReader, packed: bytes) -> None:
         columns.not_opened()
 
 
-def _take_payload(columns: PackedReader, packed: bytes, stopped: Callable[[int], Batches]) -> Batches:
+def _take_payload(columns: ColumnReader, packed: bytes, stopped: Callable[[int], Batches]) -> Batches:
     """The events of a compressed transaction, which is unpacked piece by piece."""
     for events in payload_events(packed):
         at = 0
