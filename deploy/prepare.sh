@@ -7,17 +7,8 @@ VENV=$PWD/.venv
 say() { printf '\n== %s\n' "$*"; }
 die() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; exit 1; }
 
-# Debian packages, as root only; "what for" comes first.
-apt_install() {
-    local purpose=$1
-    shift
-    command -v apt-get >/dev/null || { echo "$purpose is missing, and there is no apt-get here to install $* with" >&2; return 1; }
-    [ "$(id -u)" = 0 ] || { echo "$purpose is missing: run \`apt-get install $*\` as root" >&2; return 1; }
-    say "installing $* ($purpose)"
-    local install=(apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=300 "$@")
-    DEBIAN_FRONTEND=noninteractive "${install[@]}" ||
-        { DEBIAN_FRONTEND=noninteractive apt-get update -q && DEBIAN_FRONTEND=noninteractive "${install[@]}"; }
-}
+# shellcheck source=deploy/debian_packages.sh
+. deploy/debian_packages.sh
 
 # ---- Python ------------------------------------------------------------------------------------------------------
 

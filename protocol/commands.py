@@ -38,7 +38,10 @@ class Command(IntEnum):
 
 
 class DumpFlag(IntFlag):
-    """Flags of a dump request. 0x2 has two meanings: MySQL 8.0.26+ asks for heartbeats v2, MariaDB for annotations."""
+    """Flags of a dump request. 0x2 has two meanings: MySQL 8.0.26+ asks for heartbeats v2, MariaDB for annotations.
+
+    Source: docs/PROTOCOL.md#dump-requests.
+    """
 
     NON_BLOCK = 0x0001
     HEARTBEAT_V2_OR_ANNOTATE = 0x0002

@@ -114,7 +114,7 @@ class AnsweredError(ProtocolError):
 
     @property
     def sqlstate(self) -> str:
-        """Five characters, as servers send them with this number."""
+        """The five characters that servers send with this number."""
         return sqlstate_of(self.number)
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.errors import Malformed
+from protocol.kernel.codes import MAX_PAYLOAD, PACKET_HEAD_SIZE
 from protocol.pieces import Pieces
 
-HEADER_BYTES: Final = 4
-MAX_CHUNK_BYTES: Final = 0xFFFFFF
+HEADER_BYTES: Final = PACKET_HEAD_SIZE
+MAX_CHUNK_BYTES: Final = MAX_PAYLOAD
 _LARGE_BYTES: Final = (1 << 20) + 1
 _PIECE_BYTES: Final = 1 << 16
 

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-_HEADER_BYTES: Final = 4
+from protocol.framing import HEADER_BYTES
+
 _VERSION: Final = 10
 _ERR: Final = 0xFF
 _LONGEST: Final = 4096
@@ -20,13 +21,13 @@ def why_no_greeting(first: bytes) -> str | None:
     Layout: size u24 | packet number u8, 0 | 10 and the greeting, or 0xFF and an error.
     Source: MySQL 9.x source docs, "Protocol::HandshakeV10".
     """
-    if len(first) < _HEADER_BYTES:
+    if len(first) < HEADER_BYTES:
         return None
     size = int.from_bytes(first[:3], "little")
     if first[3]:
         return f"its first packet has the number {first[3]}, not 0"
     if not 0 < size <= _LONGEST:
         return f"its first packet would have {size} bytes"
-    if len(first) == _HEADER_BYTES or first[4] in (_VERSION, _ERR):
+    if len(first) == HEADER_BYTES or first[4] in (_VERSION, _ERR):
         return None
     return _OTHER_KINDS.get(first[4], f"its first packet begins with 0x{first[4]:02x}, a greeting with 0x0a")

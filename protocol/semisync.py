@@ -3,18 +3,19 @@
 Once a replica has set its user variable, every packet of the stream is status u8 (0) | 0xEF | flag u8 | event. Flag 1 asks
 for an acknowledgement, which comes on the same connection as a packet with number 0: 0xEF | offset u64 | file name without
 a zero byte. The next packet of the stream then has number 1.
-Source: MySQL 9.x `plugin/semisync`, MariaDB 10.11 `sql/semisync_slave.cc`.
+Source: MySQL 9.x `plugin/semisync`, MariaDB 10.11 `sql/semisync_slave.cc`; docs/PROTOCOL.md#semi-synchronous-replication.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 from protocol.errors import Malformed
+from protocol.kernel.codes import SEMI_SYNC_MAGIC
 from protocol.position import Position, binlog_number
 from protocol.resultset import Value
 from protocol.wire import Cursor
 
-MAGIC: Final = 0xEF
+MAGIC: Final = SEMI_SYNC_MAGIC
 PREFIX: Final = bytes((0, MAGIC, 0))
 """Before an event that asks for nothing; its last byte is the flag."""
 MAX_ACKNOWLEDGEMENT_BYTES: Final = 1 + 8 + 512

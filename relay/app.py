@@ -13,11 +13,14 @@ import structlog
 from protocol.auth.account import Account as ReplicaAccount
 from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
-from relay.archive.archive import Generations
-from relay.archive.generation import PublishPolicy, SyncPolicy
+from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
+from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
+from relay.downstream.listen_options import ListenOptions
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.failure_episode import FailureEpisode
 from relay.process.background import watch_process
@@ -27,7 +30,8 @@ from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.own_address import ListenAddress
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
 
@@ -83,7 +87,7 @@ class Relay:
         self._config_path = config_path
         self._wanted_source = source
         self._stop = asyncio.Event()
-        self._generations: Generations | None = None
+        self._archive: Archive | None = None
         self._failures = FailureEpisode()
         self._code = EXIT_FINE
         self._fault: Exception | None = None
@@ -104,12 +108,14 @@ class Relay:
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
-            generations = await Generations.open(
+            archive = await Archive.open(
                 config.archive_directory,
-                sync=SyncPolicy(config.archive.sync),
-                publish=PublishPolicy(config.archive.publish),
-                sync_interval_s=config.archive.sync_interval_s,
-                on_failure=self._archive_failed,
+                ArchiveOptions(
+                    sync=SyncPolicy(config.archive.sync),
+                    publish=PublishPolicy(config.archive.publish),
+                    sync_interval_s=config.archive.sync_interval_s,
+                    on_failure=self._archive_failed,
+                ),
             )
         except ArchiveError as error:
             what = str(error).removesuffix(f" {error.advice}")
@@ -117,38 +123,25 @@ class Relay:
             if isinstance(error, ArchiveWriteError) and error.errno in _NO_PLACE_FOR_IT:
                 return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
-        self._generations = generations
+        self._archive = archive
         keep_what_is_here()
-        allow_descriptors(config.listen.max_connections, len(generations.all))
+        allow_descriptors(config.listen.max_connections, len(archive.all))
         uuid = own_uuid(config.archive_directory)
-        server = DownstreamServer(
-            generations,
-            replica_accounts(config),
-            position_wait_s=config.listen.position_wait_s,
-            max_connections=config.listen.max_connections,
-            handshake_timeout_s=config.listen.handshake_timeout_s,
-            presentation=presentation(config, uuid),
-            tls=config.server_tls,
-            max_login_failures=config.listen.max_login_failures,
-            login_block_s=config.listen.login_block_s,
-        )
         control = SourceControl(
-            generations,
+            archive,
             config.source,
             uuid,
             self._source_ended,
-            report_port=config.listen.port,
-            listen_host=config.listen.host,
+            listening=ListenAddress(config.listen.host, config.listen.port),
             candidates=config.sources,
             wanted=self._wanted_source,
             failover=config.failover,
         )
-        server.gtid_variables = ShownGtids(generations, lambda: control.gtids)
-        server.source_settings = lambda: control.settings
-        server.gtid_lookup.source_mode = lambda: control.gtids.mode if control.gtids is not None else None
-        server.gtid_lookup.ask_source = lambda: source_holdings(control)
-        console = Console(generations, control, server, config_path=self._config_path.absolute())
-        server.console = console
+        options = listen_options(config, uuid)
+        clients = Clients(options)
+        console = Console(archive, control, clients, config_path=self._config_path.absolute())
+        accounts = replica_accounts(config)
+        server = DownstreamServer(archive, accounts, source_state(archive, control), options, clients, console)
         try:
             try:
                 await server.start(config.listen.host, config.listen.port)
@@ -167,16 +160,16 @@ class Relay:
                 raise self._fault
             return self._code
         finally:
-            await self._shut_down(server, control, console, generations)
+            await self._shut_down(server, control, console, archive)
 
     def _source_ended(self, error: Exception) -> None:
         """Nobody follows the source now: serving goes on, unless there is nothing to serve or the fault is ours."""
         if not isinstance(error, UpstreamError):
             log.error("source_side_failed", what=f"{type(error).__name__}: {error}")
             self._fault_of_ours(error)
-        elif self._generations is None or self._generations.archive.end is None:
+        elif self._archive is None or self._archive.current.end is None:
             # Whoever started us should hear of it.
-            self._code = EXIT_ARCHIVE if error.trouble is Trouble.ARCHIVE else EXIT_SOURCE
+            self._code = EXIT_ARCHIVE if error.kind is FailureKind.ARCHIVE else EXIT_SOURCE
             self._stop.set()
         else:
             log.error(
@@ -193,21 +186,21 @@ class Relay:
         self._stop.set()
 
     async def _shut_down(
-        self, server: DownstreamServer, control: SourceControl, console: Console, generations: Generations
+        self, server: DownstreamServer, control: SourceControl, console: Console, archive: Archive
     ) -> None:
         await server.close()
         console.close()
         await control.close()
         try:
-            await generations.close()
+            await archive.close()
         except ArchiveError as error:
             log.error("archive_not_closed_cleanly", what=str(error), advice=error.advice or None)
         log.info("stopped")
 
     def _archive_failed(self, error: ArchiveWriteError) -> None:
         """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
-        archive = self._generations.archive if self._generations is not None else None
-        archived = archive.purged_bytes + sum(file.end for file in archive.files) if archive is not None else 0
+        generation = self._archive.current if self._archive is not None else None
+        archived = generation.purged_bytes + sum(file.end for file in generation.files) if generation is not None else 0
         if self._failures.is_news(error.errno, archived, time.monotonic()):
             log.error(
                 "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
@@ -225,14 +218,37 @@ class Relay:
             return
         server.replace_accounts(accounts)
         server.replace_tls(config.server_tls)
-        server.guard.max_failures = config.listen.max_login_failures
-        server.guard.block_s = config.listen.login_block_s
+        server.replace_login_limits(config.listen.max_login_failures, config.listen.login_block_s)
         log.info(
             "reloaded",
             accounts=len(config.accounts),
             **described(config.server_tls),
             note="other changes take effect at the next start" if _needs_restart(self._config, config) else None,
         )
+
+
+def source_state(archive: Archive, control: SourceControl) -> SourceState:
+    """What the downstream side asks about the source."""
+    return SourceState(
+        gtid_variables=ShownGtids(archive, lambda: control.gtids),
+        settings=lambda: control.settings,
+        gtid_mode=lambda: control.gtids.mode if control.gtids is not None else None,
+        ask_gtids=lambda: source_holdings(control),
+    )
+
+
+def listen_options(config: Config, server_uuid: str) -> ListenOptions:
+    """How replicas are listened to."""
+    listen = config.listen
+    return ListenOptions(
+        position_wait_s=listen.position_wait_s,
+        max_connections=listen.max_connections,
+        handshake_timeout_s=listen.handshake_timeout_s,
+        presentation=presentation(config, server_uuid),
+        tls=config.server_tls,
+        max_login_failures=listen.max_login_failures,
+        login_block_s=listen.login_block_s,
+    )
 
 
 def presentation(config: Config, server_uuid: str) -> Presentation:

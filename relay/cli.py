@@ -342,8 +342,8 @@ def audit(
     json: JsonOption = False,
 ) -> None:
     """Ask an archive a question, on Spark: writes a report with charts, and Parquet files. Needs the extra `audit`."""
+    from relay.commands.audit_command import AuditRequest, listed_jobs
     from relay.commands.audit_command import audit as run_audit
-    from relay.commands.audit_command import listed_jobs
 
     if name == "list" and not archive:
         typer.echo(listed_jobs())
@@ -352,18 +352,8 @@ def audit(
         raise CommandFailed(
             "audit takes a name, an archive and --out: binlog-relay audit NAME ARCHIVE --out DIR", WRONG_USE
         )
-    if run_audit(
-        name,
-        archive,
-        out,
-        since=since,
-        until=until,
-        tables=tables,
-        limit=limit,
-        replace=replace,
-        cores=cores,
-        as_json=json,
-    ):
+    request = AuditRequest(name, archive, out, since, until, tuple(tables or ()), limit, replace, cores)
+    if run_audit(request, as_json=json):
         raise typer.Exit(FINDINGS)
 
 

@@ -1,11 +1,11 @@
-"""When a failing disk is news, and when it is the same trouble as before."""
+"""When a failing disk is news, and when it is the same failure as before."""
 
 from typing import Final
 
 QUIET_S: Final = 300.0
-"""Failures this far apart, with something archived between them, are two troubles. Retries are at most 30 s apart."""
+"""Failures this far apart, with something archived between them, are two episodes. Retries are at most 30 s apart."""
 SUBSTANTIAL_BYTES: Final = 64 << 20
-"""What was archived between two failures that are two troubles. On a disk that stayed full a retry gains less than one
+"""What was archived between two failures that are two episodes. On a disk that stayed full a retry gains less than one
 batch of the writer: it is written or fails as a whole, and how the same bytes fall into batches differs each time."""
 
 

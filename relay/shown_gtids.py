@@ -7,7 +7,7 @@ from protocol.gtid.dump_decision import SourceHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.statements.session.gtid_variables import GtidVariables
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.upstream.control import SourceControl
 from relay.upstream.source.source_gtids import SourceGtids
 
@@ -26,14 +26,14 @@ async def source_holdings(control: SourceControl) -> SourceHoldings | None:
 class ShownGtids:
     """Called for each answer, on the event loop."""
 
-    def __init__(self, generations: Generations, source: Callable[[], SourceGtids | None]) -> None:
-        self._generations = generations
+    def __init__(self, archive: Archive, source: Callable[[], SourceGtids | None]) -> None:
+        self._archive = archive
         self._source = source
 
     def __call__(self) -> GtidVariables:
         """As it is now."""
         source = self._source() or SourceGtids()
-        executed, purged = self._generations.executed, self._generations.purged
+        executed, purged = self._archive.executed, self._archive.purged
         return GtidVariables(
             # Nobody can be asked for the mode of a directory: its binlogs have GTIDs or they have none.
             mode=source.mode or ("ON" if executed and isinstance(executed, GtidSet) else "OFF"),

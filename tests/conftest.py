@@ -41,6 +41,33 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return OneSpark(config, log)
 
 
+# The servers that tests of this process asked for, with their versions.
+_used: dict[str, str] = {}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of several hands what it used to the one that reports."""
+    handed = getattr(session.config, "workeroutput", None)
+    if handed is not None:
+        handed["servers"] = _used
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """One of several processes is done, or died: then it hands over nothing."""
+    _used.update(getattr(node, "workeroutput", {}).get("servers", {}))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """What the package sources had that day, below all else: a test may hold for one point release and not the next."""
+    yield
+    if _used:
+        told = ", ".join(f"{name} {version}" for name, version in sorted(_used.items()))
+        terminalreporter.write_line(f"servers of this run: {told}")
+
+
 # Makes a server that is not started yet: servers("mariadb").start(server_id=1, options=[...]).
 ServerFactory = Callable[[str], Server]
 
@@ -64,6 +91,8 @@ def need_server(name: str) -> type[Server]:
     reason = why_not(name)
     if reason is not None:
         pytest.skip(f"{reason}; `python -m deploy.servers install {name}` may help")
+    if name not in _used:
+        _used[name] = SERVERS[name].read_version()
     return SERVERS[name]
 
 

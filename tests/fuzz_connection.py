@@ -32,17 +32,18 @@ from protocol.capabilities import OFFERED, Capability
 from protocol.errors import AnsweredError, ErrorCode, StatementRefused
 from protocol.framing import frame_payload
 from protocol.resultset import Rows
-from protocol.source_side.machine import (
-    CheckAsked,
+from protocol.source_side.connection_events import (
+    CheckRequested,
     Closed,
-    DumpAsked,
+    DumpRequested,
     Event,
     LoggedIn,
-    SourceSide,
-    State,
-    StatementAsked,
-    TlsAsked,
+    StatementRequested,
+    TlsRequested,
 )
+from protocol.source_side.connection_states import State
+from protocol.source_side.connection_terms import LoginTerms
+from protocol.source_side.machine import SourceSide
 from protocol.statements import Done, GivenAnswer, SourceFacts, StatisticsText
 from protocol.statements.requests import Request, ShowStatistics
 from protocol.wire import lenenc_bytes
@@ -151,12 +152,12 @@ def machine(case: Case) -> SourceSide:
     return SourceSide(
         connection_id=7,
         facts=FACTS[case.choices % len(FACTS)],
-        accounts=Accounts(configured(), secret=bytes(32), rsa_key=rsa_key),
+        login=LoginTerms(
+            Accounts(configured(), secret=bytes(32), rsa_key=rsa_key), bytes, offer_tls=case.choices & 16 != 0
+        ),
         host="127.0.0.1",
-        random_bytes=bytes,
         now=0.0,
         wall_offset_s=1e9,
-        offer_tls=case.choices & 16 != 0,
     )
 
 
@@ -183,7 +184,9 @@ class Conversation:
 
     @property
     def comparable(self) -> tuple[list[str], bytes]:
-        dump = next((number for number, event in enumerate(self.events) if event.startswith("DumpAsked")), None)
+        dump = next(
+            (number for number, event in enumerate(self.events) if event.startswith(DumpRequested.__name__)), None
+        )
         return (self.events, self.output) if dump is None else (self.events[: dump + 1], b"")
 
 
@@ -203,19 +206,19 @@ def converse(case: Case, pieces: list[bytes]) -> Conversation:
             event = events.pop(0)
             if ended:
                 raise Broken(f"{event!r} after the end")
-            said.append(type(event).__name__ if isinstance(event, TlsAsked | CheckAsked) else repr(event))
-            if isinstance(event, TlsAsked):
+            said.append(type(event).__name__ if isinstance(event, TlsRequested | CheckRequested) else repr(event))
+            if isinstance(event, TlsRequested):
                 if case.choices & 32:
                     events += side.tls_failed("garbage")
                 else:
                     side.tls_established(Channel("TLSv1.3", "cipher", client_certificate=case.choices & 64 != 0))
                     # Inside of TLS the same bytes would come.
                     waiting.insert(0, event.received)
-            elif isinstance(event, CheckAsked):
+            elif isinstance(event, CheckRequested):
                 events += side.answer_check(event.work(), 1.0)
-            elif isinstance(event, StatementAsked):
+            elif isinstance(event, StatementRequested):
                 events += side.answer(answer_of(event.request, case), 1.0)
-            elif isinstance(event, DumpAsked) and side.state is State.DUMP_REQUESTED:
+            elif isinstance(event, DumpRequested) and side.state is State.DUMP_REQUESTED:
                 if case.choices & 128:
                     events += side.refuse_dump(AnsweredError(ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG, "no"))
                 else:

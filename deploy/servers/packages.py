@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from .location import ServerUnavailable, locked
@@ -11,8 +12,12 @@ from .process import run_tool
 _APT = {"DEBIAN_FRONTEND": "noninteractive"}
 
 
+# Set by the first who fetches the package lists, for all that this run starts: see deploy/debian_packages.sh.
+_FETCHED = "BINLOG_RELAY_PACKAGE_LISTS"
+
+
 def apt_install(names: list[str], what: str) -> None:
-    """Install Debian packages as root, asking the mirrors anew only if needed, starting no services.
+    """Install Debian packages as root, of today's package lists where they can be had, starting no services.
 
     Raises: ServerUnavailable naming `what` and the packages.
     """
@@ -21,14 +26,24 @@ def apt_install(names: list[str], what: str) -> None:
         raise ServerUnavailable(f"{what} is missing, and there is no apt-get to install {wanted} with")
     if os.geteuid() != 0:
         raise ServerUnavailable(f"{what} is missing: run `apt-get install {wanted}` as root")
-    install = ["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", *names]
     with locked("apt"), _NoServices():
-        try:
-            run_tool(install, environment=_APT)
-        except ServerUnavailable:
-            # Package lists that are absent or too old: fetch them and try once more.
-            run_tool(["apt-get", "update"], environment=_APT, what=f"apt-get update (for {what})")
-            run_tool(install, environment=_APT, what=f"apt-get install {wanted} (for {what})")
+        _refresh_lists()
+        run_tool(
+            ["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", *names],
+            environment=_APT,
+            what=f"apt-get install {wanted} (for {what})",
+        )
+
+
+def _refresh_lists() -> None:
+    """Fetch the package lists, once a run. Where that fails, what the old ones name may still be there."""
+    if os.environ.get(_FETCHED):
+        return
+    try:
+        run_tool(["apt-get", "update"], environment=_APT)
+    except ServerUnavailable as error:
+        print(f"packages are taken from the lists that are here: {error}", file=sys.stderr, flush=True)
+    os.environ[_FETCHED] = "fetched"
 
 
 class _NoServices:

@@ -78,7 +78,7 @@ class HostPattern:
 
     @property
     def order(self) -> tuple[int, int]:
-        """Sorts the most specific first, as servers do."""
+        """The key by which patterns sort with the most specific first, as servers do."""
         if self._kind in (_Kind.NETWORK, _Kind.NETMASK):
             return (self._kind, -self._networks[0].prefixlen)
         if self._kind is _Kind.PATTERN:

@@ -1,22 +1,25 @@
 """Boundary types of WL#4162 and the parser that checks their order.
 
-This is the readable form. The compiled kernel holds the same table; a test compares the two.
+This is the readable form. The compiled kernel holds the same table; a test compares the two. The rules, with what servers
+write and why: docs/BOUNDARIES.md.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from protocol.kernel import codes
+
 
 class BoundaryType(IntEnum):
     """Where an event stands in its transaction. Source: WL#4162 (5.7 design), D2."""
 
-    NOT_DEFINED = 0
-    IGNORE = 1
-    SELF_CONTAINED = 2
-    START = 3
-    INSIDE = 4
-    END = 5
+    NOT_DEFINED = codes.NOT_DEFINED
+    IGNORE = codes.IGNORE
+    SELF_CONTAINED = codes.SELF_CONTAINED
+    START = codes.START
+    INSIDE = codes.INSIDE
+    END = codes.END
 
     @property
     def label(self) -> str:
@@ -33,8 +36,8 @@ BOUNDARY_LABELS: Final[dict[int, str]] = {
     BoundaryType.END: "End Transaction",
 }
 
-TBM_SHIFT: Final = 10
-TBM_MASK: Final = 0x1C00
+TBM_SHIFT: Final = codes.BOUNDARY_SHIFT
+TBM_MASK: Final = codes.BOUNDARY_MASK
 
 _B = BoundaryType
 _COLUMNS: Final = (_B.NOT_DEFINED, _B.SELF_CONTAINED, _B.START, _B.INSIDE, _B.END)

@@ -14,8 +14,9 @@ from protocol.binlog.file_block import decode_file_block
 from protocol.binlog.format_description import FormatDescription, decode_format_description
 from protocol.binlog.gtid_event import decode_gtid
 from protocol.binlog.gtid_tagged import decode_gtid_tagged
-from protocol.binlog.header import CHECKSUM_SIZE, HEADER_SIZE, EventHeader
+from protocol.binlog.header import EventHeader
 from protocol.binlog.incident import decode_incident
+from protocol.binlog.layout import CHECKSUM_SIZE, HEADER_SIZE
 from protocol.binlog.mariadb_gtid import PREPARED_XA, decode_mariadb_gtid
 from protocol.binlog.query import Query, decode_execute_load_query, decode_query, decode_query_compressed
 from protocol.binlog.rand import decode_rand
@@ -31,7 +32,7 @@ from protocol.binlog.xid_event import decode_xid
 from protocol.gtid.mariadb import decode_gtid_list
 
 INFO_LIMIT_CHARACTERS: Final = 16384
-"""Of the text of one event: more is cut."""
+"""The longest text of one event; more is cut."""
 
 _SUPPRESS_USE: Final = 0x0008
 _ROWS_FLAGS: Final = {0x0001: "STMT_END_F", 0x0010: "USE_SQL_FOREIGN_KEY_F"}

@@ -6,15 +6,16 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
-from protocol.binlog.header import HEADER_SIZE
-from protocol.errors import Malformed
+from protocol.binlog.header import EventHeader, decode_header
+from protocol.binlog.layout import HEADER_SIZE
+from protocol.errors import Malformed, Truncated
 
 CHECKSUM_NONE: Final = 0
 CHECKSUM_CRC32: Final = 1
 
-# Servers from these versions on put the checksum algorithm and four checksum bytes at the end of the event.
+# MySQL from this version on puts the checksum algorithm and four checksum bytes at the end of the event; so does every
+# MariaDB that has events of its own.
 _MYSQL_WITH_CHECKSUM: Final = (5, 6, 1)
-_MARIADB_WITH_CHECKSUM: Final = (5, 3, 0)
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 # Post-header lengths that Start_v3 implies, types 1 to 14.
@@ -40,8 +41,8 @@ class FormatDescription:
 
     @property
     def flavour(self) -> str:
-        """See `flavour_of`."""
-        return flavour_of(self.server_version)
+        """The kind of server that wrote the file, `mariadb` or `mysql`: see `is_of_mariadb`."""
+        return "mariadb" if is_of_mariadb(len(self.post_header_lengths)) else "mysql"
 
     @property
     def checksum_bytes(self) -> int:
@@ -53,9 +54,13 @@ class FormatDescription:
         return self.post_header_lengths[event_type - 1] if 0 < event_type <= len(self.post_header_lengths) else 0
 
 
-def flavour_of(server_version: str) -> str:
-    """`mariadb` or `mysql`, told by the version text as servers do."""
-    return "mariadb" if "mariadb" in server_version.lower() else "mysql"
+def is_of_mariadb(listed: int) -> bool:
+    """Whether a format description with so many bytes behind its header length is MariaDB's: it lists its own types.
+
+    Those begin at 160 (Annotate_rows, since MariaDB 5.3); MySQL's end below 50. The version says nothing: who starts
+    MariaDB may give it any (`--version`).
+    """
+    return listed >= EventType.ANNOTATE_ROWS
 
 
 def version_numbers(server_version: str) -> tuple[int, int, int]:
@@ -64,17 +69,16 @@ def version_numbers(server_version: str) -> tuple[int, int, int]:
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else (0, 0, 0)
 
 
-def has_checksum_field(server_version: str) -> bool:
-    """Whether a server of this version ends its Format_description with algorithm u8 and checksum u32."""
-    since = _MARIADB_WITH_CHECKSUM if "mariadb" in server_version.lower() else _MYSQL_WITH_CHECKSUM
-    return version_numbers(server_version) >= since
+def has_checksum_field(server_version: str, listed: int) -> bool:
+    """Whether a format description ends with algorithm u8 and checksum u32. `listed`: see `is_of_mariadb`."""
+    return is_of_mariadb(listed) or version_numbers(server_version) >= _MYSQL_WITH_CHECKSUM
 
 
 def decode_format_description(body: bytes) -> FormatDescription:
     """Decode a Format_description event; `body` is all of it behind the header, its checksum bytes included.
 
     Layout: binlog_version u16 | server_version 50 bytes, zero padded | created u32 s | header_length u8 |
-    post-header length u8 for each type from 1 | from MySQL 5.6.1 and MariaDB 5.3.0: algorithm u8, checksum u32
+    post-header length u8 for each type from 1 | from MySQL 5.6.1 and MariaDB 5.3 on: algorithm u8, checksum u32
     (there even when the algorithm is 0).
     Raises: Truncated; Malformed for a header length below 19 or a checksum algorithm nobody defined.
     """
@@ -83,7 +87,7 @@ def decode_format_description(body: bytes) -> FormatDescription:
     header_length = fields.u8()
     if header_length < HEADER_SIZE:
         raise Malformed(f"a common header of {header_length} bytes; servers since 4.0 write {HEADER_SIZE}")
-    aware = has_checksum_field(server_version)
+    aware = has_checksum_field(server_version, fields.remaining)
     checksum = CHECKSUM_NONE
     if aware:
         lengths = fields.take(max(0, fields.remaining - 5))
@@ -105,6 +109,20 @@ def decode_start_v3(body: bytes) -> FormatDescription:
     return FormatDescription(
         binlog_version, server_version, created, HEADER_SIZE, _V3_POST_HEADERS, CHECKSUM_NONE, False
     )
+
+
+def decode_first_event(event: bytes) -> tuple[EventHeader, FormatDescription]:
+    """Decode the event that a file begins with, a Format_description or a Start_v3; bytes behind it are left alone.
+
+    Raises: Truncated where it is not all in `event`; Malformed, also where it is another event.
+    """
+    header = decode_header(event)
+    if header.type not in (EventType.FORMAT_DESCRIPTION, EventType.START_V3):
+        raise Malformed(f"the first event is of type {header.type}, not a format description (15)")
+    if header.size > len(event):
+        raise Truncated(f"the format description announces {header.size} bytes, {len(event)} are here")
+    body = event[HEADER_SIZE : header.size]
+    return header, decode_start_v3(body) if header.type == EventType.START_V3 else decode_format_description(body)
 
 
 def _start_fields(fields: Fields) -> tuple[int, str, int]:

@@ -35,7 +35,7 @@ class Gtid:
 
     @property
     def text(self) -> str:
-        """`uuid:gno` or `uuid:tag:gno`."""
+        """The GTID as servers write it: `uuid:gno` or `uuid:tag:gno`."""
         return f"{self.uuid}:{self.tag}:{self.gno}" if self.tag else f"{self.uuid}:{self.gno}"
 
 

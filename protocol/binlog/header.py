@@ -1,21 +1,17 @@
 """The 19 bytes that every event starts with."""
 
-import struct
 from dataclasses import dataclass
 from typing import Final
 
 from protocol.binlog.boundary import TBM_MASK, TBM_SHIFT, BoundaryType
 from protocol.binlog.event_type import event_type_name
+from protocol.binlog.layout import HEADER, HEADER_SIZE
 from protocol.errors import Malformed, Truncated
+from protocol.kernel import codes
 
-HEADER_SIZE: Final = 19
-CHECKSUM_SIZE: Final = 4
-
-FLAG_IN_USE: Final = 0x0001
-FLAG_ARTIFICIAL: Final = 0x0020
-FLAG_IGNORABLE: Final = 0x0080
-
-_HEADER: Final = struct.Struct("<IBIIIH")
+FLAG_IN_USE: Final = codes.FLAG_IN_USE
+FLAG_ARTIFICIAL: Final = codes.FLAG_ARTIFICIAL
+FLAG_IGNORABLE: Final = codes.FLAG_IGNORABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class EventHeader:
 
     @property
     def is_artificial(self) -> bool:
-        """Made by a server for one connection, not stored in any file."""
+        """Whether a server made the event for one connection; it is stored in no file."""
         return bool(self.flags & FLAG_ARTIFICIAL)
 
     @property
@@ -55,7 +51,7 @@ def decode_header(data: bytes, offset: int = 0) -> EventHeader:
     """
     if len(data) - offset < HEADER_SIZE:
         raise Truncated(f"an event header needs {HEADER_SIZE} bytes, {max(0, len(data) - offset)} are there")
-    header = EventHeader(*_HEADER.unpack_from(data, offset))
+    header = EventHeader(*HEADER.unpack_from(data, offset))
     if header.size < HEADER_SIZE:
         raise Malformed(f"event length {header.size} is below the header's {HEADER_SIZE}")
     return header

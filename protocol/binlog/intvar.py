@@ -17,7 +17,7 @@ class Intvar:
 
     @property
     def name(self) -> str:
-        """`LAST_INSERT_ID` or `INSERT_ID`."""
+        """The variable that is set: `LAST_INSERT_ID` or `INSERT_ID`."""
         return _NAMES.get(self.kind, f"variable {self.kind}")
 
 

@@ -1,39 +1,42 @@
 """Events that a source makes for one replica and stores nowhere, and the patches of the one it sends twice.
 
 All numbers are little-endian. The common header: timestamp u32 | type u8 | server_id u32 | length u32 | end_log_pos u32 |
-flags u16. A checksum is CRC32 of all bytes before it, u32, at the end.
+flags u16. A checksum is CRC32 of all bytes before it, u32, at the end. What replicas make of these events:
+docs/PROTOCOL.md#positions-of-a-replica and docs/PROTOCOL.md#heartbeats.
 """
 
-import re
 import struct
 import zlib
 from typing import Final
 
 from protocol.binlog.event_type import EventType
+from protocol.binlog.format_description import has_checksum_field
+from protocol.binlog.header import FLAG_ARTIFICIAL, FLAG_IN_USE
+from protocol.binlog.layout import (
+    CHECKSUM_SIZE,
+    CREATED_AT,
+    FLAGS,
+    HEADER,
+    HEADER_SIZE,
+    LOG_POS,
+    POST_LENGTHS_AT,
+    SERVER_VERSION,
+    TYPE_AT,
+    event_size,
+)
 from protocol.errors import Malformed, Truncated
 from protocol.gtid.mariadb import GtidList, encode_gtid_list
+from protocol.kernel import codes
 from protocol.position import Position, binlog_number
 from protocol.wire import lenenc_int
 
-HEADER_BYTES: Final = 19
-CRC_BYTES: Final = 4
-MAX_WIRE_POSITION: Final = 0xFFFFFFFF
-_HEADER: Final = struct.Struct("<IBIIIH")
-_FLAGS_OFFSET: Final = 17
-_END_LOG_POS_OFFSET: Final = 13
-_CREATED_OFFSET: Final = HEADER_BYTES + 2 + 50
-_FLAG_IN_USE: Final = 0x0001
-_FLAG_ARTIFICIAL: Final = 0x0020
+MAX_WIRE_POSITION: Final = codes.U32_MAX
 _MARKER_BITS: Final = 0x3C00
-_SMALLEST_FORMAT_DESCRIPTION: Final = _CREATED_OFFSET + 5
-# Sources from these versions on put the algorithm byte and a CRC32 into the format description, also with algorithm 0.
-_CHECKSUM_AWARE_MYSQL: Final = (5, 6, 1)
-_CHECKSUM_AWARE_MARIADB: Final = (5, 3, 0)
 
 
 def _event(kind: EventType, server_id: int, end_log_pos: int, flags: int, body: bytes, with_checksum: bool) -> bytes:
-    size = HEADER_BYTES + len(body) + (CRC_BYTES if with_checksum else 0)
-    event = _HEADER.pack(0, kind, server_id, size, end_log_pos, flags) + body
+    size = HEADER_SIZE + len(body) + (CHECKSUM_SIZE if with_checksum else 0)
+    event = HEADER.pack(0, kind, server_id, size, end_log_pos, flags) + body
     return event + struct.pack("<I", zlib.crc32(event)) if with_checksum else event
 
 
@@ -44,7 +47,7 @@ def rotate_event(position: Position, server_id: int, *, with_checksum: bool) -> 
     (fake_rotate_event)`. A CRC for a replica that expects none becomes part of the file name there.
     """
     body = struct.pack("<Q", position.offset) + position.file.encode()
-    return _event(EventType.ROTATE, server_id, 0, _FLAG_ARTIFICIAL, body, with_checksum)
+    return _event(EventType.ROTATE, server_id, 0, FLAG_ARTIFICIAL, body, with_checksum)
 
 
 def heartbeat_event(position: Position, server_id: int, *, with_checksum: bool) -> bytes:
@@ -75,19 +78,13 @@ def gtid_list_event(gtid_list: GtidList, offset: int, server_id: int, *, with_ch
     Flags 0x20, end_log_pos the offset (its low 32 bits). Checked on MariaDB 10.11.
     """
     body = encode_gtid_list(gtid_list)
-    return _event(EventType.GTID_LIST, server_id, offset & MAX_WIRE_POSITION, _FLAG_ARTIFICIAL, body, with_checksum)
-
-
-def _version_numbers(version: str) -> tuple[int, ...]:
-    numbers = [int(part) for part in re.findall(r"\d{1,4}", version)[:3]]
-    return tuple(numbers + [0] * (3 - len(numbers)))
+    return _event(EventType.GTID_LIST, server_id, offset & MAX_WIRE_POSITION, FLAG_ARTIFICIAL, body, with_checksum)
 
 
 def format_description_has_crc(event: bytes) -> bool:
-    """Whether this format description ends in a checksum: its server version says so, whatever its algorithm."""
-    version = event[HEADER_BYTES + 2 : _CREATED_OFFSET].split(b"\0", 1)[0].decode("latin-1")
-    aware = _CHECKSUM_AWARE_MARIADB if "mariadb" in version.lower() else _CHECKSUM_AWARE_MYSQL
-    return _version_numbers(version) >= aware
+    """Whether this format description ends in a checksum, which it may whatever its algorithm."""
+    version = event[SERVER_VERSION].split(b"\0", 1)[0].decode("latin-1")
+    return has_checksum_field(version, len(event) - POST_LENGTHS_AT)
 
 
 def patch_format_description(
@@ -99,21 +96,21 @@ def patch_format_description(
     would count its length; `created` 0, or the applier would roll back the transaction it is in. `clear_created`: only that.
     Raises: Truncated, Malformed if `event` is no whole format description.
     """
-    if len(event) < _SMALLEST_FORMAT_DESCRIPTION:
+    if len(event) < POST_LENGTHS_AT:
         raise Truncated(f"a format description of {len(event)} bytes")
-    if event[4] != EventType.FORMAT_DESCRIPTION or int.from_bytes(event[9:13], "little") != len(event):
-        raise Malformed(f"event type {event[4]} where the format description must be")
+    if event[TYPE_AT] != EventType.FORMAT_DESCRIPTION or event_size(event) != len(event):
+        raise Malformed(f"event type {event[TYPE_AT]} where the format description must be")
     patched = bytearray(event)
-    flags = int.from_bytes(patched[_FLAGS_OFFSET:HEADER_BYTES], "little") & ~_FLAG_IN_USE
+    flags = int.from_bytes(patched[FLAGS], "little") & ~FLAG_IN_USE
     if strip_markers:
         flags &= ~_MARKER_BITS
-    struct.pack_into("<H", patched, _FLAGS_OFFSET, flags)
+    struct.pack_into("<H", patched, FLAGS.start, flags)
     if mid_file:
-        struct.pack_into("<I", patched, _END_LOG_POS_OFFSET, 0)
+        struct.pack_into("<I", patched, LOG_POS.start, 0)
     if mid_file or clear_created:
-        struct.pack_into("<I", patched, _CREATED_OFFSET, 0)
+        struct.pack_into("<I", patched, CREATED_AT, 0)
     if format_description_has_crc(event):
-        struct.pack_into("<I", patched, len(patched) - CRC_BYTES, zlib.crc32(patched[:-CRC_BYTES]))
+        struct.pack_into("<I", patched, len(patched) - CHECKSUM_SIZE, zlib.crc32(patched[:-CHECKSUM_SIZE]))
     return bytes(patched)
 
 
@@ -123,14 +120,14 @@ def replica_position(tail: bytes, end: Position, *, with_checksum: bool) -> Posi
     A Stop event is not counted by replicas: they stand before it. A Rotate moves them to the file it names. After any
     other event they stand at `end`. Source: MySQL 5.6 `rpl_slave.cc (queue_event)`.
     """
-    crc = CRC_BYTES if with_checksum else 0
-    if _ends_with(tail, HEADER_BYTES + crc, EventType.STOP, end.offset, with_checksum):
-        return Position(end.file, end.offset - HEADER_BYTES - crc)
+    crc = CHECKSUM_SIZE if with_checksum else 0
+    if _ends_with(tail, HEADER_SIZE + crc, EventType.STOP, end.offset, with_checksum):
+        return Position(end.file, end.offset - HEADER_SIZE - crc)
     # The next file's name is as long as this one's, but where the number gets a digit more.
     for name_bytes in (len(end.file.encode()), len(end.file.encode()) + 1):
-        size = HEADER_BYTES + 8 + name_bytes + crc
+        size = HEADER_SIZE + 8 + name_bytes + crc
         if _ends_with(tail, size, EventType.ROTATE, end.offset, with_checksum):
-            body = tail[len(tail) - size + HEADER_BYTES : len(tail) - crc]
+            body = tail[len(tail) - size + HEADER_SIZE : len(tail) - crc]
             name = body[8:].decode("utf-8", "replace")
             try:
                 binlog_number(name)
@@ -145,7 +142,7 @@ def _ends_with(tail: bytes, size: int, kind: EventType, end: int, with_checksum:
     if len(tail) < size:
         return False
     event = tail[len(tail) - size :]
-    _, got_kind, _, got_size, end_log_pos, _ = _HEADER.unpack_from(event)
+    _, got_kind, _, got_size, end_log_pos, _ = HEADER.unpack_from(event)
     if (got_kind, got_size, end_log_pos) != (kind, size, end & MAX_WIRE_POSITION):
         return False
-    return not with_checksum or zlib.crc32(event[:-CRC_BYTES]) == int.from_bytes(event[-CRC_BYTES:], "little")
+    return not with_checksum or zlib.crc32(event[:-CHECKSUM_SIZE]) == int.from_bytes(event[-CHECKSUM_SIZE:], "little")

@@ -20,7 +20,7 @@ class RowsEvent:
 
     @property
     def ends_statement(self) -> bool:
-        """STMT_END_F: the last row event of its statement."""
+        """Whether it is the last row event of its statement (STMT_END_F)."""
         return bool(self.flags & STATEMENT_END)
 
 

@@ -19,7 +19,7 @@ class TransactionPayload:
 
     @property
     def compression_name(self) -> str:
-        """`zstd`, `none` or the number."""
+        """The compression as people know it: `zstd`, `none` or the number."""
         return _COMPRESSION.get(self.compression, f"compression {self.compression}")
 
 

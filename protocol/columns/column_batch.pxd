@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from protocol.columns.column_codes cimport *
 from protocol.columns.text.json_text cimport put_lossy
-from protocol.kernel.native cimport room_of, copy_bytes, ints_of, longs_of, unset_bytes
+from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, longs_of, unset_bytes
 
 @cython.final
 cdef class TextColumn:

@@ -11,7 +11,7 @@ import cython
 if not cython.compiled:
     from protocol.columns.column_codes import *
     from protocol.columns.text.json_text import put_lossy
-    from protocol.kernel.pure import Bytes, Numbers, Writable, copy_bytes, ints_of, longs_of, room_of, unset_bytes
+    from protocol.kernel.pure import Bytes, Numbers, Writable, bytes_of, copy_bytes, ints_of, longs_of, unset_bytes
 
 # Format of a column's values -> bytes of one, which every row sets. Other formats: "n": i64 with nulls; "l": list of texts: its
 # offsets; "s": text with nulls; "d": text with nulls that rows share.
@@ -33,8 +33,8 @@ class TextColumn:
         self.text_bytes = unset_bytes(self.room)
         self.valid_bytes = bytearray((self.capacity + 7) >> 3)
         self.offsets = ints_of(self.offset_bytes)
-        self.data = room_of(self.text_bytes)
-        self.valid = room_of(self.valid_bytes)
+        self.data = bytes_of(self.text_bytes)
+        self.valid = bytes_of(self.valid_bytes)
 
     def grow(self, more: int) -> None:
         """Makes room for `more` bytes behind what is used; what was handed out before stays as it is."""
@@ -43,7 +43,7 @@ class TextColumn:
             larger = unset_bytes(self.room)
             larger[: self.used] = memoryview(self.text_bytes)[: self.used]
             self.text_bytes = larger
-            self.data = room_of(larger)
+            self.data = bytes_of(larger)
 
     def fits(self, more: int) -> bool:
         return self.used + more <= self.room
@@ -80,9 +80,9 @@ class SharedTexts:
         self.offset_bytes = bytearray(4 * (self.text_count + 1))
         self.text_bytes = unset_bytes(self.room)
         self.numbers = ints_of(self.number_bytes)
-        self.valid = room_of(self.valid_bytes)
+        self.valid = bytes_of(self.valid_bytes)
         self.offsets = ints_of(self.offset_bytes)
-        self.data = room_of(self.text_bytes)
+        self.data = bytes_of(self.text_bytes)
         self.count = 0
         self.used = 0
         self.lacking = 0
@@ -157,11 +157,11 @@ class ColumnBatch:
 
     def u8(self, name: str) -> Writable:
         """Where a column of bytes is written."""
-        return room_of(self.buffers.get(name, self.nothing))
+        return bytes_of(self.buffers.get(name, self.nothing))
 
     def bits(self, name: str) -> Writable:
         """Where the validity of a column of numbers is written."""
-        return room_of(self.buffers.get(name + ":valid", self.nothing))
+        return bytes_of(self.buffers.get(name + ":valid", self.nothing))
 
     def text(self, name: str) -> TextColumn:
         """A text column; of one that is not made, one that is never written to."""

@@ -5,7 +5,7 @@ from protocol.columns.column_codes cimport *
 from protocol.columns.tables cimport TableMaps
 from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport Inference
-from protocol.kernel.native cimport held_bytes, held_longs, let_go, load32, start_of
+from protocol.kernel.native cimport held_bytes, held_longs, let_go, load32, text_of
 
 @cython.final
 cdef class Held:

@@ -18,7 +18,7 @@ from protocol.kernel.inference import Inference
 if not cython.compiled:
     from protocol.columns.column_codes import *
     from protocol.kernel.codes import *
-    from protocol.kernel.pure import Bytes, Numbers, held_bytes, held_longs, let_go, load32, start_of
+    from protocol.kernel.pure import Bytes, Numbers, held_bytes, held_longs, let_go, load32, text_of
 
 
 def whole_events(buf: Bytes, start: int, stop: int) -> int:
@@ -112,7 +112,7 @@ class ColumnReader:
         self.in_groups = False
         self.lacks_tables = False
         self.opened_bytes = b""
-        self.opened_data = start_of(self.opened_bytes)
+        self.opened_data = text_of(self.opened_bytes)
         self.opened_size = 0
         self.open_start = self.open_stop = self.opened_at = 0
 
@@ -159,7 +159,7 @@ class ColumnReader:
     def opened(self, data: bytes) -> None:
         """What was asked for, unpacked."""
         self.opened_bytes = data
-        self.opened_data = start_of(self.opened_bytes)
+        self.opened_data = text_of(self.opened_bytes)
         self.opened_size = len(data)
         self.opening = ANSWERED
 

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 from protocol.columns.column_codes cimport *
-from protocol.kernel.native cimport room_of, start_of
+from protocol.kernel.native cimport bytes_of, text_of
 
 @cython.locals(i=int64_t, c=cython.int)
 cdef bint starts_with(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil

@@ -10,7 +10,7 @@ import cython
 
 if not cython.compiled:
     from protocol.columns.column_codes import *
-    from protocol.kernel.pure import Bytes, Writable, room_of, start_of
+    from protocol.kernel.pure import Bytes, Writable, bytes_of, text_of
 
 # ---- the first word ----
 
@@ -130,7 +130,7 @@ class StatementDigest:
     def of(self, text: bytes, ansi_quotes: bool = False, plain_backslash: bool = False) -> bytes:
         """The digest text of a statement, as bytes."""
         out = bytearray(len(text) + 1)
-        end = self.write(start_of(text), 0, len(text), room_of(out), 0, ansi_quotes, plain_backslash)
+        end = self.write(text_of(text), 0, len(text), bytes_of(out), 0, ansi_quotes, plain_backslash)
         return bytes(out[:end])
 
     def write(

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from protocol.columns.column_codes cimport *
 from protocol.columns.text.scalar_text cimport decimal_bytes
 from protocol.kernel.codes cimport *
-from protocol.kernel.native cimport room_of, copy_bytes, load16, load24, load32, load64, longs_of, start_of
+from protocol.kernel.native cimport bytes_of, copy_bytes, load16, load24, load32, load64, longs_of, text_of
 
 cdef bint inserts_rows(int t) noexcept nogil
 cdef bint updates_rows(int t) noexcept nogil

@@ -16,14 +16,14 @@ if not cython.compiled:
     from protocol.kernel.codes import *
     from protocol.kernel.pure import (
         Bytes,
+        bytes_of,
         copy_bytes,
         load16,
         load24,
         load32,
         load64,
         longs_of,
-        room_of,
-        start_of,
+        text_of,
     )
 
 
@@ -143,7 +143,7 @@ class TableMaps:
         self.slot_bytes = bytearray(self.slot_count * SLOT_SIZE * 8)
         self.slots = longs_of(self.slot_bytes)
         self.arena_bytes = bytearray(self.arena_size)
-        self.arena = room_of(self.arena_bytes)
+        self.arena = bytes_of(self.arena_bytes)
 
     def forget(self) -> None:
         """Forgets all tables."""
@@ -176,8 +176,8 @@ class TableMaps:
         self.filters_tables = tables is not None
         self.schema_names = packed_names(schemas)
         self.table_names = packed_names(tables)
-        self.wanted_schemas = start_of(self.schema_names)
-        self.wanted_tables = start_of(self.table_names)
+        self.wanted_schemas = text_of(self.schema_names)
+        self.wanted_tables = text_of(self.table_names)
         self.schemas_size = len(self.schema_names)
         self.tables_size = len(self.table_names)
 

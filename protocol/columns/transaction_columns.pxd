@@ -9,7 +9,7 @@ from protocol.columns.gtid_text cimport GtidText
 from protocol.columns.tables cimport TableMaps, inserts_rows, is_packed, same_bytes, updates_rows
 from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport kind_of_text
-from protocol.kernel.native cimport room_of, copy_bytes, ints_of, load64, longs_of, signed64
+from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, load64, longs_of, signed64
 
 @cython.final
 cdef class Transaction:

@@ -18,7 +18,7 @@ if not cython.compiled:
     from protocol.columns.tables import inserts_rows, is_packed, same_bytes, updates_rows
     from protocol.kernel.codes import *
     from protocol.kernel.inference import kind_of_text
-    from protocol.kernel.pure import Bytes, copy_bytes, ints_of, load64, longs_of, room_of, signed64
+    from protocol.kernel.pure import Bytes, bytes_of, copy_bytes, ints_of, load64, longs_of, signed64
 
 # Values of `kind`.
 KINDS = ("none", "ddl", "row", "statement", "mixed")
@@ -177,7 +177,7 @@ class TransactionBatch(ColumnBatch):
         self.deleted_out = self.i64("rows_deleted")
         self.tables_out = self.i32("tables")
         self.name_offsets = ints_of(self.name_offset_bytes)
-        self.names = room_of(self.name_bytes)
+        self.names = bytes_of(self.name_bytes)
         self.rolled_back_out = self.u8("rolled_back")
         self.closed_by_out = self.u8("closed_by")
         self.violations_out = self.i64("violations")

@@ -1,13 +1,13 @@
-"""A binlog's stretches as bytes: what is kept beside an archived file to find a transaction without reading the file.
+"""A binlog's index blocks as bytes: what is kept beside an archived file to find a transaction without reading the file.
 
-Rows of five i64, little endian, written one stretch after another:
+Rows of five i64, little endian, written one block after another:
 
     [0, -2, length, 0, 0] and 64 bytes of key, filled up to two rows    the next source of this file, from 0
-    [start, source, first, last, serial]                                a run of the stretch
-    [start, -1, anonymous, stop, timestamp u32 | check u32]             the stretch ends
+    [start, source, first, last, serial]                                a run of the block
+    [start, -1, anonymous, stop, timestamp u32 | check u32]             the block ends
 
 check: the CRC32 of all bytes before it, from the first row on, plus _CHECK_ADDED: with a CRC32 behind them, plain, all bytes
-have the same one, and a stretch could be missing. So the last check tells of every row. What was torn at the end is not seen.
+have the same one, and a block could be missing. So the last check tells of every row. What was torn at the end is not seen.
 About 80 bytes for each 64 KiB of a file whose transactions have one source.
 """
 
@@ -19,12 +19,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from protocol.errors import Malformed
-from protocol.gtid.file_gtids import Run, Stretch
+from protocol.gtid.file_gtids import IndexBlock, Run
 from protocol.gtid.gtid_set import GtidSet
 
 _ROW: Final = struct.Struct("<qqQQq")
 _END_ROW: Final = struct.Struct("<qqqqI")
-"""Without its check."""
+"""The row that ends a block, without its check."""
 ROW_BYTES: Final = _ROW.size
 _CHECK_BYTES: Final = 4
 _CHECK_ADDED: Final = 0xA282EAD8
@@ -44,14 +44,14 @@ def _check(crc: int) -> bytes:
 
 
 def _is_checked(data: bytes) -> bool:
-    """Whether these bytes, which end with a stretch, are as they were written."""
+    """Whether these bytes, which end with a block, are as they were written."""
     return data[-_CHECK_BYTES:] == _check(zlib.crc32(memoryview(data)[:-_CHECK_BYTES]))
 
 
 def last_start(data: bytes) -> int | None:
-    """The start of the last stretch, by all bytes of an index; None: it was torn or is damaged, or has none.
+    """The start of the last block, by all bytes of an index; None: it was torn or is damaged, or has none.
 
-    Far cheaper than a `StretchIndex`.
+    Far cheaper than a `BlockIndex`.
     """
     if not data or len(data) % ROW_BYTES or not _is_checked(data):
         return None
@@ -59,8 +59,8 @@ def last_start(data: bytes) -> int | None:
     return int(start) if mark == _END else None
 
 
-class StretchWriter:
-    """Makes the bytes that are appended for each stretch of one file.
+class BlockIndexWriter:
+    """Makes the bytes that are appended for each block of one file.
 
     `written`: what the file's index has by now, when an index is gone on with (`whole_size` bytes of it).
     """
@@ -68,23 +68,23 @@ class StretchWriter:
     def __init__(self, written: bytes = b"") -> None:
         self._sources: dict[bytes, int] = {}
         self._crc = 0
-        """Of all bytes so far."""
+        """The CRC32 of all bytes so far."""
         if written:
-            index = StretchIndex(written)
+            index = BlockIndex(written)
             for key in index.keys:
                 self._sources[key] = len(self._sources)
             self._crc = zlib.crc32(memoryview(written)[: index.whole_size])
 
-    def encode(self, stretch: Stretch) -> bytes:
-        """The rows of one stretch."""
+    def encode(self, block: IndexBlock) -> bytes:
+        """The rows of one block."""
         parts = []
-        for run in stretch.runs:
+        for run in block.runs:
             source = self._sources.get(run.key)
             if source is None:
                 source = self._sources[run.key] = len(self._sources)
                 parts.append(_ROW.pack(0, _KEY, len(run.key), 0, 0) + run.key.ljust(_KEY_ROWS * _ROW.size, b"\0"))
-            parts.append(_ROW.pack(stretch.start, source, run.first, run.last, run.serial))
-        parts.append(_END_ROW.pack(stretch.start, _END, stretch.anonymous, stretch.stop, stretch.timestamp))
+            parts.append(_ROW.pack(block.start, source, run.first, run.last, run.serial))
+        parts.append(_END_ROW.pack(block.start, _END, block.anonymous, block.stop, block.timestamp))
         rows = b"".join(parts)
         crc = zlib.crc32(rows, self._crc)
         check = _check(crc)
@@ -92,12 +92,12 @@ class StretchWriter:
         return rows + check
 
 
-class StretchIndex:
-    """The stretches of one file, from their bytes. A look-up goes over them all: some milliseconds for a file of a GiB.
+class BlockIndex:
+    """The blocks of one file, from their bytes. A look-up goes over them all: some milliseconds for a file of a GiB.
 
-    `whole_size`: bytes up to the end of the last whole stretch. torn: the bytes may be those of a power cut; what stands
+    `whole_size`: bytes up to the end of the last whole block. torn: the bytes may be those of a power cut; what stands
     before the first that is wrong is taken.
-    Raises: Malformed for bytes that no `StretchWriter` made, unless they are torn.
+    Raises: Malformed for bytes that no `BlockIndexWriter` made, unless they are torn.
     """
 
     def __init__(self, data: bytes, *, torn: bool = False) -> None:
@@ -110,7 +110,7 @@ class StretchIndex:
         self.keys: list[bytes] = []
         self.whole_size = 0
         self._ends: list[int] = []
-        """Where in the rows each stretch's end stands."""
+        """Where in the rows each block's end stands."""
         self._scan(data)
         if self.whole_size and not _is_checked(data[: self.whole_size]):
             raise Malformed("a stretch index whose check is wrong: bytes of it were changed")
@@ -139,7 +139,7 @@ class StretchIndex:
                 raise Malformed(f"source {kind} of {known} in row {at} of a stretch index")
         if self._ends:
             self.whole_size = (self._ends[-1] + 1) * _ROW.size
-        # A key whose first stretch is torn is written again with it.
+        # A key whose first block is torn is written again with it.
         del self.keys[keys_whole:]
 
     def __len__(self) -> int:
@@ -147,21 +147,21 @@ class StretchIndex:
 
     @property
     def stop(self) -> int:
-        """Offset behind the last stretch. Raises: IndexError without one."""
+        """Offset behind the last block. Raises: IndexError without one."""
         return self._rows[self._ends[-1] * 5 + 3]
 
     @property
     def last_start(self) -> int:
-        """Offset of the last stretch. Raises: IndexError without one."""
+        """Offset of the last block. Raises: IndexError without one."""
         return self._rows[self._ends[-1] * 5]
 
-    def __iter__(self) -> Iterator[Stretch]:
+    def __iter__(self) -> Iterator[IndexBlock]:
         first = 0
         for end in self._ends:
-            yield self._stretch(first, end)
+            yield self._block(first, end)
             first = end + 1
 
-    def _stretch(self, first: int, end: int) -> Stretch:
+    def _block(self, first: int, end: int) -> IndexBlock:
         rows = self._rows
         runs = []
         at = first
@@ -174,30 +174,30 @@ class StretchIndex:
             runs.append(Run(self.keys[source], low & _MASK, high & _MASK, serial))
             at += 1
         start, _mark, anonymous, stop, timestamp = rows[end * 5 : end * 5 + 5]
-        return Stretch(start, stop, timestamp & _U32, anonymous, tuple(runs))
+        return IndexBlock(start, stop, timestamp & _U32, anonymous, tuple(runs))
 
-    def find(self, key: bytes, number: int) -> Stretch | None:
-        """The stretch in which this transaction starts, or None."""
+    def find(self, key: bytes, number: int) -> IndexBlock | None:
+        """The block in which this transaction starts, or None."""
         if key not in self.keys:
             return None
         wanted = self.keys.index(key)
         for at, (source, first, last) in enumerate(self._runs()):
             if source == wanted and first & _MASK <= number <= last & _MASK:
-                return self._stretch_around(at)
+                return self._block_around(at)
         return None
 
-    def first_lacking(self, held: GtidSet) -> Stretch | None:
-        """The first stretch of MySQL's with a transaction that is not in `held`, also one without a GTID; None: no such."""
+    def first_missing(self, held: GtidSet) -> IndexBlock | None:
+        """The first block of MySQL's with a transaction that is not in `held`, also one without a GTID; None: no such."""
         keys, has_run = self.keys, held.has_run
         for at, (source, first, last) in enumerate(self._runs()):
             if (source >= 0 and not has_run(keys[source], first, last)) or (source == _END and first):
-                return self._stretch_around(at)
+                return self._block_around(at)
         return None
 
     def pieces_without(self, held: GtidSet, end: int, at_least: int) -> list[tuple[int, int]]:
         """Pieces [start, stop) of MySQL's file, up to offset `end`, in which each transaction has a GTID that is not in `held`.
 
-        at_least: bytes of a piece; shorter ones are left out. A stretch with many runs is not looked at, and is in none.
+        at_least: bytes of a piece; shorter ones are left out. A block with many runs is not looked at, and is in none.
         """
         starts, sources, seconds, thirds = (self._rows[column::5] for column in range(4))
         keys, meets = self.keys, held.meets_run
@@ -225,7 +225,7 @@ class StretchIndex:
         return pieces
 
     def first_reaching(self, awaited: Mapping[bytes, tuple[bytes, int]]) -> tuple[int, list[tuple[bytes, int]]]:
-        """Of MariaDB's: start of the first stretch with a group that is sent, or that is awaited; else of the last one.
+        """Of MariaDB's: start of the first block with a group that is sent, or that is awaited; else of the last one.
 
         awaited: by domain (u32) the server (u32) and number of the group up to which nothing of the domain is sent. Also
         the last number of each server before that place, in the order of the stream.
@@ -236,7 +236,7 @@ class StretchIndex:
             if source == _END:
                 if at == self._ends[-1]:
                     break
-                for run in self._stretch(first_row, at).runs:
+                for run in self._block(first_row, at).runs:
                     last.pop(run.key, None)
                     last[run.key] = run.last
                 first_row = at + 1
@@ -246,37 +246,37 @@ class StretchIndex:
             key = self.keys[source]
             waiting = awaited.get(key[:4])
             if waiting is None or (waiting[0] == key[4:8] and waiting[1] <= high & _MASK):
-                return self._stretch_around(at).start, list(last.items())
+                return self._block_around(at).start, list(last.items())
         return self.last_start, list(last.items())
 
     def _runs(self) -> Iterator[tuple[int, int, int]]:
-        """Source, first and last of each row, of a stretch's end its mark and `anonymous`."""
+        """Source, first and last of each row, of a block's end its mark and `anonymous`."""
         rows = self._rows[: self.whole_size // 8]
         return zip(rows[1::5], rows[2::5], rows[3::5], strict=True)
 
-    def _stretch_around(self, row: int) -> Stretch:
+    def _block_around(self, row: int) -> IndexBlock:
         place = bisect_left(self._ends, row)
-        return self._stretch(self._ends[place - 1] + 1 if place else 0, self._ends[place])
+        return self._block(self._ends[place - 1] + 1 if place else 0, self._ends[place])
 
     def transactions_before(self, offset: int) -> int:
-        """How many transactions ended in the stretches that begin before `offset`, a stretch's start or the end."""
+        """How many transactions ended in the blocks that begin before `offset`, a block's start or the end."""
         ends, rows = self._ends, self._rows
         place = bisect_left(ends, offset, key=lambda end: rows[end * 5])
         before = range(ends[place - 1], -1, -1) if place else ()
         return next((rows[at * 5 + 4] for at in before if rows[at * 5 + 1] >= 0), 0)
 
-    def at_time(self, timestamp: int) -> Stretch | None:
-        """The last stretch up to which no first event is newer than `timestamp` (s); None: the first one's is."""
+    def at_time(self, timestamp: int) -> IndexBlock | None:
+        """The last block up to which no first event is newer than `timestamp` (s); None: the first one's is."""
         place = -1
         for end in self._ends:
             if self._rows[end * 5 + 4] & _U32 > timestamp:
                 break
             place = end
-        return None if place < 0 else self._stretch_around(place)
+        return None if place < 0 else self._block_around(place)
 
 
 def _sound_size(data: bytes) -> int:
-    """Up to where the stretches are as they were written."""
+    """Up to where the blocks are as they were written."""
     view = memoryview(data)
     sound = crc = 0
     for end in range(ROW_BYTES, len(data) + 1, ROW_BYTES):

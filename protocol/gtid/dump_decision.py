@@ -16,7 +16,7 @@ from protocol.gtid.dump_refusals import (
     mariadb_purged_refused,
     purged_refused,
 )
-from protocol.gtid.file_search import FileSearch, first_needed_list, still_awaited
+from protocol.gtid.file_search import Break, FileSearch, first_needed_list, still_awaited
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 
@@ -32,10 +32,13 @@ class SourceHoldings:
     gtids: GtidSet | GtidList
 
     def lacks(self, awaited: "GtidSet | Sequence[DomainGtid]") -> bool:
-        """Whether any of these is not there."""
+        """Whether any of these is not there. In a domain that the source has not, or has no more, it expects nothing."""
         if isinstance(awaited, GtidSet):
             return isinstance(self.gtids, GtidSet) and not awaited <= self.gtids
-        return isinstance(self.gtids, GtidList) and not all(map(self.gtids.contains, awaited))
+        if not isinstance(self.gtids, GtidList):
+            return False
+        position = self.gtids.position
+        return any(position.domain(gtid.domain_id) and not self.gtids.contains(gtid) for gtid in awaited)
 
 
 class StillAwaited(ProtocolError):
@@ -127,10 +130,29 @@ def mysql_start(
 
 @dataclass(frozen=True, slots=True)
 class MariadbHoldings:
-    """What an archive has of a MariaDB source: the list at the head of each file, oldest first, and the state at the end."""
+    """What an archive has of a MariaDB source: the list at the head of each file, oldest first, and the state at the end.
+
+    breaks: where the source took domains out of its state, oldest first.
+    """
 
     befores: Sequence[GtidList]
     state: GtidList
+    breaks: Sequence[Break] = ()
+
+    def first_needed(self, position: GtidPosition) -> int | None:
+        """See `first_needed_list`."""
+        return first_needed_list(self.befores, position, self.breaks)
+
+    def awaited(self, position: GtidPosition, number: int, known: GtidList) -> list[DomainGtid]:
+        """Of `position`, the groups that may come from file `number` on, and before which nothing of their domain is sent.
+
+        A domain that is in no state from there on, `known` at the end included, is none of the source's: what the position
+        means in it is seen when it comes.
+        """
+        there = [known, *(each.forgotten for each in self.breaks if each.number > number)]
+        domains = {gtid.domain_id for state in there for gtid in state}
+        seen = GtidPosition(gtid for gtid in position if gtid.domain_id in domains)
+        return still_awaited(self.befores[number], seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +180,12 @@ def mariadb_start(
         raise IndexError("no file")
     state = holdings.state if known is None else known
     check_known(position, state, ignore_duplicates=ignore_duplicates)
-    number = first_needed_list(holdings.befores, position)
+    number = holdings.first_needed(position)
     if number is None:
         raise mariadb_purged_refused(position, holdings.befores[0])
     newest = state.position
-    seen = GtidPosition(gtid for gtid in position if newest.domain(gtid.domain_id) is not None)
     strange = [gtid for gtid in position if newest.domain(gtid.domain_id) is None]
-    return MariadbStart(number, still_awaited(holdings.befores[number], seen), not len(seen), strange)
+    return MariadbStart(number, holdings.awaited(position, number, state), len(strange) == len(position), strange)
 
 
 def check_known(position: GtidPosition, state: GtidList, *, ignore_duplicates: bool) -> None:

@@ -2,8 +2,8 @@
 
     before   Previous_gtids or Gtid_list at its head; None where it has none (MySQL 5.6 without GTIDs, and older)
     inside   a set (MySQL) or the last group of each server (MariaDB)
-    stretches  the file in pieces of 64 KiB and more, with the transactions of each: to find one by its GTID, look for its
-             stretch, then feed that piece of the file to a collector with `gap_bytes` 0
+    blocks   the file in pieces of 64 KiB and more, with the transactions of each: to find one by its GTID, look for its
+             block, then feed that piece of the file to a collector with `gap_bytes` 0
 
 Nothing here is known only to the archive: all of it comes from the file's bytes again.
 """
@@ -21,7 +21,7 @@ from protocol.gtid.mysql_gtid import Tsid
 from protocol.kernel.codes import GTID_HEAD, HEADER_SIZE, PREVIOUS_GTIDS_EVENT, SCAN_ROW
 from protocol.kernel.gtid_scan import GtidScanner
 
-STRETCH_BYTES: Final = 65536
+BLOCK_BYTES: Final = 65536
 _MASK: Final = 2**64 - 1
 
 
@@ -44,7 +44,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class IndexBlock:
     """The piece [start, stop) of a file; both are starts of transactions, or the end. `timestamp`: of its first event, s.
 
     `anonymous`: transactions in it without a GTID.
@@ -68,14 +68,14 @@ class FileGtidCollector:
     the GIL for most of its time.
     """
 
-    def __init__(self, flavour: str, *, checksum: bool, gap_bytes: int = STRETCH_BYTES) -> None:
+    def __init__(self, flavour: str, *, checksum: bool, gap_bytes: int = BLOCK_BYTES) -> None:
         self.flavour = flavour
         self._checksum_bytes = 4 if checksum else 0
         self._scanner = GtidScanner(gap_bytes)
         self._tail = b""
         self._keys: list[bytes] = []
         self._runs: list[Run] = []
-        self._ready: list[Stretch] = []
+        self._ready: list[IndexBlock] = []
         self._numbers = GtidSetBuilder()
         self._newest: dict[bytes, tuple[int, int]] = {}
         self._before: GtidSet | GtidList | None = None
@@ -102,20 +102,20 @@ class FileGtidCollector:
         """How many of them have no GTID."""
         return self._anonymous_before + self._scanner.anonymous
 
-    def go_on(self, before: GtidSet | GtidList | None, stretches: Iterable[Stretch]) -> None:
-        """Starts behind `stretches`, the file's first ones, without its bytes; `before` is what its head says.
+    def go_on(self, before: GtidSet | GtidList | None, blocks: Iterable[IndexBlock]) -> None:
+        """Starts behind `blocks`, the file's first ones, without its bytes; `before` is what its head says.
 
         For a collector that took nothing yet. What is taken next stands at the last one's `stop`. Of `transactions` those
         behind the last one with a GTID are lost, which only their order needs.
         """
         self._before = before
         stop = self._scanner.position
-        for stretch in stretches:
-            for run in stretch.runs:
+        for block in blocks:
+            for run in block.runs:
                 self._count(run)
                 self._serial_before = max(self._serial_before, run.serial)
-            self._anonymous_before += stretch.anonymous
-            stop = stretch.stop
+            self._anonymous_before += block.anonymous
+            stop = block.stop
         self._scanner.begin(stop)
 
     def begin(self, position: int) -> None:
@@ -142,12 +142,12 @@ class FileGtidCollector:
         self._settle()
 
     def finish(self) -> None:
-        """Ends the last stretch: the file is complete."""
+        """Ends the last block: the file is complete."""
         self._scanner.finish()
         self._settle()
 
-    def take_stretches(self) -> list[Stretch]:
-        """The stretches that ended since the last call."""
+    def take_blocks(self) -> list[IndexBlock]:
+        """The blocks that ended since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
@@ -171,14 +171,14 @@ class FileGtidCollector:
             self._captured = captured
         return self._before
 
-    def open_stretch(self) -> Stretch | None:
-        """The stretch that did not end yet, as far as it goes; None: nothing is in it."""
+    def open_block(self) -> IndexBlock | None:
+        """The block that did not end yet, as far as it goes; None: nothing is in it."""
         rows = self._scanner.open_rows()
         if not rows:
             return None
         runs = [*self._runs, *(self._run(rows, at) for at in range(0, len(rows) - SCAN_ROW, SCAN_ROW))]
         start, _mark, anonymous, timestamp, stop = rows[-SCAN_ROW:]
-        return Stretch(start, stop, timestamp, anonymous, _in_order(runs))
+        return IndexBlock(start, stop, timestamp, anonymous, _in_order(runs))
 
     def inside(self) -> GtidSet | GtidList:
         """The transactions that ended by now: a set, or for MariaDB the last group of each server."""
@@ -207,7 +207,7 @@ class FileGtidCollector:
             self._count(run)
             return
         start, _mark, anonymous, timestamp, stop = rows[at : at + SCAN_ROW]
-        self._ready.append(Stretch(start, stop, timestamp, anonymous, _in_order(self._runs)))
+        self._ready.append(IndexBlock(start, stop, timestamp, anonymous, _in_order(self._runs)))
         self._runs.clear()
 
     def _run(self, rows: "array[int]", at: int) -> Run:

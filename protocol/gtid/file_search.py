@@ -5,6 +5,7 @@ the first file that holds something it lacks. MariaDB: the newest file whose Gti
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
@@ -110,19 +111,54 @@ class FileSearch:
         return builder.snapshot()
 
 
-def first_needed_list(befores: Sequence[GtidList], position: GtidPosition) -> int | None:
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Before file `number` the source took domains out of its state (`FLUSH BINARY LOGS DELETE_DOMAIN_ID`): what it had of them."""
+
+    number: int
+    forgotten: GtidList
+
+    def hides_groups_from(self, position: GtidPosition) -> bool:
+        """Whether a replica at `position` has a beginning of such a domain, and would not get the rest behind the break.
+
+        One that has nothing of the domain may have been made from a backup that was taken since.
+        """
+        newest = self.forgotten.position
+        return any(self.forgotten.contains(gtid) and newest.domain(gtid.domain_id) != gtid for gtid in position)
+
+
+def first_needed_list(befores: Sequence[GtidList], position: GtidPosition, breaks: Sequence[Break] = ()) -> int | None:
     """Number of the newest file (0: the oldest) from which a replica at `position` gets all it lacks; None: of none.
 
-    befores: the list at the head of each file, oldest first. Looks at log2(files) of them, as numbers only grow.
+    befores: the list at the head of each file, oldest first; breaks: in the same order. Behind a break a source expects
+    nothing of a domain that it has forgotten, and here neither where the files before it do not have the rest.
     """
-    low, high = 0, len(befores)
+    hidden = next((each for each in breaks if each.hides_groups_from(position)), None)
+    if hidden is not None:
+        earlier = [each for each in breaks if each.number < hidden.number]
+        found = first_needed_list(befores[: hidden.number], position, earlier)
+        if found is not None:
+            return found
+    stop = len(befores)
+    for start in (*(each.number for each in reversed(breaks)), 0):
+        found = _newest_before(befores, position, start, stop)
+        if found is not None:
+            return found
+        stop = start
+    return None
+
+
+def _newest_before(befores: Sequence[GtidList], position: GtidPosition, start: int, stop: int) -> int | None:
+    """The same among the files from `start` on and before `stop`, without a break in between: numbers only grow there, and
+    log2(files) lists are looked at."""
+    low, high = start, stop
     while low < high:
         middle = (low + high) // 2
         if lies_before(befores[middle], position):
             low = middle + 1
         else:
             high = middle
-    return low - 1 if low else None
+    return low - 1 if low > start else None
 
 
 def lies_before(before: GtidList, position: GtidPosition) -> bool:

@@ -135,7 +135,7 @@ class GtidList:
 
     @property
     def event_text(self) -> str:
-        """As SHOW BINLOG EVENTS has it behind its bracket: by domain, in each by sequence number."""
+        """The list as SHOW BINLOG EVENTS has it behind its bracket: by domain, in each by sequence number."""
         ordered = sorted(self._by_server.values(), key=lambda gtid: (gtid.domain_id, gtid.sequence_number))
         return ",".join(map(str, ordered))
 

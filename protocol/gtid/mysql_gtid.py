@@ -7,8 +7,9 @@ from typing import Final
 from uuid import UUID
 
 from protocol.errors import Malformed
+from protocol.kernel import codes
 
-MAX_GNO: Final = 2**63 - 2
+MAX_GNO: Final = codes.MAX_GNO
 """The greatest transaction number: MySQL 5.6.24 and 9.7.4 both refuse 2**63 - 1."""
 MAX_TAG_CHARACTERS: Final = 32
 _UUID: Final = re.compile(
@@ -32,7 +33,7 @@ class Tsid:
 
     @property
     def key(self) -> bytes:
-        """16 bytes of uuid and the tag's characters; such keys sort as Tsids do."""
+        """The 16 bytes of the uuid and the tag's characters; such keys sort as Tsids do."""
         return self.uuid.bytes + self.tag.encode()
 
     @classmethod

@@ -47,7 +47,10 @@ cdef class GtidSkip:
     cpdef begin(self)
     @cython.locals(view="const unsigned char[::1]", end=int64_t)
     cpdef int64_t next_range(self, src, int64_t start, int64_t stop) except -1
-    @cython.locals(r=int64_t, n=int64_t, length=int64_t, t=cython.int, role=cython.int, tbm=cython.int, passing=cython.bint)
+    @cython.locals(
+        r=int64_t, n=int64_t, length=int64_t, t=cython.int, role=cython.int, roles="const uint8_t*", tbm=cython.int,
+        passing=cython.bint
+    )
     cdef int64_t walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     @cython.locals(
         slot=int64_t, numbers="const uint8_t*", number=uint64_t, stop=int64_t, at=int64_t, i=cython.int,

@@ -148,6 +148,7 @@ class GtidSkip:
         return end
 
     def walk(self, p: Bytes, start: int, stop: int) -> int:
+        roles = self.head.role
         r = start
         while True:
             if self.event_left:
@@ -178,7 +179,7 @@ class GtidSkip:
                 return r
             length = load32(p, r + EVENT_SIZE_AT)
             t = p[r + EVENT_TYPE_AT]
-            role = self.head.role[t]
+            role = roles[t]
             if length < HEADER_SIZE:
                 return r if r > start else -SKIP_BAD_LENGTH
             tbm = (load16(p, r + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from protocol.kernel.codes cimport *
-from protocol.kernel.native cimport copy_bytes, load32, load64, room_of, start_of, store32, store64
+from protocol.kernel.native cimport copy_bytes, load32, load64, bytes_of, text_of, store32, store64
 
 @cython.final
 cdef class TaggedFields:

@@ -13,7 +13,7 @@ from protocol.errors import Malformed, Truncated
 
 if not cython.compiled:
     from protocol.kernel.codes import *
-    from protocol.kernel.pure import Bytes, copy_bytes, load32, load64, room_of, start_of, store32, store64
+    from protocol.kernel.pure import Bytes, bytes_of, copy_bytes, load32, load64, store32, store64, text_of
 
 # Of this process alone: nobody can choose keys that fall into one bucket.
 _SEED = hash("GTID keys") & 0xFFFFFFFFFFFFFFFF
@@ -130,7 +130,7 @@ class TaggedFields:
 
         Raises: Truncated; Malformed for a number that is no byte in the uuid.
         """
-        whole = self.take(start_of(body), 0, len(body), TAGGED_TICKET)
+        whole = self.take(text_of(body), 0, len(body), TAGGED_TICKET)
         if not whole and self.at <= len(body):
             raise Malformed("a number that is no byte of a uuid")
         if not whole:
@@ -144,7 +144,7 @@ class TaggedFields:
     def read_number(self, data: bytes, at: int) -> int:
         """The number of 1 to 9 bytes at data[at]; `at` is then the offset behind it. Raises: Truncated."""
         self.at = at
-        number = self.next_number(start_of(data), len(data))
+        number = self.next_number(text_of(data), len(data))
         if self.at > len(data):
             raise Truncated(f"a number that begins at {at} ends behind the {len(data)} bytes")
         return number
@@ -339,6 +339,6 @@ class KeyTable:
         row = bytearray(KEY_ROW)
         row[: len(key)] = key
         row[KEY_LENGTH_AT] = len(key)
-        k = room_of(row)
+        k = bytes_of(row)
         number = self.find(k)
         return number if number >= 0 else self.add(k)

@@ -48,7 +48,8 @@ cdef class GtidScanner:
     @cython.locals(view="const unsigned char[::1]", at=int64_t, n=int64_t)
     cpdef int64_t feed(self, buf, int64_t start, int64_t stop) except -1
     @cython.locals(
-        r=int64_t, base=int64_t, n=int64_t, length=int64_t, t=cython.int, role=cython.int, tbm=cython.int, flags=uint32_t, status=cython.int
+        r=int64_t, base=int64_t, n=int64_t, length=int64_t, t=cython.int, role=cython.int, roles="const uint8_t*",
+        tbm=cython.int, flags=uint32_t, status=cython.int
     )
     cdef int walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     cdef void begin_group(self, int64_t position, int64_t timestamp) noexcept nogil

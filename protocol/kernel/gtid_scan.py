@@ -109,6 +109,7 @@ class GtidScanner:
         return at
 
     def walk(self, p: Bytes, start: int, stop: int) -> int:
+        roles = self.head.role
         r = start
         base = self.position - start  # of p[0]
         status = 0
@@ -126,7 +127,7 @@ class GtidScanner:
                 status = SCAN_BAD_LENGTH
                 break
             t = p[r + EVENT_TYPE_AT]
-            role = self.head.role[t]
+            role = roles[t]
             flags = load16(p, r + FLAGS_AT)
             tbm = (flags & BOUNDARY_MASK) >> BOUNDARY_SHIFT
             if tbm != INSIDE or role == ROLE_GTID:

@@ -92,13 +92,16 @@ cdef class Ingest:
     cpdef int feed(self, buf, int64_t start, int64_t stop) except -1
     @cython.locals(
         r=int64_t, o=int64_t, pos=int64_t, ev=int64_t, end=int64_t, length=int64_t, size=int64_t, covered=int64_t,
-        log_pos=uint32_t, expected=uint32_t, flags=uint32_t, t=cython.int, kind=cython.int,
+        log_pos=uint32_t, flags=uint32_t, t=cython.int, kind=cython.int,
         boundary=cython.int, arrived=cython.int, inferred=cython.int, status=cython.int, was_in=cython.bint,
         was_bad=cython.bint, violation=cython.bint, whole=cython.bint, crc_bad=cython.bint, crc_len=cython.int,
         stored=uint32_t, effect=uint32_t, at_boundary=cython.bint, packets=cython.bint, prefix=cython.int,
         keep=cython.bint, timestamp=uint32_t, info=int64_t, now_in=cython.bint, ack=cython.bint, jumped=cython.bint, malformed=cython.bint
     )
     cdef int walk(self, uint8_t* p, int64_t start, int64_t stop) noexcept nogil
+    cdef bint breaks_chain(self, uint32_t log_pos, int64_t position, int64_t length) noexcept nogil
+    cdef void note_event(self, int64_t position, int t, uint32_t timestamp) noexcept nogil
+    cdef void end_packet(self, int64_t position, bint ack) noexcept nogil
     cdef int refuse(self, int status, int t, int64_t expected, int64_t got) noexcept nogil
     cdef int other_packet(self, const uint8_t* p, int64_t r, int64_t stop, int64_t size) noexcept nogil
     @cython.locals(flags=uint32_t, log_pos=uint32_t, status=cython.int)
@@ -112,9 +115,12 @@ cdef class Ingest:
     cdef int stream(self, uint8_t* p, int64_t r, int64_t o, int64_t stop) noexcept nogil
     cdef void note_ack(self, int64_t position) noexcept nogil
     cdef void finish_event(self) noexcept nogil
+    cdef void pass_boundary(self, int64_t position) noexcept nogil
     @cython.locals(at=int64_t)
     cdef void add_entry(self, int64_t position, int64_t group_start, uint32_t timestamp, bint at_boundary) noexcept nogil
     @cython.locals(view=cython.uchar[::1], p="uint8_t*")
     cpdef bint read_format(self, buf, int64_t start, int64_t stop) except? -1
     @cython.locals(status=cython.int)
     cdef int take_format(self, const uint8_t* p, int64_t at, int64_t length) noexcept nogil
+
+cdef bint is_whole_transaction(int kind) noexcept nogil

@@ -64,6 +64,17 @@ _DETAILS = {
 native_setup()
 
 
+def is_whole_transaction(kind: int) -> bool:
+    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    return (
+        kind == K_QUERY
+        or kind == K_QUERY_COMPRESSED
+        or kind == K_EXECUTE_LOAD_QUERY
+        or kind == K_LOAD_WHOLE
+        or kind == K_LOAD_CLOSES
+    )
+
+
 class Ingest:
     """Walks a stream of events; see the module's text. Not thread-safe; `feed` releases the GIL.
 
@@ -300,30 +311,20 @@ class Ingest:
                 status = self.pass_over(p, ev, t, covered, log_pos, pos)
                 if status == BAD_POSITION:
                     break
-                self.sequence = (self.sequence + 1) & 255
-                if ack:
-                    self.note_ack(pos)
+                self.end_packet(pos, ack)
                 r = end
                 if status != NEED_MORE:
                     break
                 continue
 
             # Position chain
-            jumped = False
-            if log_pos != 0 and pos + length <= U32_MAX:
-                expected = pos + length
-                if log_pos != expected and not (
-                    self.format.loose_positions and (self.format.binlog_version == 3 or self.inference.in_group())
-                ):
-                    self.position_jumps += 1
-                    jumped = True
-                    if not self.tolerant:
-                        status = self.refuse(BAD_POSITION, t, expected, log_pos)
-                        break
-            if self.has_table and self.table.rows >= self.table.size:
-                status = TABLE_FULL
-                break
-            if self.entry_count >= ENTRY_ROOM:
+            jumped = self.breaks_chain(log_pos, pos, length)
+            if jumped:
+                self.position_jumps += 1
+                if not self.tolerant:
+                    status = self.refuse(BAD_POSITION, t, pos + length, log_pos)
+                    break
+            if (self.has_table and self.table.rows >= self.table.size) or self.entry_count >= ENTRY_ROOM:
                 status = TABLE_FULL
                 break
 
@@ -372,7 +373,7 @@ class Ingest:
 
             # Marker
             effect = 0
-            if self.stamp and (flags & BOUNDARY_MASK) == 0:
+            if self.stamp and arrived == NOT_DEFINED:
                 p[ev + FLAGS_AT + 1] = p[ev + FLAGS_AT + 1] | (boundary << 2)
                 if covered < length:
                     effect = flags_effect(boundary, covered - HEADER_SIZE)
@@ -399,23 +400,8 @@ class Ingest:
                         info |= INFO_MALFORMED
                 self.table.add(pos, length, t, flags, timestamp, load32(p, ev + SERVER_ID_AT), log_pos, info)
 
-            self.events += 1
-            if timestamp != 0 and t != FORMAT_DESCRIPTION_EVENT:
-                self.timestamp = timestamp
-                if self.first_timestamp == 0:
-                    self.first_timestamp = timestamp
-            self.previous_type = t
-            self.previous_position = pos
-            self.group_due = boundary == END or (
-                boundary == SELF_CONTAINED
-                and (
-                    kind == K_QUERY
-                    or kind == K_QUERY_COMPRESSED
-                    or kind == K_EXECUTE_LOAD_QUERY
-                    or kind == K_LOAD_WHOLE
-                    or kind == K_LOAD_CLOSES
-                )
-            )
+            self.note_event(pos, t, timestamp)
+            self.group_due = boundary == END or (boundary == SELF_CONTAINED and is_whole_transaction(kind))
             if whole and self.group_due:
                 self.groups += 1
 
@@ -426,18 +412,13 @@ class Ingest:
                 pos += length
                 r = end
                 if packets:
-                    self.sequence = (self.sequence + 1) & 255
-                    if ack:
-                        self.note_ack(pos)
+                    self.end_packet(pos, ack)
                 # the newest place where nothing is open
                 if now_in:
                     if at_boundary:
                         self.boundary = pos - length
                 elif not self.inference.recovering:
-                    self.boundary = pos
-                    if self.entry_inside:
-                        self.entry_due = True
-                        self.entry_inside = False
+                    self.pass_boundary(pos)
                 if t == ROTATE_EVENT and not self.artificial:
                     self.note_rotate(p, o - length, covered)
                     status = STORED_ROTATE
@@ -458,6 +439,28 @@ class Ingest:
         self.produced = o
         self.position = pos
         return status
+
+    def breaks_chain(self, log_pos: int, position: int, length: int) -> bool:
+        """Whether `log_pos` is not where an event of `length` at `position` ends; 0 and places beyond 32 bits are not told."""
+        if log_pos == 0 or position + length > U32_MAX or log_pos == position + length:
+            return False
+        return not (self.format.loose_positions and (self.format.binlog_version == 3 or self.inference.in_group()))
+
+    def note_event(self, position: int, t: int, timestamp: int) -> None:
+        """An event of the file is at `position`: what is told of the newest one."""
+        self.events += 1
+        if timestamp != 0 and t != FORMAT_DESCRIPTION_EVENT:
+            self.timestamp = timestamp
+            if self.first_timestamp == 0:
+                self.first_timestamp = timestamp
+        self.previous_type = t
+        self.previous_position = position
+
+    def end_packet(self, position: int, ack: bool) -> None:
+        """The packet of an event was taken, which ends at `position`; `ack`: it asked for an acknowledgement."""
+        self.sequence = (self.sequence + 1) & 255
+        if ack:
+            self.note_ack(position)
 
     def refuse(self, status: int, t: int, expected: int, got: int) -> int:
         """Notes what is wrong, with an event of type `t`, for `error_text`; returns the status."""
@@ -674,10 +677,14 @@ class Ingest:
         if self.group_due:
             self.groups += 1
         if not self.inference.in_group() and not self.inference.recovering:
-            self.boundary = self.position
-            if self.entry_inside:
-                self.entry_due = True
-                self.entry_inside = False
+            self.pass_boundary(self.position)
+
+    def pass_boundary(self, position: int) -> None:
+        """Nothing is open at `position`, of all such places the newest."""
+        self.boundary = position
+        if self.entry_inside:
+            self.entry_due = True
+            self.entry_inside = False
 
     def add_entry(self, position: int, group_start: int, timestamp: int, at_boundary: bool) -> None:
         at = self.entry_count * ENTRY_SIZE

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from protocol.kernel.codes cimport *
-from protocol.kernel.native cimport head_of, load64, room_of, start_of, store64
+from protocol.kernel.native cimport head_of, load64, bytes_of, text_of, store64
 
 cpdef int64_t check(bytes data, int64_t at, int64_t count) except -2
 @cython.locals(i=int64_t, last=uint64_t, start=uint64_t, end=uint64_t)

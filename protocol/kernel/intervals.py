@@ -10,7 +10,7 @@ import cython
 
 if not cython.compiled:
     from protocol.kernel.codes import *
-    from protocol.kernel.pure import Bytes, Writable, head_of, load64, room_of, start_of, store64
+    from protocol.kernel.pure import Bytes, Writable, bytes_of, head_of, load64, store64, text_of
 
 
 def check(data: bytes, at: int, count: int) -> int:
@@ -20,7 +20,7 @@ def check(data: bytes, at: int, count: int) -> int:
     """
     if at < 0 or count < 0 or at > len(data) or (len(data) - at) >> 4 < count:
         raise IndexError(f"{count} intervals at {at} in {len(data)} bytes")
-    return first_fault(start_of(data), at, at + (count << 4))
+    return first_fault(text_of(data), at, at + (count << 4))
 
 
 def first_fault(p: Bytes, at: int, stop: int) -> int:
@@ -39,7 +39,7 @@ def first_fault(p: Bytes, at: int, stop: int) -> int:
 
 def count(a: bytes) -> int:
     """How many numbers are in the set."""
-    return total(start_of(a), len(a))
+    return total(text_of(a), len(a))
 
 
 def total(p: Bytes, n: int) -> int:
@@ -58,7 +58,7 @@ def contains(a: bytes, number: int) -> bool:
 
 def meets_run(a: bytes, first: int, last: int) -> bool:
     """Whether any number from `first` to `last` (1 to 2**63 - 2) is in the set."""
-    return holds_any(start_of(a), len(a), first, last)
+    return holds_any(text_of(a), len(a), first, last)
 
 
 def holds_any(p: Bytes, n: int, first: int, last: int) -> bool:
@@ -80,7 +80,7 @@ def union(a: bytes, b: bytes) -> bytes:
     if len(b) == 0:
         return a
     out = bytearray(len(a) + len(b))
-    n = join(start_of(a), len(a), start_of(b), len(b), room_of(out))
+    n = join(text_of(a), len(a), text_of(b), len(b), bytes_of(out))
     return head_of(out, n)
 
 
@@ -116,7 +116,7 @@ def difference(a: bytes, b: bytes) -> bytes:
         return b""
     # Each interval of b can cut one of a in two.
     out = bytearray(len(a) + len(b))
-    n = cut(start_of(a), len(a), start_of(b), len(b), room_of(out))
+    n = cut(text_of(a), len(a), text_of(b), len(b), bytes_of(out))
     return head_of(out, n)
 
 
@@ -151,7 +151,7 @@ def intersection(a: bytes, b: bytes) -> bytes:
     if len(a) == 0 or len(b) == 0:
         return b""
     out = bytearray(len(a) + len(b))
-    n = meet(start_of(a), len(a), start_of(b), len(b), room_of(out))
+    n = meet(text_of(a), len(a), text_of(b), len(b), bytes_of(out))
     return head_of(out, n)
 
 
@@ -178,7 +178,7 @@ def is_subset(a: bytes, b: bytes) -> bool:
     """Whether all of a is in b."""
     if len(a) == 0 or a == b:
         return True
-    return covered(start_of(a), len(a), start_of(b), len(b))
+    return covered(text_of(a), len(a), text_of(b), len(b))
 
 
 def covered(p: Bytes, na: int, q: Bytes, nb: int) -> bool:
@@ -198,7 +198,7 @@ def merge_runs(runs: bytes) -> bytes:
     if n == 0:
         return b""
     out = bytearray(n)
-    n = close_up(start_of(runs), n, room_of(out))
+    n = close_up(text_of(runs), n, bytes_of(out))
     return head_of(out, n)
 
 

@@ -4,6 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "Python.h":
     bytearray PyByteArray_FromStringAndSize(const char* text, Py_ssize_t count)
+    void* PyByteArray_AS_STRING(object buffer)
+    void* PyBytes_AS_STRING(object data)
 
 cdef inline bytearray unset_bytes(Py_ssize_t count):
     return PyByteArray_FromStringAndSize(NULL, count)
@@ -15,20 +17,23 @@ cdef inline uint64_t magnitude(int64_t value) noexcept nogil:
     return 0 - <uint64_t>value if value < 0 else <uint64_t>value
 
 # Where an object's bytes stand: good as long as somebody holds the object and nobody resizes it.
-cdef inline const uint8_t* start_of(bytes text) except NULL:
-    return <const unsigned char*>text
+cdef inline uint8_t* bytes_of(bytearray buffer):
+    return <uint8_t*>PyByteArray_AS_STRING(buffer)
 
-cdef inline uint8_t* room_of(bytearray room) except NULL:
-    return <unsigned char*>room
+cdef inline uint16_t* shorts_of(bytearray buffer):
+    return <uint16_t*>PyByteArray_AS_STRING(buffer)
 
-cdef inline uint16_t* shorts_of(bytearray room) except NULL:
-    return <uint16_t*><unsigned char*>room
+cdef inline int32_t* ints_of(bytearray buffer):
+    return <int32_t*>PyByteArray_AS_STRING(buffer)
 
-cdef inline int32_t* ints_of(bytearray room) except NULL:
-    return <int32_t*><unsigned char*>room
+cdef inline int64_t* longs_of(bytearray buffer):
+    return <int64_t*>PyByteArray_AS_STRING(buffer)
 
-cdef inline int64_t* longs_of(bytearray room) except NULL:
-    return <int64_t*><unsigned char*>room
+cdef inline const uint8_t* text_of(bytes data):
+    return <const uint8_t*>PyBytes_AS_STRING(data)
+
+cdef inline bytes head_of(bytearray buffer, Py_ssize_t count):
+    return (<char*>PyByteArray_AS_STRING(buffer))[:count]
 
 # The bytes and numbers of any buffer, which nobody can resize until it is let go.
 cdef inline const uint8_t* held_bytes(object buffer, Py_buffer* view) except? NULL:
@@ -42,9 +47,6 @@ cdef inline const int64_t* held_longs(object buffer, Py_buffer* view) except? NU
 cdef inline int let_go(Py_buffer* view) except -1:
     PyBuffer_Release(view)
     return 0
-
-cdef inline bytes head_of(bytearray room, Py_ssize_t count):
-    return (<char*>room)[:count]
 
 cdef extern from "native.h" nogil:
     uint32_t load16(const uint8_t* p, int64_t at) noexcept

@@ -75,34 +75,34 @@ def unset_bytes(count: int) -> bytearray:
     return bytearray(count)
 
 
-def start_of(text: bytes) -> bytes:
-    """What the operations here take as `p`, of bytes."""
-    return text
+def bytes_of(buffer: bytearray) -> memoryview:
+    """The buffer's bytes."""
+    return memoryview(buffer)
 
 
-def room_of(room: bytearray) -> memoryview:
-    """What the operations here write to, of a bytearray."""
-    return memoryview(room)
+def shorts_of(buffer: bytearray) -> Numbers:
+    """The buffer as u16s."""
+    return memoryview(buffer).cast("H")
 
 
-def head_of(room: bytearray, count: int) -> bytes:
+def ints_of(buffer: bytearray) -> Numbers:
+    """The buffer as i32s."""
+    return memoryview(buffer).cast("i")
+
+
+def longs_of(buffer: bytearray) -> Numbers:
+    """The buffer as i64s."""
+    return memoryview(buffer).cast("q")
+
+
+def text_of(data: bytes) -> bytes:
+    """The bytes themselves."""
+    return data
+
+
+def head_of(buffer: bytearray, count: int) -> bytes:
     """The first `count` bytes."""
-    return bytes(room[:count])
-
-
-def shorts_of(room: bytearray) -> Numbers:
-    """The same as u16s."""
-    return memoryview(room).cast("H")
-
-
-def ints_of(room: bytearray) -> Numbers:
-    """The same as i32s."""
-    return memoryview(room).cast("i")
-
-
-def longs_of(room: bytearray) -> Numbers:
-    """The same as i64s."""
-    return memoryview(room).cast("q")
+    return bytes(buffer[:count])
 
 
 def held_bytes(buffer: Bytes, view: object) -> memoryview:

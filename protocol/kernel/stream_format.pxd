@@ -18,6 +18,6 @@ cdef class StreamFormat:
 
     cdef int take(self, const uint8_t* p, int64_t at, int64_t length, Inference inference) noexcept nogil
     @cython.locals(body=int64_t, count=int64_t, i=int64_t, version=uint32_t, aware=cython.bint, a=cython.int, b=cython.int,
-        c=cython.int, field=cython.int, digit=cython.bint, mariadb=cython.bint, k=int64_t)
+        c=cython.int, field=cython.int, mariadb=cython.bint, k=int64_t)
     cdef int take_version_4(self, const uint8_t* p, int64_t at, int64_t length, Inference inference) noexcept nogil
     cdef int take_start_v3(self, const uint8_t* p, int64_t at, int64_t length, Inference inference) noexcept nogil

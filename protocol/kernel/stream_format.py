@@ -38,6 +38,7 @@ class StreamFormat:
         """Reads a format description: version 2, server version 50, created 4, header length 1, post-header lengths.
 
         Servers that know checksums (MySQL >= 5.6.1, MariaDB >= 5.3) add the algorithm, 1 byte, and a CRC32, always.
+        MariaDB's lists the types of MariaDB, from 160 on; its version may be any, as who starts it says.
         """
         body = at + HEADER_SIZE
         if length < HEADER_SIZE + FORMAT_FIXED_SIZE + 1:
@@ -54,42 +55,29 @@ class StreamFormat:
             self.expected = HEADER_SIZE
             return BAD_FORMAT
         a = b = c = field = 0
-        digit = True
-        mariadb = False
+        count = length - HEADER_SIZE - FORMAT_FIXED_SIZE
+        mariadb = count >= ANNOTATE_ROWS_EVENT
         for i in range(FORMAT_VERSION_SIZE):
             k = p[body + 2 + i]
             if k == 0:
                 break
-            if digit and 48 <= k <= 57:
+            if 48 <= k <= 57:
                 if field == 0:
                     a = a * 10 + (k - 48)
                 elif field == 1:
                     b = b * 10 + (k - 48)
                 else:
                     c = c * 10 + (k - 48)
-            elif digit and k == 46 and field < 2:
+            elif k == 46 and field < 2:
                 field += 1
             else:
-                digit = False
-            if i + 7 <= FORMAT_VERSION_SIZE and (p[body + 2 + i] == 77 or p[body + 2 + i] == 109):
-                if (
-                    (p[body + 3 + i] | 32) == 97
-                    and (p[body + 4 + i] | 32) == 114
-                    and (p[body + 5 + i] | 32) == 105
-                    and (p[body + 6 + i] | 32) == 97
-                    and (p[body + 7 + i] | 32) == 100
-                    and (p[body + 8 + i] | 32) == 98
-                ):
-                    mariadb = True
-        if mariadb:
-            aware = a > 5 or (a == 5 and b >= 3)
-        else:
-            aware = a > 5 or (a == 5 and (b > 6 or (b == 6 and c >= 1)))
+                break
+        aware = mariadb or a > 5 or (a == 5 and (b > 6 or (b == 6 and c >= 1)))
         self.binlog_version = 4
-        # 5.1.15 and 5.1.17 wrote positions within the transaction's cache inside transactions
-        self.loose_positions = a < 5 or (a == 5 and b < 5)
+        # 5.1.15 and 5.1.17 wrote positions within the transaction's cache inside transactions; a MariaDB that has GTIDs, type
+        # 162, is of 10.0 or newer, whatever it calls itself
+        self.loose_positions = count < MARIADB_GTID_EVENT + 1 + CHECKSUM_SIZE and (a < 5 or (a == 5 and b < 5))
         self.created = load32(p, at)
-        count = length - HEADER_SIZE - FORMAT_FIXED_SIZE
         self.has_checksum_field = False
         if aware:
             count -= 1 + CHECKSUM_SIZE

@@ -1,34 +1,42 @@
 """One replica's connection as the source sees it: login, statements, dump. No sockets and no clock in here.
 
-    connection = greeting [ TLS request, TLS handshake ] login [ switch token ] { more token } ( session | ERR )
-    session    = OK { command answer } [ dump ]
-    dump       = COM_BINLOG_DUMP ( ERR | { event packet } [ EOF { command answer } [ dump ] | ERR ] )
-    With semi-sync, acknowledgements come from the other side while a dump goes on.
+Its states, and the grammar of a conversation, are in `connection_states`.
 
 The event packets of a dump are not made here: the shell writes them, framed by the kernel, from `accept_dump()` on, and
 tells by `end_dump` or `fail_dump` which packet number comes next.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
 from protocol.auth.account import Account
-from protocol.auth.accounts import Accounts
-from protocol.auth.authenticator import SCRAMBLE_BYTES, Channel, Step, Work, printable_scramble
+from protocol.auth.authenticator import SCRAMBLE_BYTES, Channel, Step, printable_scramble
 from protocol.auth.login_exchange import Accepted, LoginExchange, More, Refusal, Refused, Reply, Switch
 from protocol.capabilities import OFFERED, Capability
-from protocol.commands import BinlogDump, Command, RegisterSlave, decode_binlog_dump, decode_register_slave
+from protocol.commands import Command, RegisterSlave, decode_binlog_dump, decode_register_slave
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PeerError, StatementRefused
 from protocol.framing import OutOfOrder, PacketBuffer, PacketTooLarge, frame_payload, packet_count
-from protocol.gtid.dump_request import BinlogDumpGtid, decode_binlog_dump_gtid
+from protocol.gtid.dump_request import decode_binlog_dump_gtid
 from protocol.handshake import asks_for_tls, decode_login, greeting_payload, greeting_version
 from protocol.packets import auth_more_payload, auth_switch_payload, cut_text, eof_payload, err_payload, ok_payload
 from protocol.pieces import Pieces
-from protocol.position import Position
 from protocol.resultset import Rows, result_payloads
 from protocol.semisync import MAGIC, MAX_ACKNOWLEDGEMENT_BYTES, decode_acknowledgement
+from protocol.source_side.connection_events import (
+    AckReceived,
+    CheckRequested,
+    Closed,
+    DumpRequested,
+    Event,
+    LoggedIn,
+    LoginRefused,
+    Registered,
+    StatementFailed,
+    StatementRequested,
+    TlsRequested,
+)
+from protocol.source_side.connection_states import IN_LOGIN, WITH_DEADLINE, IllegalInput, Input, State, step
+from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling
 from protocol.statements import (
     Done,
     EncodedRows,
@@ -47,12 +55,6 @@ from protocol.statements.requests import KillConnection, ShowProcesslist, ShowSt
 from protocol.statements.session.secrets import without_secrets
 from protocol.statements.table import allowed
 
-# Before the login anybody may send; a login with all its attributes stays far below (attributes alone are capped at
-# 64 KiB by real servers).
-LOGIN_LIMIT_BYTES: Final = 65536
-COMMAND_LIMIT_BYTES: Final = 1 << 20
-# A replica's set of GTIDs: 16 MB for a million intervals.
-GTID_DUMP_LIMIT_BYTES: Final = 64 << 20
 _MAX_SHOWN_BYTES: Final = 64
 _MAX_LOGGED_CHARACTERS: Final = 200
 _CONNECTION_ID_BYTES: Final = 4
@@ -66,248 +68,28 @@ _TURN_INPUT_BYTES: Final = 16384
 _TURN_OUTPUT_BYTES: Final = 65536
 
 
-class State(Enum):
-    """Named for what may come next."""
-
-    LOGIN_EXPECTED = "login expected"
-    TLS_EXPECTED = "TLS expected"
-    TLS_LOGIN_EXPECTED = "login over TLS expected"
-    TOKEN_EXPECTED = "token expected"
-    CHECK_OWED = "check owed"
-    VERDICT_HELD = "verdict held"
-    COMMAND_EXPECTED = "command expected"
-    ANSWER_OWED = "answer owed"
-    DUMP_REQUESTED = "dump requested"
-    DUMPING = "dumping"
-    CLOSED = "closed"
-
-
-class Input(Enum):
-    """What can happen to a connection."""
-
-    TLS_ASKED = "TLS asked"
-    TLS_ESTABLISHED = "TLS established"
-    SWITCH_SENT = "switch sent"
-    MORE_SENT = "more sent"
-    CHECK_ASKED = "check asked"
-    VERDICT_REACHED = "verdict reached"
-    LOGIN_ACCEPTED = "login accepted"
-    LOGIN_REFUSED = "login refused"
-    COMMAND_ANSWERED = "command answered"
-    REQUEST_MADE = "request made"
-    REQUEST_ANSWERED = "request answered"
-    DUMP_ASKED = "dump asked"
-    DUMP_ACCEPTED = "dump accepted"
-    DUMP_REFUSED = "dump refused"
-    DUMP_ENDED = "dump ended"
-    DUMP_FAILED = "dump failed"
-    QUIT = "quit"
-    BROKEN = "broken"
-
-
-_S = State
-_I = Input
-# (state, input) -> next state. A missing pair is a bug of the caller: what a peer can cause is always a row.
-TRANSITIONS: Final[dict[tuple[State, Input], State]] = {
-    (_S.LOGIN_EXPECTED, _I.TLS_ASKED): _S.TLS_EXPECTED,
-    (_S.TLS_EXPECTED, _I.TLS_ESTABLISHED): _S.TLS_LOGIN_EXPECTED,
-    (_S.TLS_EXPECTED, _I.BROKEN): _S.CLOSED,
-    # "If the client's plugin differs: AuthSwitchRequest": once, so a client cannot play for time.
-    **{
-        (login, what): following
-        for login in (_S.LOGIN_EXPECTED, _S.TLS_LOGIN_EXPECTED)
-        for what, following in (
-            (_I.SWITCH_SENT, _S.TOKEN_EXPECTED),
-            (_I.MORE_SENT, _S.TOKEN_EXPECTED),
-            (_I.VERDICT_REACHED, _S.VERDICT_HELD),
-            (_I.BROKEN, _S.CLOSED),
-        )
-    },
-    (_S.TOKEN_EXPECTED, _I.MORE_SENT): _S.TOKEN_EXPECTED,
-    (_S.TOKEN_EXPECTED, _I.CHECK_ASKED): _S.CHECK_OWED,
-    (_S.TOKEN_EXPECTED, _I.VERDICT_REACHED): _S.VERDICT_HELD,
-    (_S.TOKEN_EXPECTED, _I.BROKEN): _S.CLOSED,
-    (_S.CHECK_OWED, _I.MORE_SENT): _S.TOKEN_EXPECTED,
-    (_S.CHECK_OWED, _I.VERDICT_REACHED): _S.VERDICT_HELD,
-    (_S.CHECK_OWED, _I.BROKEN): _S.CLOSED,
-    # Every verdict passes through here: the answer to a guess and the answer to a password wait equally long.
-    (_S.VERDICT_HELD, _I.LOGIN_ACCEPTED): _S.COMMAND_EXPECTED,
-    # A refusal is a state, not only a packet: nothing is answered after it.
-    (_S.VERDICT_HELD, _I.LOGIN_REFUSED): _S.CLOSED,
-    (_S.VERDICT_HELD, _I.BROKEN): _S.CLOSED,
-    (_S.COMMAND_EXPECTED, _I.COMMAND_ANSWERED): _S.COMMAND_EXPECTED,
-    (_S.COMMAND_EXPECTED, _I.REQUEST_MADE): _S.ANSWER_OWED,
-    (_S.COMMAND_EXPECTED, _I.DUMP_ASKED): _S.DUMP_REQUESTED,
-    (_S.COMMAND_EXPECTED, _I.QUIT): _S.CLOSED,
-    (_S.COMMAND_EXPECTED, _I.BROKEN): _S.CLOSED,
-    (_S.ANSWER_OWED, _I.REQUEST_ANSWERED): _S.COMMAND_EXPECTED,
-    (_S.ANSWER_OWED, _I.BROKEN): _S.CLOSED,
-    (_S.DUMP_REQUESTED, _I.DUMP_ACCEPTED): _S.DUMPING,
-    # As a server: an error instead of the stream ends the connection.
-    (_S.DUMP_REQUESTED, _I.DUMP_REFUSED): _S.CLOSED,
-    (_S.DUMP_REQUESTED, _I.QUIT): _S.CLOSED,
-    (_S.DUMP_REQUESTED, _I.BROKEN): _S.CLOSED,
-    # After EOF mysqlbinlog asks for the next file on the same connection.
-    (_S.DUMPING, _I.DUMP_ENDED): _S.COMMAND_EXPECTED,
-    (_S.DUMPING, _I.DUMP_FAILED): _S.CLOSED,
-    (_S.DUMPING, _I.QUIT): _S.CLOSED,
-    (_S.DUMPING, _I.BROKEN): _S.CLOSED,
-}
-_IN_LOGIN: Final = frozenset({_S.LOGIN_EXPECTED, _S.TLS_LOGIN_EXPECTED, _S.TOKEN_EXPECTED})
-# Nothing of the peer is looked at here.
-_NOT_READING: Final = frozenset({_S.TLS_EXPECTED, _S.CHECK_OWED, _S.VERDICT_HELD, _S.ANSWER_OWED, _S.CLOSED})
-_WITH_DEADLINE: Final = _IN_LOGIN | {_S.TLS_EXPECTED, _S.CHECK_OWED, _S.VERDICT_HELD, _S.COMMAND_EXPECTED}
-
-
-class IllegalInput(AssertionError):
-    """An input that the state does not allow: a bug of the caller, never of the peer."""
-
-
-def step(state: State, what: Input) -> State:
-    """The next state. Pure. Raises: IllegalInput for a pair that is not in the table."""
-    try:
-        return TRANSITIONS[state, what]
-    except KeyError:
-        raise IllegalInput(f"{what.value} while {state.value}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedIn:
-    """The login was accepted."""
-
-    account: Account
-    attributes: Mapping[str, str]
-    plugin: str
-    channel: Channel
-
-
-@dataclass(frozen=True, slots=True)
-class LoginRefused:
-    """The login was refused. `reason` is for the log: which it was is nobody's business outside."""
-
-    user: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class TlsAsked:
-    """The peer wants TLS: answer with `tls_established` or `tls_failed`. `received`: bytes that belong to it already."""
-
-    received: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckAsked:
-    """Run `work` in a thread; answer with `answer_check`."""
-
-    work: Work = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class StatementFailed:
-    """A statement or command got an error; the connection is kept."""
-
-    statement: str
-    number: int
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """COM_REGISTER_SLAVE was answered."""
-
-    replica: RegisterSlave
-
-
-@dataclass(frozen=True, slots=True)
-class StatementAsked:
-    """What only the running relay can answer. Answer it with `answer`; commands that follow wait until then."""
-
-    request: Request
-    account: Account
-
-
-@dataclass(frozen=True, slots=True)
-class DumpAsked:
-    """Answer it with `accept_dump` or `refuse_dump`."""
-
-    request: BinlogDump | BinlogDumpGtid
-
-
-@dataclass(frozen=True, slots=True)
-class AckReceived:
-    """A semi-sync replica says that it has stored everything up to there. What cannot be true: `break_off`."""
-
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The last event: write what is left of `bytes_to_send`, then close. `error`: None when the peer said goodbye."""
-
-    error: AnsweredError | None = None
-
-
-Event = (
-    TlsAsked
-    | CheckAsked
-    | LoggedIn
-    | LoginRefused
-    | StatementFailed
-    | Registered
-    | StatementAsked
-    | DumpAsked
-    | AckReceived
-    | Closed
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of one connection. Times in seconds; `command_wait_s` is the server's wait_timeout."""
-
-    login_bytes: int = LOGIN_LIMIT_BYTES
-    command_bytes: int = COMMAND_LIMIT_BYTES
-    gtid_dump_bytes: int = GTID_DUMP_LIMIT_BYTES
-    login_wait_s: float = 10.0
-    command_wait_s: float = 28800.0
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What becomes of a verdict: how long its answer is held, and what is answered instead of it."""
-
-    hold_s: float = 0.0
-    instead: AnsweredError | None = None
-
-
 class SourceSide:
     """The source's side of one connection. It speaks first: `bytes_to_send()` has the greeting from the start.
 
-    `host`: the peer's address. `random_bytes(n)`: unpredictable, for the scramble. `now`: any monotonic clock, seconds;
-    `wall_offset_s`: what to add to it for seconds since 1970. `rule(accepted)`: asked once a verdict is reached.
+    `host`: the peer's address. `now`: any monotonic clock, seconds; `wall_offset_s`: what to add to it for seconds since 1970.
     """
 
     def __init__(
         self,
-        *,
         connection_id: int,
         facts: SourceFacts,
-        accounts: Accounts,
+        login: LoginTerms,
+        *,
         host: str,
-        random_bytes: Callable[[int], bytes],
         now: float,
         wall_offset_s: float,
         limits: Limits | None = None,
-        offer_tls: bool = False,
-        rule: Callable[[bool], Ruling] | None = None,
     ) -> None:
         self.state = State.LOGIN_EXPECTED
         self.account: Account | None = None
         self.replica: RegisterSlave | None = None
         self.session = StatementSession(facts, connection_id, host=host)
-        self._accounts = accounts
-        self._random_bytes = random_bytes
+        self._login_terms = login
         self._wall_offset_s = wall_offset_s
         self._limits = limits or Limits()
         self._input = PacketBuffer(self._limits.login_bytes)
@@ -316,17 +98,16 @@ class SourceSide:
         self._asked = ""
         self.commands = self.statements = 0
         """How many came; statements are the COM_QUERY among the commands."""
-        self._offered = OFFERED | Capability.SSL if offer_tls else OFFERED
+        self._offered = OFFERED | Capability.SSL if login.offer_tls else OFFERED
         self.channel = Channel()
         self._login: LoginExchange | None = None
         self._verdict: Accepted | Refused | None = None
         self._instead: AnsweredError | None = None
-        self._rule = rule
         self._takes_acks = False
         self._turn_is_over = False
         self._deadline: float | None = now + self._limits.login_wait_s
-        self._greeting_plugin = accounts.greeting_plugin
-        self._scramble = printable_scramble(random_bytes(SCRAMBLE_BYTES))
+        self._greeting_plugin = login.accounts.greeting_plugin
+        self._scramble = printable_scramble(login.random_bytes(SCRAMBLE_BYTES))
         version = greeting_version(facts.version)
         self._send(greeting_payload(version, connection_id, self._greeting_plugin, self._scramble, self._offered))
 
@@ -361,19 +142,19 @@ class SourceSide:
         return [self._break(PeerError(ErrorCode.ER_NET_READ_INTERRUPTED, f"Waited too long {waited}"))]
 
     def tls_established(self, channel: Channel) -> None:
-        """Answers `TlsAsked`: from now on `receive` takes, and `bytes_to_send` gives, what is inside of TLS."""
+        """Answers `TlsRequested`: from now on `receive` takes, and `bytes_to_send` gives, what is inside of TLS."""
         self._become(Input.TLS_ESTABLISHED)
         self.channel = channel
 
     def tls_failed(self, reason: str) -> list[Event]:
-        """Answers `TlsAsked`, or ends a connection whose TLS broke later: nothing more can be said to the peer."""
+        """Answers `TlsRequested`, or ends a connection whose TLS broke later: nothing more can be said to the peer."""
         if self.state is State.CLOSED:
             return []
         self._become(Input.BROKEN)
         return [Closed(PeerError(ErrorCode.ER_HANDSHAKE_ERROR, f"TLS: {reason}"))]
 
     def answer_check(self, step: Step, now: float) -> list[Event]:
-        """Answers `CheckAsked`. A connection that was closed meanwhile takes it in silence."""
+        """Answers `CheckRequested`. A connection that was closed meanwhile takes it in silence."""
         if self.state is State.CLOSED or self._login is None:
             return []
         events: list[Event] = []
@@ -381,7 +162,7 @@ class SourceSide:
         return [*events, *self._work(now)]
 
     def answer(self, answer: GivenAnswer | AnsweredError, now: float) -> list[Event]:
-        """Answers `StatementAsked`, and goes on with commands that came meanwhile."""
+        """Answers `StatementRequested`, and goes on with commands that came meanwhile."""
         self._become(Input.REQUEST_ANSWERED)
         events: list[Event] = []
         if isinstance(answer, Done):
@@ -397,7 +178,7 @@ class SourceSide:
     @property
     def holds_unread_commands(self) -> bool:
         """Whether so much came behind what is not answered yet that no more should be read."""
-        waits = self.state in _NOT_READING or self.has_more_to_do
+        waits = self.state not in READERS or self.has_more_to_do
         return waits and len(self._input) > _MAX_WAITING_BYTES
 
     @property
@@ -454,7 +235,7 @@ class SourceSide:
             self._deadline = None
             self._input.clear()
             self._login = None
-        elif self.state not in _WITH_DEADLINE:
+        elif self.state not in WITH_DEADLINE:
             self._deadline = None
 
     def _send(self, payload: bytes) -> None:
@@ -484,7 +265,7 @@ class SourceSide:
         commands_before, waiting_before = self.commands, len(self._input)
         self._turn_is_over = False
         try:
-            while self.state not in _NOT_READING:
+            while (reader := READERS.get(self.state)) is not None:
                 if self.state is State.COMMAND_EXPECTED and (
                     self.commands - commands_before >= _TURN_COMMANDS
                     or waiting_before - len(self._input) >= _TURN_INPUT_BYTES
@@ -492,24 +273,11 @@ class SourceSide:
                 ):
                     self._turn_is_over = len(self._input) > 0
                     break
-                packet = self._input.next_packet(self._sequence if self.state in _IN_LOGIN else 0)
+                packet = self._input.next_packet(self._sequence if self.state in IN_LOGIN else 0)
                 if packet is None:
                     break
                 self._sequence = (packet.sequence + 1) & 0xFF
-                if self.state in (State.LOGIN_EXPECTED, State.TLS_LOGIN_EXPECTED):
-                    self._take_login(bytes(packet.payload), now, events)
-                elif self.state is State.TOKEN_EXPECTED:
-                    self._take_token(bytes(packet.payload), now, events)
-                elif self.state is State.COMMAND_EXPECTED:
-                    self._await_command(now)
-                    self._take_command(packet.payload, now, events)
-                elif packet.payload == bytes((Command.COM_QUIT,)):
-                    self._become(Input.QUIT)
-                    events.append(Closed())
-                elif self._takes_acks and packet.payload[:1] == bytes((MAGIC,)):
-                    events.append(_decoded_ack(bytes(packet.payload)))
-                else:
-                    raise PeerError(ErrorCode.ER_UNKNOWN_COM_ERROR, "No command is taken while a dump goes on")
+                reader(self, packet.payload, now, events)
         except PacketTooLarge as error:
             # Clients look at the number before they look at the error.
             self._sequence = (error.sequence + 1) & 0xFF
@@ -523,11 +291,12 @@ class SourceSide:
 
     # --- login ----------------------------------------------------------------------------------------------------
 
-    def _take_login(self, payload: bytes, now: float, events: list[Event]) -> None:
+    def _take_login(self, packet: bytes | Pieces, now: float, events: list[Event]) -> None:
+        payload = bytes(packet)
         if self.state is State.LOGIN_EXPECTED and self._offered & Capability.SSL and asks_for_tls(payload):
-            self._become(Input.TLS_ASKED)
+            self._become(Input.TLS_REQUESTED)
             # What came behind the request came in clear: it is TLS, or nothing.
-            events.append(TlsAsked(self._input.take()))
+            events.append(TlsRequested(self._input.take()))
             return
         try:
             login = decode_login(payload, self._offered)
@@ -536,19 +305,19 @@ class SourceSide:
         self.session.log_in(login.user, login.database, login.charset)
         self._login = LoginExchange(
             login,
-            self._accounts,
+            self._login_terms.accounts,
             address=self.session.host,
             greeting_plugin=self._greeting_plugin,
             scramble=self._scramble,
             channel=self.channel,
-            random_bytes=self._random_bytes,
+            random_bytes=self._login_terms.random_bytes,
         )
         self._reply(self._login.begin(), now, events)
 
-    def _take_token(self, payload: bytes, now: float, events: list[Event]) -> None:
+    def _take_token(self, packet: bytes | Pieces, now: float, events: list[Event]) -> None:
         if self._login is None:  # pragma: no cover - the table has a login before a token
             raise IllegalInput("token without a login")
-        self._reply(self._login.respond(payload), now, events)
+        self._reply(self._login.respond(bytes(packet)), now, events)
 
     def _reply(self, reply: Reply, now: float, events: list[Event]) -> None:
         """Does what the login's exchange says."""
@@ -560,15 +329,16 @@ class SourceSide:
             self._send(auth_more_payload(reply.data))
         elif isinstance(reply, Accepted | Refused):
             self._become(Input.VERDICT_REACHED)
-            ruling = self._rule(isinstance(reply, Accepted)) if self._rule is not None else Ruling()
+            rule = self._login_terms.rule
+            ruling = rule(isinstance(reply, Accepted)) if rule is not None else Ruling()
             self._verdict, self._instead = reply, ruling.instead
             if ruling.hold_s > 0:
                 self._deadline = now + ruling.hold_s
             else:
                 events.extend(self._give_verdict(now))
         else:
-            self._become(Input.CHECK_ASKED)
-            events.append(CheckAsked(reply))
+            self._become(Input.CHECK_REQUESTED)
+            events.append(CheckRequested(reply))
 
     def _give_verdict(self, now: float) -> list[Event]:
         verdict, login = self._verdict, self._login
@@ -609,6 +379,7 @@ class SourceSide:
     # --- commands -------------------------------------------------------------------------------------------------
 
     def _take_command(self, payload: bytes | Pieces, now: float, events: list[Event]) -> None:
+        self._await_command(now)
         code = payload[0] if payload else -1
         self.commands += 1
         if code == Command.COM_BINLOG_DUMP_GTID:
@@ -698,7 +469,7 @@ class SourceSide:
             raise IllegalInput("statement without a login")
         self._become(Input.REQUEST_MADE)
         self._asked = what
-        events.append(StatementAsked(request, self.account))
+        events.append(StatementRequested(request, self.account))
 
     def _register(self, body: bytes, events: list[Event]) -> None:
         try:
@@ -716,8 +487,8 @@ class SourceSide:
         except Malformed as error:
             self._refuse("COM_BINLOG_DUMP", ErrorCode.ER_MALFORMED_PACKET, f"COM_BINLOG_DUMP: {error}", events)
             return
-        self._become(Input.DUMP_ASKED)
-        events.append(DumpAsked(request))
+        self._become(Input.DUMP_REQUESTED)
+        events.append(DumpRequested(request))
 
     def _ask_gtid_dump(self, body: bytes | Pieces, events: list[Event]) -> None:
         try:
@@ -725,8 +496,30 @@ class SourceSide:
         except Malformed:
             # As MySQL 5.6 and 9.7: the connection ends.
             raise PeerError(ErrorCode.ER_MALFORMED_PACKET, "Malformed communication packet.") from None
-        self._become(Input.DUMP_ASKED)
-        events.append(DumpAsked(request))
+        self._become(Input.DUMP_REQUESTED)
+        events.append(DumpRequested(request))
+
+    # --- while a dump goes on ---------------------------------------------------------------------------------------
+
+    def _take_beside_dump(self, payload: bytes | Pieces, _now: float, events: list[Event]) -> None:
+        if payload == bytes((Command.COM_QUIT,)):
+            self._become(Input.QUIT)
+            events.append(Closed())
+        elif self._takes_acks and payload[:1] == bytes((MAGIC,)):
+            events.append(_decoded_ack(bytes(payload)))
+        else:
+            raise PeerError(ErrorCode.ER_UNKNOWN_COM_ERROR, "No command is taken while a dump goes on")
+
+
+# Who reads the next packet. In the states that are not here nothing of the peer is looked at.
+READERS: Final[Mapping[State, Callable[[SourceSide, bytes | Pieces, float, list[Event]], None]]] = {
+    State.LOGIN_EXPECTED: SourceSide._take_login,
+    State.TLS_LOGIN_EXPECTED: SourceSide._take_login,
+    State.TOKEN_EXPECTED: SourceSide._take_token,
+    State.COMMAND_EXPECTED: SourceSide._take_command,
+    State.DUMP_REQUESTED: SourceSide._take_beside_dump,
+    State.DUMPING: SourceSide._take_beside_dump,
+}
 
 
 def _decoded_ack(payload: bytes) -> AckReceived:

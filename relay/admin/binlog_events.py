@@ -18,9 +18,11 @@ from typing import Final, Protocol
 from protocol.binlog.boundary import TBM_MASK, TBM_SHIFT, BoundaryType
 from protocol.binlog.event_info import event_info, event_type_text
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import FormatDescription, decode_format_description
-from protocol.binlog.header import HEADER_SIZE, EventHeader
+from protocol.binlog.format_description import FormatDescription, decode_first_event
+from protocol.binlog.header import EventHeader
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE
 from protocol.errors import Malformed, StatementRefused
+from protocol.kernel.codes import FLAGS_AT, INFO_BOUNDARY, INFO_CHECKSUM
 from protocol.resultset import Rows, Value
 from protocol.statements import EncodedRows
 from protocol.statements.requests import ShowBinlogEvents
@@ -29,7 +31,7 @@ from relay.admin.refusals import events_refused
 from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.binlog_file.binlog_scan import INFO_BOUNDARY, INFO_CRC, BinlogScan, Chunk, Unreadable
+from relay.binlog_file.binlog_scan import BinlogScan, Chunk, Unreadable
 
 MOST_EVENTS: Final = 5000
 """Rows that one statement gets. To encode them takes the thread 15 ms, to frame them the loop 3 ms."""
@@ -37,9 +39,7 @@ MOST_TEXT: Final = 4 << 20
 """Characters of Info that one statement gets, about."""
 
 COLUMNS: Final = ("Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info")
-_FIRST: Final = 4
 _MOST_BODY_BYTES: Final = 1 << 17
-_FLAGS_AT: Final = 17
 _ROWS_A_TURN: Final = 100
 _LABELS: Final = {
     BoundaryType.NOT_DEFINED: "",
@@ -56,7 +56,7 @@ class Archived(Protocol):
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
-        """Oldest first."""
+        """All files, oldest first."""
 
     def file(self, name: str) -> ArchivedFile | None:
         """The file of that name."""
@@ -106,13 +106,13 @@ class BinlogEvents:
     ) -> EncodedRows:
         path = archive.path(file.name)
         end = file.end
-        first = max(request.position, _FIRST)
+        first = max(request.position, FIRST_EVENT)
         if first > end and dialect.is_mariadb:
             raise events_refused(
                 f"Invalid pos specified. Requested from pos:{first} is greater than actual file size:{end}"
             )
         start = min(first, end)
-        if _FIRST < first < end:
+        if FIRST_EVENT < first < end:
             start = await self._start(archive, file.name, path, first)
         gone = threading.Event()
         page = _Page(path, file.name, start=start, end=end, first=first, request=request, gone=gone)
@@ -149,7 +149,7 @@ def _not_held(archive: Archived) -> StatementRefused:
 def _is_marked(path: Path, offset: int) -> bool:
     """Whether the event at `offset` carries its boundary. Raises: OSError."""
     with path.open("rb", buffering=0) as file:
-        file.seek(offset + _FLAGS_AT)
+        file.seek(offset + FLAGS_AT)
         flags = file.read(2)
     return len(flags) == 2 and bool(struct.unpack("<H", flags)[0] & TBM_MASK)
 
@@ -189,7 +189,7 @@ class _Page:
     def _scan(self) -> None:
         with BinlogScan(self._path, start=self._start, end=self._end) as scan:
             try:
-                self._format = decode_format_description(scan.format_description()[HEADER_SIZE:])
+                self._format = decode_first_event(scan.first_event)[1]
             except Malformed as error:
                 raise Unreadable(f"its Format_description cannot be read: {error}") from None
             for chunk in scan.chunks():
@@ -223,7 +223,7 @@ class _Page:
 
     def _info(self, chunk: Chunk, offset: int, header: EventHeader, info: int) -> str:
         at = offset - chunk.base
-        trailer = 4 if info & INFO_CRC and header.type != EventType.FORMAT_DESCRIPTION else 0
+        trailer = 4 if info & INFO_CHECKSUM and header.type != EventType.FORMAT_DESCRIPTION else 0
         body = chunk.data[at + HEADER_SIZE : at + min(header.size - trailer, _MOST_BODY_BYTES)]
         assert self._format is not None
         try:

@@ -7,7 +7,7 @@ from typing import Final
 
 from protocol.resultset import Rows, Value
 from relay.admin.dialect import Dialect
-from relay.admin.view import Connection
+from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.request.refusal import shown_name
 from relay.upstream.source.source_status import SourceStatus
 
@@ -15,7 +15,7 @@ _SHORT_INFO: Final = 100
 """Characters of Info without FULL."""
 
 
-def replicas(connections: Iterable[Connection], dialect: Dialect, master_id: int) -> Rows:
+def replicas(connections: Iterable[ClientStatus], dialect: Dialect, master_id: int) -> Rows:
     """Who registered as a replica and is connected. `master_id`: the server_id that replicas see here.
 
     MySQL has the last column since 5.6, and newer names since 8.0.22.
@@ -35,7 +35,7 @@ def replicas(connections: Iterable[Connection], dialect: Dialect, master_id: int
 
 
 def processlist(
-    connections: Iterable[Connection], asker: Connection, source: SourceStatus, dialect: Dialect, *, full: bool
+    connections: Iterable[ClientStatus], asker: ClientStatus, source: SourceStatus, dialect: Dialect, *, full: bool
 ) -> Rows:
     """All connections, and the one to the source; without admin the asker's own account's, as in a server.
 
@@ -63,10 +63,12 @@ def _source_row(source: SourceStatus, dialect: Dialect) -> tuple[Value, ...]:
     return (0, "system user", "", None, command, since, state, _place(source.received_file, source.received_offset))
 
 
-def _row(connection: Connection, asker: Connection, dialect: Dialect, now: float, *, full: bool) -> tuple[Value, ...]:
+def _row(
+    connection: ClientStatus, asker: ClientStatus, dialect: Dialect, now: float, *, full: bool
+) -> tuple[Value, ...]:
     info: str | None = None
     since = connection.last_heard_at
-    if connection is asker:
+    if connection.connection_id == asker.connection_id:
         command, state = "Query", "starting" if dialect.is_mariadb else "init"
         info = "SHOW FULL PROCESSLIST" if full else "SHOW PROCESSLIST"
     elif connection.sent_position is not None:
@@ -77,7 +79,7 @@ def _row(connection: Connection, asker: Connection, dialect: Dialect, now: float
             info = f"{info}, acknowledged {_place(*connection.acknowledged_position)}"
     elif connection.waits_for_position:
         command, state = "Binlog Dump", f"Waiting for the {dialect.source_word} to reach the position asked for"
-        asked = connection.asked_position
+        asked = connection.requested_position
         info = _place(*asked) if asked is not None else None
     elif connection.user:
         command, state = "Sleep", ""
@@ -91,7 +93,7 @@ def _row(connection: Connection, asker: Connection, dialect: Dialect, now: float
     return (*identity, command, waited_s, state, info)
 
 
-def _dump_state(connection: Connection, dialect: Dialect) -> str:
+def _dump_state(connection: ClientStatus, dialect: Dialect) -> str:
     source, replica = dialect.source_word.capitalize(), dialect.replica_word
     if connection.is_at_end:
         return f"{source} has sent all binlog to {replica}; {dialect.waits_for_updates}"

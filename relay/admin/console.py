@@ -6,7 +6,7 @@ SHOW PROCESSLIST are for accounts with `admin`, as are all statements that chang
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -42,14 +42,15 @@ from relay.admin.lag import Lag
 from relay.admin.purge_statements import purge_before, purge_to
 from relay.admin.refusals import not_here
 from relay.admin.replica_status import ReplicaFacts, replica_status
+from relay.admin.request_text import request_text
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
-from relay.admin.told import told
-from relay.admin.view import Connection, Connections, Source
-from relay.archive.archive import Generations
+from relay.admin.view import Connections, Source
+from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.inspect.listing import count_ledgers
+from relay.downstream.connection.client_status import ClientStatus
 
 _SHOWN_CHARACTERS: Final = 300
 _ENCODED_ON_THE_LOOP: Final = 500
@@ -66,62 +67,65 @@ class Console:
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         source: Source,
         connections: Connections,
         *,
         config_path: Path | None = None,
     ) -> None:
-        self._generations = generations
+        self._archive = archive
         self._source = source
         self._connections = connections
         self._config_path = config_path
-        self._lag = Lag(generations, lambda: source.received_heartbeats)
+        self._lag = Lag(archive, lambda: source.received_heartbeats)
         self._events = BinlogEvents()
 
     @property
-    def _archive(self) -> Archive:
+    def _generation(self) -> Generation:
         """What is shown under the names of files: the newest generation's."""
-        return self._generations.archive
+        return self._archive.current
 
     def close(self) -> None:
         """Answers no more."""
         self._lag.close()
         self._events.close()
 
-    async def answer(self, request: Request, asker: Connection) -> GivenAnswer:
+    async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         """The answer. Raises: StatementRefused."""
         answer = await self._show(request, asker)
         if isinstance(answer, Rows) and len(answer.rows) > _ENCODED_ON_THE_LOOP:
             return await asyncio.to_thread(asker.encode, answer)
         return answer
 
-    async def _show(self, request: Request, asker: Connection) -> GivenAnswer:
+    async def _show(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         words = getattr(request, "words", Words.MASTER_SLAVE)
         dialect = Dialect.of(asker.facts, words)
         if request.privilege:
             log.info(
-                "statement_by_admin", user=asker.user, address=asker.address, request=told(request)[:_SHOWN_CHARACTERS]
+                "statement_by_admin",
+                user=asker.user,
+                address=asker.address,
+                request=request_text(request)[:_SHOWN_CHARACTERS],
             )
         match request:
             case ShowBinaryLogs():
-                return binary_logs(self._archive.files, dialect)
+                return binary_logs(self._generation.files, dialect)
             case ShowMasterStatus():
-                return master_status(self._archive.files, dialect, asker.facts.gtids().executed)
+                return master_status(self._generation.files, dialect, asker.facts.gtids().executed)
             case ShowBinlogEvents():
-                return await self._events.show(self._archive, request, dialect, asker.encode)
+                return await self._events.show(self._generation, request, dialect, asker.encode)
             case AskGtidPosition():
-                return await gtid_position(self._generations, request)
+                return await gtid_position(self._archive, request)
             case ShowReplicaStatus():
                 check_channel(request.channel, dialect)
                 return replica_status(
                     self._replica_facts(asker.facts.gtids()), dialect, all_channels=request.all_channels
                 )
             case ShowReplicas():
-                return replicas(self._connections.sessions, dialect, asker.facts.server_id)
+                return replicas(self._connections.statuses(), dialect, asker.facts.server_id)
             case ShowProcesslist():
-                sessions = self._connections.sessions
-                return processlist(sessions, asker, self._source.status(), dialect, full=request.full)
+                connections = self._connections.statuses()
+                return processlist(connections, asker, self._source.status(), dialect, full=request.full)
             case ShowStatus():
                 ledger = await self._ledger() if asks_for_ledger(request.wanted) else None
                 return status_rows(self._status_facts(ledger), request, dialect, asker)
@@ -130,10 +134,7 @@ class Console:
             case _:
                 return await self._change(request, asker, dialect)
 
-    def _sessions(self) -> Sequence[Connection]:
-        return self._connections.sessions
-
-    async def _change(self, request: Request, asker: Connection, dialect: Dialect) -> GivenAnswer:
+    async def _change(self, request: Request, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
         match request:
             case StopReplica():
                 return await stop_replica(self._source, request, dialect)
@@ -143,12 +144,12 @@ class Console:
                 return await change_source(self._source, request, dialect)
             case PurgeTo():
                 reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
-                return await purge_to(self._generations, request.file, self._sessions, reason)
+                return await purge_to(self._archive, request.file, self._connections.statuses, reason)
             case PurgeBefore():
                 reason = (
                     f"PURGE BINARY LOGS BEFORE {request.unix_s:.0f} (Unix time) by '{asker.user}'@'{asker.address}'"
                 )
-                return await purge_before(self._generations, request.unix_s, self._sessions, reason)
+                return await purge_before(self._archive, request.unix_s, self._connections.statuses, reason)
             case Flush():
                 return flush(request, self._connections)
             case _:
@@ -158,8 +159,8 @@ class Console:
         status = self._source.status()
         return ReplicaFacts(
             status=status,
-            files=self._archive.files,
-            failure=self._archive.failure,
+            files=self._generation.files,
+            failure=self._generation.failure,
             seconds_behind=self._lag.seconds_behind(status),
             config_path=self._config_path,
             gtids=gtids,
@@ -168,7 +169,7 @@ class Console:
     def _status_facts(self, ledger: Mapping[str, int] | None) -> StatusFacts:
         status = self._source.status()
         return StatusFacts(
-            generations=self._generations,
+            archive=self._archive,
             source=status,
             connections=self._connections,
             seconds_behind=self._lag.seconds_behind(status),
@@ -178,7 +179,7 @@ class Console:
     async def _ledger(self) -> Mapping[str, int] | None:
         """Rows by kind; None while the catalog cannot be read, so that the other variables are shown all the same."""
         try:
-            return await asyncio.to_thread(count_ledgers, self._generations.directory)
+            return await asyncio.to_thread(count_ledgers, self._archive.directory)
         except (CatalogUnreadable, OSError, sqlite3.Error) as error:
             log.warning("ledger_not_counted", what=str(error))
             return None

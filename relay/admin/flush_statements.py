@@ -39,7 +39,7 @@ def flush(request: Flush, connections: Connections) -> Done:
     notices = []
     for part in request.what:
         if part in _STATUS:
-            connections.traffic.flush(len(connections.sessions))
+            connections.traffic.flush(connections.connected)
         elif part == "HOSTS":
             connections.forgive_logins()
         else:

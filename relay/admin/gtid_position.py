@@ -1,44 +1,43 @@
 """SELECT BINLOG_GTID_POS('file', position): which GTIDs a replica has that stands there.
 
-A MariaDB replica by file and position asks for it whenever it connects, and takes what it is told for its own GTID state, so
-that it can change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
+A MariaDB replica by file and position asks for it whenever it connects, and takes the answer for its own GTID state, so that
+it can change to GTIDs later. Source: MariaDB 10.11 `sql_repl.cc (gtid_state_from_binlog_pos)`.
 """
 
 import asyncio
 from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.resultset import Column, ColumnType, Rows
 from protocol.statements.requests import AskGtidPosition
-from relay.archive.archive import Generations
-from relay.archive.generation import Verdict
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.archive import Archive
+from relay.archive.read.file_snapshot import FileSnapshot
+from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
+from relay.binlog_file.file_bytes import pieces
 
-_CHUNK: Final = 1 << 20
 _COLUMN: Final = Column("", ColumnType.LONG_BLOB, 16777216)
 
 
-async def gtid_position(generations: Generations, request: AskGtidPosition) -> Rows:
+async def gtid_position(archive: Archive, request: AskGtidPosition) -> Rows:
     """The answer; NULL for what is no event's place, or is not published, or cannot be read."""
     try:
-        text = await _text(generations, request.file, max(request.position, FIRST_EVENT))
+        text = await _text(archive, request.file, max(request.position, FIRST_EVENT))
     except (ArchiveError, OSError, Malformed):
         text = None  # anything that is not sure would be loaded into the replica's state
     return Rows((replace(_COLUMN, name=request.label),), ((text,),))
 
 
-async def _text(generations: Generations, name: str, offset: int) -> str | None:
-    archives = [one.archive for one in reversed(generations.all)]
-    archive = next((archive for archive in archives if archive.file(name) is not None), None)
-    file = archive.file(name) if archive is not None else None
-    if archive is None or file is None or file.flavour != "mariadb" or offset > file.end:
+async def _text(archive: Archive, name: str, offset: int) -> str | None:
+    generation = next((one for one in reversed(archive.all) if one.file(name) is not None), None)
+    file = generation.file(name) if generation is not None else None
+    if generation is None or file is None or file.flavour != "mariadb" or offset > file.end:
         return None
-    check = await archive.check_position(name, offset)
+    check = await generation.check_position(name, offset)
     if check.verdict not in (Verdict.BOUNDARY, Verdict.INSIDE_TRANSACTION):
         return None
     # A group counts from its first event on.
@@ -46,36 +45,31 @@ async def _text(generations: Generations, name: str, offset: int) -> str | None:
     stop = check.group[1] if inside and check.group is not None else offset
     if stop is None:
         return None
-    extent = FileExtent(name, archive.path(name), file.end, bool(file.checksum))
-    return await asyncio.to_thread(_state, extent, stop)
+    snapshot = FileSnapshot(name, generation.path(name), file.end, bool(file.checksum))
+    return await asyncio.to_thread(_state, snapshot, stop)
 
 
-def _state(extent: FileExtent, stop: int) -> str:
+def _state(snapshot: FileSnapshot, stop: int) -> str:
     """The newest group of each domain up to `stop`, the end of a group. Blocking. Raises: OSError, Malformed."""
     start, passed = FIRST_EVENT, []
-    for stretch in extent.stretches() or ():
-        if stretch.stop > stop:
+    for block in snapshot.blocks() or ():
+        if block.stop > stop:
             break
-        start = stretch.stop
-        for run in stretch.runs:
+        start = block.stop
+        for run in block.runs:
             domain, server = int.from_bytes(run.key[:4], "little"), int.from_bytes(run.key[4:8], "little")
             passed.append(DomainGtid(domain, server, run.last))
-    head = _collected(extent, FIRST_EVENT, extent.head().end)
+    head = _collected(snapshot, FIRST_EVENT, snapshot.head().end)
     before = head.before if isinstance(head.before, GtidList) else GtidList()
-    rest = _collected(extent, start, stop).inside()
+    rest = _collected(snapshot, start, stop).inside()
     assert isinstance(rest, GtidList)
     return str(before.advanced(passed).advanced(rest).position)
 
 
-def _collected(extent: FileExtent, start: int, stop: int) -> FileGtidCollector:
-    collector = FileGtidCollector("mariadb", checksum=extent.checksum)
+def _collected(snapshot: FileSnapshot, start: int, stop: int) -> FileGtidCollector:
+    collector = FileGtidCollector("mariadb", checksum=snapshot.checksum)
     collector.begin(start)
-    with extent.path.open("rb") as file:
-        file.seek(start)
-        while start < stop:
-            data = file.read(min(_CHUNK, stop - start))
-            if not data:
-                break
-            start += len(data)
-            collector.take(data)
+    with snapshot.open() as file:
+        for piece in pieces(file, start, stop):
+            collector.take(piece)
     return collector

@@ -15,19 +15,19 @@ which a source sends when it has nothing else, proves that everything has come."
 
 
 class WithFiles(Protocol):
-    """What is needed of the newest generation's archive."""
+    """What is needed of the newest generation."""
 
     @property
     def files(self) -> Sequence[ArchivedFile]:
-        """Oldest first."""
+        """All files, oldest first."""
 
 
 class Watched(Protocol):
-    """What is needed of the generations."""
+    """What is needed of the archive."""
 
     @property
-    def archive(self) -> WithFiles:
-        """Of the newest one."""
+    def current(self) -> WithFiles:
+        """The newest generation."""
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Calls when the archive grew."""
@@ -39,23 +39,23 @@ class Watched(Protocol):
 class Lag:
     """Notes when the archive grew, and by how old events."""
 
-    def __init__(self, generations: Watched, heartbeats: Callable[[], int]) -> None:
-        self._generations = generations
+    def __init__(self, archive: Watched, heartbeats: Callable[[], int]) -> None:
+        self._archive = archive
         self._heartbeats = heartbeats
         self._grew_at = float("-inf")
         self._grew_at_unix = float("-inf")
         self._age_s = 0.0
         self._heartbeats_then = -1
-        generations.watch(self._grew)
+        archive.watch(self._grew)
 
     def close(self) -> None:
         """Looks no more."""
-        self._generations.unwatch(self._grew)
+        self._archive.unwatch(self._grew)
 
     def _grew(self) -> None:
         self._grew_at, self._grew_at_unix = time.monotonic(), time.time()
         self._heartbeats_then = self._heartbeats()
-        files = self._generations.archive.files
+        files = self._archive.current.files
         if files:
             self._age_s = time.time() - files[-1].last_timestamp
 

@@ -12,13 +12,14 @@ from typing import NamedTuple
 from protocol.errors import StatementRefused
 from protocol.statements import Done, Notice
 from relay.admin.refusals import ConsoleError
-from relay.admin.view import Connection
-from relay.archive.archive import Generation, Generations
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.downstream.connection.client_status import ClientStatus
 
 
-class HeldFile(NamedTuple):
+class GenerationFile(NamedTuple):
     """A file of a generation."""
 
     generation: Generation
@@ -29,17 +30,17 @@ class HeldFile(NamedTuple):
 class Purge:
     """The files that go, and the notice about what stays although it was asked for."""
 
-    files: tuple[HeldFile, ...]
+    files: tuple[GenerationFile, ...]
     notices: tuple[Notice, ...]
 
 
-Readers = Callable[[], Iterable[Connection]]
+Readers = Callable[[], Iterable[ClientStatus]]
 """Who is connected now. Asked again for each generation: to remove files takes a while, and replicas come meanwhile."""
 
 
-async def purge_to(generations: Generations, name: str, readers: Readers, reason: str) -> Done:
+async def purge_to(archive: Archive, name: str, readers: Readers, reason: str) -> Done:
     """Everything before the file `name`, of the newest generation that has one of that name. Raises: StatementRefused."""
-    held = held_files(generations)
+    held = held_files(archive)
     place = next((place for place in reversed(range(len(held))) if held[place].file.name == name), None)
     if place is None:
         has = f"{held[0].file.name} to {held[-1].file.name}" if held else "no file yet"
@@ -47,24 +48,24 @@ async def purge_to(generations: Generations, name: str, readers: Readers, reason
             ConsoleError.ER_UNKNOWN_TARGET_BINLOG,
             f"Target log not found in binlog index: binlog-relay holds {has}",
         )
-    return await _carry_out(generations, held[:place], readers, reason)
+    return await _carry_out(archive, held[:place], readers, reason)
 
 
-async def purge_before(generations: Generations, unix_s: float, readers: Readers, reason: str) -> Done:
+async def purge_before(archive: Archive, unix_s: float, readers: Readers, reason: str) -> Done:
     """Files whose newest event is older than `unix_s`, up to the first that is not. Raises: StatementRefused."""
-    held = held_files(generations)
+    held = held_files(archive)
     count = 0
     while count < len(held) and 0 < held[count].file.last_timestamp < unix_s:
         count += 1
-    return await _carry_out(generations, held[:count], readers, reason)
+    return await _carry_out(archive, held[:count], readers, reason)
 
 
-def held_files(generations: Generations) -> list[HeldFile]:
+def held_files(archive: Archive) -> list[GenerationFile]:
     """The files of all generations, oldest first."""
-    return [HeldFile(generation, file) for generation in generations.all for file in generation.archive.files]
+    return [GenerationFile(generation, file) for generation in archive.all for file in generation.files]
 
 
-def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection], gone: int = 0) -> Purge:
+def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[ClientStatus], gone: int = 0) -> Purge:
     """What of the oldest `count` files may go now. gone: how many of the same statement went before."""
     connections = tuple(connections)
     wanted = held[:count]
@@ -84,11 +85,13 @@ def plan(held: Sequence[HeldFile], count: int, connections: Iterable[Connection]
     return Purge(tuple(wanted), ())
 
 
-def _place(held: HeldFile) -> tuple[int, int]:
+def _place(held: GenerationFile) -> tuple[int, int]:
     return held.generation.number, held.file.number
 
 
-def _needs(connection: Connection, generation: Generation, file: ArchivedFile, held: Sequence[HeldFile]) -> bool:
+def _needs(
+    connection: ClientStatus, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]
+) -> bool:
     """Whether the connection reads this file, or is about to. Files are tried from the oldest on."""
     needed = connection.needed_file
     if needed is None:
@@ -98,7 +101,7 @@ def _needs(connection: Connection, generation: Generation, file: ArchivedFile, h
     return needed == file.name and connection.needed_generation in (None, generation.number)
 
 
-def _named(readers: Sequence[Connection]) -> str:
+def _named(readers: Sequence[ClientStatus]) -> str:
     shown = [
         f"'{reader.user}'@'{reader.address}' (server_id {reader.server_id}, connection {reader.connection_id})"
         for reader in readers[:3]
@@ -107,20 +110,20 @@ def _named(readers: Sequence[Connection]) -> str:
     return ", ".join(shown + more)
 
 
-async def _carry_out(generations: Generations, wanted: Sequence[HeldFile], readers: Readers, reason: str) -> Done:
+async def _carry_out(archive: Archive, wanted: Sequence[GenerationFile], readers: Readers, reason: str) -> Done:
     """Up to the last of `wanted`, by its name: another statement may remove some of them at the same time."""
     last = max(map(_place, wanted), default=None)
     gone = 0
     try:
         while True:
-            held = held_files(generations)
+            held = held_files(archive)
             count = sum(last is not None and _place(one) <= last for one in held)
             purge = plan(held, count, readers(), gone)
             if not purge.files:
                 return Done(purge.notices)
             generation = purge.files[0].generation
             names = [held.file.name for held in purge.files if held.generation is generation]
-            await generation.archive.purge(names, reason)
+            await generation.purge(names, reason)
             gone += len(names)
     except ArchiveMisuse as error:
         raise StatementRefused(
@@ -131,4 +134,4 @@ async def _carry_out(generations: Generations, wanted: Sequence[HeldFile], reade
             ConsoleError.ER_BINLOG_PURGE_FATAL_ERR, f"Fatal error during log purge: {error}"
         ) from error
     finally:
-        await generations.forget_emptied()
+        await archive.forget_emptied()

@@ -14,8 +14,9 @@ from protocol.statements.expression.row_filter import RowFilter
 from protocol.statements.requests import ShowStatus
 from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
-from relay.admin.view import Connection, Connections
-from relay.archive.archive import Generations
+from relay.admin.view import Connections
+from relay.archive.archive import Archive
+from relay.downstream.connection.client_status import ClientStatus
 from relay.upstream.source.source_status import SourceStatus
 
 LEDGER_NAMES: Final = ("Binlog_relay_ledger_rows", "Binlog_relay_violations")
@@ -26,14 +27,14 @@ VIOLATION: Final = "boundary_violation"
 class StatusFacts:
     """What the variables are made of. `ledger`: rows by kind, None where nobody asked for them."""
 
-    generations: Generations
+    archive: Archive
     source: SourceStatus
     connections: Connections
     seconds_behind: int | None
     ledger: Mapping[str, int] | None
 
 
-def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker: Connection) -> Rows:
+def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker: ClientStatus) -> Rows:
     """The variables whose names are wanted, by name. Values are text, as in servers. `asker`: whose TLS is shown."""
     tls = {"Ssl_cipher": asker.channel.cipher, "Ssl_version": asker.channel.tls}
     values = status_values(facts, dialect) | tls
@@ -49,27 +50,27 @@ def _text(value: Value) -> str:
 def status_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
     """All variables."""
     traffic = facts.connections.traffic
-    sessions = facts.connections.sessions
+    clients = facts.connections.statuses()
     now = time.monotonic()
-    dumping = [session for session in sessions if session.sent_position is not None]
+    dumping = [client for client in clients if client.sent_position is not None]
     values: dict[str, Value] = {
         "Aborted_clients": traffic.aborted_clients,
         "Aborted_connects": traffic.aborted_connects,
         "Bytes_received": traffic.bytes_received,
-        "Bytes_sent": traffic.bytes_sent + sum(session.sent_bytes for session in dumping),
+        "Bytes_sent": traffic.bytes_sent + sum(client.sent_bytes for client in dumping),
         "Connections": traffic.connections,
         "Max_used_connections": traffic.most_connections,
         "Queries": traffic.commands,
         "Questions": traffic.statements,
         "Slow_queries": 0,
         "Threads_cached": 0,
-        "Threads_connected": len(sessions),
+        "Threads_connected": len(clients),
         "Threads_created": traffic.connections,
         "Threads_running": len(dumping) + 1,
         "Uptime": int(now - traffic.started_at),
         "Uptime_since_flush_status": int(now - traffic.flushed_at),
         **_semi_sync_values(facts, dialect),
-        **_replica_values(facts, sessions, dialect),
+        **_replica_values(facts, clients, dialect),
         **_relay_values(facts, dumping),
     }
     return values
@@ -83,12 +84,12 @@ def _semi_sync_values(facts: StatusFacts, dialect: Dialect) -> dict[str, Value]:
     return values
 
 
-def _replica_values(facts: StatusFacts, sessions: Sequence[Connection], dialect: Dialect) -> dict[str, Value]:
+def _replica_values(facts: StatusFacts, clients: Sequence[ClientStatus], dialect: Dialect) -> dict[str, Value]:
     """What a server says as somebody's replica. MySQL from 8.0 on has none of these."""
     if dialect.is_mysql(8):
         return {}
     source = facts.source
-    both = source.io_running == "Yes" and facts.generations.archive.failure is None
+    both = source.io_running == "Yes" and facts.archive.current.failure is None
     values: dict[str, Value] = {
         "Slave_heartbeat_period": f"{source.heartbeat_period_s:.3f}",
         "Slave_open_temp_tables": 0,
@@ -97,31 +98,31 @@ def _replica_values(facts: StatusFacts, sessions: Sequence[Connection], dialect:
         "Slave_running": "ON" if both else "OFF",
     }
     if dialect.is_mariadb:
-        values["Slaves_connected"] = sum(1 for session in sessions if session.registered is not None)
+        values["Slaves_connected"] = sum(1 for client in clients if client.registered is not None)
         values["Slaves_running"] = int(both)
     return values
 
 
-def _relay_values(facts: StatusFacts, dumping: Sequence[Connection]) -> dict[str, Value]:
-    generations, source = facts.generations, facts.source
-    archive = generations.archive
-    held = [file for generation in generations.all for file in generation.archive.files]
+def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[str, Value]:
+    archive, source = facts.archive, facts.source
+    generation = archive.current
+    held = [file for generation in archive.all for file in generation.files]
     values: dict[str, Value] = {
         "Binlog_relay_archive_bytes": sum(file.end for file in held),
         "Binlog_relay_archive_files": len(held),
-        "Binlog_relay_archive_generation": generations.current.number,
-        "Binlog_relay_archive_generations": len(generations.all),
+        "Binlog_relay_archive_generation": archive.current.number,
+        "Binlog_relay_archive_generations": len(archive.all),
         "Binlog_relay_archive_oldest_file": held[0].name if held else "",
-        "Binlog_relay_archive_purged_bytes": generations.purged_bytes,
-        "Binlog_relay_archive_queued_bytes": archive.queued_bytes,
-        "Binlog_relay_archive_state": archive.state.value,
+        "Binlog_relay_archive_purged_bytes": archive.purged_bytes,
+        "Binlog_relay_archive_queued_bytes": generation.queued_bytes,
+        "Binlog_relay_archive_state": generation.state.value,
         "Binlog_relay_archived_file": source.archived_file,
         "Binlog_relay_archived_position": source.archived_offset,
         "Binlog_relay_received_file": source.received_file,
         "Binlog_relay_received_position": source.received_offset,
         "Binlog_relay_synced_file": source.synced_file,
         "Binlog_relay_synced_position": source.synced_offset,
-        "Binlog_relay_replicas_at_end": sum(1 for session in dumping if session.is_at_end),
+        "Binlog_relay_replicas_at_end": sum(1 for client in dumping if client.is_at_end),
         "Binlog_relay_replicas_streaming": len(dumping),
         "Binlog_relay_seconds_behind": facts.seconds_behind,
         "Binlog_relay_source_ack": source.ack,
@@ -143,7 +144,7 @@ def statistics_text(connections: Connections, dialect: Dialect) -> StatisticsTex
     up_s = max(1, int(time.monotonic() - traffic.started_at))
     flush = "" if dialect.is_mariadb else "Flush tables: 0  "
     return StatisticsText(
-        f"Uptime: {up_s}  Threads: {len(connections.sessions)}  Questions: {traffic.statements}  Slow queries: 0  "
+        f"Uptime: {up_s}  Threads: {connections.connected}  Questions: {traffic.statements}  Slow queries: 0  "
         f"Opens: 0  {flush}Open tables: 0  Queries per second avg: {traffic.statements / up_s:.3f}"
     )
 

@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -28,78 +28,33 @@ from relay.archive.catalog.generation_directories import (
     is_prepared_only,
     remove_prepared,
 )
-from relay.archive.generation import Archive, ArchiveState
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.archive.storage.origin import Beginning, covers, joined
+from relay.archive.storage.origin import Origin, joined
 from relay.archive.storage.watchers import Watchers
+from relay.archive.write.options import ArchiveOptions
 from relay.process.background import begin_task, run_to_end, tell_fault
 
 log = structlog.get_logger(__name__)
 
 _END_AGAIN_S: Final = 1.0
+_DEFAULTS: Final = ArchiveOptions()
 
 
-class Generation:
-    """One source's files. All on the event loop."""
-
-    def __init__(self, number: int, archive: Archive, beginning: Beginning | None, before: GtidValue | None) -> None:
-        self.number = number
-        self.archive = archive
-        self.beginning = beginning
-        """None for the first generation, or where its catalog was lost."""
-        self.before = before
-        """All that was executed by the end of the generation before this one; None: nothing, or it is not known."""
-        self._has_before = False
-        """Whether all of that has come here too, so that nothing has to be put together any more."""
-        self._executed_at_end: GtidValue | None = None
-        self._held: tuple[int, GtidSet] | None = None
-        """Once it has ended: how many files it had then, and what they held."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether a later one has begun and nothing is added to this one any more: `archive.end` is final."""
-        return self.archive.state is ArchiveState.ENDED
-
-    @property
-    def executed(self) -> GtidValue | None:
-        """All that was published in this generation and the ones before it. None: nothing, in an archive without a file."""
-        if self._executed_at_end is not None:
-            return self._executed_at_end
-        own = self.archive.gtids.executed if self.archive.gtids.flavour else None
-        if not self._has_before and self.before is not None and own is not None:
-            self._has_before = covers(own, self.before)
-        executed = own if self._has_before else joined(self.before, own)
-        if self.ended:
-            self._executed_at_end = executed
-        return executed
-
-    @property
-    def held(self) -> GtidSet:
-        """Of MySQL's, what is in the files that are there."""
-        count = len(self.archive.files)
-        if self._held is not None and self._held[0] == count:
-            return self._held[1]
-        own, gone = self.archive.gtids.executed, self.archive.gtids.purged
-        held = own - gone if isinstance(own, GtidSet) and isinstance(gone, GtidSet) else GtidSet()
-        if self.ended:
-            self._held = count, held
-        return held
-
-
-class Generations:
+class Archive:
     """All generations of one archive, open for writing by this process. All on the event loop.
 
-    Get one by `await Generations.open(...)`; `Generations.of(archive)` is an archive with no other generation.
+    Get one by `await Archive.open(...)`; `Archive.of(generation)` is an archive with no other generation.
     """
 
-    def __init__(self, directory: Path, layer: FileLayer, how: dict[str, Any]) -> None:
+    def __init__(self, directory: Path, layer: FileLayer, options: ArchiveOptions) -> None:
         self.directory = directory
         self._layer = layer
-        self._how = how
-        self._first: Archive | None = None
+        self._options = options
+        self._first: Generation | None = None
         """Has the lock of the archive's directory, also when all of it was purged."""
         self._all: list[Generation] = []
         self._newest_number = FIRST
@@ -116,46 +71,59 @@ class Generations:
     # --- opening and closing -----------------------------------------------------------------------------------------
 
     @classmethod
-    async def open(cls, directory: Path, *, layer: FileLayer | None = None, **how: Any) -> "Generations":
-        """Opens and recovers the archive in `directory`, made when missing; `how`: as for `Archive.open`, for each generation.
+    async def open(
+        cls, directory: Path, options: ArchiveOptions = _DEFAULTS, *, layer: FileLayer | None = None
+    ) -> "Archive":
+        """Opens and recovers the archive in `directory` (<archive_dir>/<source name>), made when missing.
 
-        What was prepared for a change of source that never came to its first file is removed. Raises: as `Archive.open`.
+        What was prepared for a change of source that never came to its first file is removed.
+        Raises: as `Generation.open`.
         """
-        self = cls(directory, layer or FileLayer(), how)
+        self = cls(directory, layer or FileLayer(), options)
         try:
             await self._open_all()
         except BaseException:
-            await self._close_archives(suppress=True)
+            await self._close_generations(suppress=True)
             raise
         return self
 
     @classmethod
-    def of(cls, archive: Archive) -> "Generations":
-        """An open archive as the only generation, as far as this process goes."""
-        self = cls(archive.directory, FileLayer(), {})
-        self._first = archive
-        self._add(Generation(FIRST, archive, None, None))
+    def of(cls, generation: Generation) -> "Archive":
+        """An open generation as the only one, as far as this process goes."""
+        self = cls(generation.directory, FileLayer(), ArchiveOptions())
+        self._first = generation
+        self._watchers = generation.held.watchers
+        self._add(generation)
         return self
 
     async def _open_all(self) -> None:
-        directory, layer = self.directory, self._layer
-        self._first = await Archive.open(directory, layer=layer, **self._how)
+        directory = self.directory
+        self._first = await self._open_generation(FIRST)
         try:
             numbers = await asyncio.to_thread(self._tidied_numbers)
         except OSError as error:
             raise _not_opened(error, directory) from error
         before: GtidValue | None = None
         for number in numbers:
-            path = generation_path(directory, number)
-            archive = self._first if number == FIRST else await Archive.open(path, layer=layer, **self._how)
-            generation = Generation(number, archive, archive.beginning, before)
-            if generation.beginning is not None and generation.beginning.state is not None:
-                generation.before = joined(generation.before, generation.beginning.state)
+            generation = self._first if number == FIRST else await self._open_generation(number)
+            generation.before = before
+            if generation.origin is not None and generation.origin.state is not None:
+                generation.before = joined(generation.before, generation.origin.state)
             self._add(generation)
             before = generation.executed
         for generation, following in zip(self._all, self._all[1:], strict=False):
-            await self._end_archive(generation, following)
+            await self._seal(generation, following)
         await self.forget_emptied()
+
+    async def _open_generation(self, number: int) -> Generation:
+        path = generation_path(self.directory, number)
+        generation = await Generation.open(path, self._options, layer=self._layer)
+        generation.number = number
+        return generation
+
+    def _add(self, generation: Generation) -> None:
+        self._all.append(generation)
+        generation.held.watchers = self._watchers
 
     def _tidied_numbers(self) -> list[int]:
         """The generations that have begun and were not purged as a whole, oldest first. Blocking."""
@@ -174,16 +142,16 @@ class Generations:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, ArchiveError):
                     await task
-            await self._close_archives(suppress=False)
+            await self._close_generations(suppress=False)
 
-    async def _close_archives(self, *, suppress: bool) -> None:
+    async def _close_generations(self, *, suppress: bool) -> None:
         failure: ArchiveError | None = None
-        archives = [generation.archive for generation in reversed(self._all)]
-        if self._first is not None and self._first not in archives:
-            archives.append(self._first)
-        for archive in archives:
+        generations = list(reversed(self._all))
+        if self._first is not None and self._first not in generations:
+            generations.append(self._first)
+        for generation in generations:
             try:
-                await archive.close()
+                await generation.close()
             except ArchiveError as error:
                 failure = failure or error
         if failure is not None and not suppress:
@@ -195,11 +163,6 @@ class Generations:
     def current(self) -> Generation:
         """The newest: the one that is written."""
         return self._all[-1]
-
-    @property
-    def archive(self) -> Archive:
-        """The current generation's archive."""
-        return self._all[-1].archive
 
     @property
     def receiving(self) -> Generation:
@@ -215,9 +178,9 @@ class Generations:
         """The one that goes on where `generation` ended; None: it is the current one."""
         return next((other for other in self._all if other.number > generation.number), None)
 
-    def of_archive(self, archive: Archive) -> Generation | None:
-        """The generation whose archive this is; None: it was purged as a whole."""
-        return next((generation for generation in self._all if generation.archive is archive), None)
+    def holds(self, generation: Generation) -> bool:
+        """Whether `generation` is one of this archive's; False once it was purged as a whole."""
+        return generation in self._all
 
     @property
     def executed(self) -> GtidValue | None:
@@ -227,30 +190,30 @@ class Generations:
     @property
     def purged(self) -> GtidValue | None:
         """What was executed and is in no file of any generation; of MariaDB the state before the oldest file."""
-        oldest = next((one for one in self._all if one.archive.files), None)
+        oldest = next((one for one in self._all if one.files), None)
         if oldest is None:
             return self.current.before
         executed = self.executed
         if not isinstance(executed, GtidSet) or (len(self._all) == 1 and self.current.before is None):
-            return oldest.archive.gtids.purged
+            return oldest.gtids.purged
         # Asked for with each answer: what those that have ended hold is put together once.
-        ended = tuple((one.number, len(one.archive.files)) for one in self._all if one.ended)
+        ended = tuple((one.number, len(one.files)) for one in self._all if one.ended)
         if self._held_of_ended[0] != ended:
             held = GtidSet()
             for generation in self._all:
                 if generation.ended:
-                    held |= generation.held
+                    held |= generation.held_gtids
             self._held_of_ended = ended, held
         executed -= self._held_of_ended[1]
         for generation in self._all:
             if not generation.ended:
-                executed -= generation.held
+                executed -= generation.held_gtids
         return executed
 
     @property
     def purged_bytes(self) -> int:
         """Of files that were removed since the archive was opened."""
-        return self._purged_bytes + sum(generation.archive.purged_bytes for generation in self._all)
+        return self._purged_bytes + sum(generation.purged_bytes for generation in self._all)
 
     def watch(self, callback: Callable[[], None]) -> None:
         """`callback()` on the loop when anything that readers see has changed in any generation, or one began or ended."""
@@ -261,7 +224,7 @@ class Generations:
         self._watchers.remove(callback)
 
     def _moved(self) -> None:
-        self._watchers.tell()
+        self._watchers.notify()
 
     # --- a change of source ------------------------------------------------------------------------------------------
 
@@ -281,12 +244,12 @@ class Generations:
             return await self._prepare(source, where, file)
 
     async def _prepare(self, source: SourceIdentity, where: str, file: str) -> Generation:
-        end = self.archive.end
+        end = self.current.end
         if self._prepared is not None or end is None:
             raise ArchiveMisuse("another generation is being prepared, or the current one has no file")
         number = self._newest_number + 1
-        beginning = Beginning(time.time(), file, end.file, end.offset, self.executed)
-        known = self.archive.identity
+        origin = Origin(time.time(), file, end.file, end.offset, self.executed)
+        known = self.current.identity
         before = f", {_named(known)}," if known is not None else ""
         text = (
             f"Generation {number} begins with {file} of {where}, {_named(source)}. "
@@ -294,19 +257,19 @@ class Generations:
         )
         path = generation_path(self.directory, number)
         try:
-            await asyncio.to_thread(self._make_directory, number, beginning, source, text)
+            await asyncio.to_thread(self._make_directory, number, origin, source, text)
         except (OSError, sqlite3.Error) as error:
             raise _not_opened(error, path) from error
-        archive = await Archive.open(path, layer=self._layer, **self._how)
-        generation = Generation(number, archive, beginning, beginning.state)
+        generation = await self._open_generation(number)
+        generation.before = origin.state
         self._prepared = generation
 
         def begin() -> None:
-            if self._prepared is generation and archive.files:
-                archive.unwatch(begin)
+            if self._prepared is generation and generation.files:
+                generation.unwatch(begin)
                 self._begin(generation)
 
-        archive.watch(begin)
+        generation.watch(begin)
         return generation
 
     async def settled(self) -> None:
@@ -326,13 +289,13 @@ class Generations:
         generation = self._prepared
         if generation is None:
             return
-        if generation.archive.files:
+        if generation.files:
             # On the disk the change has happened, although nothing of the file was published yet.
             self._begin(generation)
             return
         self._prepared = None
         try:
-            await generation.archive.close()
+            await generation.close()
         except ArchiveError as error:
             log.info("prepared_generation_not_closed", why=str(error), note="nothing of it is kept")
         # Only now nothing is written there any more. The first file may have come meanwhile.
@@ -345,8 +308,9 @@ class Generations:
             log.warning("generation_not_removed", directory=str(path), why=str(error))
             self._newest_number = generation.number
             return
-        archive = await Archive.open(path, layer=self._layer, **self._how)
-        self._begin(Generation(generation.number, archive, generation.beginning, generation.before))
+        begun = await self._open_generation(generation.number)
+        begun.before = generation.before
+        self._begin(begun)
 
     def _removed(self, number: int) -> bool:
         """Removes the directory, unless the generation has begun. Blocking."""
@@ -355,7 +319,7 @@ class Generations:
         remove_prepared(self.directory, number, self._layer)
         return True
 
-    def _make_directory(self, number: int, beginning: Beginning, source: SourceIdentity, text: str) -> None:
+    def _make_directory(self, number: int, origin: Origin, source: SourceIdentity, text: str) -> None:
         path = generation_path(self.directory, number)
         if self._layer.exists(path):
             # Of an attempt that failed half way, maybe with another source.
@@ -364,8 +328,8 @@ class Generations:
         catalog = Catalog.open(path / CATALOG_NAME, self._layer)
         try:
             catalog.set_identity(source)
-            catalog.set_beginning(beginning)
-            catalog.add_ledger_once(LedgerRow(beginning.time, BEGUN, beginning.file, -1, text))
+            catalog.set_origin(origin)
+            catalog.add_ledger_once(LedgerRow(origin.time, BEGUN, origin.file, -1, text))
         finally:
             catalog.close()
         self._layer.sync_directory(path)
@@ -379,56 +343,52 @@ class Generations:
         log.warning(
             "generation_begun",
             generation=generation.number,
-            file=generation.archive.files[0].name,
+            file=generation.files[0].name,
             before=before.number,
-            ended_at=str(before.archive.end),
+            ended_at=str(before.end),
         )
         self._ending.add(task := begin_task(self._end(before, generation), "ending a generation of the archive"))
         task.add_done_callback(self._ending.discard)
         self._moved()
 
-    def _add(self, generation: Generation) -> None:
-        self._all.append(generation)
-        generation.archive.watch(self._moved)
-
     async def _end(self, generation: Generation, following: Generation) -> None:
         """Seals the newest file of one that has ended; again and again where the disk refuses.
 
-        A fault of ours is told once: replicas wait behind this end, and it is tried again as well.
+        A fault of ours is reported once: replicas wait behind this end, and it is tried again as well.
         """
-        fault_told = False
+        fault_reported = False
         while True:
             try:
-                await self._end_archive(generation, following)
+                await self._seal(generation, following)
             except ArchiveWriteError as error:
                 log.error("generation_not_ended", generation=generation.number, why=str(error), again_in_s=_END_AGAIN_S)
             except Exception as fault:
-                if not fault_told:
+                if not fault_reported:
                     tell_fault("generation_not_ended", fault, generation=generation.number, again_in_s=_END_AGAIN_S)
-                fault_told = True
+                fault_reported = True
             else:
                 break
             await asyncio.sleep(_END_AGAIN_S)
             with contextlib.suppress(ArchiveError):
-                await generation.archive.reopen_writer()
+                await generation.reopen_writer()
         self._moved()
 
-    async def _end_archive(self, generation: Generation, following: Generation) -> None:
+    async def _seal(self, generation: Generation, following: Generation) -> None:
         text = f"Generation {generation.number} ends here; generation {following.number} goes on"
-        if following.beginning is not None:
-            text += f" with {following.beginning.file}"
-        await generation.archive.end_for_good(ENDED, f"{text}.")
+        if following.origin is not None:
+            text += f" with {following.origin.file}"
+        await generation.end_for_good(ENDED, f"{text}.")
 
     # --- purging -----------------------------------------------------------------------------------------------------
 
     async def forget_emptied(self) -> None:
         """Lets go of generations that have ended and whose files were all purged. Their catalogs stay, with their ledgers."""
-        emptied = [one for one in self._all[:-1] if one.ended and not one.archive.files]
+        emptied = [one for one in self._all[:-1] if one.ended and not one.files]
         self._all = [one for one in self._all if one not in emptied]
         for generation in emptied:
-            self._purged_bytes += generation.archive.purged_bytes
-            if generation.archive is not self._first:
-                await generation.archive.close()
+            self._purged_bytes += generation.purged_bytes
+            if generation is not self._first:
+                await generation.close()
 
 
 def _named(source: SourceIdentity) -> str:

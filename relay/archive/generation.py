@@ -1,4 +1,4 @@
-"""The archive of one source: what upstream appends to, and the only thing downstream reads."""
+"""One source's files in the archive: what upstream appends to, and the only thing downstream reads."""
 
 import asyncio
 import contextlib
@@ -12,13 +12,15 @@ from typing import Final
 
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.catalog import LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
-from relay.archive.inspect.listing import count_ledger, list_archive, read_ledger, rebuild_archive
+from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.read.held_files import HeldFiles
-from relay.archive.read.position_check import PositionCheck, Verdict
-from relay.archive.read.position_judge import PositionJudge
+from relay.archive.read.position_check import PositionCheck
+from relay.archive.read.position_checker import PositionChecker
 from relay.archive.read.reader import FileReader
 from relay.archive.recovery.digest import DigestThread
 from relay.archive.recovery.recovery import Recovered, Recovery
@@ -28,55 +30,41 @@ from relay.archive.storage.archive_errors import (
     ArchiveQueueFull,
     ArchiveWriteError,
 )
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
-from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, Buffer, FileLayer
-from relay.archive.storage.rebuild_index import Progress
+from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
+from relay.archive.storage.gtid_facts import GtidValue
+from relay.archive.storage.origin import covers, joined, without_domains
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.archive.storage.watchers import Watchers
-from relay.archive.write.file_sequence import judge_succession
+from relay.archive.write.file_sequence import check_file_sequence
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.publication import Publication
 from relay.archive.write.purge import Purging
-from relay.archive.write.sync_thread import SyncPolicy
-from relay.archive.write.writer import PublishPolicy, Run, Writer
+from relay.archive.write.run import Run
+from relay.archive.write.writer import Writer
 from relay.process.background import run_to_end
-
-__all__ = [
-    "Archive",
-    "ArchiveState",
-    "ArchivedFile",
-    "PositionCheck",
-    "PublishPolicy",
-    "SourceIdentity",
-    "SyncPolicy",
-    "Verdict",
-    "count_ledger",
-    "list_archive",
-    "read_ledger",
-    "rebuild_archive",
-]
 
 log = structlog.get_logger(__name__)
 
-QUEUE_LIMIT_BYTES: Final = 64 << 20
-"""Default of the most that may wait for the disk. Upstream stops reading far earlier (`queued_bytes`)."""
+_DEFAULTS: Final = ArchiveOptions()
 
 
-class ArchiveState(Enum):
-    """What may be done with an archive."""
+class GenerationState(Enum):
+    """What may be done with a generation."""
 
     OPEN = "open"
     FAILED = "failed"
     """A write failed; reading goes on, `reopen_writer` may bring it back."""
     ENDED = "ended"
-    """Another source's archive goes on where this one ends: reading and purging go on, nothing is appended any more."""
+    """The next generation goes on where this one ends: reading and purging go on, nothing is appended any more."""
     CLOSED = "closed"
 
 
-class Archive:
-    """One source's archive directory, open for writing by this process. All methods are for the event loop's thread.
+class Generation:
+    """One source's files in a directory of their own, open for writing by this process. All on the event loop.
 
-    Get one by `await Archive.open(...)`.
+    Get one by `await Generation.open(...)`.
     """
 
     def __init__(
@@ -86,37 +74,41 @@ class Archive:
         lock_fd: int,
         recovered: Recovered,
         marks: ReplicaMarks,
-        *,
-        sync: SyncPolicy,
-        publish: PublishPolicy,
-        sync_interval_s: float,
-        queue_limit_bytes: int,
-        on_failure: Callable[[ArchiveWriteError], None] | None,
+        options: ArchiveOptions,
     ) -> None:
+        self.number = FIRST
+        """Its place among the generations of its archive, from 1."""
+        self.before: GtidValue | None = None
+        """All that was executed by the end of the generation before this one; None: nothing, or it is not known."""
+        self._has_before = False
+        """Whether all of that has come here too, so that nothing has to be put together any more."""
+        self._executed_at_end: GtidValue | None = None
+        self._held_at_end: tuple[int, GtidSet] | None = None
+        """Once it has ended: how many files it had then, and the GTIDs in them."""
         self.directory = directory
         self.replicas = marks
         self.gtids = recovered.gtids
         """What is published, by GTID. Others only read it."""
-        self.state = ArchiveState.OPEN
+        self.state = GenerationState.OPEN
         self.failure: ArchiveWriteError | None = None
         self._failure_watchers: Watchers[[ArchiveWriteError]] = Watchers()
         self.purged_bytes = 0
         """Of files that were removed since the archive was opened."""
-        self.queue_limit_bytes = queue_limit_bytes
+        self.queue_limit_bytes = options.queue_limit_bytes
         self._layer = layer
         self._lock_fd = lock_fd
-        self._on_failure = on_failure
+        self._on_failure = options.on_failure
         self._identity = recovered.identity
-        self.beginning = recovered.beginning
-        """How it goes on from the archive of another source; None for the first one."""
+        self.origin = recovered.origin
+        """How it goes on from the generation before; None for the first one, or where its catalog was lost."""
         self.held = HeldFiles(directory, layer, recovered.files)
-        """The files as readers have them; only the archive changes them."""
+        """The files as readers have them; only the generation changes them."""
         self._loop = asyncio.get_running_loop()
-        self._judge = PositionJudge(directory, layer, self.held, self.append_ledger)
-        self.publication = Publication(self.held, self.gtids, publish, self._file_sealed, self._become_failed)
+        self._position_checker = PositionChecker(directory, layer, self.held, self.append_ledger)
+        self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
-        self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, sync, sync_interval_s)
+        self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, options)
         self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
         self._purge_lock = asyncio.Lock()
         newest = self.held.newest
@@ -129,22 +121,16 @@ class Archive:
     async def open(
         cls,
         directory: Path,
+        options: ArchiveOptions = _DEFAULTS,
         *,
-        sync: SyncPolicy = SyncPolicy.INTERVAL,
-        publish: PublishPolicy = PublishPolicy.WRITTEN,
-        sync_interval_s: float = 1.0,
-        queue_limit_bytes: int = QUEUE_LIMIT_BYTES,
-        on_failure: Callable[[ArchiveWriteError], None] | None = None,
-        on_progress: Progress | None = None,
         layer: FileLayer | None = None,
-    ) -> "Archive":
-        """Opens the archive of one source in `directory` (<archive_dir>/<source name>), made when missing; recovers it.
+    ) -> "Generation":
+        """Opens one source's files in `directory`, made when missing; recovers them.
 
-        Afterwards `end` is the place to resume from. `on_failure` is called on the loop when the state becomes FAILED.
-        `on_progress(file, bytes)` is called in another thread while files are read.
+        Afterwards `end` is the place to resume from.
         Raises: ArchiveLocked, ArchiveCorrupt, ArchiveConflict, ArchiveWriteError, ArchiveMisuse.
         """
-        if publish is PublishPolicy.SYNCED and sync is SyncPolicy.NONE:
+        if options.publish is PublishPolicy.SYNCED and options.sync is SyncPolicy.NONE:
             raise ArchiveMisuse('publish = "synced" needs sync = "transaction" or "interval"')
         layer = layer or FileLayer()
         lock_fd = -1
@@ -154,26 +140,15 @@ class Archive:
             nonlocal lock_fd, marks
             layer.make_directory(directory)
             lock_fd = take_lock(directory, layer)
-            recovered = Recovery(directory, layer, on_progress).run()
+            recovered = Recovery(directory, layer, options.on_progress).run()
             marks = ReplicaMarks.open(directory / MARKS_NAME)
             return recovered
 
         try:
             recovered = await asyncio.to_thread(prepare)
             assert marks is not None
-            archive = cls(
-                directory,
-                layer,
-                lock_fd,
-                recovered,
-                marks,
-                sync=sync,
-                publish=publish,
-                sync_interval_s=sync_interval_s,
-                queue_limit_bytes=queue_limit_bytes,
-                on_failure=on_failure,
-            )
-            await asyncio.to_thread(archive._writer.start, archive.held.open_file, recovered.chain)
+            self = cls(directory, layer, lock_fd, recovered, marks, options)
+            await asyncio.to_thread(self._writer.start, self.held.open_file, recovered.chain)
         except (OSError, sqlite3.Error) as error:
             _release(lock_fd, marks)
             raise ArchiveWriteError(
@@ -186,24 +161,24 @@ class Archive:
         except BaseException:
             _release(lock_fd, marks)
             raise
-        archive._catalog.start()
-        archive._digests.start()
-        for file in archive.held.all:
+        self._catalog.start()
+        self._digests.start()
+        for file in self.held.all:
             if file.sealed and file.digest is None and not file.damaged:
-                archive._digests.add(directory / file.name, file.end)
+                self._digests.add(directory / file.name, file.end)
         for row in recovered.findings:
             log.warning("archive_recovery_finding", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
-        return archive
+        return self
 
     async def close(self) -> None:
         """Takes back an incomplete transaction, syncs, notes that nothing needs a rescan, and lets go of the directory.
 
         Raises: ArchiveWriteError if that could not be written; the archive is closed all the same.
         """
-        if self.state is ArchiveState.CLOSED:
+        if self.state is GenerationState.CLOSED:
             return
-        ended = self.state is ArchiveState.ENDED
-        self.state = ArchiveState.CLOSED
+        ended = self.state is GenerationState.ENDED
+        self.state = GenerationState.CLOSED
         async with self._purge_lock:  # a purge that is at work needs the threads
             closing = None if ended else self._writer.close()
         try:
@@ -226,7 +201,7 @@ class Archive:
         self._writer.join()
         self._digests.stop()
         undone = self._catalog.stop()
-        self._judge.stop()
+        self._position_checker.stop()
         return undone
 
     async def end_for_good(self, kind: str, text: str) -> None:
@@ -235,11 +210,11 @@ class Archive:
         What is behind the last whole transaction is taken back. Fine when it has ended already.
         Raises: ArchiveWriteError, ArchiveMisuse (closed).
         """
-        if self.state is ArchiveState.ENDED:
+        if self.state is GenerationState.ENDED:
             return
         self._writable()
         await self._writer.seal()
-        self.state = ArchiveState.ENDED
+        self.state = GenerationState.ENDED
         self._append_name = None
         end = self.end
         row = LedgerRow(
@@ -254,7 +229,7 @@ class Archive:
 
         Raises: ArchiveWriteError when the disk still refuses; ArchiveCorrupt when published bytes are damaged.
         """
-        if self.state in (ArchiveState.CLOSED, ArchiveState.ENDED):
+        if self.state in (GenerationState.CLOSED, GenerationState.ENDED):
             raise ArchiveMisuse(f"the archive is {self.state.value}")
         with contextlib.suppress(ArchiveWriteError):
             # Does nothing if it was the writer that failed (it has cut the file back then, and says so again).
@@ -269,7 +244,7 @@ class Archive:
             if again is None or received is None:
                 return None
             recovered = recover_again(
-                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.tell
+                self.directory, self._layer, again, received.offset, synced_offset, self._catalog.write_ledger
             )
             return recovered
 
@@ -292,12 +267,43 @@ class Archive:
         self._append_at = newest.end if newest else 0
         self.publication.begin_again()
         self.failure = None
-        self.state = ArchiveState.OPEN
+        self.state = GenerationState.OPEN
         self._catalog.retry()
         self.held.moved()
         return self.end
 
     # --- facts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def ended(self) -> bool:
+        """Whether a later one has begun and nothing is added to this one any more: `end` is final."""
+        return self.state is GenerationState.ENDED
+
+    @property
+    def executed(self) -> GtidValue | None:
+        """All that was published in this generation and the ones before it. None: nothing, in an archive without a file."""
+        if self._executed_at_end is not None:
+            return self._executed_at_end
+        own = self.gtids.executed if self.gtids.flavour else None
+        before = without_domains(self.before, self.gtids.forgotten)
+        if not self._has_before and before is not None and own is not None:
+            self._has_before = covers(own, before)
+        executed = own if self._has_before else joined(before, own)
+        if self.ended:
+            self._executed_at_end = executed
+        return executed
+
+    @property
+    def held_gtids(self) -> GtidSet:
+        """The GTIDs of MySQL's in the files that are there."""
+        count = len(self.files)
+        if self._held_at_end is not None and self._held_at_end[0] == count:
+            return self._held_at_end[1]
+        own, gone = self.gtids.executed, self.gtids.purged
+        held = own - gone if isinstance(own, GtidSet) and isinstance(gone, GtidSet) else GtidSet()
+        if self.ended:
+            self._held_at_end = count, held
+        return held
 
     @property
     def identity(self) -> SourceIdentity | None:
@@ -345,7 +351,7 @@ class Archive:
         """
         self._writable()
         newest = self._append_name or (self.held.newest.name if self.held.newest else None)
-        for kind, offset, text in judge_succession(newest, name):
+        for kind, offset, text in check_file_sequence(newest, name):
             self.append_ledger(kind, name, offset, text)
         sealed = self._writer.begin_file(name, previous_cut)
         # Nobody has to wait for it: the same failure is delivered through `on_failure`.
@@ -358,38 +364,25 @@ class Archive:
         """`start_file`, and waits until the previous file is sealed."""
         await asyncio.shield(self.start_file(name, previous_cut=previous_cut))
 
-    def append(
-        self,
-        run: Buffer,
-        *,
-        boundary: int,
-        position: int,
-        entries: bytes,
-        events: int,
-        groups: int,
-        timestamp: int,
-        on_written: Callable[[], None] | None = None,
-    ) -> None:
-        """Queues `run` for the current file; it ends at offset `position` there and must follow what was queued before.
+    def append(self, run: Run) -> None:
+        """Queues `run` for the current file; it must follow what was queued before.
 
-        boundary: offset of the newest transaction boundary, <= position. entries: `Ingest.take_entries()`. events, groups:
-        how many this run adds (not sums). timestamp: the newest event's, seconds. The buffer is the writer's until
-        `on_written` is called on the loop (also when the writer has failed and dropped it).
-        Raises: ArchiveMisuse, ArchiveQueueFull, ArchiveWriteError (the archive has failed; `reopen_writer` first).
+        Raises: ArchiveMisuse, ArchiveQueueFull, ArchiveWriteError (the writer has failed; `reopen_writer` first).
         """
         self._writable()
-        size = len(run)
-        if self._append_name is None or position - size != self._append_at or boundary > position:
+        size = len(run.data)
+        start = run.position - size
+        if self._append_name is None or start != self._append_at or run.boundary > run.position:
             raise ArchiveMisuse(
-                f"a run [{position - size}, {position}) with boundary {boundary} cannot follow offset {self._append_at}",
+                f"a run [{start}, {run.position}) with boundary {run.boundary} cannot follow offset {self._append_at}",
                 file=self._append_name,
                 offset=self._append_at,
             )
         if self.queued_bytes + size > self.queue_limit_bytes and self.queued_bytes:
             raise ArchiveQueueFull(f"{self.queued_bytes} bytes wait for the disk", file=self._append_name)
-        self._append_at = position
+        self._append_at = run.position
         self.publication.queued_bytes += size
-        self._writer.put(Run(run, boundary, position, entries, events, groups, timestamp, on_written))
+        self._writer.put(run)
 
     def sync_up_to(self, file: str, offset: int) -> None:
         """Wants whole transactions up to there on stable storage as soon as they are written, whatever the policy.
@@ -401,7 +394,7 @@ class Archive:
     def watch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
         """`callback(error)` is called on the loop when the state becomes FAILED; now, where it is already."""
         self._failure_watchers.add(callback)
-        if self.state is ArchiveState.FAILED and self.failure is not None:
+        if self.state is GenerationState.FAILED and self.failure is not None:
             callback(self.failure)
 
     def unwatch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
@@ -437,12 +430,12 @@ class Archive:
         Raises: ArchiveMisuse (not the oldest ones, or the newest among them, or closed, or a purge is at work);
         ArchiveWriteError.
         """
-        if self.state is ArchiveState.CLOSED:
+        if self.state is GenerationState.CLOSED:
             raise ArchiveMisuse("the archive is closed")
         if self._purge_lock.locked():
             raise ArchiveMisuse("another purge is at work")
         count = len(names)
-        most = len(self.files) - (self.state is not ArchiveState.ENDED)
+        most = len(self.files) - (self.state is not GenerationState.ENDED)
         if count > most or [file.name for file in self.files[:count]] != list(names):
             raise ArchiveMisuse(f"{count} files to purge are not the oldest ones, or are all there are")
         if not count:
@@ -456,14 +449,14 @@ class Archive:
     async def _purge(self, files: list[ArchivedFile], reason: str) -> None:
         bytes_before = sum(file.end for file in files)
         try:
-            await self._purging.run(files, reason, lambda: self.state is ArchiveState.CLOSED)
+            await self._purging.run(files, reason, lambda: self.state is GenerationState.CLOSED)
         finally:
             self.purged_bytes += bytes_before - sum(file.end for file in files)
             self.held.put_back(files)
             self._purge_lock.release()
 
     def _writable(self) -> None:
-        if self.state is ArchiveState.OPEN:
+        if self.state is GenerationState.OPEN:
             return
         if self.failure is not None:
             raise self.failure
@@ -511,8 +504,8 @@ class Archive:
         self.held.unwatch(callback)
 
     async def check_position(self, file: str, offset: int) -> PositionCheck:
-        """Judges a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
-        return await self._judge.check(file, offset)
+        """Checks a place to start from; see `PositionCheck`. Raises: ArchiveCorrupt if the file itself cannot be read."""
+        return await self._position_checker.check(file, offset)
 
     # --- reports from other threads and from the writer --------------------------------------------------------------
 
@@ -527,15 +520,15 @@ class Archive:
         self._digests.add(self.directory / file.name, file.end)
 
     def _become_failed(self, error: ArchiveWriteError) -> None:
-        if self.state is not ArchiveState.OPEN:
+        if self.state is not GenerationState.OPEN:
             return
-        self.state = ArchiveState.FAILED
+        self.state = GenerationState.FAILED
         self.failure = error
         if self._on_failure is not None:
             self._on_failure(error)
         else:
             log.error("archive_failed", error=str(error), file=error.file, offset=error.offset, errno=error.errno)
-        self._failure_watchers.tell(error)
+        self._failure_watchers.notify(error)
 
     def _catalog_failed(self, error: ArchiveWriteError) -> None:
         self._loop.call_soon_threadsafe(self._become_failed, error)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.audit.decode.levels import ReadOptions, read_split
 from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, limits_reads, starting_position
 from relay.audit.plan.overlap import Overlap

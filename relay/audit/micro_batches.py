@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.audit.decode.levels import ReadOptions, read_split
 from relay.audit.plan.overlap import Overlap
 from relay.audit.plan.series_files import AuditedFile, find_files

@@ -16,7 +16,9 @@ from typing import Final, TextIO
 
 from protocol.binlog.boundary import BoundaryType, Violation
 from protocol.binlog.event_type import event_type_name
-from relay.binlog_file.binlog_scan import INFO_BOUNDARY, INFO_VIOLATION, BinlogScan, Broken
+from protocol.kernel.codes import INFO_BOUNDARY, INFO_VIOLATION
+from relay.binlog_file.binlog_scan import BinlogScan
+from relay.binlog_file.broken import Broken
 
 _AT: Final = re.compile(r"# at (\d{1,20})\n?")
 _HEADER: Final = re.compile(r"#\d{6} [ \d]\d:\d\d:\d\d server id \d+  end_log_pos (\d+)\b")

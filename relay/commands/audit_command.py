@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,7 @@ from relay.commands.arguments import timestamp
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 
 if TYPE_CHECKING:
-    from relay.audit.runner.run import Outcome
+    from relay.audit.runner.run_job import Outcome
 
 _LEAST_JAVA: Final = 17
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
@@ -25,50 +26,56 @@ _SHOWN_FINDINGS: Final = 20
 _SHOWN_PLACES: Final = 3
 
 
-def audit(
-    name: str,
-    archive: str,
-    out: Path,
-    *,
-    since: str | None = None,
-    until: str | None = None,
-    tables: list[str] | None = None,
-    limit: int = 100,
-    replace: bool = False,
-    cores: int | None = None,
-    as_json: bool = False,
-) -> bool:
+@dataclass(frozen=True, slots=True)
+class AuditRequest:
+    """What was typed: see `binlog-relay audit --help`. `cores` None: all of them."""
+
+    name: str
+    archive: str
+    out: Path
+    since: str | None = None
+    until: str | None = None
+    tables: tuple[str, ...] = ()
+    limit: int = 100
+    replace: bool = False
+    cores: int | None = None
+
+
+def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
     """Runs a job; whether it found something. Raises: CommandFailed."""
     check_installed()
     from relay.audit.jobs import JOBS
     from relay.audit.plan.series_files import NothingToRead
-    from relay.audit.runner.job import AuditOptions
+    from relay.audit.runner.audit_result import AuditOptions
     from relay.audit.runner.output import OutputRefused, check_output
-    from relay.audit.runner.run import load_job, run_job
+    from relay.audit.runner.run_job import load_job, run_job
     from relay.audit.runner.spark_command import SparkFailed, command_session
     from relay.audit.runner.spark_progress import spark_progress
 
+    name, archive, out = request.name, request.archive, request.out
     if name not in JOBS:
         raise CommandFailed(f"there is no audit {name}. There are:\n{listed_jobs()}", WRONG_USE)
     job = load_job(name)
-    names = tuple(part.strip() for text in tables or () for part in text.split(",") if part.strip())
-    if tables and not names:
+    names = tuple(part.strip() for text in request.tables for part in text.split(",") if part.strip())
+    if request.tables and not names:
         raise CommandFailed("--tables names no table: it takes shop.orders, shop.* or several with commas.", WRONG_USE)
     if names and not job.takes_tables:
         raise CommandFailed(f"{name} looks at all events: --tables cannot narrow it.", WRONG_USE)
-    options = AuditOptions(archive, _time("--since", since), _time("--until", until), names, limit)
+    options = AuditOptions(
+        archive, _time("--since", request.since), _time("--until", request.until), names, request.limit
+    )
     if options.since and options.until and options.since >= options.until:
         raise CommandFailed("--since is not before --until: nothing lies between them.", WRONG_USE)
     try:
-        check_output(out, replace=replace)
+        check_output(out, replace=request.replace)
         check_archive(archive)
         if sys.stderr.isatty():
             sys.stderr.write("Starting Spark; that takes some seconds.\n")
         with (
-            command_session(cores, submitted=_SUBMITTED in os.environ) as spark,
+            command_session(request.cores, submitted=_SUBMITTED in os.environ) as spark,
             spark_progress(spark.sparkContext) as on_step,
         ):
-            outcome = run_job(spark, job, options, out, on_step, replace=replace)
+            outcome = run_job(spark, job, options, out, on_step, replace=request.replace)
     except (NothingToRead, OutputRefused, SparkFailed) as error:
         raise CommandFailed(str(error), WRONG_USE) from None
     except CatalogUnreadable as error:
@@ -147,15 +154,15 @@ def _time(option: str, text: str | None) -> datetime | None:
 
 
 def _report(outcome: "Outcome", as_json: bool) -> None:
-    from relay.audit.runner.run import summary
+    from relay.audit.runner.run_job import summary
 
     if as_json:
         sys.stdout.write(json.dumps(summary(outcome)) + "\n")
         return
-    sys.stdout.write(told(outcome))
+    sys.stdout.write(summary_text(outcome))
 
 
-def told(outcome: "Outcome") -> str:
+def summary_text(outcome: "Outcome") -> str:
     """The outcome as lines for people."""
     from relay.audit.report.text import count, shown
 

@@ -12,7 +12,8 @@ from uuid import UUID
 from protocol.binlog.description import describe_event
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import FormatDescription, decode_format_description, query_post_header_length
-from protocol.binlog.header import HEADER_SIZE, decode_header
+from protocol.binlog.header import decode_header
+from protocol.binlog.layout import HEADER_SIZE
 from protocol.binlog.mariadb_gtid import COMPLETED_XA, GROUP_COMMIT_ID, PREPARED_XA, MariadbGtid
 from protocol.binlog.statement_text import one_line
 from protocol.binlog.table_map import decode_table_map

@@ -13,20 +13,14 @@ from typing import Final, TextIO
 
 from protocol.binlog.boundary import BOUNDARY_LABELS, BoundaryType, Violation
 from protocol.binlog.event_type import EventType, event_type_name
-from relay.binlog_file.binlog_scan import (
-    INFO_BOUNDARY,
-    INFO_CRC,
-    INFO_CRC_BAD,
-    INFO_VIOLATION,
-    BinlogScan,
-    Chunk,
-)
+from protocol.kernel.codes import INFO_BAD_CHECKSUM, INFO_BOUNDARY, INFO_CHECKSUM, INFO_VIOLATION
+from relay.binlog_file.binlog_scan import BinlogScan, Chunk
 from relay.commands.event_detail import Describer, EventDetail
 
 _quoted: Final[Callable[[str], str]] = json.encoder.encode_basestring_ascii
 _KNOWN_TYPES: Final = frozenset(int(member) for member in EventType if member)
 _IGNORABLE: Final = 0x0080
-_FINDING: Final = INFO_CRC_BAD | INFO_VIOLATION
+_FINDING: Final = INFO_BAD_CHECKSUM | INFO_VIOLATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +36,7 @@ class EventFilter:
 
     @property
     def takes_all(self) -> bool:
-        """Nothing is filtered out, however long the file is."""
+        """Whether nothing is filtered out, however long the file is."""
         return self == EventFilter()
 
 
@@ -92,7 +86,7 @@ class EventListing:
         self._forms = _Forms(self._form)
         self._file = ""
         self.findings = 0
-        """Violations, wrong checksums, unreadable events, broken files."""
+        """How many findings there were: violations, wrong checksums, unreadable events, broken files."""
         self.events = 0
 
     def list_file(
@@ -234,7 +228,7 @@ class EventListing:
         detail = self._detail
         if kind == EventType.FORMAT_DESCRIPTION:
             return tail, 0, self._describe_format
-        checksum_bytes = 4 if info & INFO_CRC else 0
+        checksum_bytes = 4 if info & INFO_CHECKSUM else 0
         return tail, checksum_bytes, _no_detail if detail is None else detail.describer(kind)
 
     def _describe_format(self, data: bytes, at: int, stop: int) -> str:
@@ -249,7 +243,7 @@ class EventListing:
     def _tail(self, key: int) -> str:
         """The part of a line that only type and info decide."""
         kind, info = key >> 8, key & 0xFF
-        crc = "bad" if info & INFO_CRC_BAD else "ok" if info & INFO_CRC else "none"
+        crc = "bad" if info & INFO_BAD_CHECKSUM else "ok" if info & INFO_CHECKSUM else "none"
         boundary = boundary_label(info)
         name = event_type_name(kind)
         if self._as_json:

@@ -8,7 +8,10 @@ from typing import Final
 
 from protocol.binlog.boundary import BoundaryType
 from protocol.binlog.event_type import event_type_name
-from relay.binlog_file.binlog_scan import INFO_BOUNDARY, INFO_CRC_BAD, INFO_IN_GROUP, MAGIC, BinlogScan, Broken, Chunk
+from protocol.binlog.layout import MAGIC
+from protocol.kernel.codes import INFO_BAD_CHECKSUM, INFO_BOUNDARY, INFO_OPEN
+from relay.binlog_file.binlog_scan import BinlogScan, Chunk
+from relay.binlog_file.broken import Broken
 
 _OPENING: Final = (BoundaryType.SELF_CONTAINED, BoundaryType.START)
 
@@ -116,7 +119,7 @@ class PositionSummary:
 def report_position(path: Path, offset: int, on_progress: Progress | None = None) -> PositionReport:
     """Judges `offset` by reading the file up to the next valid position. Raises: Unreadable for what is no binlog."""
     with BinlogScan(path) as scan:
-        return _Search(scan, offset).run(on_progress)
+        return _PositionSearch(scan, offset).run(on_progress)
 
 
 def valid_positions(
@@ -132,8 +135,8 @@ def valid_positions(
         for offset, info in zip(offsets, infos, strict=True):
             if _is_valid(info, open_behind):
                 yield offset
-            open_behind = bool(info & INFO_IN_GROUP)
-            if info & INFO_CRC_BAD and on_wrong_checksum is not None:
+            open_behind = bool(info & INFO_OPEN)
+            if info & INFO_BAD_CHECKSUM and on_wrong_checksum is not None:
                 on_wrong_checksum(offset)
     if on_wrong_checksum is not None:
         for offset in scan.late_damage:
@@ -174,7 +177,7 @@ def _is_valid(info: int, open_behind: bool) -> bool:
     return boundary in _OPENING or (boundary == BoundaryType.IGNORE and not open_behind)
 
 
-class _Search:
+class _PositionSearch:
     """One pass that stops at the first valid position behind the offset."""
 
     def __init__(self, scan: BinlogScan, offset: int) -> None:
@@ -202,11 +205,11 @@ class _Search:
         """Only the newest valid position of what lies before the offset matters: look from the chunk's end."""
         table = chunk.table
         for row in range(chunk.rows - 1, -1, -1):
-            open_behind = bool(table[row * 8 - 1] & INFO_IN_GROUP) if row else self._open_behind
+            open_behind = bool(table[row * 8 - 1] & INFO_OPEN) if row else self._open_behind
             if _is_valid(table[row * 8 + 7], open_behind):
                 self._before = table[row * 8]
                 break
-        self._open_behind = bool(table[chunk.rows * 8 - 1] & INFO_IN_GROUP)
+        self._open_behind = bool(table[chunk.rows * 8 - 1] & INFO_OPEN)
 
     def _look(self, chunk: Chunk) -> bool:
         """True when the first valid position behind the offset was found."""
@@ -224,8 +227,8 @@ class _Search:
                     self._before = at
                 if self._offset < at + length:
                     self._event = (at, at + length, event_type_name(kind))
-                    self._in_group = bool(info & INFO_IN_GROUP) or (self._open_behind and not valid)
-            self._open_behind = bool(info & INFO_IN_GROUP)
+                    self._in_group = bool(info & INFO_OPEN) or (self._open_behind and not valid)
+            self._open_behind = bool(info & INFO_OPEN)
             if self._in_group and self._group_stop is None and not self._open_behind:
                 self._group_stop = at + length
         return False

@@ -1,4 +1,8 @@
-"""The sections of relay.toml as data. Secrets are SecretStr: they never appear in a repr, a log line or a message."""
+"""The sections of relay.toml as data. Secrets are SecretStr: they never appear in a repr, a log line or a message.
+
+The texts under the keys are for users: `relay.config.reference` makes docs/CONFIGURATION.md of them. Each says what the key
+does, and ends with `Example:` and a value as it stands in the file.
+"""
 
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -47,13 +51,17 @@ class StartPosition(_Section):
     """Where the first run begins: a binlog of the source and an offset at a transaction boundary."""
 
     file: Annotated[str, AfterValidator(checked_binlog_name)]
+    """The name of a binlog of the source, without a path. Example: `"mysql-bin.000042"`"""
     position: Annotated[int, Field(ge=4)] = 4
+    """A position in this file. It is noted in the log and has no other effect: the whole file is archived. Example: `4`"""
 
 
 class StartGtid(_Section):
     """Where the first run begins: the source's file in which these transactions are not all contained before it."""
 
     gtid: Annotated[str, AfterValidator(checked_gtids)]
+    """A set of MySQL transactions, or a MariaDB position. The archive begins with the file in which a replica that has
+    these transactions would start. Example: `"3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77"`"""
 
 
 def start_tag(value: object) -> str:
@@ -81,24 +89,59 @@ class ServerSource(_Section):
     """A running source that the relay attaches to as a replica."""
 
     kind: Literal["server"] = "server"
+    """Must be `"server"`, or be left out. Example: `"server"`"""
     name: Annotated[str, AfterValidator(checked_source_name)] = "source"
+    """The name of the directory in the archive where the binlogs of this source are kept: 1 to 64 letters, digits,
+    `_`, `-` or `.`. Example: `"shop"`"""
     host: NonEmpty
+    """Name or address of the source. Example: `"db-old.example"`"""
     port: Port = 3306
+    """The port of the source. Example: `3306`"""
     user: NonEmpty
+    """The account at the source. It needs REPLICATION SLAVE. REPLICATION CLIENT lets the relay look at the list of
+    binlogs before it asks for one, REFERENCES lets it record columns for audits. Example: `"repl"`"""
     password: SecretStr | None = None
+    """The password of this account, in clear. Write exactly one of `password`, `password_file` and `password_env`.
+    Example: `"secret"`"""
     password_file: PathText | None = None
+    """A file that holds the password and nothing else. A newline at its end is not part of the password. It is read
+    again for each connection. Example: `"/etc/binlog-relay/source.password"`"""
     password_env: NonEmpty | None = None
+    """The name of an environment variable that holds the password. Example: `"SOURCE_PASSWORD"`"""
     start: Start = "earliest"
+    """Where an empty archive begins: with the oldest binlog of the source, with the newest, with a file, or with the
+    file for a set of GTIDs. Files are copied whole. An archive that has files goes on at its end, whatever stands
+    here. Example: `{ file = "mysql-bin.000042", position = 4 }`"""
     server_id: Annotated[int, Field(ge=1, le=SERVER_ID_MAX)]
+    """The server_id of the relay as a replica. No other server of this replication may have it. Example: `4242`"""
     heartbeat_period_s: Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)] = 10.0
+    """The relay asks the source to send a sign of life after so long without events. It gives a connection up and
+    connects again when nothing has come for three times as long. Example: `10`"""
     connect_timeout_s: Seconds = 10.0
+    """How long the relay waits for the source when it connects, logs in and asks its questions. Example: `10`"""
     ssl_mode: SslMode = "preferred"
+    """TLS to the source. `"disabled"`: never. `"preferred"`: if the source offers it. `"required"`: always, any
+    certificate. `"verify_ca"`: the certificate must be signed by `ssl_ca`. `"verify_identity"`: it must also name
+    `host`. Only the last two stop somebody who sits between relay and source. Example: `"verify_identity"`"""
     ssl_ca: PathText | None = None
+    """PEM file of the authority that signed the certificate of the source, for `"verify_ca"` and `"verify_identity"`.
+    Without it the authorities of the system count. Example: `"/etc/binlog-relay/source-ca.pem"`"""
     ssl_cert: PathText | None = None
+    """PEM file with the certificate of the relay, where the source asks for one. Needs `ssl_key`. Example:
+    `"/etc/binlog-relay/client-cert.pem"`"""
     ssl_key: PathText | None = None
+    """PEM file with the key of `ssl_cert`. Example: `"/etc/binlog-relay/client-key.pem"`"""
     ack: AckPolicy = "none"
+    """`"synced"`: the relay is a semi-synchronous replica. The source waits with each commit until the relay has the
+    transaction on stable storage (fdatasync), whatever `archive.sync` says. `"none"`: the source does not wait.
+    Example: `"synced"`"""
     on_violation: ViolationPolicy = "warn"
+    """What happens when an event stands where the rules of transaction boundaries do not allow it. `"warn"`: it is
+    passed on unchanged, and written to the ledger. `"stop"`: the relay stops following the source. Example:
+    `"stop"`"""
     record_schema: bool = True
+    """Whether the relay asks the source for the columns, keys and engines of its tables and keeps them in
+    `source-schema.jsonl`, for audits and Spark. Example: `false`"""
 
     def password_text(self) -> str:
         """The password in clear, read from its file or variable now.
@@ -112,11 +155,21 @@ class DirectorySource(_Section):
     """The binlogs of a source that is gone, or copied from one while they grow."""
 
     kind: Literal["directory"]
+    """Must be `"directory"`. Example: `"directory"`"""
     name: Annotated[str, AfterValidator(checked_source_name)] = "source"
+    """The name of the directory in the archive where these binlogs are kept: 1 to 64 letters, digits, `_`, `-` or `.`.
+    Example: `"shop"`"""
     path: PathText
+    """The directory with the binlogs. Files may grow and new ones may come: the relay follows them. Example:
+    `"/var/backups/binlogs"`"""
     start: Annotated[Start, AfterValidator(_without_gtid)] = "earliest"
+    """Where an empty archive begins: with the oldest binlog, with the newest, or with a file. Example: `"earliest"`"""
     poll_interval_s: Annotated[float, Field(ge=0.001, le=3600, allow_inf_nan=False)] = 0.2
+    """How often the relay looks whether the files have grown. Example: `0.2`"""
     on_violation: ViolationPolicy = "warn"
+    """What happens when an event stands where the rules of transaction boundaries do not allow it. `"warn"`: it is
+    passed on unchanged, and written to the ledger. `"stop"`: the relay stops following the directory. Example:
+    `"stop"`"""
 
 
 Source = Annotated[ServerSource | DirectorySource, Field(discriminator="kind")]
@@ -126,44 +179,97 @@ class ArchiveSection(_Section):
     """Where relayed binlogs are kept and when a written byte counts."""
 
     dir: PathText
+    """The directory of the archive. The binlogs of the source are in a directory of their own in it, named by
+    `source.name`. Example: `"/var/lib/binlog-relay"`"""
     sync: SyncPolicy = "interval"
+    """When written bytes are forced to the disk (fdatasync). `"transaction"`: at the end of each transaction; one sync
+    covers all that are waiting. `"interval"`: every `sync_interval_s`. `"none"`: when a file is complete, and where
+    `source.ack` needs it. Example: `"transaction"`"""
     publish: PublishPolicy = "written"
+    """When replicas may see a transaction. `"written"`: when the operating system has it. `"synced"`: when it is
+    forced to the disk; this needs another `sync` than `"none"`. Example: `"synced"`"""
     sync_interval_s: Seconds = 1.0
+    """The time between two syncs with `sync = "interval"`. A crash of the machine can cost about this much of the
+    archive; the relay asks the source for it again. Example: `1`"""
 
 
 class ListenSection(_Section):
     """Where replicas connect, and how long they may take or wait."""
 
     host: NonEmpty = "0.0.0.0"
+    """The address at which the relay listens for replicas and clients. `"0.0.0.0"`: all IPv4 addresses, `"::"`: all
+    addresses. Example: `"10.0.0.5"`"""
     port: Port = 3307
+    """The port at which the relay listens. Example: `3307`"""
     position_wait_s: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 10.0
+    """A replica may ask for a place that the relay does not have yet. The relay waits so long for it, then tells the
+    replica to try again (error 1105). Keep it below the `slave_net_timeout` of the replicas. `0`: no wait. Example:
+    `10`"""
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 500
+    """Most connections at the same time, replicas and clients together. One more gets error 1040. Each may need two
+    file descriptors: the relay raises its own limit as far as the system lets it. Example: `500`"""
     handshake_timeout_s: Seconds = 10.0
+    """A connection that has not logged in after so long is closed. Example: `10`"""
     present_as: PresentAs = "source"
+    """Whose server_id and server_uuid replicas are shown. `"source"`: those of the source, so that a replica can move
+    between source and relay. `"relay"`: the own ones of the relay; not possible with a directory. Example:
+    `"source"`"""
     version: Annotated[str, AfterValidator(checked_version)] | None = None
+    """The server version that replicas and clients are told. Left out: the version of the source. From 5.6.2 to 9;
+    only a version with `MariaDB` in it may begin with 10 or more. Example: `"5.7.44-log"`"""
     demand_acks: bool = False
+    """`true`: replicas with semi-synchronous replication are asked to acknowledge transactions. The relay shows what
+    they say (`SHOW STATUS`, `SHOW PROCESSLIST`), and holds nothing back for it. Example: `true`"""
     tls_cert: PathText | None = None
+    """PEM file with the certificate of the relay, and those between it and the authority. With `tls_key` it switches
+    TLS on. SIGHUP reads it again. Example: `"/etc/binlog-relay/server-cert.pem"`"""
     tls_key: PathText | None = None
+    """PEM file with the key of `tls_cert`. SIGHUP reads it again. Example: `"/etc/binlog-relay/server-key.pem"`"""
     tls_client_ca: PathText | None = None
+    """PEM file of the authority that signs the certificates of replicas, for accounts with `require_client_cert`.
+    SIGHUP reads it again. Example: `"/etc/binlog-relay/replicas-ca.pem"`"""
     max_login_failures: Annotated[int, Field(ge=0, le=1_000_000)] = 20
+    """So many failed logins from one address block this address for `login_block_s` (error 1129). `0`: never. SIGHUP
+    takes a new value over. Example: `20`"""
     login_block_s: Seconds = 60.0
+    """How long an address stays blocked. `FLUSH HOSTS` ends it. SIGHUP takes a new value over. Example: `60`"""
 
 
 class Account(_Section):
     """A login for replicas."""
 
-    # 96 bytes: the longest user name of any server that can become a replica (MySQL 9: 32 characters).
+    # 96: the bytes of the longest user name of any server that can become a replica (MySQL 9: 32 characters).
     user: Annotated[str, Field(min_length=1, max_length=96)]
+    """The user name. There may be several accounts for one user, each with its own `host`. Example: `"replica"`"""
     password: SecretStr | None = None
+    """The password in clear. Write exactly one of `password`, `password_file`, `password_env` and `password_hash`.
+    Example: `"secret"`"""
     password_file: PathText | None = None
+    """A file that holds the password and nothing else. A newline at its end is not part of the password. Example:
+    `"/etc/binlog-relay/replica.password"`"""
     password_env: NonEmpty | None = None
+    """The name of an environment variable that holds the password. Example: `"REPLICA_PASSWORD"`"""
     password_hash: Annotated[SecretStr, AfterValidator(checked_hash)] | None = None
+    """The password as a server stores it, for one plugin: `*` and 40 hexadecimal digits (mysql_native_password),
+    `$A$005$…` (caching_sha2_password), 43 characters of base64 (client_ed25519), or `0x` and what `SELECT
+    HEX(authentication_string)` shows. Example: `"*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9"`"""
     plugin: Plugin | None = None
+    """The only authentication plugin that this account may use. Left out: the client chooses; with `password_hash`,
+    the plugin of the hash. Example: `"caching_sha2_password"`"""
     host: Annotated[NonEmpty, AfterValidator(checked_host)] = "%"
+    """From where this account may log in: `%` (everywhere), an address, `localhost`, a network as `10.0.0.0/24` or
+    `10.0.0.0/255.255.255.0`, or a pattern as `10.0.%`. Names are not looked up. Of several accounts of a user the
+    one with the most specific host counts. Example: `"10.0.0.0/24"`"""
     markers: Markers = "tbm"
+    """What is in the event headers that this account is sent. `"tbm"`: the boundaries of transactions. `"edges"`:
+    those of statements too, in another form. `"strip"`: the bytes of the source, unchanged. Example: `"strip"`"""
     admin: bool = False
+    """`true`: the account may STOP and START the relay at its source, CHANGE it, PURGE, FLUSH and KILL. Example:
+    `true`"""
     require_tls: bool = False
+    """`true`: the account may log in over TLS only. Needs `listen.tls_cert`. Example: `true`"""
     require_client_cert: bool = False
+    """`true`: the client must also show a certificate that `listen.tls_client_ca` has signed. Example: `true`"""
 
     def password_text(self) -> str | None:
         """The password in clear, read from its file or variable now; None when only its hash is known.
@@ -186,7 +292,11 @@ class FailoverSection(_Section):
     """Whether another [[source]] is taken when the one that is followed cannot be reached, and after how long."""
 
     mode: FailoverMode = "manual"
+    """`"automatic"`: when the source could not be reached for `after_s`, the first other `[[source]]` that has all
+    that the archive has is taken. `"manual"`: the log says which of them would do, and nothing changes. Example:
+    `"manual"`"""
     after_s: Annotated[float, Field(ge=1, le=86400, allow_inf_nan=False)] = 60.0
+    """How long the source must be out of reach. Example: `60`"""
 
 
 class Config(_Section):

@@ -35,10 +35,10 @@ def load_listen_tls(data: Mapping[str, Any], findings: Findings) -> ServerTls | 
     except CertificateError as error:
         findings.problem(f"listen.tls_{error.part}", error.what, error.instead)
         return None
-    trouble = tls.trouble(datetime.datetime.now(datetime.UTC))
-    if trouble is not None:
+    problem = tls.problem(datetime.datetime.now(datetime.UTC))
+    if problem is not None:
         instead = "Replicas that check certificates refuse it: have it renewed, then send SIGHUP"
-        findings.warning("listen.tls_cert", f"{certificate} {trouble}", instead)
+        findings.warning("listen.tls_cert", f"{certificate} {problem}", instead)
     return tls
 
 

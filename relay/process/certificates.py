@@ -37,9 +37,9 @@ class ServerTls:
     valid_from: datetime.datetime
     valid_until: datetime.datetime
     digest: bytes
-    """SHA-256 of the certificate."""
+    """The SHA-256 of the certificate."""
 
-    def trouble(self, now: datetime.datetime) -> str | None:
+    def problem(self, now: datetime.datetime) -> str | None:
         """Why peers that check certificates would refuse it now; None: they would not."""
         if now < self.valid_from:
             return f"is not valid before {self.valid_from:%Y-%m-%d %H:%M} UTC"

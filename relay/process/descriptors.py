@@ -8,18 +8,18 @@ import structlog
 log = structlog.get_logger()
 
 _BY_A_CONNECTION: Final = 2
-"""Its socket, and the file that it is sent."""
+"""The descriptors of a replica: its socket, and the file that it is sent."""
 _BY_A_GENERATION: Final = 6
-"""Its lock, marks and catalog."""
+"""The descriptors of a generation: its lock, marks and catalog."""
 _BY_THE_REST: Final = 64
 
 
-def allow_descriptors(connections: int, generations: int) -> None:
+def allow_descriptors(connections: int, archive: int) -> None:
     """Raises the limit to what so many connections and generations of the archive may need; says so where it cannot.
 
     Systems give a process 1,024 and let it ask for more: what only select() could not bear.
     """
-    wanted = connections * _BY_A_CONNECTION + generations * _BY_A_GENERATION + _BY_THE_REST
+    wanted = connections * _BY_A_CONNECTION + archive * _BY_A_GENERATION + _BY_THE_REST
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return

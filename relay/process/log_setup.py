@@ -1,4 +1,7 @@
-"""Logs: structlog to stderr, key=value lines on a terminal, JSON lines elsewhere, times in UTC, secrets masked."""
+"""Logs: structlog to stderr, key=value lines on a terminal, JSON lines elsewhere, times in UTC, secrets masked.
+
+Warnings and errors say where they are explained.
+"""
 
 import logging
 import re
@@ -14,6 +17,16 @@ MASK: Final = "********"
 _SECRET_WORDS: Final = re.compile(r"passw|identified|secret", re.IGNORECASE)
 _LITERALS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?""", re.DOTALL)
 
+_PAGE: Final = "docs/ERRORS.md"
+_EXPLAINED: Final = ("warning", "error", "critical")
+# Lines that tell of a thing with a name of its own, which says more than the line's: the part of the page, the name's key.
+_NAMED: Final = {
+    "archive_ledger": ("ledger", "kind"),
+    "archive_recovery_finding": ("ledger", "kind"),
+    "source_given_up": ("source", "trouble"),
+    "source_lost": ("source", "trouble"),
+}
+
 
 def mask_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Replaces the value of every key that names a secret, at any depth of nested mappings.
@@ -27,6 +40,14 @@ def mask_secrets(_logger: object, _method: str, event: MutableMapping[str, Any])
             event[key] = _LITERALS.sub(f"'{MASK}'", value)
         elif isinstance(value, dict):
             event[key] = mask_secrets(_logger, _method, dict(value))
+    return event
+
+
+def point_to_page(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Adds `see`, the place where a warning or an error is explained. Wants `level` in the line."""
+    if event.get("level") in _EXPLAINED:
+        part, key = _NAMED.get(str(event["event"]), ("log", "event"))
+        event["see"] = f"{_PAGE}#{part}-{event.get(key)}"
     return event
 
 
@@ -55,7 +76,7 @@ def setup_logging(level: str = "info", *, stream: TextIO | None = None, as_json:
         structlog.processors.format_exc_info,
     ]
     structlog.configure(
-        processors=[*shared, renderer],
+        processors=[*shared, point_to_page, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         logger_factory=structlog.PrintLoggerFactory(target),
         cache_logger_on_first_use=False,

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import HEADER_SIZE, event_size
 from protocol.kernel.ingest import Ingest
+from relay.binlog_file.broken import Broken
+from relay.binlog_file.event_reader import EventReader
+from relay.binlog_file.file_bytes import DescriptorBytes
 
-_CHUNK_BYTES: Final = 1 << 20
-_FIRST_EVENT: Final = 4
-_HEADER_BYTES: Final = 19
-_FIRST_ERROR: Final = 16
-_LONGEST_FORMAT: Final = 1 << 16
 _LONGEST_EVENT: Final = 1 << 20
 
 
@@ -34,8 +33,8 @@ def events_in_run(
     for offset in ingest.take_definitions():
         at = start + offset - base
         raw = None
-        if start <= at <= stop - _HEADER_BYTES:
-            length = int.from_bytes(data[at + 9 : at + 13], "little")
+        if start <= at <= stop - HEADER_SIZE:
+            length = event_size(data, at)
             if length <= _LONGEST_EVENT and at + length <= stop:
                 raw = bytes(data[at : at + length])
         found.append(DefinitionEvent(offset, raw, post_length, checksum))
@@ -47,38 +46,12 @@ def scan_definitions(path: Path, start: int, stop: int) -> Iterator[DefinitionEv
 
     Raises: OSError; ValueError where the file cannot be walked up to `stop`.
     """
-    ingest = Ingest()
-    ingest.begin_file(_FIRST_EVENT)
     with path.open("rb") as file:
-        if start != _FIRST_EVENT:
-            file.seek(_FIRST_EVENT)
-            head = file.read(_HEADER_BYTES)
-            length = int.from_bytes(head[9:13], "little")
-            if not _HEADER_BYTES <= length <= _LONGEST_FORMAT:
-                raise ValueError(f"{path.name} does not begin with a format description")
-            event = bytearray(head + file.read(length - _HEADER_BYTES))
-            if not ingest.read_format(event, 0, len(event)):
-                raise ValueError(f"{path.name} does not begin with a format description")
-            ingest.begin_file(start)
-        file.seek(start)
-        buffer = bytearray()
-        read = start
-        while read < stop or buffer:
-            chunk = file.read(min(_CHUNK_BYTES, stop - read))
-            read += len(chunk)
-            buffer += chunk
-            used = 0
-            while used < len(buffer):
-                base = ingest.position
-                status = ingest.feed(buffer, used, len(buffer))
-                yield from events_in_run(ingest, buffer, used, ingest.produced, base)
-                ingest.take_entries()
-                ingest.take_violations()
-                if status >= _FIRST_ERROR:
-                    raise ValueError(f"{path.name} at {ingest.position}: {ingest.error_text}")
-                if ingest.consumed == used:
-                    break
-                used = ingest.consumed
-            del buffer[:used]
-            if not chunk and not used:
-                raise ValueError(f"{path.name} ends at {read}, {stop} was expected")
+        reader = EventReader(DescriptorBytes(file.fileno()))
+        try:
+            for run in reader.runs(start, stop):
+                yield from events_in_run(reader.ingest, run.buffer, run.start, run.consumed, run.position)
+        except Broken as error:
+            raise ValueError(f"{path.name} {error}") from None
+        if reader.unfinished is not None or reader.read_to < stop:
+            raise ValueError(f"{path.name} ends at {reader.read_to}, {stop} was expected")

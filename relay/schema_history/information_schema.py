@@ -27,7 +27,7 @@ _KEYS: Final = (
 )
 
 
-class Asked(Protocol):
+class SchemaSource(Protocol):
     """A connection to the source."""
 
     async def query(self, statement: str, timeout_s: float | None = None) -> list[tuple[Any, ...]]:
@@ -38,13 +38,13 @@ class TooManyColumns(Exception):
     """A schema that is left out."""
 
 
-async def schemas_of(source: Asked) -> list[str]:
+async def schemas_of(source: SchemaSource) -> list[str]:
     """The schemas that the account may see, the server's own left out. Raises: as `query`."""
     rows = await source.query("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA", _TIMEOUT_S)
     return sorted(name for name in (_text(row[0]) for row in rows) if name.lower() not in _OWN_SCHEMAS)
 
 
-async def tables_of(source: Asked, schema: str, most_columns: int = COLUMNS_LIMIT) -> list[Table]:
+async def tables_of(source: SchemaSource, schema: str, most_columns: int = COLUMNS_LIMIT) -> list[Table]:
     """The tables of one schema that the account may see, views left out. Raises: TooManyColumns; as `query`."""
     limit = max(0, min(most_columns, COLUMNS_LIMIT))
     quoted = _quoted(schema)

@@ -7,13 +7,11 @@ file is written anew without what belongs to binlogs that are gone, and put in p
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import binlog_number
-from relay.archive.storage.files import SCHEMA_NAME, FileLayer, replace_file, write_all
+from relay.archive.storage.files import SCHEMA_NAME, FileLayer, StoredFile, replace_file, write_all
 from relay.schema_history.schema_record import Line, Place, RecordedSchema, line, parse_lines, table_facts, table_line
-
-_FIRST_EVENT: Final = 4
 
 
 class SchemaFile:
@@ -24,7 +22,7 @@ class SchemaFile:
         self.path = directory / SCHEMA_NAME
         self._size = 0
         self.covered: tuple[str, int] | None = None
-        """Up to where statements that define tables were noted; None: nowhere."""
+        """The position up to which statements that define tables were noted; None: nowhere."""
 
     def open(self, oldest: str | None, end: tuple[str, int] | None) -> RecordedSchema:
         """Reads it, and makes it anew without what is before the archive's `oldest` binlog, and behind its end.
@@ -62,11 +60,8 @@ class SchemaFile:
     def _read(self) -> bytes:
         if not self._layer.exists(self.path):
             return b""
-        fd = self._layer.open_read(self.path)
-        try:
-            return self._layer.pread(fd, self._layer.size(fd), 0)
-        finally:
-            self._layer.close(fd)
+        with StoredFile.open(self._layer, self.path) as stored:
+            return stored.read_all()
 
     def _rewrite(self, lines: list[Line]) -> RecordedSchema:
         data = "".join(one.text for one in lines).encode()
@@ -87,34 +82,34 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
     """The lines that say the same of everything from the beginning of the binlog `oldest` on."""
     if oldest is None:
         return []
-    begin: Place = (binlog_number(oldest), _FIRST_EVENT)
+    begin: Place = (binlog_number(oldest), FIRST_EVENT)
     lines = _without_old_covers(lines)
     later = [number for number, one in enumerate(lines) if one.place >= begin]
     if not lines or not later:
         return []
     if later[0] == 0:
         return lines
-    # A stretch that was being watched at the beginning goes on; tables that were known in it are known from there.
+    # A span that was being watched at the beginning goes on; tables that were known in it are known from there.
     before, rest = lines[: later[0]], [one for one in lines[later[0] :] if one.place >= begin]
     if rest[0].kind == "watched":
         return rest
     schema = RecordedSchema(before)
-    texts = [line("watched", oldest, _FIRST_EVENT)]
-    texts += [table_line(table_facts(table), oldest, _FIRST_EVENT) for table in schema.standing(begin)]
+    texts = [line("watched", oldest, FIRST_EVENT)]
+    texts += [table_line(table_facts(table), oldest, FIRST_EVENT) for table in schema.standing(begin)]
     return [*parse_lines("".join(texts).encode()), *rest]
 
 
 def _without_old_covers(lines: list[Line]) -> list[Line]:
-    """Of the marks up to where it was noted only the last of each stretch tells something."""
+    """Of the marks up to where it was noted only the last of each span tells something."""
     kept: list[Line] = []
     for one in lines:
         if one.kind == "covered" and kept and kept[-1].kind == "covered":
             kept.pop()
         kept.append(one)
-    return [one for number, one in enumerate(kept) if one.kind != "covered" or _ends_a_stretch(kept, number)]
+    return [one for number, one in enumerate(kept) if one.kind != "covered" or _ends_a_span(kept, number)]
 
 
-def _ends_a_stretch(lines: list[Line], number: int) -> bool:
+def _ends_a_span(lines: list[Line], number: int) -> bool:
     return number + 1 == len(lines) or lines[number + 1].kind == "watched"
 
 

@@ -85,13 +85,13 @@ def table_facts(table: Table) -> str:
     """What a line says of `table`, without when: the same text for the same table."""
     columns: list[dict[str, Any]] = []
     for column in table.columns:
-        said: dict[str, Any] = {"name": column.name, "type": column.type}
+        described: dict[str, Any] = {"name": column.name, "type": column.type}
         for name in ("charset", "collation", "extra"):
             if getattr(column, name):
-                said[name] = getattr(column, name)
+                described[name] = getattr(column, name)
         if not column.nullable:
-            said["nullable"] = False
-        columns.append(said)
+            described["nullable"] = False
+        columns.append(described)
     keys = {name: {"unique": key.unique, "columns": list(key.columns)} for name, key in table.keys}
     facts = {"schema": table.schema, "table": table.name, "engine": table.engine, "columns": columns, "keys": keys}
     return json.dumps(facts, ensure_ascii=False)
@@ -158,7 +158,7 @@ class _Version:
 
 @dataclass(slots=True)
 class _Watch:
-    """A stretch in which every definition was noted. `named`: a table's name in lower case to where statements name it."""
+    """A span of the binlogs in which every definition was noted. `named`: a table's name in lower case to where statements name it."""
 
     first: Place
     last: Place

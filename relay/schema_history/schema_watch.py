@@ -19,6 +19,7 @@ from typing import Final
 import pymysql.err
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.errors import ProtocolError
@@ -45,16 +46,15 @@ _RETRY_S: Final = (5.0, 30.0, 300.0, 3600.0)
 _MOST_NOTES: Final = 10_000
 _MOST_NOTED_BYTES: Final = 16 << 20
 _MOST_COLUMNS: Final = 500_000
-"""Of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
+"""The most columns of all schemas together; the rest is left out, since the tables of a question are held until they are written."""
 _SCAN_LIMIT_BYTES: Final = 1 << 30
 """So much of an archive is looked through at a start; what is older and was not noted stays unknown."""
-_FIRST_EVENT: Final = 4
 
 GRANTS: Final = "GRANT REPLICATION CLIENT, REFERENCES ON *.* TO"
 
 
 @dataclass(frozen=True, slots=True)
-class HeldFile:
+class ScannedFile:
     """A binlog that the archive holds."""
 
     name: str
@@ -80,7 +80,7 @@ class DefinitionNotes:
         self._noted_bytes = 0
         self.first_file: str | None = None
         self.place = place
-        """Up to where every definition was noted."""
+        """The position up to which every definition was noted."""
         self.file_changes = 0
         self.wanted = True
 
@@ -136,12 +136,12 @@ class SchemaRecording:
     open_connection: Callable[[], Awaitable[SourceConnection]]
     user: str
     lock: threading.Lock = field(default_factory=threading.Lock)
-    said: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
 
     def say_once(self, name: str, **facts: str) -> None:
         """Logs a warning if it was not logged before."""
-        if name not in self.said:
-            self.said.add(name)
+        if name not in self.reported:
+            self.reported.add(name)
             log.warning(name, **facts)
 
 
@@ -152,7 +152,7 @@ class SchemaWatch:
         self,
         recording: SchemaRecording,
         directory: Path,
-        held: Sequence[HeldFile],
+        held: Sequence[ScannedFile],
         place: Position | None,
         oldest: Callable[[], str | None],
     ) -> None:
@@ -255,14 +255,14 @@ class SchemaWatch:
         """The definitions between where they were noted last and `end`, in the archive's own files."""
         covered = self._file.covered
         last = binlog_number(end[0])
-        todo: list[tuple[HeldFile, int, int]] = []
+        todo: list[tuple[ScannedFile, int, int]] = []
         size = 0
         for held in reversed(self._held):
             number = binlog_number(held.name)
             if number > last:
                 continue
             stop = end[1] if number == last else held.end
-            start = _FIRST_EVENT
+            start = FIRST_EVENT
             if covered is not None and number == binlog_number(covered[0]):
                 start = covered[1]
             if covered is not None and number < binlog_number(covered[0]):
@@ -319,7 +319,7 @@ class SchemaWatch:
         notes, place = self.notes.take()
         lines = []
         if self._file.covered is None and place is not None:
-            lines.append(line("watched", self.notes.first_file or place.file, _FIRST_EVENT))
+            lines.append(line("watched", self.notes.first_file or place.file, FIRST_EVENT))
         lines += [self._definition_line(note.file, note.event, note.offset) for note in notes]
         new_file = self.notes.file_changes != self._files_seen and place is not None
         if new_file and place is not None:
@@ -372,14 +372,14 @@ class SchemaWatch:
         connection = await self._recording.open_connection()
         try:
             names = await schemas_of(connection)
-            asked = {name for name in names if scope is None or name.lower() in scope}
+            requested = {name for name in names if scope is None or name.lower() in scope}
             found: dict[tuple[str, str], str | None] = {}
             columns = 0
-            for name in sorted(asked):
+            for name in sorted(requested):
                 try:
                     tables = await tables_of(connection, name, _MOST_COLUMNS - columns)
                 except TooManyColumns as error:
-                    asked.remove(name)
+                    requested.remove(name)
                     self._recording.say_once("source_schema_too_large", what=str(error), note="it is not recorded")
                     continue
                 for table in tables:
@@ -393,7 +393,7 @@ class SchemaWatch:
         if then is None:
             return False
         await self._reach(then)
-        self._keep(found, asked, set(names), then)
+        self._keep(found, requested, set(names), then)
         if scope is None and not found and not self._known:
             self._recording.say_once(
                 "source_schema_empty",
@@ -425,9 +425,9 @@ class SchemaWatch:
         return self._all_stale or table.lower() in self._stale
 
     def _keep(
-        self, found: dict[tuple[str, str], str | None], asked: set[str], schemas: set[str], then: Position
+        self, found: dict[tuple[str, str], str | None], requested: set[str], schemas: set[str], then: Position
     ) -> None:
-        """Writes what the answer has of tables: facts; None: as recorded. `asked`: the schemas it is about."""
+        """Writes what the answer has of tables: facts; None: as recorded. `requested`: the schemas it is about."""
         place = (binlog_number(then.file), then.offset)
         news = [names for at, names in self._definitions if at < place]
 
@@ -441,7 +441,7 @@ class SchemaWatch:
                 lines.append(table_line(facts, then.file, then.offset))
                 self._known[key] = _digest(facts)
         for key in list(self._known):
-            if key not in found and (key[0] in asked or key[0] not in schemas) and not unsure(key[1]):
+            if key not in found and (key[0] in requested or key[0] not in schemas) and not unsure(key[1]):
                 lines.append(line("dropped", then.file, then.offset, schema=key[0], table=key[1]))
                 del self._known[key]
         self._file.append(lines)

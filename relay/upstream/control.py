@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import structlog
 from pydantic import SecretStr, ValidationError
 
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.config import DirectorySource, FailoverSection, ServerSource
 from relay.process.background import begin_task, run_to_end
 from relay.upstream.attach.attachment import Attacher
@@ -19,6 +19,7 @@ from relay.upstream.failover import Failover
 from relay.upstream.server_source import IdentityChange, ServerUpstream
 from relay.upstream.source.gtid_question import ask_source_gtids
 from relay.upstream.source.identity import own_registration
+from relay.upstream.source.own_address import NOWHERE, ListenAddress
 from relay.upstream.source.source_errors import UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, kept_source_gtids
 from relay.upstream.source.source_settings import kept_source_settings
@@ -72,45 +73,42 @@ class SourceControl:
     """The one owner of the upstream side: runs it, stops it, starts it with other settings. For the event loop's thread.
 
     on_ended: called with the UpstreamError that ended it and that no retry cures (until `start` the relay serves what it
-    has), or with any other exception: a fault of ours. listen_host, report_port: where replicas reach this relay; the port
-    is for the source's list of replicas too.
+    has), or with any other exception: a fault of ours. listening: where replicas reach this relay.
     """
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         settings: ServerSource | DirectorySource,
         server_uuid: str,
         on_ended: Callable[[Exception], None],
         *,
-        report_port: int = 0,
-        listen_host: str | None = None,
+        listening: ListenAddress = NOWHERE,
         candidates: Sequence[ServerSource] = (),
         wanted: tuple[str, int] | None = None,
         failover: FailoverSection | None = None,
     ) -> None:
-        self._generations = generations
+        self._archive = archive
         self._settings = settings
         self._candidates: tuple[ServerSource, ...] = ()
         self._server_uuid = server_uuid
         self._on_ended = on_ended
         self._link = SourceLink()
-        archive = generations.archive
-        self._link.gtids = kept = kept_source_gtids(archive.directory)
+        generation = archive.current
+        self._link.gtids = kept = kept_source_gtids(generation.directory)
         if kept is not None:
-            archive.gtids.source_purged = kept.purged
-        self._link.settings = kept_source_settings(archive.directory)
+            generation.gtids.source_purged = kept.purged
+        self._link.settings = kept_source_settings(generation.directory)
         self._following: asyncio.Task[None] | None = None
         self._order = asyncio.Lock()
         self._stopped_by_operator = False
         self._started_by_operator = False
         self._changed_by_operator = False
-        self._report_port = report_port
-        self._listen_host = listen_host
+        self._listening = listening
         self._identity_change = IdentityChange()
         if isinstance(settings, ServerSource):
             self._candidates = tuple(candidates) or (settings,)
-            first = first_source(self._candidates, kept_chosen(archive.directory), wanted)
+            first = first_source(self._candidates, kept_chosen(generation.directory), wanted)
             self._settings = first.settings
             self._identity_change.accepted = first.named
         policy = failover or FailoverSection()
@@ -120,8 +118,8 @@ class SourceControl:
         self._looking: asyncio.Task[None] | None = None
 
     @property
-    def _archive(self) -> Archive:
-        return self._generations.archive
+    def _generation(self) -> Generation:
+        return self._archive.current
 
     @property
     def running(self) -> bool:
@@ -130,21 +128,21 @@ class SourceControl:
 
     @property
     def received_heartbeats(self) -> int:
-        """Since the relay's start."""
+        """How many heartbeats came since the relay's start."""
         return self._link.received_heartbeats
 
     @property
     def gtids(self) -> SourceGtids | None:
-        """What the source last said of GTIDs; None while it said nothing."""
+        """What the source last reported of GTIDs; None while it reported nothing."""
         return self._link.gtids
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What the source last said of its settings, by name; empty while it said nothing."""
+        """What the source last reported of its settings, by name; empty while it reported nothing."""
         return self._link.settings
 
     async def ask_gtids(self) -> SourceGtids | None:
-        """What the source says of GTIDs when it is asked now; None: it cannot be asked."""
+        """What the source reports of its GTIDs when asked now; None: it cannot be asked."""
         return await ask_source_gtids(self._settings, self._link)
 
     def status(self) -> SourceStatus:
@@ -152,7 +150,7 @@ class SourceControl:
         return read_status(
             self._settings,
             self._link,
-            self._archive,
+            self._generation,
             stopped_by_operator=self._stopped_by_operator,
             started_by_operator=self._started_by_operator,
             changed_by_operator=self._changed_by_operator,
@@ -188,7 +186,7 @@ class SourceControl:
                 return False
             self._stopped_by_operator = True
             await self._end()
-            log.info("source_stopped", by="operator", archive_end=str(self._archive.end or "nothing"))
+            log.info("source_stopped", by="operator", archive_end=str(self._generation.end or "nothing"))
             return True
 
     async def change(self, change: SourceChange) -> None:
@@ -236,11 +234,11 @@ class SourceControl:
 
     async def _examine(self, source: ServerSource) -> str:
         """Whether the archive could go on with it now. Raises: UpstreamError; ArchiveError."""
-        own = own_registration(source.server_id, self._report_port)
+        own = own_registration(source.server_id, self._listening.port)
         attacher = Attacher(
-            self._generations, source, own, self._server_uuid, SourceLink(), listen_host=self._listen_host
+            self._archive, source, own, self._server_uuid, SourceLink(), listen_host=self._listening.host
         )
-        return await attacher.examine(self._archive.end)
+        return await attacher.examine(self._generation.end)
 
     async def _take_over(self, source: ServerSource, why: str) -> None:
         async with self._order:
@@ -248,9 +246,9 @@ class SourceControl:
                 return
             await self._end()
             log.warning("source_failover", source=address(source), why=why)
-            end = self._archive.end
+            end = self._generation.end
             file, offset = (end.file, end.offset) if end is not None else ("", -1)
-            self._archive.append_ledger("source_failover", file, offset, f"{why}; {address(source)} is tried.")
+            self._generation.append_ledger("source_failover", file, offset, f"{why}; {address(source)} is tried.")
             self._settings = source
             self._identity_change.accepted = True
             self._link.forget_error()
@@ -266,16 +264,15 @@ class SourceControl:
         settings = self._settings
         if isinstance(settings, ServerSource):
             return ServerUpstream(
-                self._generations,
+                self._archive,
                 settings,
                 self._server_uuid,
                 self._link,
-                report_port=self._report_port,
-                listen_host=self._listen_host,
+                listening=self._listening,
                 change=self._identity_change,
                 candidates=self._candidates,
             )
-        return DirectoryUpstream(self._archive, settings, self._link)
+        return DirectoryUpstream(self._generation, settings, self._link)
 
     async def _follow(self, upstream: Upstream) -> None:
         try:
@@ -304,7 +301,7 @@ class SourceControl:
 
     def _check_position(self, change: SourceChange) -> None:
         """The relay's binlogs are the source's: a stream can only go on where they end."""
-        end = self._archive.end
+        end = self._generation.end
         if change.file is None and change.position is None:
             return
         if end is None:

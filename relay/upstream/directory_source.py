@@ -3,45 +3,45 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import Final
 
 import structlog
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import flavour_of
+from protocol.binlog.format_description import decode_first_event
+from protocol.binlog.layout import FIRST_EVENT, FLAGS, MAGIC, TYPE_AT, event_size
 from protocol.errors import Malformed
 from protocol.kernel import codes
 from protocol.position import binlog_number
-from relay.archive.generation import Archive, ArchivedFile, ArchiveState, SourceIdentity
+from relay.archive.generation import Generation, GenerationState
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
+from relay.binlog_file.broken import wrong_magic
+from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.head import LONGEST_FORMAT, read_start
 from relay.config import DirectorySource, StartPosition
-from relay.upstream.retry_loop import keep_following
+from relay.upstream.retry_loop import keep_trying
 from relay.upstream.server_source import check_same_file
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_status import SourceLink
 from relay.upstream.stream.intake import Intake
-from relay.upstream.stream.receive_buffers import BUFFER_BYTES, BufferPool, ReceiveBuffer
+from relay.upstream.stream.receive_buffers import BUFFER_BYTES, ReceiveBuffer, ReceiveBufferPool
 
 log = structlog.get_logger()
-
-_MAGIC: Final = b"\xfebin"
-_ENCRYPTED_MAGIC: Final = b"\xfdbin"
-_LONGEST_FORMAT: Final = 512
 
 
 class DirectoryUpstream:
     """The upstream side for `source.kind = "directory"`. `run()` ends only by an error that a retry cannot cure."""
 
-    def __init__(self, archive: Archive, settings: DirectorySource, link: SourceLink) -> None:
-        self._archive = archive
+    def __init__(self, generation: Generation, settings: DirectorySource, link: SourceLink) -> None:
+        self._generation = generation
         self._link = link
         self._settings = settings
-        self._pool = BufferPool()
+        self._pool = ReceiveBufferPool()
         self._returned = asyncio.Event()
         self._pool.on_return = self._returned.set
 
     async def run(self) -> UpstreamError:
         """Follows the directory. Returns the error that ended it for good; cancelling it stops it."""
-        return await keep_following(lambda: self._archive, self._attempt, self._link)
+        return await keep_trying(lambda: self._generation, self._attempt, self._link)
 
     async def _attempt(self) -> None:
         try:
@@ -49,28 +49,28 @@ class DirectoryUpstream:
         except OSError as error:
             text = f"{error.filename or self._settings.path}: {error.strerror}"
             advice = "Check source.path and its permissions."
-            raise UpstreamError(Trouble.NETWORK, text, advice, name="unreadable") from error
+            raise UpstreamError(FailureKind.NETWORK, text, advice, name="unreadable") from error
 
     async def _follow(self) -> None:
-        archive = self._archive
-        place = await (archive.reopen_writer() if archive.state is ArchiveState.FAILED else archive.trim())
+        generation = self._generation
+        place = await (generation.reopen_writer() if generation.state is GenerationState.FAILED else generation.trim())
         self._pool.put_back()  # the writer has given back everything of the attempt before
         names = await asyncio.to_thread(binlog_names, self._settings.path)
-        intake = Intake(archive, place, packets=False, on_violation=self._settings.on_violation)
+        intake = Intake(generation, place, packets=False, on_violation=self._settings.on_violation)
         if place is None:
             name = await self._first_name(names)
         else:
             name = place.file
             if name not in names:
                 raise UpstreamError(
-                    Trouble.POSITION_GONE,
+                    FailureKind.POSITION_GONE,
                     f"{self._settings.path} has no {name}, where the archive ends at {place.offset}",
                     "Copy it there again, or start a new archive with a source.name of its own.",
                     name="position_purged",
                 )
         self._link.attached()
         log.info("source_attached", source=str(self._settings.path), file=name, offset=place.offset if place else 4)
-        held = archive.file(name) if place is not None else None
+        held = generation.file(name) if place is not None else None
         while True:
             name = await self._follow_file(intake, name, held)
             held = None
@@ -80,7 +80,7 @@ class DirectoryUpstream:
         if isinstance(start, StartPosition):
             if start.file not in names:
                 text = f"{self._settings.path} has no {start.file}"
-                raise UpstreamError(Trouble.POSITION_GONE, text, "Correct source.start.", name="position_unknown")
+                raise UpstreamError(FailureKind.POSITION_GONE, text, "Correct source.start.", name="position_unknown")
             return start.file
         while not names:
             log.info("waiting_for_first_binlog", path=str(self._settings.path))
@@ -97,7 +97,7 @@ class DirectoryUpstream:
             offset = intake.ingest.position
             if held is not None and held.sealed and (await asyncio.to_thread(os.fstat, fd)).st_size > offset:
                 raise UpstreamError(
-                    Trouble.POSITION_GONE,
+                    FailureKind.POSITION_GONE,
                     f"{path} has grown beyond {offset}, where the archive finished it: the file after it came too early",
                     'Run "binlog-relay archive rebuild", which opens the newest file again, and start the relay again.',
                     name="file_grew_after_its_end",
@@ -166,63 +166,65 @@ class DirectoryUpstream:
             os.close(fd)
             seen, following = following, await self._next_name(name)
             if following is not None and following == seen:
-                raise _cut_event(name, 4, max(0, size - 4))
+                raise _cut_event(name, FIRST_EVENT, max(0, size - FIRST_EVENT))
             await self._pause()
 
     async def _read_head(self, intake: Intake, fd: int, name: str, held: ArchivedFile | None) -> bool:
         """Reads the format description and compares it with what is known; False when it is not all there yet."""
-        head = await asyncio.to_thread(os.pread, fd, 4 + _LONGEST_FORMAT, 0)
-        size = int.from_bytes(head[13:17], "little") if len(head) >= 17 else 0
-        if len(head) >= 4 and head[:4] == _ENCRYPTED_MAGIC:
-            text = f"{name} is encrypted at rest by MySQL (binlog_encryption)"
+        start = await asyncio.to_thread(read_start, DescriptorBytes(fd))
+        wrong = wrong_magic(start.magic) if len(start.magic) == len(MAGIC) else None
+        if wrong is not None and wrong[0] == "file_encrypted":
+            text = f"{name} {wrong[1]} (binlog_encryption)"
             advice = "Attach to the server itself: its dump stream is in clear. Or decrypt the copy with its keyring."
-            raise UpstreamError(Trouble.SETUP, text, advice, name="binlog_encrypted")
-        if len(head) >= 4 and head[:4] != _MAGIC:
-            text = f"{name} is no binlog: it starts with {head[:4].hex()}, not {_MAGIC.hex()}"
-            raise UpstreamError(Trouble.SETUP, text, "Take it out of the directory.", name="not_a_binlog")
-        if size < 19 or len(head) < 4 + size:
-            if size > _LONGEST_FORMAT or (len(head) >= 9 and head[8] != EventType.FORMAT_DESCRIPTION):
+            raise UpstreamError(FailureKind.SETUP, text, advice, name="binlog_encrypted")
+        if wrong is not None:
+            raise UpstreamError(
+                FailureKind.SETUP, f"{name} {wrong[1]}", "Take it out of the directory.", name="not_a_binlog"
+            )
+        event = start.event
+        if not start.is_whole:
+            is_other = len(event) > TYPE_AT and event[TYPE_AT] != EventType.FORMAT_DESCRIPTION
+            if is_other or event_size(event) > LONGEST_FORMAT:
                 text = f"{name} does not start with a format description (binlogs before MySQL 5.0 are not relayed)"
                 raise UpstreamError(
-                    Trouble.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
+                    FailureKind.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
                 )
             return False
         if intake.file is None:
             intake.begin_file(name)
-        event = bytearray(head[4 : 4 + size])
-        if not intake.ingest.read_format(event, 0, size):
+        if not intake.ingest.read_format(bytearray(event), 0, len(event)):
             text = f"{name}: the format description is not one this relay reads"
             raise UpstreamError(
-                Trouble.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
+                FailureKind.SETUP, text, 'Look at it with "binlog-relay events".', name="format_unsupported"
             )
         if held is not None:
             check_same_file(held, intake.ingest)
-        known = self._archive.identity
-        version = "".join(map(chr, event[21:71])).rstrip("\0")
+        known = self._generation.identity
+        described = decode_first_event(event)[1]
         identity = SourceIdentity(
-            flavour=flavour_of(version),
-            version=version.removesuffix("-log"),
+            flavour=described.flavour,
+            version=described.server_version.removesuffix("-log"),
             server_id=intake.ingest.server_id,
             server_uuid=known.server_uuid if known is not None else None,
         )
         if known is not None and (known.flavour != identity.flavour or known.server_id != identity.server_id):
             raise UpstreamError(
-                Trouble.IDENTITY,
+                FailureKind.IDENTITY,
                 f"{name} is of a {identity.flavour} server with server_id {identity.server_id}; the archive is of "
                 f"{known.flavour}, server_id {known.server_id}",
                 "Give these binlogs a source.name (and so an archive directory) of their own.",
                 name="source_identity_changed",
             )
         if known != identity:
-            self._archive.set_identity(identity)
+            self._generation.set_identity(identity)
         return True
 
     async def _pause(self) -> None:
         """Until the next look. Raises: the archive's failure; what it dropped is behind what was read here."""
         await asyncio.sleep(self._settings.poll_interval_s)
-        archive = self._archive
-        if archive.state is ArchiveState.FAILED and archive.failure is not None:
-            raise archive.failure
+        generation = self._generation
+        if generation.state is GenerationState.FAILED and generation.failure is not None:
+            raise generation.failure
 
     async def _free_buffer(self) -> ReceiveBuffer:
         while True:
@@ -253,19 +255,20 @@ def _replacement(path: Path, fd: int) -> int | None:
         os.close(copy)
         return None
     # Time, type, server_id, length and position of the format description; its flags differ while a file is in use.
-    if os.pread(copy, 17, 4) != os.pread(fd, 17, 4):
+    before_flags = FLAGS.start
+    if os.pread(copy, before_flags, FIRST_EVENT) != os.pread(fd, before_flags, FIRST_EVENT):
         os.close(copy)
         text = f"{path} was replaced by another binlog of the same name"
         advice = (
             "The source was reset or is another one: give these binlogs a source.name (and so an archive) of their own."
         )
-        raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_was_reset")
+        raise UpstreamError(FailureKind.IDENTITY, text, advice, name="source_was_reset")
     return copy
 
 
 def _shorter(path: Path, size: int, had: int) -> UpstreamError:
     text = f"{path} became shorter: {size} bytes, {had} were read"
-    return UpstreamError(Trouble.POSITION_GONE, text, "Decide which copy is right.", name="source_lost_its_tail")
+    return UpstreamError(FailureKind.POSITION_GONE, text, "Decide which copy is right.", name="source_lost_its_tail")
 
 
 def _cut_event(name: str, offset: int, left: int) -> UpstreamError:
@@ -273,7 +276,7 @@ def _cut_event(name: str, offset: int, left: int) -> UpstreamError:
     advice = (
         "The source crashed while it wrote, or the copy is cut: copy the file again, or cut it back to that offset."
     )
-    return UpstreamError(Trouble.STREAM_BROKEN, text, advice, name="file_truncated")
+    return UpstreamError(FailureKind.STREAM_BROKEN, text, advice, name="file_truncated")
 
 
 def binlog_names(path: Path) -> list[str]:

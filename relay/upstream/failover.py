@@ -1,11 +1,11 @@
-"""Another source when the one that is followed cannot be reached: which of them would do is said, or the first that does is taken.
+"""Another source when the one that is followed cannot be reached: the log names those that would do, or the first one is taken.
 
 Whether one would do is found out as at an attachment (`another_source`), without attaching to it. Nobody can tell from here
 whether the old source still takes writes from others: to keep it from that is for whoever promotes the new one.
 
 A source that answers and cannot be gone on with is never left by itself, although it was taken a moment ago: it and the archive
 may differ, and which of them is right is for a person to say; or what answers is no source at all, which somebody has put there.
-Who of the others would do is said then too, and why not the rest.
+The log then names those of the others that would do, and why not the rest.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 _LOOK_S: Final = 0.25
 _AGAIN_S: Final = 10.0
-_MOST_TOLD: Final = 100
+_MOST_REPORTED: Final = 100
 """So often the others are asked again while none of them would do: one may still apply what it has received."""
 
 
@@ -52,30 +52,30 @@ class Failover:
         self._link = link
         self._examine = examine
         self._take = take
-        self._told: set[tuple[str, type[Exception], str]] = set()
+        self._faults_reported: set[tuple[str, type[Exception], str]] = set()
 
     async def run(self, followed: Callable[[], ServerSource]) -> None:
         """For ever. `followed()`: the source that is followed now."""
         asked_at = float("-inf")
-        said: dict[str, str] = {}
+        reported: dict[str, str] = {}
         before: tuple[float | None, UpstreamError | None] = (None, None)
         while True:
             await asyncio.sleep(_LOOK_S)
-            since, refused = trouble = self._link.unreachable_since, self._link.given_up
-            if trouble != before:
-                asked_at, said, before = float("-inf"), {}, trouble
+            since, refused = state = self._link.unreachable_since, self._link.given_up
+            if state != before:
+                asked_at, reported, before = float("-inf"), {}, state
             now = time.monotonic()
             is_due = refused is not None or (since is not None and now - since >= self._after_s)
             if not is_due or now - asked_at < _AGAIN_S:
                 continue
             asked_at = now
             verdicts, first = await self._ask_others(followed())
-            if (self._link.unreachable_since, self._link.given_up) != trouble:
+            if (self._link.unreachable_since, self._link.given_up) != state:
                 continue
             if since is not None and self._mode == "automatic" and first is not None:
                 await self._take(first, f"{address(followed())} was unreachable for {now - since:.0f} s")
-            elif verdicts != said:
-                said = verdicts
+            elif verdicts != reported:
+                reported = verdicts
                 self._say(followed(), since and now - since, refused, verdicts, first)
 
     async def _ask_others(self, followed: ServerSource) -> tuple[dict[str, str], ServerSource | None]:
@@ -101,10 +101,10 @@ class Failover:
         return verdicts, first
 
     def _not_looked_at(self, source: ServerSource, fault: Exception) -> str:
-        """Told with its traceback once of each kind."""
+        """Reported with its traceback once of each kind."""
         kind = (address(source), type(fault), str(fault))
-        if kind not in self._told and len(self._told) < _MOST_TOLD:
-            self._told.add(kind)
+        if kind not in self._faults_reported and len(self._faults_reported) < _MOST_REPORTED:
+            self._faults_reported.add(kind)
             tell_fault("candidate_not_looked_at", fault, source=address(source))
         return f"was not looked at, by a fault of binlog-relay ({type(fault).__name__}: {fault})"
 

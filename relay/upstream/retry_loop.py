@@ -5,17 +5,17 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.upstream.source.reconnect import Reconnect
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_status import SourceLink
 
 log = structlog.get_logger()
 
 
-async def keep_following(
-    archived: Callable[[], Archive], attempt: Callable[[], Awaitable[None]], link: SourceLink
+async def keep_trying(
+    archived: Callable[[], Generation], attempt: Callable[[], Awaitable[None]], link: SourceLink
 ) -> UpstreamError:
     """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
 
@@ -31,10 +31,10 @@ async def keep_following(
         except UpstreamError as error:
             ended = error
         except ArchiveError as error:
-            ended = UpstreamError(Trouble.ARCHIVE, error.told, error.advice, name="archive_failed")
-        archive = archived()
-        place = archive.end
-        pause = reconnect.pause_after(ended.trouble, place)
+            ended = UpstreamError(FailureKind.ARCHIVE, error.text, error.advice, name="archive_failed")
+        generation = archived()
+        place = generation.end
+        pause = reconnect.pause_after(ended.kind, place)
         link.lost(ended, final=pause is None)
         facts = {
             "trouble": ended.name,
@@ -44,9 +44,9 @@ async def keep_following(
         }
         if pause is None:
             log.error("source_given_up", **facts, retry_in_s=None)
-            if ended.trouble is not Trouble.SETUP:
+            if ended.kind is not FailureKind.SETUP:
                 file, offset = (place.file, place.offset) if place is not None else ("", -1)
-                archive.append_ledger(ended.name, file, offset, ended.what)
+                generation.append_ledger(ended.name, file, offset, ended.what)
             return ended
         log.warning("source_lost", **facts, retry_in_s=round(pause, 3))
         await asyncio.sleep(pause)

@@ -9,24 +9,26 @@ import structlog
 
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
-from relay.archive.archive import Generation, Generations
-from relay.archive.generation import Archive, ArchivedFile, ArchiveState
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation, GenerationState
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.config import ServerSource
 from relay.process.background import begin_task
-from relay.schema_history.schema_watch import HeldFile, SchemaRecording, SchemaWatch
+from relay.schema_history.schema_watch import ScannedFile, SchemaRecording, SchemaWatch
 from relay.upstream.attach.attachment import Attached, Attacher
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
-from relay.upstream.retry_loop import keep_following
+from relay.upstream.retry_loop import keep_trying
 from relay.upstream.source.identity import own_registration
 from relay.upstream.source.log_replica_updates import note_never_logged, warn_of_a_replica
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.own_address import NOWHERE, ListenAddress
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, keep_source_gtids, kept_part
 from relay.upstream.source.source_settings import keep_source_settings, read_source_settings
 from relay.upstream.source.source_status import SourceLink
 from relay.upstream.source.source_watch import SourceWatch
 from relay.upstream.stream.acknowledger import Acknowledger
 from relay.upstream.stream.intake import Intake
-from relay.upstream.stream.receive_buffers import BufferPool
+from relay.upstream.stream.receive_buffers import ReceiveBufferPool
 from relay.upstream.stream.source_stream import DumpStream
 
 log = structlog.get_logger()
@@ -52,24 +54,23 @@ class ServerUpstream:
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         settings: ServerSource,
         server_uuid: str,
         link: SourceLink,
         *,
-        report_port: int = 0,
-        listen_host: str | None = None,
+        listening: ListenAddress = NOWHERE,
         change: IdentityChange | None = None,
         candidates: Sequence[ServerSource] = (),
     ) -> None:
-        self._generations = generations
-        self._own = own_registration(settings.server_id, report_port)
+        self._archive = archive
+        self._own = own_registration(settings.server_id, listening.port)
         self._change = change or IdentityChange()
         self._settings = settings
         self._candidates = candidates or (settings,)
         self._link = link
-        self._attacher = Attacher(generations, settings, self._own, server_uuid, link, listen_host=listen_host)
-        self._pool = BufferPool()
+        self._attacher = Attacher(archive, settings, self._own, server_uuid, link, listen_host=listening.host)
+        self._pool = ReceiveBufferPool()
         self._recording = SchemaRecording(self._attacher.open, settings.user)
         self._schema: SchemaWatch | None = None
         self._asking: asyncio.Task[None] | None = None
@@ -78,7 +79,7 @@ class ServerUpstream:
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
         try:
-            return await keep_following(lambda: self._generations.archive, self._follow, self._link)
+            return await keep_trying(lambda: self._archive.current, self._follow, self._link)
         finally:
             if self._asking is not None:
                 self._asking.cancel()
@@ -97,24 +98,24 @@ class ServerUpstream:
                     await self._schema_written()
             finally:
                 # Also where a second cancellation ended the wait. Where it got no file, the archive is as it was before.
-                await asyncio.shield(self._generations.discard_prepared())
-            if attached.begins and self._generations.archive.identity == attached.identity:
+                await asyncio.shield(self._archive.discard_prepared())
+            if attached.begins and self._archive.current.identity == attached.identity:
                 self._change.accepted = False
         if error.name == "server_id_clash":
             error = await self._attacher.with_the_others_name(error)
-        if not attached.asked and error.trouble is Trouble.POSITION_GONE:
+        if not attached.binlogs_listed and error.kind is FailureKind.POSITION_GONE:
             error = await self._attacher.explained(error, place)
         raise error
 
     async def _ready_generation(self, attached: Attached) -> Generation:
         """The generation that the stream belongs to, with what is kept beside it."""
-        generation = self._generations.current
+        generation = self._archive.current
         try:
             if attached.begins:
-                generation = await self._generations.prepare(attached.identity, self._attacher.where, attached.file)
+                generation = await self._archive.prepare(attached.identity, self._attacher.where, attached.file)
             else:
-                where, executed = self._attacher.where, self._generations.executed
-                note_never_logged(generation.archive, executed, attached.gtids, where, attached.leaves_out)
+                where, executed = self._attacher.where, self._archive.executed
+                note_never_logged(generation, executed, attached.gtids, where, attached.leaves_out)
             self._ask_whether_a_replica(attached.leaves_out)
             settings = await read_source_settings(attached.connection, {})
             await self._take_variables(generation, attached.gtids, settings)
@@ -130,25 +131,25 @@ class ServerUpstream:
             self._asking = begin_task(asking, "asking whether the source is a replica")
 
     async def _take_variables(self, generation: Generation, gtids: SourceGtids, settings: dict[str, str]) -> None:
-        """The source may be gone on with: from now on its variables are what replicas and readers are told, and remembered."""
+        """The source may be gone on with: from now on its variables are shown to replicas and readers, and remembered."""
         link = self._link
         before, known = link.gtids, link.settings
         link.gtids, link.settings = gtids, settings
-        generation.archive.gtids.source_purged = gtids.purged
+        generation.gtids.source_purged = gtids.purged
         if before is None or before.mode != gtids.mode:
             log.info("source_gtid_mode", gtid_mode=gtids.mode)
         is_news = kept_part(gtids) != kept_part(before) or settings != known
-        if is_news or generation is not self._generations.current or not link.is_kept:
+        if is_news or generation is not self._archive.current or not link.is_kept:
             await self._keep_variables()
 
     async def _variables_changed(self) -> None:
         """The source's variables are others than at its attachment."""
         if self._link.gtids is not None:
-            self._generations.receiving.archive.gtids.source_purged = self._link.gtids.purged
+            self._archive.receiving.gtids.source_purged = self._link.gtids.purged
         await self._keep_variables()
 
     async def _keep_variables(self) -> None:
-        directory = self._generations.receiving.archive.directory
+        directory = self._archive.receiving.directory
         gtids, settings = self._link.gtids or SourceGtids(), self._link.settings
         try:
             await asyncio.to_thread(keep_source_gtids, directory, gtids)
@@ -160,7 +161,7 @@ class ServerUpstream:
 
     async def _keep_choice(self, generation: Generation) -> None:
         """Where the source is, beside its generation: with that it counts, and a restart goes on with it."""
-        directory, choice = generation.archive.directory, chosen(self._settings, self._candidates)
+        directory, choice = generation.directory, chosen(self._settings, self._candidates)
         try:
             if await asyncio.to_thread(kept_chosen, directory) != choice:
                 await asyncio.to_thread(keep_chosen, directory, choice)
@@ -169,36 +170,36 @@ class ServerUpstream:
 
     def _same_binlogs(self, another: bool) -> None:
         """The stream goes on in the archive's file: the source is the archive's, or the one that is to be it now."""
-        archive = self._generations.archive
-        known = archive.identity
+        generation = self._archive.current
+        known = generation.identity
         found = self._link.identity
         if found is not None and known != found:
-            archive.set_identity(found)
+            generation.set_identity(found)
             if another and known is not None:
-                end = archive.end
+                end = generation.end
                 file, offset = (end.file, end.offset) if end is not None else ("", -1)
                 text = (
                     f"now {self._attacher.where}, server_uuid {found.server_uuid}, server_id {found.server_id}; before "
                 )
                 text += f"server_uuid {known.server_uuid}, server_id {known.server_id}"
-                archive.append_ledger("source_changed", file, offset, text)
+                generation.append_ledger("source_changed", file, offset, text)
         self._change.accepted = False
 
     async def _stream(self, attached: Attached, generation: Generation) -> UpstreamError:
         """Takes the connection over for the stream; the error that ended it."""
         settings = self._settings
         connection, place, semi_sync = attached.connection, attached.place, attached.semi_sync
-        archive = generation.archive
+        generation = generation
         facts = connection.facts
         intake = Intake(
-            archive,
+            generation,
             place,
             packets=True,
             prefix=3 if semi_sync else 1,
             on_violation=settings.on_violation,
             announced_checksum=facts.checksum,
         )
-        held = archive.file(place.file) if place is not None else None
+        held = generation.file(place.file) if place is not None else None
         if attached.begins:
             pass  # its identity was written down with its beginning
         elif held is None:
@@ -225,10 +226,10 @@ class ServerUpstream:
         intake.on_file = watch.file_begins
         acknowledger: Acknowledger | None = None
         if semi_sync:
-            acknowledger = Acknowledger(archive, stream.send, self._link, stream.fail)
+            acknowledger = Acknowledger(generation, stream.send, self._link, stream.fail)
             intake.on_ack_wanted = acknowledger.want
         if settings.record_schema:
-            self._schema = self._watch_schema(archive, place)
+            self._schema = self._watch_schema(generation, place)
             intake.definitions = self._schema.notes
         self._link.attached()
         self._link.count_heartbeats(lambda: intake.ingest.heartbeats)
@@ -247,11 +248,11 @@ class ServerUpstream:
             tls=" ".join(connection.security) if connection.security is not None else "none",
         )
         # An idle source sends nothing that the archive could refuse: without this nobody would try again for long.
-        archive.watch_failure(stream.archive_failed)
+        generation.watch_failure(stream.archive_failed)
         try:
             return await self._watch(stream)
         finally:
-            archive.unwatch_failure(stream.archive_failed)
+            generation.unwatch_failure(stream.archive_failed)
             watch.close()
             if acknowledger is not None:
                 acknowledger.close()
@@ -259,14 +260,14 @@ class ServerUpstream:
                 self._schema.close()
             stream.close()
 
-    def _watch_schema(self, archive: Archive, place: Position | None) -> SchemaWatch:
-        held = [HeldFile(file.name, archive.path(file.name), file.end) for file in archive.files]
+    def _watch_schema(self, generation: Generation, place: Position | None) -> SchemaWatch:
+        held = [ScannedFile(file.name, generation.path(file.name), file.end) for file in generation.files]
 
         def oldest() -> str | None:
-            files = archive.files
+            files = generation.files
             return files[0].name if files else None
 
-        return SchemaWatch(self._recording, archive.directory, held, place, oldest)
+        return SchemaWatch(self._recording, generation.directory, held, place, oldest)
 
     async def _schema_written(self) -> None:
         if self._schema is not None:
@@ -282,14 +283,14 @@ class ServerUpstream:
             silent_s = loop.time() - stream.heard_at
             if silent_s > limit_s and not stream.paused:
                 text = f"no byte from the source for {silent_s:.1f} s, heartbeats were due every {limit_s / _SILENT_PERIODS:g} s"
-                return UpstreamError(Trouble.NETWORK, text, name="source_silent")
+                return UpstreamError(FailureKind.NETWORK, text, name="source_silent")
 
     async def _place_to_resume(self) -> Position | None:
         """The end of the archive's last whole transaction; what lies behind it is taken back first."""
-        archive = self._generations.archive
-        if archive.state is ArchiveState.FAILED:
-            return await archive.reopen_writer()
-        return await archive.trim()
+        generation = self._archive.current
+        if generation.state is GenerationState.FAILED:
+            return await generation.reopen_writer()
+        return await generation.trim()
 
 
 def check_same_file(held: ArchivedFile, ingest: Ingest) -> None:
@@ -297,7 +298,7 @@ def check_same_file(held: ArchivedFile, ingest: Ingest) -> None:
     if ingest.created == held.created and ingest.server_id == held.server_id:
         return
     raise UpstreamError(
-        Trouble.IDENTITY,
+        FailureKind.IDENTITY,
         f"{held.name} of the source was made at {ingest.created} by server_id {ingest.server_id}; "
         f"the archived one at {held.created} by server_id {held.server_id} (Unix seconds)",
         "The source was reset (RESET MASTER) or is another one: start a new archive for it with a source.name of its own.",

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from relay.audit.runner.job import AuditFinding, AuditOptions
-from relay.audit.runner.run import Outcome, load_job, run_job
+from relay.audit.runner.audit_result import AuditFinding, AuditOptions
+from relay.audit.runner.run_job import Outcome, load_job, run_job
 from tests.audit.checked_page import CheckedPage
 
 

@@ -16,9 +16,9 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import LedgerRow
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.audit.continuity import gtid_ranges
 from relay.audit.continuity.gtid_continuity import FileRange, compare, merged, without
 from relay.audit.continuity.ledger import GAPS, ledger_findings, read_ledgers
@@ -87,11 +87,11 @@ async def test_everything_that_breaks_the_chain_is_found(spark: Any, tmp_path: P
         if number == 200:
             back.timestamp -= 7200
             at_back = back.size
-    archive = tmp_path / "archive"
-    archive.mkdir()
+    generation = tmp_path / "archive"
+    generation.mkdir()
     for name, data in (("000001", first.data), ("000002", cut_data), ("000005", foreign.data), ("000006", back.data)):
-        write(archive, f"bin.{name}", data)
-    done = run(spark, "continuity", archive, tmp_path)
+        write(generation, f"bin.{name}", data)
+    done = run(spark, "continuity", generation, tmp_path)
     assert done.names == {
         "file_missing",
         "file_unfinished",
@@ -125,27 +125,27 @@ async def test_everything_that_breaks_the_chain_is_found(spark: Any, tmp_path: P
     assert done.outcome.result.verdict.startswith("Not complete from bin.000001:4")
 
 
-async def two_sources(archive: Path) -> Generations:
+async def two_sources(generation: Path) -> Archive:
     """A writes 1-6 in two files that lead to each other; B, with 1-4 in its head, repeats 5-6 and goes on in two more files."""
-    generations = await Generations.open(archive)
-    generations.archive.set_identity(identity(SOURCE, 1))
+    archive = await Archive.open(generation)
+    archive.current.set_identity(identity(SOURCE, 1))
     first = with_gtids("", range(1, 4)).rotate("bin.000002")
     second = with_gtids(f"{SOURCE}:1-3", range(4, 7), timestamp=BEGUN + 100)
-    await append_files(generations, [("bin.000001", first.data), ("bin.000002", second.data)])
+    await append_files(archive, [("bin.000001", first.data), ("bin.000002", second.data)])
     third = with_gtids(f"{SOURCE}:1-4", range(5, 10), timestamp=BEGUN - 5000, server_id=2).rotate("b.000008")
     fourth = with_gtids(f"{SOURCE}:1-9", [10, 11], timestamp=BEGUN + 300, server_id=2)
-    await change_source(generations, identity(OTHER, 2), [("b.000007", third.data), ("b.000008", fourth.data)])
-    return generations
+    await change_source(archive, identity(OTHER, 2), [("b.000007", third.data), ("b.000008", fourth.data)])
+    return archive
 
 
 async def test_an_archive_that_went_on_with_another_source_is_complete(spark: Any, tmp_path: Path) -> None:
-    archive = tmp_path / "archive"
-    generations = await two_sources(archive)
-    generations.current.archive.append_ledger("gap", "b.000007", 4, "nobody knows")
-    await generations.close()
-    alone = find_files(LocalStore(), str(archive / "g0002"))
-    assert {row.file for row in read_ledgers(str(archive / "g0002"), alone, of_these=False)} == {"b.000007"}
-    done = run(spark, "continuity", archive, tmp_path)
+    generation = tmp_path / "archive"
+    archive = await two_sources(generation)
+    archive.current.append_ledger("gap", "b.000007", 4, "nobody knows")
+    await archive.close()
+    alone = find_files(LocalStore(), str(generation / "g0002"))
+    assert {row.file for row in read_ledgers(str(generation / "g0002"), alone, of_these=False)} == {"b.000007"}
+    done = run(spark, "continuity", generation, tmp_path)
     assert done.names == {"ledger_gap"}
     assert done.places("ledger_gap") == ["g0002/b.000007:4"]
     assert done.places("source_replaced") == ["g0002/b.000007:4"]
@@ -154,7 +154,7 @@ async def test_an_archive_that_went_on_with_another_source_is_complete(spark: An
         *("g0002/b.000007", "g0002/b.000008"),
     ]
     # the order of the archive, not that of the names' lengths
-    largest = run(spark, "transactions", archive, tmp_path).parquet("largest")
+    largest = run(spark, "transactions", generation, tmp_path).parquet("largest")
     assert [row["file"] for row in largest][:3] == ["bin.000001"] * 3
 
 
@@ -195,9 +195,9 @@ def len_events(data: bytes) -> int:
 async def test_what_the_ledger_tells_is_told_and_compared_with_the_files(spark: Any, tmp_path: Path) -> None:
     data = bytes(BinlogBuilder().transaction().stop().data)
     await fill(tmp_path / "archive", ("bin.000001", data), ("bin.000003", data))
-    archive = await Archive.open(tmp_path / "archive")
-    archive.append_ledger("renamed", "bin.000001", 4, "only a note")
-    await archive.close()
+    generation = await Generation.open(tmp_path / "archive")
+    generation.append_ledger("renamed", "bin.000001", 4, "only a note")
+    await generation.close()
     write(tmp_path / "archive", "bin.000005", data)
     done = run(spark, "continuity", tmp_path / "archive", tmp_path)
     assert done.names == {"file_missing", "ledger_gap"}

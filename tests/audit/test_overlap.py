@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.audit.datasource import BadOption, BinlogDataSource
 from relay.audit.plan.schemas import LEVELS, arrow_schema
 from relay.audit.plan.splits import Split
@@ -60,11 +60,11 @@ def gtids(path: Path, **options: str) -> list[str]:
 
 async def changed(directory: Path, before: list[File], after: list[File], flavour: str = "mysql") -> None:
     """An archive with files of one source, then of another."""
-    generations = await Generations.open(directory)
-    generations.archive.set_identity(identity(A if flavour == "mysql" else None, 1, flavour))
-    await append_files(generations, before)
-    await change_source(generations, identity(B if flavour == "mysql" else None, 2, flavour), after)
-    await generations.close()
+    archive = await Archive.open(directory)
+    archive.current.set_identity(identity(A if flavour == "mysql" else None, 1, flavour))
+    await append_files(archive, before)
+    await change_source(archive, identity(B if flavour == "mysql" else None, 2, flavour), after)
+    await archive.close()
 
 
 def mixed_file(*members: str, before: str) -> File:

@@ -111,8 +111,8 @@ def test_a_file_of_a_crashed_server_says_so_itself_where_another_follows(tmp_pat
 
 
 async def test_the_files_of_a_later_source_follow_those_of_the_one_before(tmp_path: Path) -> None:
-    generations = await two_generations(tmp_path)
-    await generations.close()
+    archive = await two_generations(tmp_path)
+    await archive.close()
     files = find_files(STORE, str(tmp_path))
     names = [file.name for file in files]
     later = [name for name in names if name.startswith("g0002/")]

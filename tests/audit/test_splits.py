@@ -1,7 +1,6 @@
 """Which files and splits a path becomes, and what reading them gives, without a Spark session."""
 
 import itertools
-import os
 import shutil
 import struct
 import zlib
@@ -214,10 +213,7 @@ def test_a_file_that_is_no_readable_binlog_is_a_finding(tmp_path: Path, level: s
 
 
 def test_an_encrypted_mariadb_file_is_named_as_such() -> None:
-    corpus = Path(os.environ.get("BINLOG_RELAY_CORPUS") or RECORDED.parents[3] / "shared" / "corpus")
-    path = corpus / "binlog_before_20574.bin"
-    if not path.exists():
-        pytest.skip("the foreign binlogs are not here")
+    path = RECORDED.parent / "encrypted" / "mariadb.binlog"
     assert [finding for _file, finding, _position in found_in(path)] == ["file_encrypted"]
 
 
@@ -306,17 +302,17 @@ def test_files_that_go_or_shrink_after_planning_are_findings(tmp_path: Path) -> 
 @pytest.fixture
 async def growing(tmp_path: Path) -> "Iterator[tuple[Path, BinlogBuilder, int]]":  # type: ignore[misc]
     """An archive that a relay has open, whose newest file ends inside a transaction; and where the last whole one ends."""
-    from relay.archive.generation import Archive
+    from relay.archive.generation import Generation
 
     binlog = BinlogBuilder()
     add_transaction(add_transaction(binlog, 10), 10)
     whole = binlog.size
     binlog.begin().table_map()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file("mysql-bin.000001")
-    await append_all(archive, bytes(binlog.data))
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file("mysql-bin.000001")
+    await append_all(generation, bytes(binlog.data))
     yield tmp_path, binlog, whole
-    await archive.close()
+    await generation.close()
 
 
 def test_the_file_that_is_written_ends_at_its_last_whole_transaction(

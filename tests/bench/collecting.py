@@ -62,8 +62,8 @@ def _walk(events: bytes) -> tuple[float, float]:
         ingest.take_entries()
         middle = time.process_time()
         collector.take(view[:used])
-        collector.take_stretches()
-        collector.open_stretch()
+        collector.take_blocks()
+        collector.open_block()
         collecting += time.process_time() - middle
         kernel += middle - start
         have -= used

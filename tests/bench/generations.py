@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from tests.bench.figures import Report, median
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
 
@@ -29,29 +29,29 @@ def run(directory: Path, *, generations: int = 50, turns: int = 5) -> Report:
 
 
 async def _fill(place: Path, count: int) -> None:
-    generations = await Generations.open(place)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
+    archive = await Archive.open(place)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
     for number in range(1, count):
         last = 3 + number * 3
         files = mysql_series(1, f"{A}:{last - 1}-{last + 3}", start=f"{A}:1-{last - 2}")
-        await change_source(generations, identity(B if number % 2 else A, 1 + number % 2), files)
-    await generations.close()
+        await change_source(archive, identity(B if number % 2 else A, 1 + number % 2), files)
+    await archive.close()
 
 
 async def _open_once(place: Path) -> tuple[float, float, int, int, float]:
     """Seconds, seconds of processor time, descriptors, threads; seconds for the purged set."""
     before = _descriptors(), threading.active_count()
     clock, cpu = time.monotonic(), time.process_time()
-    generations = await Generations.open(place)
+    archive = await Archive.open(place)
     took, used = time.monotonic() - clock, time.process_time() - cpu
     after = _descriptors(), threading.active_count()
     asked = []
     for _ in range(51):
         clock = time.perf_counter()
-        _ = generations.purged
+        _ = archive.purged
         asked.append(time.perf_counter() - clock)
-    await generations.close()
+    await archive.close()
     return took, used, after[0] - before[0], after[1] - before[1], median(asked)
 
 

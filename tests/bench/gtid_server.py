@@ -14,8 +14,10 @@ from typing import Final
 import uvloop
 
 from protocol.auth.account import Account
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.process.log_setup import setup_logging
@@ -53,12 +55,12 @@ class LoopWatch:
 
 async def serve(directory: Path, flavour: str) -> None:
     """Until standard input ends."""
-    archive = await Archive.open(directory)
+    generation = await Generation.open(directory)
     keep_what_is_here()
-    archive.set_identity(_IDENTITIES[flavour])
-    generations = Generations.of(archive)
-    server = DownstreamServer(generations, [Account.with_password(USER, PASSWORD)])
-    server.gtid_variables = ShownGtids(generations, lambda: None)
+    generation.set_identity(_IDENTITIES[flavour])
+    archive = Archive.of(generation)
+    source = SourceState(ShownGtids(archive, lambda: None))
+    server = DownstreamServer(archive, [Account.with_password(USER, PASSWORD)], source)
     await server.start("127.0.0.1", 0)
     print(server.port, flush=True)
     watch = LoopWatch()
@@ -69,7 +71,7 @@ async def serve(directory: Path, flavour: str) -> None:
         print(json.dumps(shown), flush=True)
         watch.begin()
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from relay.archive.generation import Archive, Verdict, rebuild_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import rebuild_archive
+from relay.archive.read.position_check import Verdict
 from relay.archive.storage.boundary_index import index_path
 from tests.bench.figures import Report, median
 from tests.bench.large_binlog import write_one_transaction, write_small_transactions
@@ -55,24 +57,24 @@ def _measure(
 async def _check_all(
     directory: Path, expected: list[tuple[int, Verdict]], group: tuple[int, int] | None
 ) -> tuple[list[float], list[float]]:
-    archive = await Archive.open(directory)
+    generation = await Generation.open(directory)
     cold: list[float] = []
     warm: list[float] = []
     try:
         shuffled = expected[:]
         random.Random(5).shuffle(shuffled)
-        await archive.check_position(NAME, 4)
+        await generation.check_position(NAME, 4)
         for offset, verdict in shuffled:
             for path in (directory / NAME, index_path(directory / NAME)):
                 drop_pages(path)
             for into in (cold, warm):
                 start = time.perf_counter()
-                check = await archive.check_position(NAME, offset)
+                check = await generation.check_position(NAME, offset)
                 into.append((time.perf_counter() - start) * 1000)
             if check.verdict is not verdict or (group is not None and check.group != group):
                 raise AssertionError(f"{offset}: {check}, expected {verdict} in {group}")
     finally:
-        await archive.close()
+        await generation.close()
     return cold, warm
 
 

@@ -1,6 +1,5 @@
-"""Binlogs that real servers wrote get the boundaries that were written down for them by hand."""
+"""Binlogs of all servers get the boundaries that were written down for them by hand."""
 
-import os
 from array import array
 from collections import Counter
 from dataclasses import dataclass
@@ -10,19 +9,12 @@ from typing import Any
 import pytest
 
 from protocol.kernel import codes
-from tests.corpus.expected import (
-    FOREIGN,
-    FOREIGN_BROKEN,
-    FOREIGN_JUMPS,
-    FOREIGN_VIOLATIONS,
-    MDEV6020,
-    RECORDED,
-)
+from tests.corpus.build import LARGE_BLOCK, LARGE_BLOCKS, STORED, mariadb100_long
+from tests.corpus.expected import BROKEN, BUILT, JUMPS, MARIADB_100_LONG, RECORDED, VIOLATIONS
 from tests.support.event_stream import packetise, walk
 from tests.support.kernel_builds import KernelBuild, imported_kernel, is_extension, uncompiled_kernel
 
 HERE = Path(__file__).resolve().parent
-FOREIGN_FILES = Path(os.environ.get("BINLOG_RELAY_CORPUS") or HERE.parents[2] / "shared" / "corpus")
 LETTERS = "?icsne"
 MAGIC = b"\xfebin"
 
@@ -50,8 +42,8 @@ class Seen:
     left: int
 
 
-def look_at(build: KernelBuild, path: Path, *, tolerant: bool = True) -> Seen:
-    data = bytearray(path.read_bytes())
+def look_at(build: KernelBuild, file: Path | bytes, *, tolerant: bool = True) -> Seen:
+    data = bytearray(file if isinstance(file, bytes) else file.read_bytes())
     assert data[:4] == MAGIC
     ingest = build.ingest.Ingest()
     table = array("q", bytes(8 * 8 * 500))
@@ -80,18 +72,31 @@ def look_at(build: KernelBuild, path: Path, *, tolerant: bool = True) -> Seen:
     )
 
 
-def foreign(name: str) -> Path:
-    path = FOREIGN_FILES / name
-    if not path.exists():
-        pytest.skip(f"{path} is not here: the foreign files come from Debian's mariadb-test-data")
-    return path
+def built(name: str) -> Path:
+    return HERE / "built" / f"{name}.binlog"
 
 
-@pytest.mark.parametrize("name", FOREIGN)
-def test_a_foreign_file_has_the_boundaries_that_were_written_down(build: KernelBuild, name: str) -> None:
-    seen = look_at(build, foreign(name))
+def recorded(name: str) -> Path:
+    return HERE / "recorded" / f"{name}.binlog"
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_built_file_is_what_building_it_gives(name: str) -> None:
+    assert built(name).read_bytes() == STORED[name]()
+
+
+def test_each_built_file_is_expected_to_show_something() -> None:
+    broken = {name.removeprefix("built/") for name in BROKEN if name.startswith("built/")}
+    assert (
+        set(STORED) == BUILT.keys() | VIOLATIONS.keys() | broken == {path.stem for path in built("*").parent.iterdir()}
+    )
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_built_file_has_the_boundaries_that_were_written_down(build: KernelBuild, name: str) -> None:
+    seen = look_at(build, built(name))
     assert (seen.letters, seen.violations, seen.error, seen.left, seen.wrong_checksums) == (
-        FOREIGN[name].replace(" ", ""),
+        BUILT[name].replace(" ", ""),
         [],
         "",
         0,
@@ -99,39 +104,59 @@ def test_a_foreign_file_has_the_boundaries_that_were_written_down(build: KernelB
     )
 
 
-@pytest.mark.parametrize("name", sorted(FOREIGN.keys() - FOREIGN_JUMPS.keys()))
-def test_a_healthy_foreign_file_passes_strict_reading(build: KernelBuild, name: str) -> None:
-    seen = look_at(build, foreign(name), tolerant=False)
-    assert (seen.letters, seen.error) == (FOREIGN[name].replace(" ", ""), "")
+@pytest.mark.parametrize("name", sorted(BUILT.keys() - JUMPS.keys()))
+def test_a_healthy_built_file_passes_strict_reading(build: KernelBuild, name: str) -> None:
+    seen = look_at(build, built(name), tolerant=False)
+    assert (seen.letters, seen.error) == (BUILT[name].replace(" ", ""), "")
 
 
-@pytest.mark.parametrize("name", FOREIGN_JUMPS)
-def test_a_foreign_relay_log_fails_strict_reading_where_its_positions_jump(build: KernelBuild, name: str) -> None:
-    seen = look_at(build, foreign(name), tolerant=False)
-    assert (seen.error, seen.position) == ("position_chain_broken", FOREIGN_JUMPS[name])
+@pytest.mark.parametrize("name", JUMPS)
+def test_a_relay_log_fails_strict_reading_where_its_positions_jump(build: KernelBuild, name: str) -> None:
+    seen = look_at(build, built(name), tolerant=False)
+    assert (seen.error, seen.position) == ("position_chain_broken", JUMPS[name])
 
 
-@pytest.mark.parametrize("name", FOREIGN_BROKEN)
-def test_a_broken_foreign_file_has_its_named_error_at_the_right_offset(build: KernelBuild, name: str) -> None:
-    seen = look_at(build, foreign(name))
-    assert (seen.letters, seen.error, seen.position) == FOREIGN_BROKEN[name]
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_has_its_named_error_at_the_right_offset(build: KernelBuild, name: str) -> None:
+    seen = look_at(build, HERE / f"{name}.binlog")
+    assert (seen.letters, seen.error, seen.position) == BROKEN[name]
 
 
-@pytest.mark.parametrize("name", FOREIGN_VIOLATIONS)
-def test_a_foreign_file_with_a_wrong_order_has_its_violations(build: KernelBuild, name: str) -> None:
-    letters, violations = FOREIGN_VIOLATIONS[name]
-    seen = look_at(build, foreign(name))
+@pytest.mark.parametrize("name", VIOLATIONS)
+def test_a_file_with_a_wrong_order_has_its_violations(build: KernelBuild, name: str) -> None:
+    letters, violations = VIOLATIONS[name]
+    seen = look_at(build, built(name))
     assert (seen.letters, seen.violations) == (letters.replace(" ", ""), violations)
 
 
-def test_the_largest_foreign_file_has_the_counts_that_its_types_give(build: KernelBuild) -> None:
-    seen = look_at(build, foreign("mdev6020-mysql-bin.000001"))
-    assert (Counter(seen.letters), seen.violations, seen.left) == (MDEV6020, [], 0)
+@pytest.mark.parametrize("name", LARGE_BLOCKS)
+def test_large_blocks_of_load_data_have_the_boundaries_of_small_ones(build: KernelBuild, name: str) -> None:
+    seen = look_at(build, LARGE_BLOCKS[name](LARGE_BLOCK))
+    assert (seen.letters, seen.violations, seen.left) == (BUILT[name].replace(" ", ""), [], 0)
+
+
+def test_a_long_file_has_the_counts_that_its_types_give(build: KernelBuild) -> None:
+    seen = look_at(build, mariadb100_long())
+    assert (Counter(seen.letters), seen.violations, seen.left) == (MARIADB_100_LONG, [], 0)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_file_read_tolerantly_has_the_boundaries_that_were_written_down(
+    build: KernelBuild, name: str
+) -> None:
+    seen = look_at(build, recorded(name))
+    assert (seen.letters, seen.violations, seen.error, seen.left, seen.wrong_checksums) == (
+        RECORDED[name].replace(" ", ""),
+        [],
+        "",
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_recorded_file_has_the_boundaries_that_were_written_down(build: KernelBuild, name: str) -> None:
-    seen = look_at(build, HERE / "recorded" / f"{name}.binlog", tolerant=False)
+    seen = look_at(build, recorded(name), tolerant=False)
     assert (seen.letters, seen.violations, seen.error, seen.left) == (RECORDED[name].replace(" ", ""), [], "", 0)
 
 
@@ -140,7 +165,7 @@ def test_a_recorded_file_has_its_events_where_the_server_lists_them(build: Kerne
     lines = (HERE / "recorded" / f"{name}.listing").read_text().splitlines()[1:]
     # the events inside a Transaction_payload are all listed at its end, before the next event there
     listed = sorted({int(line.split("\t")[0]) for line in lines})
-    assert look_at(build, HERE / "recorded" / f"{name}.binlog").offsets == listed
+    assert look_at(build, recorded(name)).offsets == listed
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -162,10 +187,13 @@ def events_of(path: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_recorded_file_comes_through_stamping_and_stripping_as_it_was(build: KernelBuild, name: str) -> None:
-    events = events_of(HERE / "recorded" / f"{name}.binlog")
+    events = events_of(recorded(name))
     stamped: Any = walk(build, packetise(events), range(0, 20000, 97))
     framer = build.frame.Framer(codes.STRIP)
     framer.begin_file(stamped.checksum)
     target = bytearray(build.frame.required_size(len(stamped.produced)))
     size = framer.frame(stamped.produced, 0, len(stamped.produced), target)
-    assert bytes(target[:size]) == packetise(events)
+    # a file that is being written says so in its first event, which no source passes on
+    first = bytearray(events[0])
+    first[17] &= ~1 & 0xFF
+    assert bytes(target[:size]) == packetise([bytes(first), *events[1:]])

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from protocol.position import Position
-from relay.archive.generation import Archive, SyncPolicy
+from relay.archive.generation import Generation
+from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from relay.upstream.source.source_status import SourceLink
 from relay.upstream.stream.acknowledger import Acknowledger, ack_packet
 from tests.support.archive_filling import append_all
@@ -62,32 +63,32 @@ async def test_after_a_power_cut_at_any_acknowledgement_everything_acknowledged_
     directory, pictures = tmp_path / "archive" / "source", tmp_path / "pictures"
     pictures.mkdir()
     disk = ForgetfulDisk()
-    archive = await Archive.open(directory, layer=disk, sync=sync, sync_interval_s=3600)
+    generation = await Generation.open(directory, ArchiveOptions(sync=sync, sync_interval_s=3600), layer=disk)
     power = PowerCut(disk, directory, pictures)
-    acknowledger = Acknowledger(archive, power.send, SourceLink(), unforeseen)
+    acknowledger = Acknowledger(generation, power.send, SourceLink(), unforeseen)
     for name, built in ((FIRST, one), (SECOND, two)):
-        archive.start_file(name)
+        generation.start_file(name)
         for run in runs_of(built.data, [chance.randrange(4, built.size) for _ in range(8)]):
-            archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
-            boundary = run.arguments()["boundary"]
+            generation.append(run)
+            boundary = run.boundary
             if boundary > 4:
                 acknowledger.want(name, boundary)
             if chance.random() < 0.5:
                 await asyncio.sleep(chance.choice([0, 0.001, 0.005]))
     await power.until_acknowledged(Position(SECOND, two.size))
     acknowledger.close()
-    await archive.close()
+    await generation.close()
     assert power.acknowledged == sorted(power.acknowledged)
     for number, place in enumerate(power.acknowledged, start=1):
-        again = await Archive.open(pictures / str(number))
+        again = await Generation.open(pictures / str(number))
         assert again.end is not None and again.end >= place, f"acknowledgement {number}"
         await again.close()
 
 
 async def test_the_directories_that_were_made_for_the_archive_are_synced_too(tmp_path: Path) -> None:
     disk = ForgetfulDisk()
-    archive = await Archive.open(tmp_path / "new" / "source", layer=disk)
-    await archive.close()
+    generation = await Generation.open(tmp_path / "new" / "source", layer=disk)
+    await generation.close()
     assert {tmp_path, tmp_path / "new"} <= set(disk.names_synced)
 
 
@@ -95,13 +96,15 @@ async def test_nothing_is_acknowledged_while_the_disk_refuses_to_sync(tmp_path: 
     built = BinlogBuilder().ddl().transaction(10)
     disk = ForgetfulDisk()
     failures: list[object] = []
-    archive = await Archive.open(tmp_path / "source", layer=disk, sync=SyncPolicy.NONE, on_failure=failures.append)
+    generation = await Generation.open(
+        tmp_path / "source", ArchiveOptions(sync=SyncPolicy.NONE, on_failure=failures.append), layer=disk
+    )
     sent: list[bytes] = []
-    acknowledger = Acknowledger(archive, sent.append, SourceLink(), unforeseen)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data[: built.boundaries[-2]])
+    acknowledger = Acknowledger(generation, sent.append, SourceLink(), unforeseen)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data[: built.boundaries[-2]])
     disk.sync_error = 5
-    await append_all(archive, built.data, start=built.boundaries[-2])
+    await append_all(generation, built.data, start=built.boundaries[-2])
     acknowledger.want(FIRST, built.size)
     deadline = time.monotonic() + WAIT_S
     while not failures:
@@ -110,22 +113,22 @@ async def test_nothing_is_acknowledged_while_the_disk_refuses_to_sync(tmp_path: 
     assert sent == []
     disk.sync_error = None
     acknowledger.close()
-    await archive.close()
+    await generation.close()
 
 
 async def test_without_a_wish_nothing_is_synced_where_the_policy_is_none(tmp_path: Path) -> None:
     built = BinlogBuilder().ddl().transaction(10)
-    archive = await Archive.open(tmp_path / "source", sync=SyncPolicy.NONE)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
+    generation = await Generation.open(tmp_path / "source", ArchiveOptions(sync=SyncPolicy.NONE))
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
     await asyncio.sleep(0.05)
-    assert archive.synced is None or archive.synced.offset < built.size
-    archive.sync_up_to(FIRST, built.size)
+    assert generation.synced is None or generation.synced.offset < built.size
+    generation.sync_up_to(FIRST, built.size)
     deadline = time.monotonic() + WAIT_S
-    while archive.synced != Position(FIRST, built.size):
-        assert time.monotonic() < deadline, archive.synced
+    while generation.synced != Position(FIRST, built.size):
+        assert time.monotonic() < deadline, generation.synced
         await asyncio.sleep(0.002)
-    await archive.close()
+    await generation.close()
 
 
 class Synced:
@@ -147,43 +150,43 @@ class Synced:
 
 
 def test_an_acknowledgement_covers_all_that_was_wanted_up_to_it_and_no_more() -> None:
-    archive, sent, link = Synced(), [], SourceLink()
-    acknowledger = Acknowledger(archive, sent.append, link, unforeseen)
+    generation, sent, link = Synced(), [], SourceLink()
+    acknowledger = Acknowledger(generation, sent.append, link, unforeseen)
     for offset in (100, 200, 300):
         acknowledger.want(FIRST, offset)
-    assert sent == [] and archive.asked[-1] == (FIRST, 300)
-    archive.synced = Position(FIRST, 250)
+    assert sent == [] and generation.asked[-1] == (FIRST, 300)
+    generation.synced = Position(FIRST, 250)
     acknowledger._synced()
     assert sent == [ack_packet(FIRST, 200)]
     assert (link.acknowledged, link.acknowledged_count) == ((FIRST, 200), 1)
     acknowledger._synced()
     assert len(sent) == 1
-    archive.synced = Position(SECOND, 4)
+    generation.synced = Position(SECOND, 4)
     acknowledger._synced()
     assert sent[1:] == [ack_packet(FIRST, 300)]
 
 
 def test_what_is_synced_already_is_acknowledged_at_once() -> None:
-    archive, sent = Synced(), []
-    archive.synced = Position(SECOND, 500)
-    Acknowledger(archive, sent.append, SourceLink(), unforeseen).want(SECOND, 500)
+    generation, sent = Synced(), []
+    generation.synced = Position(SECOND, 500)
+    Acknowledger(generation, sent.append, SourceLink(), unforeseen).want(SECOND, 500)
     assert sent == [ack_packet(SECOND, 500)]
 
 
 def test_the_newer_file_has_the_greater_number_not_the_greater_name() -> None:
-    archive, sent = Synced(), []
-    archive.synced = Position("mysql-bin.1000000", 4)
-    Acknowledger(archive, sent.append, SourceLink(), unforeseen).want("mysql-bin.999999", 500)
+    generation, sent = Synced(), []
+    generation.synced = Position("mysql-bin.1000000", 4)
+    Acknowledger(generation, sent.append, SourceLink(), unforeseen).want("mysql-bin.999999", 500)
     assert sent == [ack_packet("mysql-bin.999999", 500)]
 
 
 def test_after_the_streams_end_nothing_is_acknowledged() -> None:
-    archive, sent = Synced(), []
-    acknowledger = Acknowledger(archive, sent.append, SourceLink(), unforeseen)
+    generation, sent = Synced(), []
+    acknowledger = Acknowledger(generation, sent.append, SourceLink(), unforeseen)
     acknowledger.want(FIRST, 100)
     acknowledger.close()
-    assert archive.callbacks == []
-    archive.synced = Position(FIRST, 100)
+    assert generation.callbacks == []
+    generation.synced = Position(FIRST, 100)
     acknowledger._synced()
     assert sent == []
 

@@ -18,17 +18,13 @@ import pytest
 from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog, LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
-from relay.archive.generation import (
-    Archive,
-    ArchiveState,
-    PublishPolicy,
-    SyncPolicy,
-    list_archive,
-    read_ledger,
-)
+from relay.archive.generation import Generation, GenerationState
+from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveWriteError
 from relay.archive.storage.files import FileLayer
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.archive.write.run import Run
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 from tests.support.forgetful_disk import ForgetfulDisk
@@ -52,10 +48,10 @@ async def test_a_file_cut_at_any_byte_comes_back_to_its_last_whole_transaction(t
         copy = tmp_path / "copy"
         copy.mkdir()
         (copy / FIRST).write_bytes(built.data[:size])
-        archive = await Archive.open(copy)
-        end = archive.end
-        file = archive.files[0]
-        await archive.close()
+        generation = await Generation.open(copy)
+        end = generation.end
+        file = generation.files[0]
+        await generation.close()
         expected = built.boundary_at_or_before(size)
         if (end, file.events, (copy / FIRST).stat().st_size) != (
             Position(FIRST, expected),
@@ -73,10 +69,10 @@ async def test_an_archive_cut_at_any_byte_and_filled_again_is_whole(tmp_path: Pa
         copy = tmp_path / str(size)
         copy.mkdir()
         (copy / FIRST).write_bytes(built.data[:size])
-        archive = await Archive.open(copy)
-        assert archive.end is not None
-        await append_all(archive, built.data, start=archive.end.offset)
-        await archive.close()
+        generation = await Generation.open(copy)
+        assert generation.end is not None
+        await append_all(generation, built.data, start=generation.end.offset)
+        await generation.close()
         assert ((copy / FIRST).read_bytes(), list(verify_archive(copy, deep=True))) == (bytes(built.data), [])
 
 
@@ -88,9 +84,9 @@ async def test_a_file_cut_inside_a_big_event_comes_back_to_its_last_whole_transa
     built = BinlogBuilder(checksum=checksum).transaction(9).transaction(30, 2_000_000)
     size = built.size - missing
     (tmp_path / FIRST).write_bytes(built.data[:size])
-    archive = await Archive.open(tmp_path)
-    end, events = archive.end, archive.files[0].events
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    end, events = generation.end, generation.files[0].events
+    await generation.close()
     expected = built.boundary_at_or_before(size)
     assert (end, events) == (Position(FIRST, expected), built.events_before(expected))
 
@@ -98,9 +94,9 @@ async def test_a_file_cut_inside_a_big_event_comes_back_to_its_last_whole_transa
 async def test_a_zero_filled_tail_is_cut_off(tmp_path: Path) -> None:
     built = small()
     tmp_path.joinpath(FIRST).write_bytes(built.data + bytes(5000))
-    archive = await Archive.open(tmp_path)
-    assert archive.end == Position(FIRST, built.size)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    assert generation.end == Position(FIRST, built.size)
+    await generation.close()
 
 
 async def test_bad_bytes_that_are_cut_off_are_kept_aside(tmp_path: Path) -> None:
@@ -109,7 +105,7 @@ async def test_bad_bytes_that_are_cut_off_are_kept_aside(tmp_path: Path) -> None
     at = built.boundaries[-2]
     bad[at + 25] ^= 1
     tmp_path.joinpath(FIRST).write_bytes(bad)
-    await (await Archive.open(tmp_path)).close()
+    await (await Generation.open(tmp_path)).close()
     assert (tmp_path / f"{FIRST}.lost-{at}").read_bytes() == bad[at:]
     assert [row.kind for row in read_ledger(tmp_path)] == ["trimmed_bad_bytes"]
 
@@ -120,31 +116,28 @@ async def test_after_a_power_cut_everything_synced_is_there_and_nothing_incomple
     disk = ForgetfulDisk()
     one, two = small().transaction(*[500] * 300).rotate(SECOND), small().transaction(*[900] * 200).transaction(3)
     directory = tmp_path / "before"
-    archive = await Archive.open(
-        directory,
-        layer=disk,
-        sync=SyncPolicy.TRANSACTION,
-        publish=PublishPolicy.SYNCED,
+    generation = await Generation.open(
+        directory, ArchiveOptions(sync=SyncPolicy.TRANSACTION, publish=PublishPolicy.SYNCED), layer=disk
     )
     cuts = [chance.randrange(4, one.size) for _ in range(6)]
-    await archive.begin_file(FIRST)
+    await generation.begin_file(FIRST)
     first_part = chance.random() < 0.4
-    await append_all(archive, one.data[: one.boundaries[-3]] if first_part else one.data, cuts)
+    await append_all(generation, one.data[: one.boundaries[-3]] if first_part else one.data, cuts)
     if not first_part:
-        await archive.begin_file(SECOND)
-        await append_all(archive, two.data[: chance.choice(two.boundaries[2:])], cuts)
+        await generation.begin_file(SECOND)
+        await append_all(generation, two.data[: chance.choice(two.boundaries[2:])], cuts)
     await asyncio.sleep(chance.choice([0, 0.003, 0.02]))
     # The cut: nothing is awaited between reading what was promised and taking the picture of the disk.
-    promised = archive.end
+    promised = generation.end
     survivor = tmp_path / "after"
     disk.lose_power(directory, survivor, seed)
     if chance.random() < 0.5:
         for path in directory.glob("catalog.sqlite*"):
             shutil.copy(path, survivor)
-    await archive.close()
+    await generation.close()
     assert promised is not None
 
-    again = await Archive.open(survivor)
+    again = await Generation.open(survivor)
     assert again.end is not None and again.end >= promised
     built = {FIRST: one, SECOND: two}
     for file in again.files:
@@ -161,37 +154,37 @@ async def test_a_full_disk_publishes_nothing_incomplete_and_names_itself(tmp_pat
     whole = built.size
     disk = ForgetfulDisk()
     failures: list[ArchiveWriteError] = []
-    archive = await Archive.open(tmp_path, layer=disk, on_failure=failures.append)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
+    generation = await Generation.open(tmp_path, ArchiveOptions(on_failure=failures.append), layer=disk)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
     built.transaction(400)
     disk.room_bytes = 150
-    await append_all(archive, built.data, start=whole)
-    assert (archive.state, archive.end, archive.received) == (
-        ArchiveState.FAILED,
+    await append_all(generation, built.data, start=whole)
+    assert (generation.state, generation.end, generation.received) == (
+        GenerationState.FAILED,
         Position(FIRST, whole),
         Position(FIRST, whole),
     )
     assert (failures[0].errno, failures[0].file, (tmp_path / FIRST).stat().st_size) == (errno.ENOSPC, FIRST, whole)
-    await archive.close()
+    await generation.close()
 
 
 async def test_after_a_full_disk_the_writer_goes_on_where_it_was(tmp_path: Path) -> None:
     built = small()
     whole = built.size
     disk = ForgetfulDisk()
-    archive = await Archive.open(tmp_path, layer=disk, on_failure=lambda error: None)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
+    generation = await Generation.open(tmp_path, ArchiveOptions(on_failure=lambda error: None), layer=disk)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
     built.transaction(400)
     disk.room_bytes = 150
-    await append_all(archive, built.data, start=whole)
+    await append_all(generation, built.data, start=whole)
     with pytest.raises(ArchiveWriteError):
-        archive.append(b"x", boundary=4, position=whole + 1, entries=b"", events=0, groups=0, timestamp=0)
+        generation.append(Run(b"x", 4, whole + 1, b"", 0, 0, 0))
     disk.room_bytes = None
-    assert await archive.reopen_writer() == Position(FIRST, whole)
-    await append_all(archive, built.data, start=whole)
-    await archive.close()
+    assert await generation.reopen_writer() == Position(FIRST, whole)
+    await append_all(generation, built.data, start=whole)
+    await generation.close()
     assert ((tmp_path / FIRST).read_bytes(), list(verify_archive(tmp_path, deep=True))) == (bytes(built.data), [])
 
 
@@ -199,18 +192,18 @@ async def test_after_a_full_disk_the_writer_goes_on_where_it_was(tmp_path: Path)
 async def test_a_disk_that_fills_while_a_file_is_made_leaves_the_one_before(tmp_path: Path, room: int) -> None:
     one, two = small().rotate(SECOND), small()
     disk = ForgetfulDisk()
-    archive = await Archive.open(tmp_path, layer=disk, on_failure=lambda error: None)
-    await archive.begin_file(FIRST)
-    await append_all(archive, one.data)
-    await archive.begin_file(SECOND)
+    generation = await Generation.open(tmp_path, ArchiveOptions(on_failure=lambda error: None), layer=disk)
+    await generation.begin_file(FIRST)
+    await append_all(generation, one.data)
+    await generation.begin_file(SECOND)
     disk.room_bytes = room
-    await append_all(archive, two.data)
-    assert (archive.state, archive.end) == (ArchiveState.FAILED, Position(FIRST, one.size))
+    await append_all(generation, two.data)
+    assert (generation.state, generation.end) == (GenerationState.FAILED, Position(FIRST, one.size))
     disk.room_bytes = None
-    await archive.reopen_writer()
-    await archive.begin_file(SECOND)
-    await append_all(archive, two.data)
-    await archive.close()
+    await generation.reopen_writer()
+    await generation.begin_file(SECOND)
+    await append_all(generation, two.data)
+    await generation.close()
     assert list(verify_archive(tmp_path, deep=True)) == []
 
 
@@ -227,17 +220,17 @@ async def test_a_file_whose_making_failed_is_listed_once_when_it_is_made(tmp_pat
 
     one, two = small().rotate(SECOND), small()
     disk = Disk()
-    archive = await Archive.open(tmp_path, layer=disk, on_failure=lambda error: None)
-    await archive.begin_file(FIRST)
-    await append_all(archive, one.data)
-    await archive.begin_file(SECOND)
+    generation = await Generation.open(tmp_path, ArchiveOptions(on_failure=lambda error: None), layer=disk)
+    await generation.begin_file(FIRST)
+    await append_all(generation, one.data)
+    await generation.begin_file(SECOND)
     disk.until_failure = directory_sync
-    await append_all(archive, two.data)
-    assert archive.state is ArchiveState.FAILED
-    await archive.reopen_writer()
-    await archive.begin_file(SECOND)
-    await append_all(archive, two.data)
-    await archive.close()
+    await append_all(generation, two.data)
+    assert generation.state is GenerationState.FAILED
+    await generation.reopen_writer()
+    await generation.begin_file(SECOND)
+    await append_all(generation, two.data)
+    await generation.close()
     assert (tmp_path / "mysql-bin.index").read_text().splitlines() == [f"./{FIRST}", f"./{SECOND}"]
 
 
@@ -245,10 +238,10 @@ async def test_short_writes_are_continued(tmp_path: Path) -> None:
     built = small()
     disk = ForgetfulDisk()
     disk.write_in_pieces = True
-    archive = await Archive.open(tmp_path, layer=disk)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data, [300, 500])
-    await archive.close()
+    generation = await Generation.open(tmp_path, layer=disk)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data, [300, 500])
+    await generation.close()
     assert (tmp_path / FIRST).read_bytes() == built.data
 
 
@@ -257,28 +250,28 @@ async def test_a_failed_sync_publishes_nothing_under_publish_synced(tmp_path: Pa
     whole = built.size
     disk = ForgetfulDisk()
     failed = asyncio.Event()
-    archive = await Archive.open(
+    generation = await Generation.open(
         tmp_path,
+        ArchiveOptions(
+            sync=SyncPolicy.TRANSACTION, publish=PublishPolicy.SYNCED, on_failure=lambda error: failed.set()
+        ),
         layer=disk,
-        sync=SyncPolicy.TRANSACTION,
-        publish=PublishPolicy.SYNCED,
-        on_failure=lambda error: failed.set(),
     )
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    while archive.end != Position(FIRST, whole):
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    while generation.end != Position(FIRST, whole):
         await asyncio.sleep(0.005)
     disk.sync_error = errno.EIO
     built.transaction(10)
-    await append_all(archive, built.data, start=whole)
+    await append_all(generation, built.data, start=whole)
     await asyncio.wait_for(failed.wait(), 10)
-    assert archive.end == Position(FIRST, whole)
+    assert generation.end == Position(FIRST, whole)
     with pytest.raises(ArchiveWriteError):
-        await archive.reopen_writer()
+        await generation.reopen_writer()
     disk.sync_error = None
-    await archive.reopen_writer()
-    assert archive.end == Position(FIRST, built.size)
-    await archive.close()
+    await generation.reopen_writer()
+    assert generation.end == Position(FIRST, built.size)
+    await generation.close()
 
 
 @pytest.fixture
@@ -304,20 +297,20 @@ async def test_a_really_full_file_system_is_survived(small_disk: Path) -> None:
     built = BinlogBuilder()
     while built.size < 8 << 20:
         built.transaction(60_000)
-    archive = await Archive.open(small_disk, on_failure=lambda error: None)
-    await archive.begin_file(FIRST)
+    generation = await Generation.open(small_disk, ArchiveOptions(on_failure=lambda error: None))
+    await generation.begin_file(FIRST)
     runs = list(runs_of(built.data, range(0, built.size, 100_000)))
     for run in runs:
         try:
-            archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
+            generation.append(run)
         except ArchiveWriteError:
             break
         await asyncio.sleep(0)
-    while archive.queued_bytes:
+    while generation.queued_bytes:
         await asyncio.sleep(0.005)
-    failure, end = archive.failure, archive.end
+    failure, end = generation.failure, generation.end
     with contextlib.suppress(ArchiveWriteError):
-        await archive.close()  # the catalog has no room either
+        await generation.close()  # the catalog has no room either
     # Whichever finds the disk full first, the writer or the catalog.
     assert failure is not None and failure.errno == errno.ENOSPC
     assert end is not None and end.offset in built.boundaries
@@ -344,21 +337,22 @@ def test_a_catalog_that_finds_no_room_for_its_memory_index_says_that_the_disk_is
 KILLED_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from relay.archive.generation import Archive, SyncPolicy
+from relay.archive.generation import Generation
+from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 
 async def main():
-    archive = await Archive.open(Path(sys.argv[1]), sync=SyncPolicy(sys.argv[2]))
-    number = archive.files[-1].number + 1 if archive.files else 1
+    generation = await Generation.open(Path(sys.argv[1]), ArchiveOptions(sync=SyncPolicy(sys.argv[2])))
+    number = generation.files[-1].number + 1 if generation.files else 1
     while True:
         built = BinlogBuilder(timestamp=1000 + number)
         for size in range(60):
             built.transaction(size * 100, 30)
         built.rotate(f"mysql-bin.{number + 1:06d}")
-        await archive.begin_file(f"mysql-bin.{number:06d}", previous_cut=False)
+        await generation.begin_file(f"mysql-bin.{number:06d}", previous_cut=False)
         for run in runs_of(built.data, range(0, built.size, 1700)):
-            archive.append(run.run, **run.arguments())
-            print(archive.end, flush=True)
+            generation.append(run)
+            print(generation.end, flush=True)
             await asyncio.sleep(0)
         number += 1
 
@@ -384,9 +378,9 @@ def test_kill_nine_at_random_moments_loses_nothing_that_was_published(tmp_path: 
         published = next((line for line in reversed(lines) if line.count(":") == 1 and line[-1:].isdigit()), None)
 
         async def reopen() -> Position | None:
-            archive = await Archive.open(tmp_path)
-            end = archive.end
-            await archive.close()
+            generation = await Generation.open(tmp_path)
+            end = generation.end
+            await generation.close()
             return end
 
         end = asyncio.run(reopen())
@@ -402,22 +396,22 @@ async def test_a_finished_file_that_was_shortened_is_served_up_to_its_last_whole
     first = BinlogBuilder().transaction(10).transaction(10, 10).rotate(SECOND)
     await fill(tmp_path, (FIRST, first.data), (SECOND, BinlogBuilder().transaction(5).data))
     os.truncate(tmp_path / FIRST, first.size - 60)
-    archive = await Archive.open(tmp_path)
-    file = archive.file(FIRST)
+    generation = await Generation.open(tmp_path)
+    file = generation.file(FIRST)
     assert file is not None
     assert (file.damaged, file.end) == (True, first.boundary_at_or_before(first.size - 61))
-    await archive.close()
+    await generation.close()
     assert [row.kind for row in read_ledger(tmp_path)] == ["damaged"]
 
 
 async def test_a_newest_finished_file_that_was_shortened_is_named_and_left_alone(tmp_path: Path) -> None:
     first = BinlogBuilder().transaction(10).rotate(SECOND)
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, first.data)
-    await archive.begin_file(SECOND)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, first.data)
+    await generation.begin_file(SECOND)
+    await generation.close()
     os.truncate(tmp_path / FIRST, first.size - 5)
     with pytest.raises(ArchiveCorrupt, match=f"{first.size} were archived"):
-        await Archive.open(tmp_path)
+        await Generation.open(tmp_path)
     assert (tmp_path / FIRST).stat().st_size == first.size - 5

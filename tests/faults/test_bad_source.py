@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from relay.upstream.source import reconnect
-from relay.upstream.source.source_errors import Trouble
+from relay.upstream.source.source_errors import FailureKind
 from tests.support.binlog_builder import ALONE, BinlogBuilder
 from tests.support.fake_source import Dump, FakeSource, serve_all, with_crc
 from tests.support.relay_inside import RelayInside, damage, ledger, relay_inside
@@ -490,4 +490,4 @@ async def test_broken_bytes_before_anything_is_archived_end_the_relay_with_code_
 
 
 def test_the_classes_of_trouble_are_all_either_terminal_or_retried() -> None:
-    assert set(Trouble) == set(reconnect.TERMINAL) | set(reconnect._PAUSES)
+    assert set(FailureKind) == set(reconnect.TERMINAL) | set(reconnect._PAUSES)

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import begun_generations, remove_prepared
-from relay.archive.generation import Archive, ArchiveState, read_ledger
+from relay.archive.generation import Generation, GenerationState
+from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import Buffer, FileLayer
@@ -46,15 +47,15 @@ def killed_at_each_step(directory: Path, what: str) -> list[Path]:
 async def state_after(directory: Path) -> tuple[list[int], list[str]]:
     """The generations that there are, and what is wrong with the archive."""
     wrong = []
-    generations = await Generations.open(directory)
-    numbers = [one.number for one in generations.all]
-    ended = [one.ended for one in generations.all]
+    archive = await Archive.open(directory)
+    numbers = [one.number for one in archive.all]
+    ended = [one.ended for one in archive.all]
     if ended != [True] * (len(numbers) - 1) + [False]:
         wrong.append(f"ended: {ended}")
-    executed = generations.executed
+    executed = archive.executed
     if not isinstance(executed, GtidSet) or BEFORE - executed:
         wrong.append(f"executed: {executed}")
-    first = generations.all[0].archive
+    first = archive.all[0]
     if {file.name: bytes(data) for file, (_name, data) in zip(first.files, FIRST_SOURCE, strict=True)} != {
         file.name: first.path(file.name).read_bytes() for file in first.files
     }:
@@ -63,14 +64,12 @@ async def state_after(directory: Path) -> tuple[list[int], list[str]]:
         if (directory / "g0002").exists():
             wrong.append("the directory of the new one is still there")
         # The old source goes on in its file, and the change is made again.
-        await append_files(generations, mysql_series(3, f"{A}:7", start=f"{A}:1-6"))
-        await change_source(generations, identity(B, 2), SECOND_SOURCE)
+        await append_files(archive, mysql_series(3, f"{A}:7", start=f"{A}:1-6"))
+        await change_source(archive, identity(B, 2), SECOND_SOURCE)
     else:
-        held = generations.archive
-        await append_files(
-            generations, mysql_series(held.files[-1].number + 1, f"{B}:3", start=str(held.gtids.executed))
-        )
-    await generations.close()
+        held = archive.current
+        await append_files(archive, mysql_series(held.files[-1].number + 1, f"{B}:3", start=str(held.gtids.executed)))
+    await archive.close()
     wrong += [f"{number}: {finding}" for number, finding in verify_generations(directory, deep=True)]
     kinds = [row.kind for path in (directory, directory / "g0002") for row in read_ledger(path)]
     if sorted(kinds) != ["generation_begun", "generation_ended"]:
@@ -177,13 +176,13 @@ async def test_after_a_power_cut_at_any_step_the_old_or_the_new_source_is_the_ar
     pictures.mkdir()
     disk = CuttingDisk(directory, pictures)
     await (await first_of(directory, disk)).close()
-    generations = await Generations.open(directory, layer=disk)
-    await generations.archive.trim()
+    archive = await Archive.open(directory, layer=disk)
+    await archive.current.trim()
     before.mkdir()
     disk.catalog_before = [Path(shutil.copy(path, before)) for path in directory.glob("catalog.sqlite")]
-    await change_source(generations, identity(B, 2), SECOND_SOURCE)
+    await change_source(archive, identity(B, 2), SECOND_SOURCE)
     disk.catalog_before = None
-    await generations.close()
+    await archive.close()
     found = await states_after([pictures / str(number) for number in range(disk.taken)])
     assert {number: wrong for number, (_numbers, wrong) in enumerate(found) if wrong} == {}
     outcomes = [numbers for numbers, _wrong in found]
@@ -193,9 +192,9 @@ async def test_after_a_power_cut_at_any_step_the_old_or_the_new_source_is_the_ar
 
 @pytest.mark.parametrize("left", ["catalog.sqlite", "lock"])
 async def test_a_directory_that_a_crash_left_half_made_is_removed(tmp_path: Path, left: str) -> None:
-    generations = await Generations.open(tmp_path)
-    await append_files(generations, FIRST_SOURCE)
-    await generations.close()
+    archive = await Archive.open(tmp_path)
+    await append_files(archive, FIRST_SOURCE)
+    await archive.close()
     (tmp_path / "g0002").mkdir()
     (tmp_path / "g0002" / left).touch()
     assert (await state_after(tmp_path)) == ([1], [])
@@ -212,33 +211,33 @@ class FullDisk(FileLayer):
         return super().pwritev(fd, buffers, offset)
 
 
-async def first_of(directory: Path, layer: FileLayer | None = None) -> Generations:
-    generations = await Generations.open(directory, layer=layer)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, FIRST_SOURCE)
-    return generations
+async def first_of(directory: Path, layer: FileLayer | None = None) -> Archive:
+    archive = await Archive.open(directory, layer=layer)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, FIRST_SOURCE)
+    return archive
 
 
 async def test_a_full_disk_at_the_first_file_of_the_next_source_leaves_the_old_one_in_place(tmp_path: Path) -> None:
     disk = FullDisk()
-    generations = await first_of(tmp_path, disk)
-    prepared = await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    archive = await first_of(tmp_path, disk)
+    prepared = await archive.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
     disk.full = True
-    await append_files(generations, SECOND_SOURCE[:1])
-    assert prepared.archive.state is ArchiveState.FAILED
-    await generations.discard_prepared()
+    await append_files(archive, SECOND_SOURCE[:1])
+    assert prepared.state is GenerationState.FAILED
+    await archive.discard_prepared()
     disk.full = False
-    await generations.close()
+    await archive.close()
     assert await state_after(tmp_path) == ([1], [])
 
 
-async def first_file_unheard_of(generations: Generations, directory: Path) -> None:
+async def first_file_unheard_of(archive: Archive, directory: Path) -> None:
     """Begins the next generation: its first file is on the disk, and the event loop, which this keeps, was not told yet."""
-    prepared = await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    prepared = await archive.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
     name, data = SECOND_SOURCE[0]
-    prepared.archive.start_file(name)
+    prepared.start_file(name)
     (run,) = runs_of(data)
-    prepared.archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
+    prepared.append(run)
     deadline = time.monotonic() + 10
     while not (directory / "g0002" / name).exists():
         assert time.monotonic() < deadline
@@ -246,59 +245,59 @@ async def first_file_unheard_of(generations: Generations, directory: Path) -> No
 
 
 async def test_a_first_file_that_nobody_has_heard_of_yet_is_a_change_that_has_happened(tmp_path: Path) -> None:
-    generations = await first_of(tmp_path)
-    await first_file_unheard_of(generations, tmp_path)
-    await generations.discard_prepared()
-    assert [one.number for one in generations.all] == [1, 2]
-    await generations.settled()
-    await append_files(generations, SECOND_SOURCE[1:])
-    await generations.close()
+    archive = await first_of(tmp_path)
+    await first_file_unheard_of(archive, tmp_path)
+    await archive.discard_prepared()
+    assert [one.number for one in archive.all] == [1, 2]
+    await archive.settled()
+    await append_files(archive, SECOND_SOURCE[1:])
+    await archive.close()
     assert await state_after(tmp_path) == ([1, 2], [])
 
 
 async def test_a_relay_that_ends_at_that_moment_closes_everything(tmp_path: Path) -> None:
-    generations = await first_of(tmp_path)
-    await first_file_unheard_of(generations, tmp_path)
-    await generations.close()
-    assert [one.archive.state for one in generations.all] == [ArchiveState.CLOSED, ArchiveState.CLOSED]
+    archive = await first_of(tmp_path)
+    await first_file_unheard_of(archive, tmp_path)
+    await archive.close()
+    assert [one.state for one in archive.all] == [GenerationState.CLOSED, GenerationState.CLOSED]
     assert await state_after(tmp_path) == ([1, 2], [])
 
 
 async def test_a_catalog_that_has_no_room_is_a_failure_of_the_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generations = await first_of(tmp_path)
+    archive = await first_of(tmp_path)
 
     def refuse(self: Catalog, *_arguments: Any) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch, pytest.raises(ArchiveWriteError, match="disk is full"):
-        patch.setattr(Catalog, "set_beginning", refuse)
-        await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
-    await generations.discard_prepared()
+        patch.setattr(Catalog, "set_origin", refuse)
+        await archive.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    await archive.discard_prepared()
     # Another one is tried; nothing of the first attempt is taken for its own.
-    await generations.prepare(identity(C, 3), "source-c:3306", SECOND_SOURCE[0][0])
+    await archive.prepare(identity(C, 3), "source-c:3306", SECOND_SOURCE[0][0])
     (row,) = read_ledger(tmp_path / "g0002")
     assert "source-c" in row.text
-    await generations.close()
+    await archive.close()
     assert await state_after(tmp_path) == ([1], [])
 
 
 async def test_what_an_attempt_left_is_not_taken_for_the_next_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generations = await first_of(tmp_path)
+    archive = await first_of(tmp_path)
 
-    async def refuse(*_arguments: Any, **_how: Any) -> Archive:
+    async def refuse(*_arguments: Any, **_how: Any) -> Generation:
         raise ArchiveWriteError("no room", file=None, offset=None, errno=errno.ENOSPC)
 
     with monkeypatch.context() as patch, pytest.raises(ArchiveWriteError, match="no room"):
-        patch.setattr(Archive, "open", refuse)
-        await generations.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
-    await generations.prepare(identity(C, 3), "source-c:3306", SECOND_SOURCE[0][0])
+        patch.setattr(Generation, "open", refuse)
+        await archive.prepare(identity(B, 2), "source-b:3306", SECOND_SOURCE[0][0])
+    await archive.prepare(identity(C, 3), "source-c:3306", SECOND_SOURCE[0][0])
     (row,) = read_ledger(tmp_path / "g0002")
     assert "source-c" in row.text
-    await generations.close()
+    await archive.close()
 
 
 class Vanishing(FileLayer):
@@ -321,14 +320,14 @@ async def test_the_ledger_of_a_purged_source_stays_when_its_catalog_cannot_be_re
 ) -> None:
     """Only a catalog without its tables is one of a change that came to nothing."""
     path = tmp_path / "g0002"
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-6"))
-    made = await change_source(generations, identity(B, 2), mysql_series(2, f"{A}:6-7", start=f"{A}:1-5"))
-    await change_source(generations, identity(A, 1), mysql_series(4, f"{A}:7-8", start=f"{A}:1-6"))
-    await made.archive.purge([made.archive.files[0].name], "a test")
-    await generations.forget_emptied()
-    await generations.close()
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-6"))
+    made = await change_source(archive, identity(B, 2), mysql_series(2, f"{A}:6-7", start=f"{A}:1-5"))
+    await change_source(archive, identity(A, 1), mysql_series(4, f"{A}:7-8", start=f"{A}:1-6"))
+    await made.purge([made.files[0].name], "a test")
+    await archive.forget_emptied()
+    await archive.close()
     connect = sqlite3.connect
 
     def too_many(database: str, *arguments: Any, **how: Any) -> sqlite3.Connection:

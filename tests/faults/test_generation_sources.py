@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.config import ServerSource
 from relay.upstream.attach.attachment import Attached
 from relay.upstream.server_source import ServerUpstream
@@ -31,12 +31,12 @@ async def test_a_mariadb_source_from_a_backup_is_attached_to_again_although_it_f
     tmp_path: Path,
 ) -> None:
     """Its binlogs begin behind the backup: of server 9, which wrote before server 1 did, they say nothing."""
-    generations = await Generations.open(tmp_path / "archive" / "source")
-    generations.archive.set_identity(identity(None, 1, "mariadb"))
-    await append_files(generations, mariadb_series(1, "0-9-1,0-9-2,0-1-3"))
+    archive = await Archive.open(tmp_path / "archive" / "source")
+    archive.current.set_identity(identity(None, 1, "mariadb"))
+    await append_files(archive, mariadb_series(1, "0-9-1,0-9-2,0-1-3"))
     (held,) = mariadb_series(5, "0-1-3,0-2-4", start="0-1-2")
-    await change_source(generations, identity(None, 2, "mariadb"), [held])
-    await generations.close()
+    await change_source(archive, identity(None, 2, "mariadb"), [held])
+    await archive.close()
     (longer,) = mariadb_series(5, "0-1-3,0-2-4,0-2-5", start="0-1-2")
     name, data = longer
     variables = {"gtid_binlog_state": "0-1-3,0-2-5", "gtid_domain_id": "0", "gtid_strict_mode": "0"}
@@ -61,11 +61,11 @@ async def test_a_change_that_is_stopped_before_its_first_file_can_be_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """STOP REPLICA cancels more than once; what was prepared is taken back all the same."""
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-3"))
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-3"))
     settings = ServerSource(host="127.0.0.1", port=1, user="u", password=SecretStr("p"), server_id=4242)
-    upstream = ServerUpstream(generations, settings, B, SourceLink())
+    upstream = ServerUpstream(archive, settings, B, SourceLink())
 
     async def attach(*_arguments: object, **_how: object) -> Attached:
         return Attached(
@@ -90,8 +90,8 @@ async def test_a_change_that_is_stopped_before_its_first_file_can_be_made_again(
 
     async def until_receiving(number: int) -> None:
         deadline = time.monotonic() + 10
-        while generations.receiving.number != number:
-            assert time.monotonic() < deadline, generations.receiving.number
+        while archive.receiving.number != number:
+            assert time.monotonic() < deadline, archive.receiving.number
             await asyncio.sleep(0.01)
 
     await until_receiving(2)
@@ -101,32 +101,32 @@ async def test_a_change_that_is_stopped_before_its_first_file_can_be_made_again(
         await asyncio.wait({following}, timeout=timeout_s)
     assert following.cancelled()
     await until_receiving(1)
-    await generations.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007")
-    await generations.close()
+    await archive.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007")
+    await archive.close()
 
 
 async def test_a_change_that_is_stopped_while_its_directory_is_opened_leaves_nothing_open_and_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-3"))
-    open_archive = Archive.open
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-3"))
+    open_archive = Generation.open
     opening = asyncio.Event()
 
-    async def slowly(*arguments: object, **how: object) -> Archive:
+    async def slowly(*arguments: object, **how: object) -> Generation:
         opening.set()
         await asyncio.sleep(0.05)
         return await open_archive(*arguments, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Archive, "open", slowly)
-    preparing = asyncio.create_task(generations.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007"))
+    monkeypatch.setattr(Generation, "open", slowly)
+    preparing = asyncio.create_task(archive.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007"))
     await opening.wait()
     preparing.cancel()
     await asyncio.wait({preparing})
     assert preparing.cancelled()
-    await generations.discard_prepared()
+    await archive.discard_prepared()
     assert not (tmp_path / "g0002").exists()
-    made = await generations.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007")
+    made = await archive.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000007")
     assert made.number == 2
-    await generations.close()
+    await archive.close()

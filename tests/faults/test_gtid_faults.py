@@ -13,9 +13,11 @@ import pytest
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
-from relay.archive.generation import Archive, SyncPolicy, rebuild_archive
+from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidView
+from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.inspect.transaction_search import find_gtid
+from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from tests.support.archive_filling import append_all, fill
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
@@ -34,9 +36,9 @@ def file_of(first: int, count: int, size: int) -> bytearray:
 
 
 async def opened(directory: Path) -> GtidView:
-    archive = await Archive.open(directory)
-    view = archive.gtids.view()
-    await archive.close()
+    generation = await Generation.open(directory)
+    view = generation.gtids.view()
+    await generation.close()
     return view
 
 
@@ -95,13 +97,13 @@ async def test_after_a_power_cut_the_state_is_what_the_files_hold(tmp_path: Path
     for turn in range(12):
         directory, survivor = tmp_path / f"before{turn}", tmp_path / f"after{turn}"
         disk = ForgetfulDisk()
-        archive = await Archive.open(directory, layer=disk, sync=sync, sync_interval_s=0.02)
+        generation = await Generation.open(directory, ArchiveOptions(sync=sync, sync_interval_s=0.02), layer=disk)
         stop = chance.randrange(300, 400_000)
         for name, data in ((NAMES[0], file_of(1, 40, 5000)), (NAMES[1], file_of(41, 40, 5000))):
             if stop <= 0:
                 break
-            await archive.begin_file(name)
-            await append_whole(archive, data, stop)
+            await generation.begin_file(name)
+            await append_whole(generation, data, stop)
             stop -= len(data)
             await asyncio.sleep(chance.uniform(0, 0.05))
         # First the catalog: it is told of a sync after it, so what it knows is on the disk by now.
@@ -110,7 +112,7 @@ async def test_after_a_power_cut_the_state_is_what_the_files_hold(tmp_path: Path
         disk.lose_power(directory, survivor, turn)
         for path in tmp_path.glob("catalog.sqlite*"):
             path.rename(survivor / path.name)
-        await archive.close()
+        await generation.close()
         view = await opened(survivor)
         expected = await rebuilt(survivor)
         if shown(view) != shown(expected):
@@ -118,31 +120,32 @@ async def test_after_a_power_cut_the_state_is_what_the_files_hold(tmp_path: Path
     assert wrong == []
 
 
-async def append_whole(archive: Archive, data: bytearray, stop: int) -> None:
+async def append_whole(generation: Generation, data: bytearray, stop: int) -> None:
     at = 4
     while at < len(data) and at + int.from_bytes(data[at + 9 : at + 13], "little") <= stop:
         at += int.from_bytes(data[at + 9 : at + 13], "little")
-    await append_all(archive, data[:at], range(0, at, 7000))
+    await append_all(generation, data[:at], range(0, at, 7000))
 
 
 KILLED_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.generation import Archive, SyncPolicy
+from relay.archive.generation import Generation
+from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from tests.faults.test_gtid_faults import file_of
 from tests.support.binlog_builder import runs_of
 
 async def main():
-    archive = await Archive.open(Path(sys.argv[1]), sync=SyncPolicy(sys.argv[2]))
-    count = archive.gtids.executed.count
-    number = archive.files[-1].number + 1 if archive.files else 1
+    generation = await Generation.open(Path(sys.argv[1]), ArchiveOptions(sync=SyncPolicy(sys.argv[2])))
+    count = generation.gtids.executed.count
+    number = generation.files[-1].number + 1 if generation.files else 1
     while True:
         data = file_of(count + 1, 60, 3000)
-        await archive.begin_file(f"mysql-bin.{number:06d}", previous_cut=True)
+        await generation.begin_file(f"mysql-bin.{number:06d}", previous_cut=True)
         for run in runs_of(data, range(0, len(data), 1700)):
-            archive.append(run.run, **run.arguments())
-            print(archive.gtids.executed.count, flush=True)
+            generation.append(run)
+            print(generation.gtids.executed.count, flush=True)
             await asyncio.sleep(0)
         number += 1
         count += 60
@@ -180,30 +183,30 @@ async def test_lost_connections_and_restarts_anywhere_end_in_the_state_of_the_fi
     chance = random.Random(11)
     data = file_of(1, 60, 4000)
     directory = tmp_path / "archive"
-    archive = await Archive.open(directory)
-    await archive.begin_file(NAMES[0])
+    generation = await Generation.open(directory)
+    await generation.begin_file(NAMES[0])
     position = 4
     for _ in range(25):
         stop = position + chance.randrange(100, 30_000)
         at = position
         while at < len(data) and at + int.from_bytes(data[at + 9 : at + 13], "little") <= stop:
             at += int.from_bytes(data[at + 9 : at + 13], "little")
-        await append_all(archive, data[:at], start=position)
-        if chance.random() < 0.5 and archive.files:
-            await archive.close()
-            archive = await Archive.open(directory)
-            end = archive.end
+        await append_all(generation, data[:at], start=position)
+        if chance.random() < 0.5 and generation.files:
+            await generation.close()
+            generation = await Generation.open(directory)
+            end = generation.end
         else:
-            end = await archive.trim()
+            end = await generation.trim()
         if end is None or end.offset == 4:
-            await archive.begin_file(NAMES[0])
+            await generation.begin_file(NAMES[0])
             position = 4
         else:
             position = end.offset
-        held = archive.gtids.executed
+        held = generation.gtids.executed
         assert isinstance(held, GtidSet)
-        assert shown(archive.gtids.view()) == shown(await rebuilt_beside(directory))
-    await archive.close()
+        assert shown(generation.gtids.view()) == shown(await rebuilt_beside(directory))
+    await generation.close()
 
 
 async def rebuilt_beside(directory: Path) -> GtidView:

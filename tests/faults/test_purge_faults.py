@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.generation import Archive, read_ledger
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.files import PURGE_NAME, Buffer
 from tests.support.archive_filling import fill
@@ -70,14 +71,14 @@ async def crash_in_purge(directory: Path, survivor: Path, step: int, *, power: b
     """Purges, ends before disk call number `step`, and leaves in `survivor` what is left; whether it ended early."""
     await fill(directory, *binlogs())
     disk = CrashingDisk()
-    archive = await Archive.open(directory, layer=disk)
+    generation = await Generation.open(directory, layer=disk)
     for path in directory.iterdir():
         disk.synced[path.stat().st_ino] = path.read_bytes()
     ForgetfulDisk.sync_directory(disk, directory)
     disk.steps_left = step
     crashed = False
     try:
-        await archive.purge(GOING, "for a test")
+        await generation.purge(GOING, "for a test")
     except Crash:
         crashed = True
     if power:
@@ -87,7 +88,7 @@ async def crash_in_purge(directory: Path, survivor: Path, step: int, *, power: b
     else:
         shutil.copytree(directory, survivor)
     disk.steps_left, disk.crashed = -1, False
-    await archive.close()
+    await generation.close()
     return crashed
 
 
@@ -100,9 +101,9 @@ async def test_after_a_crash_at_any_step_all_files_are_there_or_all_are_gone_and
     for step in range(MOST_STEPS):
         survivor = tmp_path / f"after{step}"
         crashed = await crash_in_purge(tmp_path / f"before{step}", survivor, step, power=power)
-        archive = await Archive.open(survivor)
-        held = [file.name for file in archive.files]
-        await archive.close()
+        generation = await Generation.open(survivor)
+        held = [file.name for file in generation.files]
+        await generation.close()
         noted = [row.file for row in read_ledger(survivor) if row.kind == "purged"]
         others = [row.kind for row in read_ledger(survivor) if row.kind != "purged"]
         listed = (survivor / "mysql-bin.index").read_text().split()
@@ -128,8 +129,8 @@ async def test_after_a_crash_at_any_step_all_files_are_there_or_all_are_gone_and
 async def test_an_intent_that_cannot_be_read_removes_nothing(tmp_path: Path) -> None:
     await fill(tmp_path, *binlogs())
     (tmp_path / PURGE_NAME).write_text('[1.0, "purged", "../../etc/passwd", 4, ""]\n')
-    archive = await Archive.open(tmp_path)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.close()
     assert binlogs_in(tmp_path) == NAMES
     assert [row.kind for row in read_ledger(tmp_path)] == ["purge_unreadable"]
 
@@ -137,14 +138,14 @@ async def test_an_intent_that_cannot_be_read_removes_nothing(tmp_path: Path) -> 
 PURGING_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 
 async def main():
-    archive = await Archive.open(Path(sys.argv[1]))
+    generation = await Generation.open(Path(sys.argv[1]))
     while True:
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        await archive.purge([archive.files[0].name], "for a test")
+        await generation.purge([generation.files[0].name], "for a test")
 
 asyncio.run(main())
 """
@@ -186,9 +187,9 @@ def test_kill_nine_in_a_purge_leaves_every_file_whole_or_gone_and_noted(tmp_path
         purge_and_kill(directory, whole, chance)
 
         async def reopen(directory: Path = directory) -> list[str]:
-            archive = await Archive.open(directory)
-            held = [file.name for file in archive.files]
-            await archive.close()
+            generation = await Generation.open(directory)
+            held = [file.name for file in generation.files]
+            await generation.close()
             return held
 
         held = asyncio.run(reopen())

@@ -16,12 +16,14 @@ import pytest
 
 from relay.archive.catalog.catalog import Catalog, LedgerRow
 from relay.archive.catalog.purge_intent import write_intent
-from relay.archive.generation import Archive, SyncPolicy, list_archive, read_ledger, rebuild_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import list_archive, read_ledger, rebuild_archive
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import PURGE_NAME, Buffer, FileLayer
 from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, PURGED
+from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.forgetful_disk import ForgetfulDisk
@@ -125,8 +127,8 @@ def state(directory: Path) -> dict[str, object]:
     }
 
 
-def run_killed(archive: Path, copies: Path, order: str) -> int:
-    command = [sys.executable, "-m", "tests.support.killed_recovery", str(archive), str(copies), order]
+def run_killed(generation: Path, copies: Path, order: str) -> int:
+    command = [sys.executable, "-m", "tests.support.killed_recovery", str(generation), str(copies), order]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
@@ -196,9 +198,9 @@ async def test_what_cannot_be_told_is_not_cut_off(tmp_path: Path, monkeypatch: p
     with monkeypatch.context() as full:
         full.setattr(Catalog, "add_ledger", refuse)
         with pytest.raises(ArchiveWriteError, match="disk is full"):
-            await Archive.open(tmp_path)
+            await Generation.open(tmp_path)
     assert (tmp_path / NEWEST).stat().st_size == size
-    await (await Archive.open(tmp_path)).close()
+    await (await Generation.open(tmp_path)).close()
     assert (tmp_path / NEWEST).stat().st_size == newest().size
     assert [row.kind for row in read_ledger(tmp_path)] == ["trimmed_tail"]
 
@@ -272,21 +274,23 @@ async def test_a_cut_after_a_failed_write_is_told_although_reopening_fails_behin
     whole = built.size
     built.transaction(400)
     disk = RefusingDisk()
-    archive = await Archive.open(tmp_path, layer=disk, sync=SyncPolicy.NONE, on_failure=lambda error: None)
-    await archive.begin_file(NAMES[0])
-    await append_all(archive, built.data[:whole])
+    generation = await Generation.open(
+        tmp_path, ArchiveOptions(sync=SyncPolicy.NONE, on_failure=lambda error: None), layer=disk
+    )
+    await generation.begin_file(NAMES[0])
+    await append_all(generation, built.data[:whole])
     disk.full = True
-    await append_all(archive, built.data, start=whole)
+    await append_all(generation, built.data, start=whole)
     assert (tmp_path / NAMES[0]).stat().st_size == whole + 30
     disk.full, disk.sync_fails = False, True
     with pytest.raises(ArchiveWriteError):
-        await archive.reopen_writer()
+        await generation.reopen_writer()
     assert (tmp_path / NAMES[0]).stat().st_size == whole
     assert [row.kind for row in read_ledger(tmp_path)] == ["trim_failed", "write_failed", "trimmed_tail"]
     disk.sync_fails = False
-    await archive.reopen_writer()
-    await append_all(archive, built.data, start=whole)
-    await archive.close()
+    await generation.reopen_writer()
+    await append_all(generation, built.data, start=whole)
+    await generation.close()
     assert (tmp_path / NAMES[0]).read_bytes() == built.data
     assert [row.kind for row in read_ledger(tmp_path)].count("trimmed_tail") == 1
 
@@ -298,11 +302,11 @@ async def test_a_writer_is_not_reopened_while_the_ledger_cannot_take_the_cut(
     whole = built.size
     built.transaction(400)
     disk = RefusingDisk()
-    archive = await Archive.open(tmp_path, layer=disk, on_failure=lambda error: None)
-    await archive.begin_file(NAMES[0])
-    await append_all(archive, built.data[:whole])
+    generation = await Generation.open(tmp_path, ArchiveOptions(on_failure=lambda error: None), layer=disk)
+    await generation.begin_file(NAMES[0])
+    await append_all(generation, built.data[:whole])
     disk.full = True
-    await append_all(archive, built.data, start=whole)
+    await append_all(generation, built.data, start=whole)
     disk.full = False
 
     def refuse(catalog: Catalog, row: LedgerRow) -> None:
@@ -310,11 +314,11 @@ async def test_a_writer_is_not_reopened_while_the_ledger_cannot_take_the_cut(
 
     with monkeypatch.context() as full:
         full.setattr(Catalog, "add_ledger", refuse)
-        full.setattr("relay.archive.catalog.catalog_thread._TELL_WAIT_S", 0.2)
+        full.setattr("relay.archive.catalog.catalog_thread._WRITE_WAIT_S", 0.2)
         with pytest.raises(ArchiveWriteError, match="the ledger cannot be written"):
-            await archive.reopen_writer()
+            await generation.reopen_writer()
         assert (tmp_path / NAMES[0]).stat().st_size == whole + 30
-    await archive.reopen_writer()
+    await generation.reopen_writer()
     assert (tmp_path / NAMES[0]).stat().st_size == whole
-    await archive.close()
+    await generation.close()
     assert [row.kind for row in read_ledger(tmp_path)].count("trimmed_tail") == 1

@@ -1,7 +1,7 @@
-"""What works with what, found out with real servers, and the tables of it in README.md.
+"""What works with what, found out with real servers, and the tables of it in docs/SUPPORT.md and README.md.
 
     python -m tests.interop.support_matrix           prints the tables
-    python -m tests.interop.support_matrix --write   writes them into README.md
+    python -m tests.interop.support_matrix --write   writes them into both pages
 
 Every source here, with a relay behind it; every replica here, attached to each relay over TLS and in clear by each
 authentication plugin; a workload; equal tables. What a server refuses is written down in `support_words`, and is a
@@ -23,7 +23,7 @@ from typing import Any, Final
 from deploy.servers import SERVERS, BinlogPosition, MariaDB, Server
 from deploy.servers.location import server_account
 from tests.conftest import ServerFactory, why_not
-from tests.interop.support_tables import Findings, tables, write_readme
+from tests.interop.support_tables import Findings, tables, write_pages
 from tests.interop.support_words import (
     CLEAR,
     ED25519,
@@ -456,7 +456,7 @@ class Matrix:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.interop.support_matrix", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the tables into README.md")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/SUPPORT.md and README.md")
     arguments = parser.parse_args()
     absent = {name: reason for name in TITLES if (reason := why_not(name)) is not None}
     if absent and arguments.write:
@@ -470,7 +470,7 @@ def main() -> int:
             matrix.findings(lambda what: print(f"{time.monotonic() - began:6.1f} s  {what}", file=sys.stderr))
         )
     if arguments.write:
-        write_readme(text)
+        write_pages(text)
     else:
         print(text)
     return 0

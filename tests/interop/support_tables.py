@@ -1,8 +1,9 @@
-"""The findings of the support matrix as the tables in README.md, and those tables read back."""
+"""The findings of the support matrix as the tables in docs/SUPPORT.md, the first of them in README.md too, and read back."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from tests.conftest import ROOT
@@ -20,6 +21,7 @@ class Findings:
 
 BEGIN: Final = "<!-- support matrix: written by python -m tests.interop.support_matrix --write -->"
 END: Final = "<!-- support matrix: end -->"
+PAGE: Final = ROOT / "docs" / "SUPPORT.md"
 README: Final = ROOT / "README.md"
 
 
@@ -77,14 +79,22 @@ def read_cells(text: str) -> dict[tuple[str, str, str], str]:
     return cells
 
 
-def readme_part() -> str:
-    """What stands between the two marks in README.md."""
-    text = README.read_text(encoding="utf-8")
+def short_table(text: str) -> str:
+    """The first table of those made by `tables`, who works with whom, for readers who find the notes on the other page."""
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("|"))
+    return "\n".join(lines[first : lines.index("", first)])
+
+
+def part(page: Path) -> str:
+    """What stands between the two marks on a page."""
+    text = page.read_text(encoding="utf-8")
     return text[text.index(BEGIN) + len(BEGIN) : text.index(END)].strip()
 
 
-def write_readme(text: str) -> None:
-    """Puts the tables between the two marks in README.md."""
-    old = README.read_text(encoding="utf-8")
-    head, tail = old[: old.index(BEGIN) + len(BEGIN)], old[old.index(END) :]
-    README.write_text(f"{head}\n\n{text}\n\n{tail}", encoding="utf-8")
+def write_pages(text: str) -> None:
+    """Puts the tables between the two marks on their pages."""
+    for page, tables_of_it in ((PAGE, text), (README, short_table(text))):
+        old = page.read_text(encoding="utf-8")
+        head, tail = old[: old.index(BEGIN) + len(BEGIN)], old[old.index(END) :]
+        page.write_text(f"{head}\n\n{tables_of_it}\n\n{tail}", encoding="utf-8")

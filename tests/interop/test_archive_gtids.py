@@ -10,8 +10,9 @@ from deploy.servers import Server
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
-from relay.archive.generation import Archive, read_ledger, rebuild_archive
+from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidView
+from relay.archive.inspect.listing import read_ledger, rebuild_archive
 from relay.archive.inspect.transaction_search import find_gtid
 from tests.interop.conftest import ChainFactory
 
@@ -50,9 +51,9 @@ def transactions_of_many(source: Server, name: str, chance: random.Random) -> No
 
 
 async def opened(directory: Path) -> GtidView:
-    archive = await Archive.open(directory)
-    view = archive.gtids.view()
-    await archive.close()
+    generation = await Generation.open(directory)
+    view = generation.gtids.view()
+    await generation.close()
     return view
 
 

@@ -25,9 +25,7 @@ def collect(path: Path, flavour: str) -> tuple[FileGtidCollector, list[tuple[int
         collector.take(data[at : at + 10_007])
     collector.finish()
     assert collector.position == len(data)
-    places = [
-        (stretch.start, gtid_text(run.key, run.first)) for stretch in collector.take_stretches() for run in stretch.runs
-    ]
+    places = [(block.start, gtid_text(run.key, run.first)) for block in collector.take_blocks() for run in block.runs]
     return collector, places
 
 

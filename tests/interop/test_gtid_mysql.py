@@ -17,9 +17,10 @@ from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.position import Position
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive
-from relay.downstream.gtid_filter import mysql_walk
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.downstream.gtid_filter import mysql_filter
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.shown_gtids import ShownGtids
 from tests.conftest import ServerFactory
@@ -444,12 +445,12 @@ async def test_heartbeats_of_version_2_carry_a_stock_replica_over_holes(
         sent.append(position)
         return heartbeat_v2_event(position, server_id, with_checksum=with_checksum)
 
-    monkeypatch.setattr(mysql_walk, "MAX_WIRE_POSITION", 0)
-    monkeypatch.setattr(mysql_walk, "heartbeat_v2_event", heartbeat)
-    archive = await Archive.open(chain.relay.archive)
-    generations = Generations.of(archive)
-    server = DownstreamServer(generations, [Account.with_password(REPLICA_USER, REPLICA_PASSWORD)])
-    server.gtid_variables = ShownGtids(generations, lambda: None)
+    monkeypatch.setattr(mysql_filter, "MAX_WIRE_POSITION", 0)
+    monkeypatch.setattr(mysql_filter, "heartbeat_v2_event", heartbeat)
+    generation = await Generation.open(chain.relay.archive)
+    archive = Archive.of(generation)
+    source = SourceState(ShownGtids(archive, lambda: None))
+    server = DownstreamServer(archive, [Account.with_password(REPLICA_USER, REPLICA_PASSWORD)], source)
     await server.start("127.0.0.1", 0)
 
     def follow() -> None:
@@ -464,7 +465,7 @@ async def test_heartbeats_of_version_2_carry_a_stock_replica_over_holes(
         await asyncio.wait_for(asyncio.to_thread(follow), 90)
     finally:
         await server.close()
-        await archive.close()
+        await generation.close()
     assert len(sent) >= 6
 
 

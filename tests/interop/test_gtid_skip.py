@@ -143,8 +143,8 @@ def test_a_source_of_mariadb_sends_what_is_made_here_of_its_files(servers: Serve
         exact = FileGtidCollector("mariadb", checksum=True, gap_bytes=0)
         exact.take(path.read_bytes()[4:])
         exact.finish()
-        for stretch in exact.take_stretches():
-            for run in stretch.runs:
+        for block in exact.take_blocks():
+            for run in block.runs:
                 domain, origin = struct.unpack("<II", run.key)
                 groups.setdefault(domain, []).append(DomainGtid(domain, origin, run.first))
     for turn in range(25):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.servers import SERVERS, CatchUpError, Server, ServerError, available
-from tests.conftest import ROOT, ServerFactory, need_server
+from tests.conftest import ROOT, ServerFactory, need_server, why_not
 from tests.support.workload import DATABASE, FORMATS, full_workload, light_workload, steady_writer
 
 pytestmark = pytest.mark.interop
@@ -206,3 +206,20 @@ def is_alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state not in ("Z", "X")
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_run_says_among_its_last_lines_which_servers_it_used(processes: str) -> None:
+    name = next((name for name in NAMES if why_not(name) is None), None)
+    if name is None:
+        pytest.skip("no server is here")
+    test = f"tests/interop/test_servers.py::{test_a_server_starts_with_the_options_given_and_writes_a_binlog.__name__}[{name}]"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", processes, test],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")},
+    )
+    assert f"servers of this run: {name} {SERVERS[name].read_version()}" in done.stdout.splitlines()[-3:]

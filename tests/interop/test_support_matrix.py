@@ -1,4 +1,4 @@
-"""Every source with every replica behind the relay, by every login, over TLS and in clear; what the README says of it."""
+"""Every source with every replica behind the relay, by every login, over TLS and in clear; what the pages say of it."""
 
 import time
 from collections.abc import Iterator
@@ -65,12 +65,12 @@ def test_the_relay_enters_a_source_by_every_login_and_archives_all_of_it(matrix:
     assert {login.transport for login in known} == ({CLEAR} if source_name == "mysql56" else {CLEAR, TLS})
 
 
-def test_the_tables_in_the_readme_are_what_was_found(matrix: Matrix) -> None:
+def test_the_tables_on_the_page_are_what_was_found(matrix: Matrix) -> None:
     """Of the servers that this machine has; `python -m tests.interop.support_matrix --write` writes them anew."""
     if not matrix.names:
         pytest.skip("no server here")
     found = support_tables.read_cells(support_tables.tables(matrix.findings()))
-    written = support_tables.read_cells(support_tables.readme_part())
+    written = support_tables.read_cells(support_tables.part(support_tables.PAGE))
     assert {key: written.get(key) for key in found} == found
     if len(matrix.names) == len(TITLES):
         assert written == found
@@ -221,11 +221,20 @@ def test_tables_that_are_read_back_have_the_cells_that_were_written() -> None:
     assert cells["replica logs in to the relay by", "MySQL 5.6", "in clear"] == (f"one, two | {NOTES['parsec']}")
 
 
+def test_the_table_in_the_readme_is_the_first_of_the_page() -> None:
+    assert support_tables.part(support_tables.README) == support_tables.short_table(
+        support_tables.part(support_tables.PAGE)
+    )
+
+
 def test_the_tables_are_put_between_the_marks_and_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n\n{support_tables.BEGIN}\nold\n{support_tables.END}\n\nafter\n", encoding="utf-8")
-    monkeypatch.setattr(support_tables, "README", readme)
-    support_tables.write_readme("| new |")
-    assert support_tables.readme_part() == "| new |"
-    text = readme.read_text(encoding="utf-8")
-    assert text.startswith("before\n\n") and text.endswith("\n\nafter\n") and "old" not in text
+    pages = {name: tmp_path / f"{name}.md" for name in ("PAGE", "README")}
+    for name, page in pages.items():
+        page.write_text(f"before\n\n{support_tables.BEGIN}\nold\n{support_tables.END}\n\nafter\n", encoding="utf-8")
+        monkeypatch.setattr(support_tables, name, page)
+    support_tables.write_pages("all\n\n| new |\n|---|\n\n1. note")
+    assert support_tables.part(pages["PAGE"]) == "all\n\n| new |\n|---|\n\n1. note"
+    assert support_tables.part(pages["README"]) == "| new |\n|---|"
+    for page in pages.values():
+        text = page.read_text(encoding="utf-8")
+        assert text.startswith("before\n\n") and text.endswith("\n\nafter\n") and "old" not in text

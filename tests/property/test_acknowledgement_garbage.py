@@ -7,7 +7,9 @@ from protocol.errors import Malformed, PeerError
 from protocol.framing import frame_payload
 from protocol.position import Position
 from protocol.semisync import decode_acknowledgement, encode_acknowledgement
-from protocol.source_side.machine import AckReceived, Closed, SourceSide, State
+from protocol.source_side.connection_events import AckReceived, Closed
+from protocol.source_side.connection_states import State
+from protocol.source_side.machine import SourceSide
 from relay.downstream.stream.acknowledgements import Acknowledgements, AcknowledgementSums
 from tests.unit.source_side.test_semisync import dumping
 

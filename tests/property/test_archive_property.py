@@ -8,8 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocol.position import Position
-from relay.archive.generation import Archive, PublishPolicy, SyncPolicy, list_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import list_archive
 from relay.archive.inspect.verify import verify_archive
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -29,8 +31,8 @@ def build(groups: list[list[int] | None], flavour: str, checksum: bool) -> Binlo
     return built
 
 
-async def read_back(archive: Archive, name: str, pieces: int) -> bytes:
-    with archive.open_reader(name) as reader:
+async def read_back(generation: Generation, name: str, pieces: int) -> bytes:
+    with generation.open_reader(name) as reader:
         buffer = bytearray(reader.end())
         view = memoryview(buffer)
         at = 0
@@ -54,13 +56,13 @@ def test_any_split_of_runs_gives_the_sources_files(
     built = {f"mysql-bin.{n + 1:06d}": build(groups, flavour, checksum) for n, groups in enumerate(files)}
 
     async def scenario(directory: Path) -> None:
-        archive = await Archive.open(directory, sync=sync)
+        generation = await Generation.open(directory, ArchiveOptions(sync=sync))
         for name, one in built.items():
-            await archive.begin_file(name)
-            await append_all(archive, one.data, cuts)
-            assert archive.end == Position(name, one.size)
-            assert await read_back(archive, name, pieces) == bytes(one.data)
-        await archive.close()
+            await generation.begin_file(name)
+            await append_all(generation, one.data, cuts)
+            assert generation.end == Position(name, one.size)
+            assert await read_back(generation, name, pieces) == bytes(one.data)
+        await generation.close()
 
     with tempfile.TemporaryDirectory() as directory:
         asyncio.run(scenario(Path(directory)))
@@ -80,28 +82,28 @@ def test_lost_connections_and_restarts_anywhere_end_in_the_sources_file(
     built = build(groups, "mysql", checksum)
 
     async def scenario(directory: Path) -> None:
-        archive = await Archive.open(directory)
-        await archive.begin_file("mysql-bin.000001")
+        generation = await Generation.open(directory)
+        await generation.begin_file("mysql-bin.000001")
         start = 4
         for lost_at, restart in losses:
             whole = max(event.end for event in built.events if event.end <= max(lost_at, built.events[0].end))
             if whole > start:
-                await append_all(archive, built.data[:whole], cuts, start=start)
+                await append_all(generation, built.data[:whole], cuts, start=start)
             if restart:
-                await archive.close()
-                archive = await Archive.open(directory, publish=PublishPolicy.WRITTEN)
-                resumed = archive.end
+                await generation.close()
+                generation = await Generation.open(directory, ArchiveOptions(publish=PublishPolicy.WRITTEN))
+                resumed = generation.end
             else:
-                resumed = await archive.trim()
+                resumed = await generation.trim()
             if resumed is None:
-                await archive.begin_file("mysql-bin.000001")
+                await generation.begin_file("mysql-bin.000001")
                 start = 4
             else:
                 start = resumed.offset
                 assert start in built.boundaries
         if start < built.size:
-            await append_all(archive, built.data, cuts, start=start)
-        await archive.close()
+            await append_all(generation, built.data, cuts, start=start)
+        await generation.close()
 
     with tempfile.TemporaryDirectory() as directory:
         asyncio.run(scenario(Path(directory)))

@@ -20,7 +20,10 @@ from protocol.commands import decode_binlog_dump, decode_register_slave
 from protocol.errors import Malformed, StatementRefused
 from protocol.framing import PacketBuffer, frame_payload
 from protocol.handshake import decode_login
-from protocol.source_side.machine import CheckAsked, Closed, DumpAsked, Event, SourceSide, State, StatementAsked
+from protocol.source_side.connection_events import CheckRequested, Closed, DumpRequested, Event, StatementRequested
+from protocol.source_side.connection_states import State
+from protocol.source_side.connection_terms import LoginTerms
+from protocol.source_side.machine import SourceSide
 from protocol.statements import Done, SourceFacts, StatementSession, answer_statement, matches_like, tokenize
 from protocol.wire import Cursor, lenenc_bytes, lenenc_int
 
@@ -31,9 +34,8 @@ def machine() -> SourceSide:
     return SourceSide(
         connection_id=1,
         facts=FACTS,
-        accounts=Accounts([Account.with_password("r", "p")], secret=bytes(32)),
+        login=LoginTerms(Accounts([Account.with_password("r", "p")], secret=bytes(32)), lambda count: bytes(count)),
         host="h",
-        random_bytes=lambda count: bytes(count),
         now=0.0,
         wall_offset_s=0.0,
     )
@@ -65,9 +67,9 @@ def converse(side: SourceSide, pieces: list[bytes], *, admits: bool = True) -> t
         while todo:
             event = todo.pop(0)
             events.append(event)
-            if isinstance(event, StatementAsked):
+            if isinstance(event, StatementRequested):
                 todo += side.answer(Done(), 1.0)
-            elif isinstance(event, DumpAsked) and side.state is State.DUMP_REQUESTED and admits:
+            elif isinstance(event, DumpRequested) and side.state is State.DUMP_REQUESTED and admits:
                 side.accept_dump()
     return events, side.bytes_to_send()
 
@@ -118,12 +120,10 @@ def in_the_middle_of_a_login(plugin: str, *, tls: bool) -> SourceSide:
     side = SourceSide(
         connection_id=1,
         facts=FACTS,
-        accounts=accounts,
+        login=LoginTerms(accounts, lambda count: bytes(count), offer_tls=tls),
         host="h",
-        random_bytes=lambda count: bytes(count),
         now=0.0,
         wall_offset_s=0.0,
-        offer_tls=tls,
     )
     offered = OFFERED | Capability.SSL
     sequence = 1
@@ -156,7 +156,7 @@ def test_garbage_in_the_middle_of_a_login_never_logs_in(plugin: str, tls: bool, 
         todo = side.receive(frame_payload(payload, sequence), 0.0)
         while todo:
             event = todo.pop(0)
-            if isinstance(event, CheckAsked):
+            if isinstance(event, CheckRequested):
                 todo += side.answer_check(event.work(), 0.0)
         sequence += 2
         side.bytes_to_send()

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from tests.support.binlog_builder import runs_of
 
 
-async def append_all(archive: Archive, data: bytes | bytearray, cuts: Iterable[int] = (), start: int = 4) -> None:
+async def append_all(generation: Generation, data: bytes | bytearray, cuts: Iterable[int] = (), start: int = 4) -> None:
     """Appends `data` from `start` in runs cut at `cuts`, and waits until the writer is done with the buffers."""
     runs = list(runs_of(data, cuts, start=start))
     left = len(runs)
@@ -21,15 +21,15 @@ async def append_all(archive: Archive, data: bytes | bytearray, cuts: Iterable[i
             done.set()
 
     for run in runs:
-        archive.append(run.run, on_written=one_done, **run.arguments())  # type: ignore[arg-type]
+        generation.append(run._replace(on_written=one_done))
     if runs:
         await done.wait()
 
 
 async def fill(directory: Path, *files: tuple[str, bytes | bytearray]) -> None:
     """An archive in `directory` that received `files` and was closed."""
-    archive = await Archive.open(directory)
+    generation = await Generation.open(directory)
     for name, data in files:
-        await archive.begin_file(name)
-        await append_all(archive, data)
-    await archive.close()
+        await generation.begin_file(name)
+        await append_all(generation, data)
+    await generation.close()

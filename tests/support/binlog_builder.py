@@ -11,6 +11,7 @@ from typing import Final
 
 from protocol.binlog.event_type import EventType
 from protocol.kernel.ingest import Ingest
+from relay.archive.write.run import Run
 
 MAGIC: Final = b"\xfebin"
 HEADER: Final = struct.Struct("<IBIIIH")
@@ -167,24 +168,7 @@ class BinlogBuilder:
         return sum(event.end <= offset for event in self.events)
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltRun:
-    """Arguments of `Archive.append`."""
-
-    run: memoryview
-    boundary: int
-    position: int
-    entries: bytes
-    events: int
-    groups: int
-    timestamp: int
-
-    def arguments(self) -> dict[str, object]:
-        """As keywords of `Archive.append`, the run excepted."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "run"}
-
-
-def runs_of(data: bytes | bytearray, cuts: Iterable[int] = (), *, start: int = 4) -> Iterator[BuiltRun]:
+def runs_of(data: bytes | bytearray, cuts: Iterable[int] = (), *, start: int = 4) -> Iterator[Run]:
     """Runs as upstream makes them when reads end at the offsets `cuts`; `start` is 4 or a boundary in the file `data`."""
     ingest = Ingest(packets=False, stamp=False)
     ingest.begin_file(4)
@@ -203,7 +187,7 @@ def runs_of(data: bytes | bytearray, cuts: Iterable[int] = (), *, start: int = 4
             assert status < 16, f"status {status} at {ingest.position}"
             produced, consumed = ingest.produced, ingest.consumed
             if produced:
-                yield BuiltRun(
+                yield Run(
                     memoryview(bytes(buffer[:produced])),
                     max(ingest.boundary, start),
                     ingest.position,

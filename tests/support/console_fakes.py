@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from protocol.auth.authenticator import Channel
-from protocol.charsets import TextEncoding
 from protocol.commands import RegisterSlave
-from protocol.resultset import Rows, result_payloads
-from protocol.statements import EncodedRows, SourceFacts
+from protocol.statements import SourceFacts
+from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.traffic import Traffic
 from relay.upstream.control import SourceChange, SourceRefused
 from relay.upstream.source.source_status import SourceStatus
@@ -62,47 +61,18 @@ FOLLOWING = SourceStatus(
 )
 
 
-@dataclass(eq=False)
-class FakeConnection:
-    """A logged-in client that does nothing."""
-
-    connection_id: int = 1
-    user: str = "root"
-    address: str = "192.0.2.9:40000"
-    is_admin: bool = True
-    database: str | None = None
-    facts: SourceFacts = MYSQL_56
-    server_id: int = 0
-    replica_uuid: str = ""
-    registered: RegisterSlave | None = None
-    last_heard_at: float = 0.0
-    dump_began_at: float = 0.0
-    sent_position: tuple[str, int] | None = None
-    acknowledged_position: tuple[str, int] | None = None
-    waits_for_position: bool = False
-    asked_position: tuple[str, int] | None = None
-    is_at_end: bool = True
-    sent_bytes: int = 0
-    needed_generation: int | None = None
-    channel: Channel = field(default_factory=Channel)
-    encoding: TextEncoding = field(default_factory=TextEncoding)
-
-    def encode(self, rows: Rows) -> EncodedRows:
-        return EncodedRows(tuple(result_payloads(rows, self.encoding)))
-
-    @property
-    def needed_file(self) -> str | None:
-        if self.sent_position is not None:
-            return self.sent_position[0]
-        return self.asked_position[0] if self.asked_position is not None and self.waits_for_position else None
+def a_client(connection_id: int = 1, user: str = "root", **more: Any) -> ClientStatus:
+    """A logged-in client that does nothing, if no more is said."""
+    said = {"address": "192.0.2.9:40000", "is_admin": True, "facts": MYSQL_56, "is_at_end": True, **more}
+    return ClientStatus(connection_id=connection_id, user=user, **said)
 
 
-def a_replica(number: int, file: str, offset: int, *, server_id: int = 0) -> FakeConnection:
+def a_replica(number: int, file: str, offset: int, *, server_id: int = 0, **more: Any) -> ClientStatus:
     """A replica that is being sent a file."""
     server_id = server_id or 100 + number
-    return FakeConnection(
-        connection_id=number,
-        user="replica",
+    return a_client(
+        number,
+        "replica",
         address=f"192.0.2.{number}:3333",
         is_admin=False,
         server_id=server_id,
@@ -110,6 +80,7 @@ def a_replica(number: int, file: str, offset: int, *, server_id: int = 0) -> Fak
         registered=RegisterSlave(server_id, "", "", 3306),
         dump_began_at=asyncio.get_running_loop().time() - 60,
         sent_position=(file, offset),
+        **more,
     )
 
 
@@ -117,10 +88,17 @@ def a_replica(number: int, file: str, offset: int, *, server_id: int = 0) -> Fak
 class FakeConnections:
     """Some clients."""
 
-    sessions: list[FakeConnection] = field(default_factory=list)
+    clients: list[ClientStatus] = field(default_factory=list)
     traffic: Traffic = field(default_factory=Traffic)
     forgiven: int = 0
     semi_sync_status: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def connected(self) -> int:
+        return len(self.clients)
+
+    def statuses(self) -> list[ClientStatus]:
+        return self.clients
 
     def forgive_logins(self) -> None:
         self.forgiven += 1

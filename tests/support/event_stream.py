@@ -36,9 +36,16 @@ def raw_event(
     return event + struct.pack("<I", zlib.crc32(event)) if checksum else event
 
 
-def format_body(version: str = "5.6.24-log", lengths: bytes = MYSQL_56_LENGTHS, algorithm: int | None = 1) -> bytes:
+def format_body(
+    version: str = "5.6.24-log",
+    lengths: bytes = MYSQL_56_LENGTHS,
+    algorithm: int | None = 1,
+    *,
+    created: int = 1_700_000_000,
+    header_length: int = 19,
+) -> bytes:
     """A format description's body without its CRC32. `algorithm` None: a server before checksums."""
-    body = struct.pack("<H50sIB", 4, version.encode(), 1_700_000_000, 19) + lengths
+    body = struct.pack("<H50sIB", 4, version.encode(), created, header_length) + lengths
     return body if algorithm is None else body + bytes([algorithm])
 
 

@@ -23,6 +23,7 @@ from protocol.position import Position
 USER: Final = "repl"
 PASSWORD: Final = "repl-password"
 _CAPABILITIES: Final = 0x0008A20D  # long password and flag, a database, protocol 4.1, transactions, plugins by name
+_LONG_PASSWORD: Final = 1  # which MariaDB does not say it has
 _PACKET_LIMIT: Final = (1 << 24) - 1
 _FIRST_EVENT: Final = 4
 # Rows of SHOW GLOBAL VARIABLES and values of SELECT @@global.x that a relay asks for.
@@ -176,11 +177,14 @@ class _Conversation:
 
     def _greeting(self, scramble: bytes) -> bytes:
         version = self._source.version
+        capabilities = _CAPABILITIES
         if self._source.flavour == "mariadb":
-            version = "5.5.5-" + version
+            capabilities &= ~_LONG_PASSWORD
+            if "mariadb" in version.lower():
+                version = "5.5.5-" + version
         return (
             b"\x0a" + version.encode() + b"\0" + struct.pack("<I", 77) + scramble[:8] + b"\0"
-            + struct.pack("<HBHHB", _CAPABILITIES & 0xFFFF, 33, 2, _CAPABILITIES >> 16, 21) + bytes(10)
+            + struct.pack("<HBHHB", capabilities & 0xFFFF, 33, 2, capabilities >> 16, 21) + bytes(10)
             + scramble[8:] + b"\0mysql_native_password\0"
         )  # fmt: skip
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
-from relay.archive.archive import Generation, Generations
-from relay.archive.generation import SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
 
@@ -46,29 +47,29 @@ def mariadb_series(first: int, *insides: str, start: str = "") -> list[File]:
     return files
 
 
-async def append_files(generations: Generations, files: Sequence[File]) -> None:
+async def append_files(archive: Archive, files: Sequence[File]) -> None:
     """Appends to the generation that is prepared or current."""
-    archive = generations.receiving.archive
+    generation = archive.receiving
     for name, data in files:
-        await archive.begin_file(name)
-        await append_all(archive, data)
+        await generation.begin_file(name)
+        await append_all(generation, data)
 
 
-async def change_source(generations: Generations, source: SourceIdentity, files: Sequence[File]) -> Generation:
+async def change_source(archive: Archive, source: SourceIdentity, files: Sequence[File]) -> Generation:
     """Another source goes on with `files`; returns its generation once the one before has ended."""
-    before = generations.current
-    made = await generations.prepare(source, "source-b:3306", files[0][0])
-    await append_files(generations, files)
-    await generations.settled()
-    assert generations.current is made and before.ended
+    before = archive.current
+    made = await archive.prepare(source, "source-b:3306", files[0][0])
+    await append_files(archive, files)
+    await archive.settled()
+    assert archive.current is made and before.ended
     return made
 
 
-async def two_generations(directory: Path) -> Generations:
+async def two_generations(directory: Path) -> Archive:
     """Source A with 1-6 in two files, then B from the file with 5 on, which has 7-9 and two transactions of its own."""
-    generations = await Generations.open(directory)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
+    archive = await Archive.open(directory)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
     files = mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4")
-    await change_source(generations, identity(B, 2), files)
-    return generations
+    await change_source(archive, identity(B, 2), files)
+    return archive

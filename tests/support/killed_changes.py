@@ -17,7 +17,7 @@ from typing import Final
 
 import structlog
 
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.archive.storage.files import Buffer, FileLayer
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
 
@@ -75,24 +75,24 @@ class KillingDisk(FileLayer):
 
 async def fill(directory: Path) -> None:
     """What the first source sent."""
-    generations = await Generations.open(directory)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, FIRST_SOURCE)
-    await generations.close()
+    archive = await Archive.open(directory)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, FIRST_SOURCE)
+    await archive.close()
 
 
 async def change(directory: Path, step: int, *, discard: bool) -> None:
     """The change, killed at this step."""
     disk = KillingDisk()
-    generations = await Generations.open(directory, layer=disk)
+    archive = await Archive.open(directory, layer=disk)
     disk.steps_left = step
     if discard:
-        await generations.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000002")
-        await generations.discard_prepared()
+        await archive.prepare(identity(B, 2), "source-b:3306", "mysql-bin.000002")
+        await archive.discard_prepared()
     else:
-        await change_source(generations, identity(B, 2), SECOND_SOURCE)
+        await change_source(archive, identity(B, 2), SECOND_SOURCE)
     disk.steps_left = -1
-    await generations.close()
+    await archive.close()
 
 
 def main(directory: Path, *, discard: bool) -> int:

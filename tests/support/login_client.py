@@ -20,7 +20,8 @@ from protocol.auth.ed25519 import ed25519_public_key
 from protocol.auth.native import native_token
 from protocol.capabilities import Capability
 from protocol.framing import frame_payload
-from protocol.source_side.machine import CheckAsked, Event, SourceSide
+from protocol.source_side.connection_events import CheckRequested, Event
+from protocol.source_side.machine import SourceSide
 
 MODERN = Capability(0x19FFA685)
 BEFORE_PLUGINS = Capability(0x0003A685) & ~Capability.CONNECT_WITH_DB
@@ -109,7 +110,7 @@ class LoginClient:
         self._sequence += 1
         while pending:
             event = pending.pop(0)
-            if isinstance(event, CheckAsked):
+            if isinstance(event, CheckRequested):
                 self.works += 1
                 pending += self.side.answer_check(event.work(), self.now)
             else:

@@ -11,7 +11,7 @@ import structlog.testing
 
 from relay.app import Relay
 from relay.archive.catalog.catalog import LedgerRow
-from relay.archive.generation import read_ledger
+from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.config import load_config
 from tests.support.free_port import free_port
@@ -60,8 +60,8 @@ class RelayInside:
         """Waits until replicas may have so much of a file: that is a moment later than it is on the disk."""
 
         def is_published() -> bool:
-            generations = self._relay._generations
-            file = generations.archive.file(name) if generations is not None else None
+            archive = self._relay._archive
+            file = archive.current.file(name) if archive is not None else None
             return file is not None and file.end >= size
 
         await self.until(is_published, f"{name} published up to {size}")
@@ -133,11 +133,11 @@ async def relay_inside(
         assert code == 0, f"the relay ended with {code}: {logs[-5:]}"
 
 
-def ledger(archive: Path) -> list[LedgerRow]:
+def ledger(generation: Path) -> list[LedgerRow]:
     """The archive's ledger."""
-    return read_ledger(archive)
+    return read_ledger(generation)
 
 
-def damage(archive: Path) -> list[str]:
+def damage(generation: Path) -> list[str]:
     """What `archive verify --deep` finds."""
-    return [str(finding) for finding in verify_archive(archive, deep=True)]
+    return [str(finding) for finding in verify_archive(generation, deep=True)]

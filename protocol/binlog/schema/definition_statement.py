@@ -5,9 +5,9 @@ from typing import Final
 
 from protocol.binlog.compression import unpack_compressed
 from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import CHECKSUM_SIZE, HEADER_SIZE
 from protocol.errors import ProtocolError
 
-_HEADER_BYTES: Final = 19
 _LEAST_POST_LENGTH: Final = 11
 _LONGEST_TEXT: Final = 1 << 20
 _DEFINES: Final = re.compile(
@@ -23,7 +23,7 @@ def definition_statement(event: bytes, post_length: int, checksum: bool) -> tupl
     None: the statement defines nothing (which of a compressed one shows only here).
     """
     post = post_length if post_length >= _LEAST_POST_LENGTH else 13
-    body = event[_HEADER_BYTES : len(event) - 4 if checksum else None]
+    body = event[HEADER_SIZE : len(event) - CHECKSUM_SIZE if checksum else None]
     status = int.from_bytes(body[11:13], "little") if post >= 13 else 0
     at = post + status
     schema = body[at : at + body[8]]

@@ -6,7 +6,7 @@ from protocol.columns.column_codes cimport *
 from protocol.columns.column_reader cimport EventFacts
 from protocol.columns.gtid_text cimport GtidText
 from protocol.columns.tables cimport TableMaps
-from protocol.kernel.native cimport room_of, copy_bytes, ints_of
+from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of
 
 cdef class RowBatch(ColumnBatch):
     cdef TableMaps tables

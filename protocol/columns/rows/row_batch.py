@@ -12,7 +12,7 @@ from protocol.columns.tables import TableMaps
 
 if not cython.compiled:
     from protocol.columns.column_codes import *
-    from protocol.kernel.pure import Bytes, copy_bytes, ints_of, room_of
+    from protocol.kernel.pure import Bytes, bytes_of, copy_bytes, ints_of
 
 # Values of `operation`; none: the row is only a finding.
 OPERATIONS = ("", "insert", "update", "delete")
@@ -69,7 +69,7 @@ class RowBatch(ColumnBatch):
         self.gtids = SharedTexts(capacity, capacity, capacity * 48 + 4096)
         self.statement_room = 4096
         self.statement_bytes = bytearray(self.statement_room)
-        self.statement = room_of(self.statement_bytes)
+        self.statement = bytes_of(self.statement_bytes)
         self.statement_size = 0
         self.gtid = GtidText()
         self.plan_room = 0
@@ -129,7 +129,7 @@ class RowBatch(ColumnBatch):
         if self.lacks_statement:
             self.statement_room = self.statement_size * 2
             self.statement_bytes = bytearray(self.statement_room)
-            self.statement = room_of(self.statement_bytes)
+            self.statement = bytes_of(self.statement_bytes)
             self.lacks_statement = False
         if self.rows == 0:
             if self.lacks_images:

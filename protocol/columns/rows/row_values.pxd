@@ -13,7 +13,7 @@ from protocol.columns.text.scalar_text cimport (
     put_seconds, put_time, put_timestamp, put_uuid
 )
 from protocol.kernel.codes cimport *
-from protocol.kernel.native cimport room_of, copy_bytes, load16, load24, load32, load64, signed64, start_of
+from protocol.kernel.native cimport bytes_of, copy_bytes, load16, load24, load32, load64, signed64, text_of
 
 @cython.locals(value=int64_t)
 cdef int64_t put_integer(uint8_t* out, int64_t at, const uint8_t* p, int64_t start, int64_t size, bint is_unsigned) noexcept nogil

@@ -37,14 +37,14 @@ if not cython.compiled:
     from protocol.kernel.pure import (
         Bytes,
         Writable,
+        bytes_of,
         copy_bytes,
         load16,
         load24,
         load32,
         load64,
-        room_of,
         signed64,
-        start_of,
+        text_of,
     )
 
 
@@ -94,7 +94,7 @@ class RowValues:
         self.malformed = False
         self.cursor = 0
         self.padded_bytes = bytearray(1024)
-        self.padded = room_of(self.padded_bytes)
+        self.padded = bytes_of(self.padded_bytes)
 
     def put_image(
         self, column: TextColumn, columns: ImageColumns, p: Bytes, start: int, stop: int, partial: int
@@ -374,5 +374,5 @@ class RowValues:
         mode = self.plans.columns[c + AT_MODE]
         done = VALUE_INVALID
         if mode != CHARSET_BINARY:
-            done = self.charsets.put(out, at, room, start_of(data), 0, len(data), mode)
-        return put_binary(out, at, room, start_of(data), 0, len(data)) if done == VALUE_INVALID else done
+            done = self.charsets.put(out, at, room, text_of(data), 0, len(data), mode)
+        return put_binary(out, at, room, text_of(data), 0, len(data)) if done == VALUE_INVALID else done

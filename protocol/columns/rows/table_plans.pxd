@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 from protocol.columns.column_codes cimport *
 from protocol.columns.tables cimport TableMaps
 from protocol.columns.text.charset_text cimport CharsetText
-from protocol.kernel.native cimport room_of, longs_of
+from protocol.kernel.native cimport bytes_of, longs_of
 
 @cython.final
 cdef class ColumnPlans:

@@ -18,7 +18,7 @@ from protocol.columns.text.charset_text import CharsetText
 
 if not cython.compiled:
     from protocol.columns.column_codes import *
-    from protocol.kernel.pure import longs_of, room_of
+    from protocol.kernel.pure import bytes_of, longs_of
 
 _TYPES = {
     FIELD_TINY: TYPE_INTEGER,
@@ -82,7 +82,7 @@ class ColumnPlans:
         self.first = longs_of(self.first_bytes)
         self.columns = longs_of(self.column_bytes)
         self.texts = longs_of(self.text_bytes)
-        self.arena = room_of(self.arena_bytes)
+        self.arena = bytes_of(self.arena_bytes)
 
     def add(self, columns: Sequence[TableColumn], widths: bytes, described: Sequence[DescribedColumn] | None) -> int:
         """Makes a plan; returns its number. `widths`: TableMaps' four bytes a column; `described`: as many columns, or None."""
@@ -168,7 +168,7 @@ class ColumnPlans:
         data = (form % json.dumps(text, ensure_ascii=False)[1:-1]).encode("utf-8", "replace")
         at = self.arena_used
         self.arena_bytes = _put(self.arena_bytes, at, data)
-        self.arena = room_of(self.arena_bytes)
+        self.arena = bytes_of(self.arena_bytes)
         self.arena_used = at + len(data)
         return [at, len(data)]
 

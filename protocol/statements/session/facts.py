@@ -8,6 +8,8 @@ from typing import Final, Literal
 from protocol.statements.session.gtid_variables import GtidVariables
 
 _RENAMED_SINCE: Final = (8, 0)
+# What every MariaDB can do that somebody still starts with another version than its own.
+_LEAST_OF_UNNAMED_MARIADB: Final = (10, 2, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +39,20 @@ class SourceFacts:
 
     @property
     def gtid_mode(self) -> str:
-        """MySQL's GTID_MODE as it is now."""
+        """The GTID_MODE of MySQL as it is now."""
         return self.gtids().mode
 
     @property
     def version_numbers(self) -> tuple[int, ...]:
-        """(5, 6, 24) for `5.6.24-log`."""
+        """The numbers of the version: (5, 6, 24) for `5.6.24-log`.
+
+        A MariaDB that does not name itself was given its version (`--version=5.7.99`), which then says nothing of what it can.
+        """
         match = re.match(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", self.version)
-        return tuple(int(part) for part in match.groups(default="0")) if match else (0, 0, 0)
+        numbers = tuple(int(part) for part in match.groups(default="0")) if match else (0, 0, 0)
+        if self.is_mariadb and "mariadb" not in self.version.lower():
+            return max(numbers, _LEAST_OF_UNNAMED_MARIADB)
+        return numbers
 
     @property
     def is_mariadb(self) -> bool:

@@ -89,7 +89,7 @@ class StatementSession:
 
     @property
     def error_count(self) -> int:
-        """Errors among what the last statement left."""
+        """How many errors are among what the last statement left."""
         return sum(notice.level == "Error" for notice in self.notices)
 
     @property

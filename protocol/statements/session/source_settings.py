@@ -26,16 +26,20 @@ _MOST_DIGITS: Final = 20
 
 
 def of_source(name: str, otherwise: Callable[[StatementSession], Value]) -> Callable[[StatementSession], Value]:
-    """The value that the source has; `otherwise(session)`, which is of the same type, as long as it has not said it."""
+    """The value that the source has; `otherwise(session)`, which is of the same type, as long as it has not reported it."""
 
     def value(session: StatementSession) -> Value:
-        usual, said = otherwise(session), session.facts.settings().get(name)
-        if said is None:
+        usual, reported = otherwise(session), session.facts.settings().get(name)
+        if reported is None:
             return usual
         if isinstance(usual, bool):
-            return said.upper() in ("ON", "1")
+            return reported.upper() in ("ON", "1")
         if isinstance(usual, int):
-            return int(said) if said.isascii() and said.isdecimal() and len(said) <= _MOST_DIGITS else usual
-        return said
+            return (
+                int(reported)
+                if reported.isascii() and reported.isdecimal() and len(reported) <= _MOST_DIGITS
+                else usual
+            )
+        return reported
 
     return value

@@ -15,11 +15,11 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.files import FileLayer
 from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, decode_state, encode_state
-from relay.archive.storage.origin import Beginning
+from relay.archive.storage.origin import Origin
 
 _SCHEMA_VERSION: Final = 3
-_BEGINNING_SCHEMA: Final = """
-CREATE TABLE beginning (            -- of a generation that is not the first; `Beginning` says what it means
+_ORIGIN_SCHEMA: Final = """
+CREATE TABLE beginning (            -- of a generation that is not the first; `Origin` says what it means
     one INTEGER PRIMARY KEY CHECK (one = 1),
     time REAL NOT NULL,
     file TEXT NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE gtids (                -- of sealed files
     anonymous INTEGER NOT NULL      -- transactions without a GTID
 ) STRICT;
 """
-_SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_BEGINNING_SCHEMA}
+_SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_ORIGIN_SCHEMA}
 CREATE TABLE files (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -75,7 +75,7 @@ CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABOR
 CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
 # What catalogs of earlier layouts lack. Recovery fills the GTIDs from the files.
-_EARLIER: Final = {1: _GTIDS_SCHEMA + _BEGINNING_SCHEMA, 2: _BEGINNING_SCHEMA}
+_EARLIER: Final = {1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA, 2: _ORIGIN_SCHEMA}
 _FILE_COLUMNS: Final = (
     "name, number, end, sealed, created, server_version, server_id, checksum, flavour, "
     "first_timestamp, last_timestamp, events, groups, cut, damaged, digest"
@@ -304,7 +304,7 @@ class Catalog:
             (identity.flavour, identity.version, identity.server_id, identity.server_uuid),
         )
 
-    def beginning(self) -> Beginning | None:
+    def origin(self) -> Origin | None:
         """How this generation began; None for the first one, or where it cannot be read."""
         row = self._db.execute("SELECT time, file, after_file, after_offset, flavour, state FROM beginning").fetchone()
         if row is None:
@@ -314,19 +314,19 @@ class Catalog:
             value = None if state is None else decode_state(flavour, state)
         except Malformed:
             value = None
-        return Beginning(time_s, file, after_file, after_offset, value)
+        return Origin(time_s, file, after_file, after_offset, value)
 
-    def set_beginning(self, beginning: Beginning) -> None:
+    def set_origin(self, origin: Origin) -> None:
         """Remembers how this generation began."""
-        state = beginning.state
+        state = origin.state
         self._db.execute(
             "INSERT OR REPLACE INTO beginning (one, time, file, after_file, after_offset, flavour, state) "
             "VALUES (1, ?, ?, ?, ?, ?, ?)",
             (
-                beginning.time,
-                beginning.file,
-                beginning.after_file,
-                beginning.after_offset,
+                origin.time,
+                origin.file,
+                origin.after_file,
+                origin.after_offset,
                 "mysql" if isinstance(state, GtidSet) else "mariadb",
                 None if state is None else encode_state(state),
             ),

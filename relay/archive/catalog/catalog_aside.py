@@ -43,6 +43,6 @@ def finish_setting_aside(directory: Path, names: list[str]) -> None:
         return
     kept = kept_catalogs(names)
     for suffix in _SIDES:
-        lacking = [name for name in kept if name + suffix not in names]
-        if CATALOG_NAME + suffix in names and lacking:
-            (directory / (CATALOG_NAME + suffix)).rename(directory / (lacking[-1] + suffix))
+        without = [name for name in kept if name + suffix not in names]
+        if CATALOG_NAME + suffix in names and without:
+            (directory / (CATALOG_NAME + suffix)).rename(directory / (without[-1] + suffix))

@@ -18,7 +18,7 @@ from relay.process.background import tell_fault
 
 _SQLITE_NEEDS_BYTES: Final = 65536
 """Less room than this on a disk explains an I/O error: its shared memory grows by 32 KiB."""
-_TELL_WAIT_S: Final = 5.0
+_WRITE_WAIT_S: Final = 5.0
 
 
 class CatalogThread:
@@ -53,7 +53,7 @@ class CatalogThread:
         row = LedgerRow(time.time(), kind, file, offset, text)
         self.submit(lambda catalog: catalog.add_ledger(row))
 
-    def tell(self, rows: Iterable[LedgerRow]) -> None:
+    def write_ledger(self, rows: Iterable[LedgerRow]) -> None:
         """Adds ledger rows, durable on return. Any thread but the loop's and this one: it waits for the disk.
 
         Raises: OSError where they could not be written within 5 s. They stay in line all the same.
@@ -62,7 +62,7 @@ class CatalogThread:
         for row in rows:
             self.submit(partial(_add_ledger, row))
         self.submit(lambda catalog: written.set())
-        if not written.wait(_TELL_WAIT_S):
+        if not written.wait(_WRITE_WAIT_S):
             raise OSError(errno.EIO, "the ledger cannot be written", self._path.name)
 
     def stop(self) -> list[str]:

@@ -48,7 +48,7 @@ def generation_numbers(directory: Path, layer: FileLayer) -> list[int]:
 def is_prepared_only(path: Path, layer: FileLayer) -> bool:
     """Whether a generation never began in this directory: no binlog is or was in it. Blocking.
 
-    Raises: OSError, also where that cannot be told just now.
+    Raises: OSError, also where that cannot be found out just now.
     """
     names = layer.names(path)
     if any(is_binlog_name(name) or name == PURGE_NAME for name in names):

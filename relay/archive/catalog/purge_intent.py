@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from relay.archive.catalog.catalog import LedgerRow
-from relay.archive.storage.files import GTX_SUFFIX, IDX_SUFFIX, PURGE_NAME, FileLayer, replace_file
+from relay.archive.storage.files import GTX_SUFFIX, IDX_SUFFIX, PURGE_NAME, FileLayer, StoredFile, replace_file
 from relay.archive.storage.ledger_kinds import PURGED
 
 
@@ -23,11 +23,8 @@ def read_intent(layer: FileLayer, directory: Path) -> list[LedgerRow]:
     path = directory / PURGE_NAME
     if not layer.exists(path):
         return []
-    fd = layer.open_read(path)
-    try:
-        content = layer.pread(fd, layer.size(fd), 0)
-    finally:
-        layer.close(fd)
+    with StoredFile.open(layer, path) as stored:
+        content = stored.read_all()
     rows = []
     for line in content.decode().splitlines():
         at, kind, file, offset, text = json.loads(line)

@@ -1,7 +1,7 @@
 """NAME.gtx and the GTID facts of one archived file, while it is written and when it is read again.
 
 NAME.gtx is made from the file's bytes alone, so a part of it that may be torn is simply made again: of an index that is
-gone on with only those stretches are believed that end where the file is known to be on stable storage.
+gone on with only those blocks are believed that end where the file is known to be on stable storage.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,14 +9,16 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
-from protocol.gtid.block_index import StretchIndex, StretchWriter, last_start
-from protocol.gtid.file_gtids import FileGtidCollector, Stretch
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
-from relay.archive.storage.files import GTX_SUFFIX, Buffer, FileLayer, replace_file, write_all
+from protocol.gtid.block_index import BlockIndex, BlockIndexWriter, last_start
+from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import GTX_SUFFIX, Buffer, FileLayer, StoredFile, replace_file, write_all
 from relay.archive.storage.gtid_facts import GtidFacts, GtidNews, GtidValue
+from relay.binlog_file.file_bytes import pieces
+from relay.binlog_file.gtids_before import gtids_before
 
-_CHUNK: Final = 1 << 20
 _SMALL_BYTES: Final = 16 << 10
 
 
@@ -29,7 +31,7 @@ class GtidRecorder:
     """Follows the file that grows. For the writer thread."""
 
     def __init__(
-        self, layer: FileLayer, fd: int, size: int, collector: FileGtidCollector, index: StretchWriter
+        self, layer: FileLayer, fd: int, size: int, collector: FileGtidCollector, index: BlockIndexWriter
     ) -> None:
         self._layer = layer
         self._fd = fd
@@ -37,8 +39,8 @@ class GtidRecorder:
         self._collector = collector
         self._index = index
         self._synced_size = -1
-        self._told_serial = collector.transactions
-        self._head_told = collector.head_complete
+        self._reported_serial = collector.transactions
+        self._head_reported = collector.head_complete
         self.problem: str | None = None
         """Why the file's GTIDs cannot be read; nothing is recorded from then on."""
 
@@ -46,19 +48,19 @@ class GtidRecorder:
     def create(cls, layer: FileLayer, path: Path, file: ArchivedFile) -> "GtidRecorder":
         """For a new file. Raises: OSError."""
         collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
-        return cls(layer, layer.create(gtx_path(path)), 0, collector, StretchWriter())
+        return cls(layer, layer.create(gtx_path(path)), 0, collector, BlockIndexWriter())
 
     @classmethod
     def resume(cls, layer: FileLayer, path: Path, file: ArchivedFile) -> "GtidRecorder":
         """For a file that recovery has left whole up to `file.end`. Raises: OSError."""
         try:
-            collector, stretches = collect(layer, path, file, file.end)
+            collector, blocks = collect(layer, path, file, file.end)
         except Malformed as error:
             recorder = cls.create(layer, path, file)
             recorder.problem = str(error)
             return recorder
-        index = StretchWriter()
-        data = b"".join(map(index.encode, stretches))
+        index = BlockIndexWriter()
+        data = b"".join(map(index.encode, blocks))
         fd = layer.create(gtx_path(path))
         write_all(layer, fd, [data], 0, len(data))
         return cls(layer, fd, len(data), collector, index)
@@ -75,28 +77,28 @@ class GtidRecorder:
             for data in batch:
                 collector.take(data)
             head = None
-            if not self._head_told and collector.head_complete:
+            if not self._head_reported and collector.head_complete:
                 head = collector.before
-                self._head_told = True
+                self._head_reported = True
         except Malformed as error:
             self.problem = str(error)
             return None
-        ended = collector.take_stretches()
+        ended = collector.take_blocks()
         if ended:
             self._write(ended)
-        if collector.transactions == self._told_serial and head is None:
+        if collector.transactions == self._reported_serial and head is None:
             return None
-        opened = collector.open_stretch()
+        opened = collector.open_block()
         if opened is not None:
             ended.append(opened)
-        told = self._told_serial
+        reported = self._reported_serial
         self._synced_size = -1
-        self._told_serial = collector.transactions
-        runs = tuple(run for stretch in ended for run in stretch.runs if run.serial > told)
+        self._reported_serial = collector.transactions
+        runs = tuple(run for block in ended for run in block.runs if run.serial > reported)
         return GtidNews(head, runs, collector.anonymous)
 
-    def _write(self, stretches: list[Stretch]) -> None:
-        data = b"".join(map(self._index.encode, stretches))
+    def _write(self, blocks: list[IndexBlock]) -> None:
+        data = b"".join(map(self._index.encode, blocks))
         if data:
             write_all(self._layer, self._fd, [data], self._size, len(data))
             self._size += len(data)
@@ -116,7 +118,7 @@ class GtidRecorder:
         """The file ends here, for ever or until the relay starts again. Raises: OSError."""
         if self.problem is None:
             self._collector.finish()
-            self._write(self._collector.take_stretches())
+            self._write(self._collector.take_blocks())
 
     def close(self) -> None:
         """Closes NAME.gtx."""
@@ -125,7 +127,7 @@ class GtidRecorder:
     @property
     def before(self) -> GtidValue | None:
         """What the file's head says."""
-        return self._collector.before if self._head_told and self.problem is None else None
+        return self._collector.before if self._head_reported and self.problem is None else None
 
     @property
     def facts(self) -> GtidFacts:
@@ -141,37 +143,24 @@ def collect(
     file: ArchivedFile,
     trusted: int,
     on_progress: Callable[[int], None] | None = None,
-) -> tuple[FileGtidCollector, list[Stretch]]:
-    """Reads `file` up to `file.end` as far as NAME.gtx does not tell: of it stretches up to offset `trusted` are taken.
+) -> tuple[FileGtidCollector, list[IndexBlock]]:
+    """Reads `file` up to `file.end` as far as NAME.gtx does not tell: of it blocks up to offset `trusted` are taken.
 
-    Returns a collector that has all of the file, and the stretches that ended. Raises: Malformed; OSError.
+    Returns a collector that has all of the file, and the blocks that ended. Raises: Malformed; OSError.
     """
-    stretches = _known_stretches(layer, path, trusted) if trusted > FIRST_EVENT else []
-    fd = layer.open_read(path)
-    try:
+    blocks = _known_blocks(layer, path, trusted) if trusted > FIRST_EVENT else []
+    with StoredFile.open(layer, path) as stored:
         collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
         at = FIRST_EVENT
-        if stretches:
-            head = FileGtidCollector(file.flavour, checksum=file.checksum == 1)
-            while not head.head_complete and at < file.end:
-                data = layer.pread(fd, min(_CHUNK >> 4, file.end - at), at)
-                if not data:
-                    break
-                head.take(data)
-                at += len(data)
-            collector.go_on(head.before, stretches)
-            at = stretches[-1].stop
-        while at < file.end:
-            data = layer.pread(fd, min(_CHUNK, file.end - at), at)
-            if not data:
-                break
+        if blocks:
+            before = gtids_before(stored, file.flavour, checksum=file.checksum == 1, stop=file.end)
+            collector.go_on(before, blocks)
+            at = blocks[-1].stop
+        for data in pieces(stored, at, file.end):
             collector.take(data)
-            at += len(data)
             if on_progress is not None:
                 on_progress(len(data))
-    finally:
-        layer.close(fd)
-    return collector, [*stretches, *collector.take_stretches()]
+    return collector, [*blocks, *collector.take_blocks()]
 
 
 def recover_gtids(
@@ -182,43 +171,37 @@ def recover_gtids(
     on_progress: Callable[[int], None] | None = None,
 ) -> GtidFacts:
     """Makes NAME.gtx whole, as `collect` does; the facts of the file up to `file.end`. Raises: Malformed; OSError."""
-    collector, stretches = collect(layer, path, file, trusted, on_progress)
+    collector, blocks = collect(layer, path, file, trusted, on_progress)
     if file.sealed:
         collector.finish()
-        stretches.extend(collector.take_stretches())
-    index = StretchWriter()
-    replace_file(layer, gtx_path(path), b"".join(map(index.encode, stretches)))
+        blocks.extend(collector.take_blocks())
+    index = BlockIndexWriter()
+    replace_file(layer, gtx_path(path), b"".join(map(index.encode, blocks)))
     return GtidFacts(collector.before, collector.inside(), collector.anonymous)
 
 
-def read_index(layer: FileLayer, path: Path, *, torn: bool = False) -> StretchIndex | None:
-    """NAME.gtx of the file at `path`, or None where there is none. torn: as for `StretchIndex`. Raises: Malformed; OSError."""
+def read_index(layer: FileLayer, path: Path, *, torn: bool = False) -> BlockIndex | None:
+    """NAME.gtx of the file at `path`, or None where there is none. torn: as for `BlockIndex`. Raises: Malformed; OSError."""
     try:
-        fd = layer.open_read(gtx_path(path))
+        with StoredFile.open(layer, gtx_path(path)) as stored:
+            return BlockIndex(stored.read_all(), torn=torn)
     except FileNotFoundError:
         return None
-    try:
-        return StretchIndex(layer.pread(fd, layer.size(fd), 0), torn=torn)
-    finally:
-        layer.close(fd)
 
 
 def read_last_start(layer: FileLayer, path: Path) -> int | None:
-    """Of a complete file, where its last stretch starts by the end of its NAME.gtx; None: it does not tell.
+    """Of a complete file, where its last block starts by the end of its NAME.gtx; None: it does not tell.
 
     Raises: OSError.
     """
     try:
-        fd = layer.open_read(gtx_path(path))
+        with StoredFile.open(layer, gtx_path(path)) as stored:
+            return last_start(stored.read_all())
     except FileNotFoundError:
         return None
-    try:
-        return last_start(layer.pread(fd, layer.size(fd), 0))
-    finally:
-        layer.close(fd)
 
 
-def _known_stretches(layer: FileLayer, path: Path, trusted: int) -> list[Stretch]:
+def _known_blocks(layer: FileLayer, path: Path, trusted: int) -> list[IndexBlock]:
     """Those that end up to `trusted`, as far as NAME.gtx is sound."""
     index = read_index(layer, path, torn=True)
-    return list(takewhile(lambda stretch: stretch.stop <= trusted, index or ()))
+    return list(takewhile(lambda block: block.stop <= trusted, index or ()))

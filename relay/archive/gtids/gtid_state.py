@@ -1,4 +1,4 @@
-"""What the archive has, by GTID: what a replica that asks by GTID is judged by, and what statements are answered from.
+"""What the archive has, by GTID: what a replica that asks by GTID is checked against, and what statements are answered from.
 
 Only what is published counts. The state belongs to the event loop; `view` gives a picture that may go to a thread.
 """
@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from protocol.gtid.file_search import FileSearch
+from protocol.gtid.file_search import Break, FileSearch
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import GtidList
 from relay.archive.storage.archived_file import ArchivedFile
@@ -19,7 +19,8 @@ class GtidView:
     """The archive by GTID at one moment. Nobody changes it.
 
     flavour: "mysql", "mariadb", "" while there is no file. names: the files, oldest first; numbers of files below are
-    places in it. search: of MySQL's, what each holds. befores: of MariaDB's, the state before each.
+    places in it. search: of MySQL's, what each holds. befores: of MariaDB's, the state before each; breaks: where
+    the source took domains out of it.
     executed: all that was published, and what was purged before it. purged: what of it no file here holds; of MariaDB's,
     the state before the oldest file. anonymous_files: those with transactions that have no GTID, or none that could be read.
     """
@@ -28,6 +29,7 @@ class GtidView:
     names: tuple[str, ...]
     search: FileSearch
     befores: tuple[GtidList, ...]
+    breaks: tuple[Break, ...]
     executed: GtidValue
     purged: GtidValue
     anonymous_files: tuple[int, ...]
@@ -54,13 +56,17 @@ class GtidState:
         """MySQL's @@gtid_purged at the source, once somebody asked: transactions that may be in no file's head."""
         self._names: list[str] = []
         self._places: dict[str, int] = {}
-        """Of the files that are there, counted from the first that there ever was."""
+        """The place of each file that is there, counted from the first that there ever was."""
         self._dropped = 0
         """How many files were purged: `_without` counts from the first that there ever was."""
         self._without: dict[int, None] = {}
         """Sealed files with transactions that have no GTID, or none that could be read."""
         self._search = FileSearch()
         self._befores: list[GtidList] = []
+        self._breaks: dict[int, GtidList] = {}
+        """MariaDB's files whose list is not what is behind the file before, with what is missing: counted as in `_without`."""
+        self.forgotten: set[int] = set()
+        """MariaDB: the domains that the source took out of its state."""
         self._behind = GtidList()
         """MariaDB: the state where there is no file: nothing, or what is behind the last one that was purged."""
         self._executed = GtidSetBuilder()
@@ -70,7 +76,7 @@ class GtidState:
         self._head: GtidValue | None = None
         self._inside = GtidSetBuilder()
         self._latest = GtidList()
-        """Of the newest file, and so is `_inside`."""
+        """MariaDB: the last group of each server in the newest file. `_inside`: MySQL's transactions in it."""
         self._anonymous = 0
         self._waiting: deque[tuple[int, GtidNews]] = deque()
         self._searched = True
@@ -81,12 +87,12 @@ class GtidState:
     def load(self, files: Sequence[ArchivedFile], facts: Iterable[GtidFacts]) -> None:
         """At the start: all files, oldest first, and what each says, the newest up to its published end. Takes some 30 us
         a file: for a thread, before anybody else has the state."""
-        for file, said in zip(files, facts, strict=True):
+        for file, file_facts in zip(files, facts, strict=True):
             self.begin_file(file.name, file.flavour)
             if file.sealed:
-                self.seal(said)
+                self.seal(file_facts)
             else:
-                self.resume(said)
+                self.resume(file_facts)
 
     def begin_file(self, name: str, flavour: str) -> None:
         """A file was made; it grows from now on."""
@@ -104,12 +110,12 @@ class GtidState:
         self._searched = True
         self._sealed = False
 
-    def tell(self, boundary: int, news: GtidNews) -> None:
+    def report(self, boundary: int, news: GtidNews) -> None:
         """These transactions are in the file that grows; they end at `boundary` at the latest."""
         self._waiting.append((boundary, news))
 
     def publish(self, end: int) -> None:
-        """What was told up to this offset of the file that grows may be seen."""
+        """What was reported up to this offset of the file that grows may be seen."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= end:
             _boundary, news = waiting.popleft()
@@ -166,6 +172,7 @@ class GtidState:
         del self._befores[:count]
         self._dropped += count
         self._without = {place: None for place in self._without if place >= self._dropped}
+        self._breaks = {place: gone for place, gone in self._breaks.items() if place > self._dropped}
 
     def _take_head(self, head: GtidValue) -> None:
         if self._head is not None:
@@ -174,12 +181,21 @@ class GtidState:
         if isinstance(head, GtidList):
             # The list that is there already, where it says the same, so that 10,000 equal ones are one.
             if head != self._befores[-1]:
+                self._note_break(self._befores[-1], head)
                 self._befores[-1] = head
             return
         unheard = head - self._executed.snapshot()
         if unheard:
             self._not_here |= unheard
             self._executed.add_set(unheard)
+
+    def _note_break(self, behind: GtidList, head: GtidList) -> None:
+        """The newest file's list is not the state behind the file before it."""
+        if len(self._befores) > 1:
+            kept = {gtid.domain_id for gtid in head}
+            gone = GtidList(gtid for gtid in behind if gtid.domain_id not in kept)
+            self._breaks[self._dropped + len(self._names) - 1] = gone
+            self.forgotten.update(gtid.domain_id for gtid in gone)
 
     def _note_search(self) -> None:
         if not self._searched:
@@ -215,7 +231,7 @@ class GtidState:
 
     @property
     def sources(self) -> Sequence[bytes]:
-        """Of MySQL's, the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
+        """MySQL: the `Tsid.key`s that there are transactions of, in the order in which they came. Do not change it."""
         return self._executed.sources
 
     def has_anonymous(self, name: str) -> bool:
@@ -248,6 +264,7 @@ class GtidState:
             tuple(self._names),
             self._search.copy(),
             tuple(self._befores),
+            tuple(Break(place - self._dropped, gone) for place, gone in self._breaks.items()),
             self.executed,
             self.purged,
             tuple(without),

@@ -1,26 +1,25 @@
 """Where in an archive a transaction is: by its GTID, or by the time it began. Works beside a running relay.
 
-The catalog names the file, NAME.gtx the stretch of 64 KiB, and that stretch's bytes the offset; an index that is missing
+The catalog names the file, NAME.gtx the block of 64 KiB, and that block's bytes the offset; an index that is missing
 or cannot be read costs a walk through its file.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
-from protocol.gtid.file_gtids import FileGtidCollector, Stretch, gtid_text
+from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock, gtid_text
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.gtids.gtid_recorder import collect, read_index
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidFacts
-
-_CHUNK: Final = 1 << 20
+from relay.binlog_file.file_bytes import pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,9 @@ def find_gtid(directory: Path, gtid: MysqlGtid | DomainGtid) -> TransactionPlace
         if file.flavour != flavour or not _may_hold(facts, gtid):
             continue
         path = directory / file.name
-        stretch = _stretch_with(layer, path, file, facts, key, number)
-        if stretch is not None:
-            for place, found in _transactions(layer, path, file, stretch.start, stretch.stop):
+        block = _block_with(layer, path, file, facts, key, number)
+        if block is not None:
+            for place, found in _transactions(layer, path, file, block.start, block.stop):
                 if found == (key, number):
                     return place
     return None
@@ -71,11 +70,11 @@ def find_time(directory: Path, timestamp: int) -> TransactionPlace | None:
         start = FIRST_EVENT
         try:
             index = read_index(layer, path)
-            stretch = index.at_time(timestamp - 1) if index is not None else None
+            block = index.at_time(timestamp - 1) if index is not None else None
         except Malformed:
-            stretch = None
-        if stretch is not None:
-            start = stretch.start
+            block = None
+        if block is not None:
+            start = block.start
         for place, _gtid in _transactions(layer, path, file, start, file.end):
             if place.timestamp >= timestamp:
                 return place
@@ -91,7 +90,7 @@ def _files(directory: Path) -> Iterator[tuple[ArchivedFile, GtidFacts | None]]:
         catalog.close()
     for file in files:
         if not file.sealed:
-            # The catalog is told of its end once a second. Of what lies behind it only whole transactions are taken.
+            # Its end is put into the catalog once a second. Of what lies behind it only whole transactions are taken.
             file.end = (directory / file.name).stat().st_size
         yield file, gtids.get(file.number) if file.sealed else None
 
@@ -110,9 +109,9 @@ def _reaches(inside: GtidList, gtid: DomainGtid) -> bool:
     return last is not None and last.sequence_number >= gtid.sequence_number
 
 
-def _stretch_with(
+def _block_with(
     layer: FileLayer, path: Path, file: ArchivedFile, facts: GtidFacts | None, key: bytes, number: int
-) -> Stretch | None:
+) -> IndexBlock | None:
     try:
         if facts is not None and facts.inside is not None:
             index = read_index(layer, path)
@@ -123,13 +122,13 @@ def _stretch_with(
     except Malformed:
         pass
     try:
-        collector, stretches = collect(layer, path, file, FIRST_EVENT if facts is not None else file.end)
+        collector, blocks = collect(layer, path, file, FIRST_EVENT if facts is not None else file.end)
     except Malformed:
         return None
-    opened = collector.open_stretch()
+    opened = collector.open_block()
     if opened is not None:
-        stretches.append(opened)
-    return next((stretch for stretch in stretches if stretch.has(key, number)), None)
+        blocks.append(opened)
+    return next((block for block in blocks if block.has(key, number)), None)
 
 
 def _transactions(
@@ -138,13 +137,9 @@ def _transactions(
     """The transactions in [start, stop), with key and number of those that have a GTID."""
     collector = FileGtidCollector(file.flavour, checksum=file.checksum == 1, gap_bytes=0)
     collector.begin(start)
-    fd = layer.open_read(path)
-    try:
+    with StoredFile.open(layer, path) as stored:
         at = start
-        while at < stop:
-            data = layer.pread(fd, min(_CHUNK, stop - at), at)
-            if not data:
-                break
+        for data in pieces(stored, start, stop):
             at += len(data)
             try:
                 collector.take(data)
@@ -152,10 +147,8 @@ def _transactions(
                 break
             if at >= stop:
                 collector.finish()
-            for stretch in collector.take_stretches():
-                run = stretch.runs[0] if stretch.runs else None
+            for block in collector.take_blocks():
+                run = block.runs[0] if block.runs else None
                 gtid = None if run is None else (run.key, run.first)
                 text = None if gtid is None else gtid_text(*gtid)
-                yield TransactionPlace(file.name, stretch.start, stretch.stop, text, stretch.timestamp), gtid
-    finally:
-        layer.close(fd)
+                yield TransactionPlace(file.name, block.start, block.stop, text, block.timestamp), gtid

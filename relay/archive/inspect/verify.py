@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, TYPE_AT
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
@@ -12,13 +14,15 @@ from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.inspect.verify_gtids import GtidCheck
 from relay.archive.recovery.digest import file_digest
 from relay.archive.storage.archive_errors import PUT_BACK
-from relay.archive.storage.archive_finding import Finding
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path
-from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, MAGIC, FileLayer
-from relay.archive.storage.scan import HEADER_SIZE, event_around, first_event, scan
+from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, FileLayer, StoredFile
+from relay.archive.storage.scan import scan
+from relay.binlog_file.broken import wrong_magic
+from relay.binlog_file.event_places import event_around
+from relay.binlog_file.head import read_start
 
-_ROTATE: Final = 4
 _ROTATE_NAME_AT: Final = HEADER_SIZE + 8
 
 Progress = Callable[[str, int], None]
@@ -26,7 +30,7 @@ Progress = Callable[[str, int], None]
 
 def verify_archive(
     directory: Path, *, deep: bool = False, on_progress: Progress | None = None, layer: FileLayer | None = None
-) -> Iterator[Finding]:
+) -> Iterator[ArchiveFinding]:
     """Yields what is wrong, file by file; nothing if all is well. Blocking: for a command line or a thread.
 
     Fast: catalog, names, numbering, sizes, format descriptions, indexes, the Rotate that links a file to the next. `deep`
@@ -38,12 +42,12 @@ def verify_archive(
     try:
         catalog = Catalog.open_read_only(catalog_path)
     except CatalogUnreadable as error:
-        yield Finding(CATALOG_NAME, None, f"{error} Run `archive rebuild`.")
+        yield ArchiveFinding(CATALOG_NAME, None, f"{error} Run `archive rebuild`.")
         return
     try:
         damage = catalog.damage()
         if damage is not None:
-            yield Finding(CATALOG_NAME, None, f"SQLite finds: {damage}. Run `archive rebuild`.")
+            yield ArchiveFinding(CATALOG_NAME, None, f"SQLite finds: {damage}. Run `archive rebuild`.")
             return
         # Files first: one that appears between the two looks is then no finding.
         names = set(layer.names(directory))
@@ -55,19 +59,19 @@ def verify_archive(
     for place, file in enumerate(files):
         following = files[place + 1] if place + 1 < len(files) else None
         if following is not None and following.number != file.number + 1:
-            yield Finding(
+            yield ArchiveFinding(
                 following.name, None, f"{following.number - file.number - 1} file(s) before it are not held. {PUT_BACK}"
             )
         try:
             yield from _check_file(directory, layer, file, following, gtids, deep, on_progress)
         except OSError as error:
-            yield Finding(file.name, None, f"cannot be read: {error}")
+            yield ArchiveFinding(file.name, None, f"cannot be read: {error}")
         gtids.passed(file)
 
 
 def verify_generations(
     directory: Path, *, deep: bool = False, on_progress: Progress | None = None, layer: FileLayer | None = None
-) -> Iterator[tuple[int, Finding]]:
+) -> Iterator[tuple[int, ArchiveFinding]]:
     """`verify_archive` of each generation, with its number, and whether each begins where the one before ended. Blocking."""
     before: ArchivedFile | None = None
     layer = layer or FileLayer()
@@ -81,14 +85,14 @@ def verify_generations(
             continue
         catalog = Catalog.open_read_only(path / CATALOG_NAME)
         try:
-            beginning, files = catalog.beginning(), catalog.files()
+            origin, files = catalog.origin(), catalog.files()
         finally:
             catalog.close()
-        if beginning is not None and before is not None:
-            wanted, found = (beginning.after_file, beginning.after_offset), (before.name, before.end)
+        if origin is not None and before is not None:
+            wanted, found = (origin.after_file, origin.after_offset), (before.name, before.end)
             if wanted != found:
                 what = f"begins where the one before it ended at {wanted[0]}:{wanted[1]}; that ends at {found[0]}:{found[1]}"
-                yield number, Finding(CATALOG_NAME, None, f"generation {number} {what}.")
+                yield number, ArchiveFinding(CATALOG_NAME, None, f"generation {number} {what}.")
         before = files[-1] if files else None
 
 
@@ -97,11 +101,11 @@ async def verify_in_thread(
     *,
     deep: bool = False,
     on_progress: Progress | None = None,
-    on_finding: Callable[[Finding], None] | None = None,
-) -> list[Finding]:
+    on_finding: Callable[[ArchiveFinding], None] | None = None,
+) -> list[ArchiveFinding]:
     """`verify_archive` in a thread; the callbacks are called in that thread."""
 
-    def run() -> list[Finding]:
+    def run() -> list[ArchiveFinding]:
         findings = []
         for finding in verify_archive(directory, deep=deep, on_progress=on_progress):
             findings.append(finding)
@@ -112,11 +116,11 @@ async def verify_in_thread(
     return await asyncio.to_thread(run)
 
 
-def _check_names(directory: Path, files: list[ArchivedFile], names: set[str]) -> Iterator[Finding]:
+def _check_names(directory: Path, files: list[ArchivedFile], names: set[str]) -> Iterator[ArchiveFinding]:
     known = {file.name for file in files}
     for name in sorted(names - known):
         if is_binlog_name(name) and files and binlog_number(name) <= files[-1].number:
-            yield Finding(
+            yield ArchiveFinding(
                 name, None, "is in the directory and not in the catalog. Restart the relay or run `archive rebuild`."
             )
     try:
@@ -125,7 +129,7 @@ def _check_names(directory: Path, files: list[ArchivedFile], names: set[str]) ->
         listed = []
     wanted = [f"./{file.name}" for file in files]
     if listed[: len(wanted)] != wanted:
-        yield Finding(
+        yield ArchiveFinding(
             INDEX_NAME, None, "does not list the archived files in order. It is written anew at the next start."
         )
 
@@ -138,67 +142,69 @@ def _check_file(
     gtids: GtidCheck,
     deep: bool,
     on_progress: Progress | None,
-) -> Iterator[Finding]:
+) -> Iterator[ArchiveFinding]:
     path = directory / file.name
     if file.damaged:
-        yield Finding(file.name, file.end, f"is known to be damaged; nothing is served from here on. {PUT_BACK}")
+        yield ArchiveFinding(file.name, file.end, f"is known to be damaged; nothing is served from here on. {PUT_BACK}")
         return
     try:
-        fd = layer.open_read(path)
+        stored = StoredFile.open(layer, path)
     except FileNotFoundError:
-        yield Finding(file.name, None, f"is in the catalog and not in the directory. {PUT_BACK}")
+        yield ArchiveFinding(file.name, None, f"is in the catalog and not in the directory. {PUT_BACK}")
         return
-    try:
-        size = layer.size(fd)
+    with stored:
+        size = stored.size
         if size < file.end or (file.sealed and size > file.end):
-            yield Finding(file.name, min(size, file.end), f"has {size} bytes; {file.end} were archived. {PUT_BACK}")
+            yield ArchiveFinding(
+                file.name, min(size, file.end), f"has {size} bytes; {file.end} were archived. {PUT_BACK}"
+            )
             if size < file.end:
                 return
         try:
-            if layer.pread(fd, len(MAGIC), 0) != MAGIC:
-                raise Malformed("it does not start with a binlog's magic number")
-            head = describe_new_file(file.name, first_event(layer, fd))
+            start = read_start(stored)
+            wrong = wrong_magic(start.magic)
+            if wrong is not None:
+                raise Malformed(f"it {wrong[1]}")
+            head = describe_new_file(file.name, start.event)
             if head.created != file.created or head.server_id != file.server_id:
                 raise Malformed("its format description is not the one that was archived")
         except Malformed as error:
-            yield Finding(file.name, FIRST_EVENT, str(error))
+            yield ArchiveFinding(file.name, FIRST_EVENT, str(error))
             return
         yield from _check_index(layer, path, file)
         yield from gtids.quick(path, file)
         if file.sealed and following is not None and not file.cut:
-            yield from _check_link(layer, fd, path, file, following)
+            yield from _check_link(layer, stored, path, file, following)
         if not deep:
             if on_progress is not None:
                 on_progress(file.name, file.end)
             return
-        yield from _check_bytes(layer, fd, path, file, gtids, on_progress)
-    finally:
-        layer.close(fd)
+        yield from _check_bytes(layer, stored, path, file, gtids, on_progress)
 
 
-def _check_index(layer: FileLayer, path: Path, file: ArchivedFile) -> Iterator[Finding]:
+def _check_index(layer: FileLayer, path: Path, file: ArchivedFile) -> Iterator[ArchiveFinding]:
     idx = index_path(path)
     try:
         fd = layer.open_read(idx)
     except FileNotFoundError:
-        yield Finding(idx.name, None, "is missing; it is made again when it is needed")
+        yield ArchiveFinding(idx.name, None, "is missing; it is made again when it is needed")
         return
     try:
         fault = BoundaryIndex(layer, fd).first_fault(growing=not file.sealed)
         index = BoundaryIndex(layer, fd)
         if fault is not None:
-            yield Finding(idx.name, None, f"{fault}; it is made again when it is needed")
+            yield ArchiveFinding(idx.name, None, f"{fault}; it is made again when it is needed")
         elif not index.count and file.sealed:
-            yield Finding(idx.name, None, "is empty; it is made again when it is needed")
+            yield ArchiveFinding(idx.name, None, "is empty; it is made again when it is needed")
         elif file.sealed and index.record(index.count - 1).offset > file.end:
-            yield Finding(idx.name, None, f"has a record behind the file's end {file.end}")
+            yield ArchiveFinding(idx.name, None, f"has a record behind the file's end {file.end}")
     finally:
         layer.close(fd)
 
 
 def _check_link(
-    layer: FileLayer, fd: int, path: Path, file: ArchivedFile, following: ArchivedFile
-) -> Iterator[Finding]:
+    layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, following: ArchivedFile
+) -> Iterator[ArchiveFinding]:
     """The Rotate at the end of a file names the next one (a file that a shutdown ended has none)."""
     try:
         idx_fd = layer.open_read(index_path(path))
@@ -209,65 +215,66 @@ def _check_link(
         number = index.last_at_or_before(file.end - 1)
         if number < 0:
             return
-        start, end = event_around(layer, fd, index.record(number).offset, file.end - 1, file.end)
+        start, end = event_around(stored, index.record(number).offset, file.end - 1, file.end)
     except ValueError as error:
-        yield Finding(file.name, None, f"its index does not lead to its last event: {error}")
+        yield ArchiveFinding(file.name, None, f"its index does not lead to its last event: {error}")
         return
     finally:
         layer.close(idx_fd)
-    event = layer.pread(fd, min(end - start, 1024), start)
-    if event[4] == _ROTATE:
+    event = stored.read(start, min(end - start, 1024))
+    if event[TYPE_AT] == EventType.ROTATE:
         name = event[_ROTATE_NAME_AT : len(event) - (4 if file.checksum else 0)].decode("latin-1")
         if name != following.name:
-            yield Finding(file.name, start, f"ends with a Rotate to {name}; the next file held is {following.name}")
+            yield ArchiveFinding(
+                file.name, start, f"ends with a Rotate to {name}; the next file held is {following.name}"
+            )
 
 
 def _check_bytes(
-    layer: FileLayer, fd: int, path: Path, file: ArchivedFile, gtids: GtidCheck, on_progress: Progress | None
-) -> Iterator[Finding]:
+    layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, gtids: GtidCheck, on_progress: Progress | None
+) -> Iterator[ArchiveFinding]:
     progress = None if on_progress is None else (lambda count: on_progress(file.name, count))
     reading = gtids.reading(path, file)
-    result = scan(layer, fd, FIRST_EVENT, file.end, on_progress=progress, on_bytes=reading.take)
-    if result.status:
-        yield Finding(file.name, result.position, f"{result.error_text}. {PUT_BACK}")
+    result = scan(stored, FIRST_EVENT, file.end, on_progress=progress, on_bytes=reading.take)
+    if result.broken is not None:
+        yield ArchiveFinding(file.name, result.position, f"{result.broken.detail}. {PUT_BACK}")
         return
     if result.incomplete:
-        yield Finding(file.name, result.position, f"the last event is incomplete. {PUT_BACK}")
+        yield ArchiveFinding(file.name, result.position, f"the last event is incomplete. {PUT_BACK}")
     elif result.in_group and not file.cut:
-        yield Finding(file.name, result.boundary, "the last transaction has no end")
+        yield ArchiveFinding(file.name, result.boundary, "the last transaction has no end")
     for offset in result.violations:
-        yield Finding(file.name, offset, "an event stands where its transaction boundary cannot be")
+        yield ArchiveFinding(file.name, offset, "an event stands where its transaction boundary cannot be")
     if file.sealed and (result.events, result.groups) != (file.events, file.groups) and not file.cut:
-        yield Finding(
+        yield ArchiveFinding(
             CATALOG_NAME,
             None,
             f"counts {file.events} events and {file.groups} transactions in {file.name}; "
             f"there are {result.events} and {result.groups}. Run `archive rebuild`.",
         )
-    yield from _compare_index(layer, fd, path, file, result.records)
+    yield from _compare_index(layer, stored, path, file, result.records)
     yield from reading.findings()
     if file.sealed and file.digest is not None:
         try:
             digest = file_digest(layer, path, file.end)
         except EOFError as error:
-            yield Finding(file.name, None, str(error))
+            yield ArchiveFinding(file.name, None, str(error))
             return
         if digest != file.digest:
-            yield Finding(
+            yield ArchiveFinding(
                 file.name, None, f"its digest is {digest}; {file.digest} was noted when it was sealed. {PUT_BACK}"
             )
 
 
-def _compare_index(layer: FileLayer, fd: int, path: Path, file: ArchivedFile, records: bytes) -> Iterator[Finding]:
+def _compare_index(
+    layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, records: bytes
+) -> Iterator[ArchiveFinding]:
     """Every record leads to an event's start. Records may stand elsewhere than a fresh scan puts them (after a resume)."""
     try:
-        idx_fd = layer.open_read(index_path(path))
+        with StoredFile.open(layer, index_path(path)) as index:
+            content = index.read_all()
     except FileNotFoundError:
         return
-    try:
-        content = layer.pread(idx_fd, layer.size(idx_fd), 0)
-    finally:
-        layer.close(idx_fd)
     if content == records:
         return
     fresh = [entry[0] for entry in RECORD.iter_unpack(records)]
@@ -278,9 +285,9 @@ def _compare_index(layer: FileLayer, fd: int, path: Path, file: ArchivedFile, re
         while place + 1 < len(fresh) and fresh[place + 1] <= offset:
             place += 1
         try:
-            start, _ = event_around(layer, fd, fresh[place], offset, file.end)
+            start, _ = event_around(stored, fresh[place], offset, file.end)
         except (ValueError, IndexError):
             start = -1
         if start != offset:
-            yield Finding(index_path(path).name, None, f"a record is for {offset}, where no event starts")
+            yield ArchiveFinding(index_path(path).name, None, f"a record is for {offset}, where no event starts")
             return

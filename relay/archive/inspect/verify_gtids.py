@@ -1,8 +1,8 @@
 """Checks what an archive keeps about GTIDs: NAME.gtx beside each file, and the catalog's rows, against the files' bytes.
 
 What is wrong there sends a replica to a wrong place, so nothing less than every transaction is compared. A NAME.gtx may be
-cut into other stretches than a fresh reading would make (after a restart, or a transaction that was taken back): the bytes
-are read in the stretches that it has.
+cut into other blocks than a fresh reading would make (after a restart, or a transaction that was taken back): the bytes
+are read in the blocks that it has.
 """
 
 import contextlib
@@ -10,19 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
-from protocol.gtid.block_index import StretchIndex
-from protocol.gtid.file_gtids import FileGtidCollector, Stretch
+from protocol.gtid.block_index import BlockIndex
+from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock
 from protocol.gtid.gtid_set import GtidSet
 from relay.archive.gtids.gtid_recorder import gtx_path
-from relay.archive.storage.archive_finding import Finding
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.archive_finding import ArchiveFinding
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, GtidValue
 
 _MAKE_ANEW: Final = "Stop the relay and run `archive rebuild`."
-# The stretches of the index are followed, none is made here.
-_ONE_STRETCH: Final = 1 << 62
+# The blocks of the index are followed, none is made here.
+_ONE_BLOCK: Final = 1 << 62
 _SHOWN_CHARACTERS: Final = 200
 
 
@@ -35,43 +36,43 @@ class GtidCheck:
         self._stored = stored
         self._chain = GtidChain()
 
-    def quick(self, path: Path, file: ArchivedFile) -> Iterator[Finding]:
+    def quick(self, path: Path, file: ArchivedFile) -> Iterator[ArchiveFinding]:
         """What can be seen without the file's bytes. Raises: OSError."""
         yield from self._row(file)
         try:
             index, data = _read(self._layer, path)
         except FileNotFoundError:
             text = f"is missing: replicas that ask by GTID wait until {file.name} was searched. {_MAKE_ANEW}"
-            yield Finding(gtx_path(path).name, None, text)
+            yield ArchiveFinding(gtx_path(path).name, None, text)
             return
         except Malformed as error:
-            yield Finding(gtx_path(path).name, None, f"{error}. {_MAKE_ANEW}")
+            yield ArchiveFinding(gtx_path(path).name, None, f"{error}. {_MAKE_ANEW}")
             return
         if not file.sealed:
             return
         if index.whole_size != len(data):
             text = f"its last {len(data) - index.whole_size} of {len(data)} bytes are no whole stretch. {_MAKE_ANEW}"
-            yield Finding(gtx_path(path).name, None, text)
+            yield ArchiveFinding(gtx_path(path).name, None, text)
         elif len(index) and index.stop > file.end:
             text = f"reaches to {index.stop}, behind the end {file.end} of {file.name}. {_MAKE_ANEW}"
-            yield Finding(gtx_path(path).name, None, text)
+            yield ArchiveFinding(gtx_path(path).name, None, text)
 
-    def _row(self, file: ArchivedFile) -> Iterator[Finding]:
+    def _row(self, file: ArchivedFile) -> Iterator[ArchiveFinding]:
         if file.sealed and self._stored.get(file.number) is None:
             kind = "that can be read " if file.number in self._stored else ""
             text = f"has no GTIDs {kind}of {file.name}. They are read from the file again at the next start."
-            yield Finding(CATALOG_NAME, None, text)
+            yield ArchiveFinding(CATALOG_NAME, None, text)
 
     def reading(self, path: Path, file: ArchivedFile) -> "GtidReading":
         """For a deep check, beside `quick`: to be fed with all bytes of the file from its first event on. Raises: OSError."""
         stored = self._stored.get(file.number) if file.sealed else None
         reading = GtidReading(file, stored, GtidChain(self._chain.number, self._chain.state))
-        with contextlib.suppress(FileNotFoundError, Malformed):  # `quick` told of it
+        with contextlib.suppress(FileNotFoundError, Malformed):  # `quick` reported it
             reading.follow(gtx_path(path).name, _read(self._layer, path)[0])
         return reading
 
     def passed(self, file: ArchivedFile) -> None:
-        """The file was looked at: the next one is judged by what its row says."""
+        """The file was looked at: the next one is checked against what its row says."""
         facts = self._stored.get(file.number)
         if facts is None:
             self._chain = GtidChain(file.number)
@@ -90,22 +91,22 @@ class GtidReading:
         self._chain = chain
         checksum = file.checksum == 1
         self._collector = FileGtidCollector(file.flavour, checksum=checksum)
-        self._followed = FileGtidCollector(file.flavour, checksum=checksum, gap_bytes=_ONE_STRETCH)
+        self._followed = FileGtidCollector(file.flavour, checksum=checksum, gap_bytes=_ONE_BLOCK)
         self._follows = False
-        self._stretches: Iterator[Stretch] = iter(())
-        self._awaited: Stretch | None = None
+        self._blocks: Iterator[IndexBlock] = iter(())
+        self._awaited: IndexBlock | None = None
         self._at = FIRST_EVENT
         self._anonymous = 0
         self._forgotten = 0
-        self._index_finding: Finding | None = None
+        self._index_finding: ArchiveFinding | None = None
         self._unreadable: Malformed | None = None
 
-    def follow(self, name: str, index: StretchIndex) -> None:
+    def follow(self, name: str, index: BlockIndex) -> None:
         """Compares the file's NAME.gtx, called `name`, too. Before the first `take`."""
         self._follows = True
         self._gtx_name = name
-        self._stretches = iter(index)
-        self._awaited = next(self._stretches, None)
+        self._blocks = iter(index)
+        self._awaited = next(self._blocks, None)
 
     def take(self, data: memoryview) -> None:
         """The next bytes."""
@@ -118,17 +119,17 @@ class GtidReading:
         except Malformed as error:
             self._unreadable = error
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ArchiveFinding]:
         """What is wrong, all bytes being taken."""
         file = self._file
         facts = self.facts
         if facts is None:
             text = f"its GTIDs cannot be read, replicas that ask by GTID do not get it: {self._unreadable}"
-            yield Finding(file.name, None, text)
+            yield ArchiveFinding(file.name, None, text)
             return
         if self._follows and self._index_finding is None and file.sealed:
             self._followed.finish()
-            if self._awaited is not None or self._followed.take_stretches():
+            if self._awaited is not None or self._followed.take_blocks():
                 self._index_finding = self._differs(self._followed.position, "does not end where the file does")
         if self._index_finding is not None:
             yield self._index_finding
@@ -148,7 +149,7 @@ class GtidReading:
             return None
 
     def _follow(self, data: memoryview) -> None:
-        """Reads in the stretches of the index, as far as they agree with the bytes."""
+        """Reads in the blocks of the index, as far as they agree with the bytes."""
         done = 0
         while self._index_finding is None and self._awaited is not None and self._awaited.stop <= self._file.end:
             awaited = self._awaited
@@ -160,18 +161,18 @@ class GtidReading:
             size = awaited.stop - self._at
             self._followed.take(data[done : done + size])
             self._followed.finish()
-            found = self._followed.take_stretches()
+            found = self._followed.take_blocks()
             done += size
             self._at = awaited.stop
             if len(found) != 1 or not self._followed.between_events or not self._is_same(awaited, found[0]):
                 self._index_finding = self._differs(awaited.start, f"has {_shown(awaited)} up to {awaited.stop}")
                 return
-            self._awaited = next(self._stretches, None)
+            self._awaited = next(self._blocks, None)
         if self._index_finding is None:
             self._followed.take(data[done:])
             self._at += len(data) - done
 
-    def _is_same(self, kept: Stretch, found: Stretch) -> bool:
+    def _is_same(self, kept: IndexBlock, found: IndexBlock) -> bool:
         """A serial may be lower by what restarts forgot: the last transactions before them, if those had no GTID."""
         for ours, theirs in zip(kept.runs, found.runs, strict=False):
             if not self._forgotten <= theirs.serial - ours.serial <= self._anonymous:
@@ -180,41 +181,38 @@ class GtidReading:
         self._anonymous += found.anonymous
         return _without_serials(kept) == _without_serials(found)
 
-    def _differs(self, offset: int, what: str) -> Finding:
-        return Finding(self._gtx_name, None, f"from {self._file.name}:{offset} on it {what}. {_MAKE_ANEW}")
+    def _differs(self, offset: int, what: str) -> ArchiveFinding:
+        return ArchiveFinding(self._gtx_name, None, f"from {self._file.name}:{offset} on it {what}. {_MAKE_ANEW}")
 
-    def _compare_row(self, stored: GtidFacts, facts: GtidFacts) -> Iterator[Finding]:
+    def _compare_row(self, stored: GtidFacts, facts: GtidFacts) -> Iterator[ArchiveFinding]:
         name = self._file.name
         if stored.inside != facts.inside:
             text = f"says that {name} holds {_text(stored.inside)}; it holds {_text(facts.inside)}"
-            yield Finding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
+            yield ArchiveFinding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
         if stored.anonymous != facts.anonymous:
             text = f"counts {stored.anonymous} transactions without a GTID in {name}; there are {facts.anonymous}"
-            yield Finding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
+            yield ArchiveFinding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
         before = self._chain.before(stored)
         if facts.before is not None and before != facts.before:
             text = f"says that before {name} there was {_text(before)}; its head says {_text(facts.before)}"
-            yield Finding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
+            yield ArchiveFinding(CATALOG_NAME, None, f"{text}. {_MAKE_ANEW}")
 
 
-def _read(layer: FileLayer, path: Path) -> tuple[StretchIndex, bytes]:
+def _read(layer: FileLayer, path: Path) -> tuple[BlockIndex, bytes]:
     """NAME.gtx and its bytes. Raises: FileNotFoundError; Malformed; OSError."""
-    fd = layer.open_read(gtx_path(path))
-    try:
-        data = layer.pread(fd, layer.size(fd), 0)
-        return StretchIndex(data), data
-    finally:
-        layer.close(fd)
+    with StoredFile.open(layer, gtx_path(path)) as stored:
+        data = stored.read_all()
+    return BlockIndex(data), data
 
 
-def _without_serials(stretch: Stretch) -> tuple[object, ...]:
-    runs = [(run.key, run.first, run.last) for run in stretch.runs]
-    return stretch.start, stretch.stop, stretch.timestamp, stretch.anonymous, runs
+def _without_serials(block: IndexBlock) -> tuple[object, ...]:
+    runs = [(run.key, run.first, run.last) for run in block.runs]
+    return block.start, block.stop, block.timestamp, block.anonymous, runs
 
 
-def _shown(stretch: Stretch) -> str:
-    count = sum(run.last - run.first + 1 for run in stretch.runs)
-    return f"{count} transactions with a GTID and {stretch.anonymous} without"
+def _shown(block: IndexBlock) -> str:
+    count = sum(run.last - run.first + 1 for run in block.runs)
+    return f"{count} transactions with a GTID and {block.anonymous} without"
 
 
 def _text(value: GtidValue | None) -> str:

@@ -4,24 +4,39 @@ All calls are made on the event loop, except what `read_later` does in its threa
 """
 
 import asyncio
-import os
+import errno
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from relay.archive.storage.files import CAN_READ_CACHED, FileLayer
+
 STEP_BYTES: Final = 256 * 1024
 _THREADS: Final = 4
-_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
 
 
 class OpenFile:
     """An open archived file, shared by all who read it. Made by `FileReads.open`, given back by `FileReads.close`."""
 
-    def __init__(self, path: Path, fd: int) -> None:
+    def __init__(self, layer: FileLayer, path: Path) -> None:
         self.path = path
-        self.fd = fd
+        self.fd = layer.open_read(path)
         self.users = 0
+        self._layer = layer
+
+    @property
+    def size(self) -> int:
+        """The file's bytes, now. Raises: OSError."""
+        return self._layer.size(self.fd)
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        """Reads at `offset`; returns how many bytes came, 0 only at the end. Blocking. Raises: OSError."""
+        return self._layer.preadv(self.fd, [view], offset)
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Up to `count` bytes at `offset`; fewer only at the end of the file. Blocking. Raises: OSError."""
+        return self._layer.pread(self.fd, count, offset)
 
 
 class BufferPool:
@@ -49,20 +64,21 @@ class FileReads:
     asked for again (a hundred replicas at the live edge), it is not read again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, layer: FileLayer | None = None) -> None:
+        self._layer = layer or FileLayer()
         self.buffer = bytearray(STEP_BYTES)
         self._view = memoryview(self.buffer)
         self._held: tuple[OpenFile, int, int] | None = None
         self._files: dict[Path, OpenFile] = {}
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="downstream-read")
         self._read_buffers = BufferPool(STEP_BYTES, keep=_THREADS)
-        self._nowait = bool(_NOWAIT)
+        self._nowait = CAN_READ_CACHED
 
     def open(self, path: Path) -> OpenFile:
         """The file, opened if nobody has it open. Raises: OSError."""
         file = self._files.get(path)
         if file is None:
-            file = OpenFile(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            file = OpenFile(self._layer, path)
             self._files[path] = file
         file.users += 1
         return file
@@ -74,7 +90,7 @@ class FileReads:
             del self._files[file.path]
             if self._held is not None and self._held[0] is file:
                 self._held = None
-            os.close(file.fd)
+            self._layer.close(file.fd)
 
     def shutdown(self) -> None:
         """Ends the threads once their reads are done."""
@@ -92,11 +108,11 @@ class FileReads:
             return 0
         self._held = None
         try:
-            got = os.preadv(file.fd, [self._view[:size_bytes]], offset, _NOWAIT)
+            got = self._layer.preadv_cached(file.fd, [self._view[:size_bytes]], offset)
         except BlockingIOError:
             return 0
         except OSError as error:
-            if error.errno not in (95, 22):  # EOPNOTSUPP, EINVAL: this file system has no such reads
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # this file system has no such reads
                 raise
             self._nowait = False
             return 0
@@ -116,7 +132,7 @@ class FileReads:
 
         def read() -> tuple[int, OSError | None]:
             try:
-                return os.preadv(file.fd, [memoryview(buffer)[:size_bytes]], offset), None
+                return file.read_into(memoryview(buffer)[:size_bytes], offset), None
             except OSError as error:
                 return 0, error
 

@@ -1,23 +1,24 @@
 """One archived file as a thread may look at it: what of it is published, and what is known of its transactions."""
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, overload
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.made_events import HEADER_BYTES
+from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
 from protocol.errors import Malformed
-from protocol.gtid.block_index import StretchIndex
+from protocol.gtid.block_index import BlockIndex
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.mariadb import GtidList
 from relay.archive.gtids.gtid_recorder import read_index, read_last_start
 from relay.archive.read.index_damage import IndexDamage
-from relay.archive.storage.archived_file import FIRST_EVENT
-from relay.archive.storage.files import FileLayer
+from relay.archive.storage.files import FileLayer, StoredFile
+from relay.binlog_file.event_places import event_headers
+from relay.binlog_file.file_bytes import pieces
+from relay.binlog_file.head import read_start
 
-_LONGEST_FORMAT_DESCRIPTION: Final = 65536
+_HEAD_BYTES: Final = 256
 # What stands at a file's head before its first transaction.
 _HEAD: Final = {
     EventType.PREVIOUS_GTIDS,
@@ -26,6 +27,7 @@ _HEAD: Final = {
     EventType.START_ENCRYPTION,
 }
 
+_DISK: Final = FileLayer()
 # One for the process: damage is a fact of the disk, whoever meets it.
 _DAMAGE: Final = IndexDamage()
 
@@ -39,7 +41,7 @@ class FileHead:
 
 
 @dataclass(frozen=True, slots=True)
-class FileExtent:
+class FileSnapshot:
     """What of a file is published, as it was on the event loop. All methods block.
 
     Of a complete file: `inside`: MySQL's transactions in it, encoded; `before`, `behind`: MariaDB's state before it and
@@ -54,82 +56,81 @@ class FileExtent:
     before: GtidList | None = None
     behind: GtidList | None = None
     anonymous: bool = False
+    layer: FileLayer = field(default=_DISK, repr=False, compare=False)
 
-    def stretches(self) -> StretchIndex | None:
+    def open(self) -> StoredFile:
+        """Opens the file, for its bytes up to `end`. Raises: OSError."""
+        return StoredFile.open(self.layer, self.path)
+
+    def blocks(self) -> BlockIndex | None:
         """Where its transactions are; None: that is not known, the file's own bytes tell it. Raises: OSError."""
         try:
-            return read_index(FileLayer(), self.path)
+            return read_index(self.layer, self.path)
         except Malformed as error:
-            _DAMAGE.tell(self.path, str(error))
+            _DAMAGE.report(self.path, str(error))
             return None
 
     def last_start(self) -> int | None:
         """Of a complete file, an offset with 64 KiB and one transaction behind it at most; None: not known. Raises: OSError."""
-        start = read_last_start(FileLayer(), self.path)
+        start = read_last_start(self.layer, self.path)
         return start if start is not None and start < self.end else None
 
     def first_anonymous(self) -> int:
         """Offset of the first transaction without a GTID, or of a place before it. Raises: OSError; Malformed."""
-        for stretch in self.stretches() or ():
-            if not stretch.anonymous:
+        for block in self.blocks() or ():
+            if not block.anonymous:
                 continue
             exact = FileGtidCollector("mysql", checksum=self.checksum, gap_bytes=0)
-            exact.begin(stretch.start)
-            with self.path.open("rb") as file:
-                file.seek(stretch.start)
-                exact.take(file.read(stretch.stop - stretch.start))
+            exact.begin(block.start)
+            with self.open() as stored:
+                for piece in pieces(stored, block.start, block.stop):
+                    exact.take(piece)
             exact.finish()
-            return next((found.start for found in exact.take_stretches() if found.anonymous), stretch.start)
+            return next((found.start for found in exact.take_blocks() if found.anonymous), block.start)
         return FIRST_EVENT
 
     def head(self) -> FileHead:
         """Raises: OSError; Malformed."""
         if self.end <= FIRST_EVENT:
             return FileHead(None, FIRST_EVENT)
-        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            header = os.pread(fd, HEADER_BYTES, FIRST_EVENT)
-            size = int.from_bytes(header[9:13], "little")
-            if (
-                header[4:5] != bytes((EventType.FORMAT_DESCRIPTION,))
-                or not HEADER_BYTES <= size <= _LONGEST_FORMAT_DESCRIPTION
-            ):
+        with self.open() as stored:
+            start = read_start(stored)
+            event = start.event
+            if not start.is_whole or event[TYPE_AT] != EventType.FORMAT_DESCRIPTION:
                 raise Malformed(f"{self.name} does not begin with a format description")
-            head = FileHead(os.pread(fd, size, FIRST_EVENT), FIRST_EVENT + size)
-            while head.end + HEADER_BYTES <= self.end:
-                header = os.pread(fd, HEADER_BYTES, head.end)
-                size = int.from_bytes(header[9:13], "little")
-                if header[4] not in _HEAD or size < HEADER_BYTES or head.end + size > self.end:
+            end = FIRST_EVENT + len(event)
+            for at, fields in event_headers(stored, end, self.end, _HEAD_BYTES):
+                if fields.type not in _HEAD or at + fields.size > self.end:
                     break
-                head = replace(head, end=head.end + size)
-            return head
-        finally:
-            os.close(fd)
+                end = at + fields.size
+            return FileHead(event, end)
 
 
-class Extents(Sequence[FileExtent]):
-    """The extents of files, oldest first, each made when it is looked at: of 10,000 files a request looks at one or two.
+class FileSnapshots(Sequence[FileSnapshot]):
+    """Snapshots of files, oldest first, each made when it is looked at: of 10,000 files a request looks at one or two.
 
-    names: of the files. extent: makes one, also in a thread: a file that is complete changes no more. newest: the last one's,
+    names: of the files. snapshot: makes one, also in a thread: a file that is complete changes no more. newest: the last one's,
     which grows.
     """
 
-    def __init__(self, names: Sequence[str], extent: Callable[[str], FileExtent], newest: FileExtent | None) -> None:
+    def __init__(
+        self, names: Sequence[str], snapshot: Callable[[str], FileSnapshot], newest: FileSnapshot | None
+    ) -> None:
         self.names = names
-        self._extent = extent
+        self._snapshot = snapshot
         self._newest = newest
 
     def __len__(self) -> int:
         return len(self.names)
 
     @overload
-    def __getitem__(self, number: int) -> FileExtent: ...
+    def __getitem__(self, number: int) -> FileSnapshot: ...
 
     @overload
-    def __getitem__(self, number: slice) -> list[FileExtent]: ...
+    def __getitem__(self, number: slice) -> list[FileSnapshot]: ...
 
-    def __getitem__(self, number: int | slice) -> FileExtent | list[FileExtent]:
+    def __getitem__(self, number: int | slice) -> FileSnapshot | list[FileSnapshot]:
         if isinstance(number, slice):
             return [self[place] for place in range(*number.indices(len(self)))]
         name = self.names[number]
-        return self._newest if self._newest is not None and name == self._newest.name else self._extent(name)
+        return self._newest if self._newest is not None and name == self._newest.name else self._snapshot(name)

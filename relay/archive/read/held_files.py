@@ -1,4 +1,4 @@
-"""The files of an archive as its readers have them: which there are, how far each may be read, and who waits for more."""
+"""The files of a generation as its readers have them: which there are, how far each may be read, and who waits for more."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,8 @@ class HeldFiles:
         self._layer = layer
         self._files = list(files)
         self._by_name = {file.name: file for file in self._files}
-        self._watchers: Watchers[[]] = Watchers()
+        self.watchers: Watchers[[]] = Watchers()
+        """Who is told by `moved`."""
 
     # --- which there are ---------------------------------------------------------------------------------------------
 
@@ -116,15 +117,15 @@ class HeldFiles:
 
     def watch(self, callback: Callable[[], None]) -> None:
         """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""
-        self._watchers.add(callback)
+        self.watchers.add(callback)
 
     def unwatch(self, callback: Callable[[], None]) -> None:
         """Ends `watch`; fine when it was not watching."""
-        self._watchers.remove(callback)
+        self.watchers.remove(callback)
 
     def moved(self) -> None:
         """`end` moved, or a file was made or sealed: tells those who watch."""
-        self._watchers.tell()
+        self.watchers.notify()
 
     # --- changes -----------------------------------------------------------------------------------------------------
 

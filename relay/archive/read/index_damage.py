@@ -1,4 +1,4 @@
-"""Which damaged NAME.gtx was told of: thousands of replicas that connect again meet the same one, each with its request."""
+"""Which damaged NAME.gtx the log names: thousands of replicas that connect again meet the same one, each with its request."""
 
 import threading
 from pathlib import Path
@@ -11,7 +11,7 @@ from relay.archive.gtids.gtid_recorder import gtx_path
 log = structlog.get_logger()
 
 _MOST_FILES: Final = 4096
-"""Of an archive's files; each costs some 200 bytes."""
+"""How many of an archive's files are named; each costs some 200 bytes."""
 _NOTE: Final = "replicas that ask by GTID wait until the file itself was searched"
 _ADVICE: Final = "Stop the relay and run `archive rebuild`."
 
@@ -19,20 +19,20 @@ _ADVICE: Final = "Stop the relay and run `archive rebuild`."
 class IndexDamage:
     """Says once of each file, and of each content of it, that it is damaged. From any thread.
 
-    most_files: beyond so many files no more are named; that is said once too.
+    most_files: beyond so many files no more are named; that is logged once too.
     """
 
     def __init__(self, most_files: int = _MOST_FILES) -> None:
         self._most_files = most_files
-        self._told: dict[Path, tuple[int, int, int]] = {}
-        """What the file was like when it was told of: inode, size in bytes, time of its last change in ns."""
-        self._rest_told = False
+        self._reported: dict[Path, tuple[int, int, int]] = {}
+        """What the file was like when it was reported: inode, size in bytes, time of its last change in ns."""
+        self._rest_reported = False
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._reported)
 
-    def tell(self, binlog: Path, why: str) -> None:
+    def report(self, binlog: Path, why: str) -> None:
         """The NAME.gtx of `binlog` cannot be believed. Blocking: looks at the file's facts, not into it."""
         path = gtx_path(binlog)
         try:
@@ -41,15 +41,15 @@ class IndexDamage:
             return  # it was purged or made anew since
         like = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
         with self._lock:
-            if self._told.get(path) == like:
+            if self._reported.get(path) == like:
                 return
-            is_full = path not in self._told and len(self._told) >= self._most_files
-            if is_full and self._rest_told:
+            is_full = path not in self._reported and len(self._reported) >= self._most_files
+            if is_full and self._rest_reported:
                 return
             if is_full:
-                self._rest_told = True
+                self._rest_reported = True
             else:
-                self._told[path] = like
+                self._reported[path] = like
         if is_full:
             what = f"more than the {self._most_files} that were named; no more are: `archive verify --deep` names all"
             log.warning("gtid_indexes_damaged", what=what, note=_NOTE, advice=_ADVICE)

@@ -5,10 +5,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.storage.boundary_index import BoundaryIndex, IndexRecord, index_path
-from relay.archive.storage.files import FileLayer
-from relay.archive.storage.scan import event_around, events_with_groups
+from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.storage.scan import events_with_groups
+from relay.binlog_file.event_places import event_around
 
 
 class Verdict(Enum):
@@ -16,15 +17,15 @@ class Verdict(Enum):
 
     BOUNDARY = "boundary"
     INSIDE_TRANSACTION = "inside transaction"
-    """At an event's start, inside a group."""
+    """It is an event's start, inside a group."""
     INSIDE_EVENT = "inside event"
     BEFORE_START = "before start"
-    """Below 4: inside the magic."""
+    """It is below 4, inside the magic."""
     PAST_END = "past end"
-    """Behind the end of a sealed file."""
+    """It lies behind the end of a sealed file."""
     UNKNOWN_FILE = "unknown file"
     FUTURE = "future"
-    """Behind our end in the newest file, or in the next file: the source may have it, we not yet."""
+    """It lies behind our end in the newest file, or in the next file: the source may have it, we not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ _NOTHING_BELOW: Final = PositionCheck(Verdict.BEFORE_START, None, FIRST_EVENT, N
 
 
 def check_offset(layer: FileLayer, path: Path, end: int, cut: bool, offset: int) -> PositionCheck:
-    """Judges `offset` in a file readable up to `end` (a boundary, or the end of a `cut` group). Blocking.
+    """Checks `offset` in a file readable up to `end` (a boundary, or the end of a `cut` group). Blocking.
 
     Costs a binary search in NAME.idx and a scan of at most one index gap.
     Raises: IndexUnusable; OSError. Verdicts here: BOUNDARY, INSIDE_TRANSACTION, INSIDE_EVENT, BEFORE_START, PAST_END.
@@ -65,11 +66,8 @@ def check_offset(layer: FileLayer, path: Path, end: int, cut: bool, offset: int)
     except FileNotFoundError as error:
         raise IndexUnusable(f"{path.name}: the boundary index is missing") from error
     try:
-        fd = layer.open_read(path)
-        try:
-            return _Lookup(layer, fd, BoundaryIndex(layer, idx_fd), end, cut).judge(offset)
-        finally:
-            layer.close(fd)
+        with StoredFile.open(layer, path) as stored:
+            return _Lookup(stored, BoundaryIndex(layer, idx_fd), end, cut).check(offset)
     except (ValueError, IndexError) as error:
         raise IndexUnusable(f"{path.name}: the boundary index does not fit the file: {error}") from error
     finally:
@@ -77,14 +75,13 @@ def check_offset(layer: FileLayer, path: Path, end: int, cut: bool, offset: int)
 
 
 class _Lookup:
-    def __init__(self, layer: FileLayer, fd: int, index: BoundaryIndex, end: int, cut: bool) -> None:
-        self._layer = layer
-        self._fd = fd
+    def __init__(self, stored: StoredFile, index: BoundaryIndex, end: int, cut: bool) -> None:
+        self._stored = stored
         self._index = index
         self._end = end
         self._cut = cut
 
-    def judge(self, offset: int) -> PositionCheck:
+    def check(self, offset: int) -> PositionCheck:
         number = self._index.last_at_or_before(offset)
         if number < 0:
             raise ValueError(f"it has no record at or before {offset}")
@@ -92,11 +89,11 @@ class _Lookup:
         if not record.plausible or record.offset > offset:
             raise ValueError(f"the record for {record.offset} is damaged")
         if record.at_boundary:
-            return self._judge_from_boundary(number, record, offset)
-        start, _ = event_around(self._layer, self._fd, record.offset, offset, self._end)
+            return self._check_from_boundary(number, record, offset)
+        start, _ = event_around(self._stored, record.offset, offset, self._end)
         return self._inside(offset == start, (record.group_start, self._group_end(record.group_start, number)))
 
-    def _judge_from_boundary(self, number: int, record: IndexRecord, offset: int) -> PositionCheck:
+    def _check_from_boundary(self, number: int, record: IndexRecord, offset: int) -> PositionCheck:
         if record.offset == offset:
             return PositionCheck(Verdict.BOUNDARY, offset, offset, None)
         following = self._index.record(number + 1).offset if number + 1 < self._index.count else self._end
@@ -104,8 +101,8 @@ class _Lookup:
         boundary = record.offset
         hit: tuple[int, int] | None = None
         group: int | None = None
-        """Start of the group that holds the event at `offset`, if one does."""
-        for place in events_with_groups(self._layer, self._fd, record.offset, gap_end):
+        """The start of the group that holds the event at `offset`, if one does."""
+        for place in events_with_groups(self._stored, record.offset, gap_end):
             if hit is None and place.start <= offset < place.end:
                 hit = (place.start, place.end)
                 if boundary == offset:

@@ -21,6 +21,11 @@ class FileReader:
         return self.file.name
 
     @property
+    def size(self) -> int:
+        """See `end`."""
+        return self.file.end
+
+    @property
     def sealed(self) -> bool:
         """Whether `end()` will not move any more."""
         return self.file.sealed

@@ -5,33 +5,25 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final
 
 from protocol.kernel.crc import crc32
-from relay.archive.storage.files import FileLayer
+from relay.archive.storage.files import FileLayer, StoredFile
+from relay.binlog_file.file_bytes import pieces
 from relay.process.background import tell_fault
-
-_CHUNK: Final = 1 << 20
 
 
 def file_digest(layer: FileLayer, path: Path, end: int, stop: Callable[[], bool] = lambda: False) -> str | None:
     """`crc32:%08x` of the file's first `end` bytes; None if `stop()` came true first. Raises: OSError, EOFError."""
-    buffer = bytearray(_CHUNK)
-    view = memoryview(buffer)
     value = 0
     at = 0
-    fd = layer.open_read(path)
-    try:
-        while at < end:
+    with StoredFile.open(layer, path) as stored:
+        for piece in pieces(stored, 0, end):
             if stop():
                 return None
-            got = layer.preadv(fd, [view[: min(_CHUNK, end - at)]], at)
-            if got == 0:
-                raise EOFError(f"{path.name} ends at {at}, not at {end}")
-            value = crc32(buffer, 0, got, value)
-            at += got
-    finally:
-        layer.close(fd)
+            value = crc32(piece, 0, len(piece), value)
+            at += len(piece)
+    if at < end:
+        raise EOFError(f"{path.name} ends at {at}, not at {end}")
     return f"crc32:{value:08x}"
 
 

@@ -3,7 +3,7 @@
 Files are the truth. What is synced is known from the catalog's checkpoint; everything after it is read again, CRCs included.
 
 A recovery may itself be killed at any step. So what it finds is in the ledger before the trace of it is removed, and what
-the next one then finds again is told once.
+the next one then finds again is recorded once.
 """
 
 import time
@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow
@@ -21,18 +22,17 @@ from relay.archive.catalog.purge_intent import forget_intent, read_intent, remov
 from relay.archive.gtids.gtid_recorder import recover_gtids
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, SourceIdentity, describe_new_file
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import (
     CATALOG_NAME,
-    EVIDENCE_INFIX,
     GTX_SUFFIX,
     IDX_SUFFIX,
     INDEX_NAME,
     LOCK_NAME,
-    MAGIC,
     MARKS_NAME,
     PURGE_NAME,
+    QUARANTINE_INFIX,
     REGISTRATION_NAME,
     SCHEMA_NAME,
     SOURCE_GTIDS_NAME,
@@ -41,15 +41,18 @@ from relay.archive.storage.files import (
     TEMPORARY_SUFFIX,
     UUID_NAME,
     FileLayer,
+    StoredFile,
     replace_file,
     write_all,
 )
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
 from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, FILE_MISSING
-from relay.archive.storage.origin import Beginning
-from relay.archive.storage.quarantine import keep_aside
+from relay.archive.storage.origin import Origin
+from relay.archive.storage.quarantine import quarantine
 from relay.archive.storage.rebuild_index import Progress
-from relay.archive.storage.scan import Scan, first_event, scan
+from relay.archive.storage.scan import Scan, scan
+from relay.binlog_file.broken import wrong_magic
+from relay.binlog_file.head import read_start
 
 _OWN_NAMES: Final = frozenset(
     {
@@ -74,7 +77,7 @@ class Recovered:
     identity: SourceIdentity | None
     gtids: GtidState
     chain: GtidChain
-    beginning: Beginning | None = None
+    origin: Origin | None = None
     findings: list[LedgerRow] = field(default_factory=list)
 
 
@@ -86,7 +89,7 @@ class Recovery:
         self._layer = layer
         self._progress = progress
         self._findings: list[LedgerRow] = []
-        self._told = 0
+        self._recorded = 0
         """How many of them are in the ledger."""
 
     def run(self, *, force: bool = False) -> Recovered:
@@ -104,11 +107,11 @@ class Recovery:
         catalog, kept = self._open_catalog(names)
         try:
             self._note_kept(catalog, kept)
-            self._tell(catalog)
+            self._record(catalog)
             catalog.forget_files(purged)
             if unreadable:
                 self._find("purge_unreadable", PURGE_NAME, -1, unreadable)
-                self._tell(catalog)
+                self._record(catalog)
                 forget_intent(self._layer, self._directory)
             listed = {file.name: file for file in catalog.files()}
             known = {} if force else listed
@@ -116,15 +119,15 @@ class Recovery:
             self._note_foreign(names, held)
             self._note_missing(catalog, held, listed)
             stored = {} if force else catalog.gtids()
-            files, changed = self._reconcile(catalog, held, known, force)
+            files, changed = self._reconcile(catalog, held, known)
             state, chain, entries = self._reconcile_gtids(files, changed, stored)
-            self._tell(catalog)
+            self._record(catalog)
             if changed or entries or force:
                 catalog.put_files((file for file, _trusted in changed.values()), entries, in_place_of_all=force)
             self._reconcile_index(files)
             if self._layer.exists(self._directory / PURGE_NAME):
                 forget_intent(self._layer, self._directory)
-            return Recovered(files, catalog.identity(), state, chain, catalog.beginning(), self._findings)
+            return Recovered(files, catalog.identity(), state, chain, catalog.origin(), self._findings)
         finally:
             catalog.close()
 
@@ -141,14 +144,14 @@ class Recovery:
     def _find(self, kind: str, file: str, offset: int, text: str) -> None:
         self._findings.append(LedgerRow(time.time(), kind, file, offset, text))
 
-    def _tell(self, catalog: Catalog) -> None:
+    def _record(self, catalog: Catalog) -> None:
         """Into the ledger with what was found. Before the trace of it is removed: a kill in between must not hide it."""
-        for row in self._findings[self._told :]:
+        for row in self._findings[self._recorded :]:
             if row.kind in _LASTING:
                 catalog.add_ledger_once(row)
             else:
                 catalog.add_ledger(row)
-            self._told += 1
+            self._recorded += 1
 
     def _open_catalog(self, names: list[str]) -> tuple[Catalog, dict[str, str]]:
         """The catalog, and those that are kept aside with the reason."""
@@ -171,8 +174,8 @@ class Recovery:
         """Each catalog that is kept aside and not in the ledger: it may be a recovery that was killed which has kept it."""
         if not reasons:
             return
-        told = {row.file for row in catalog.ledger() if row.kind == CATALOG_SET_ASIDE}
-        for name in sorted(reasons.keys() - told):
+        recorded = {row.file for row in catalog.ledger() if row.kind == CATALOG_SET_ASIDE}
+        for name in sorted(reasons.keys() - recorded):
             self._find(
                 CATALOG_SET_ASIDE,
                 name,
@@ -206,7 +209,7 @@ class Recovery:
                 if base not in mine:
                     self._layer.unlink(self._directory / name)
                 continue
-            if EVIDENCE_INFIX in name:
+            if QUARANTINE_INFIX in name:
                 continue
             self._find("foreign_file", name, -1, f"{name} is not part of the archive and is left alone.")
 
@@ -214,13 +217,13 @@ class Recovery:
         on_disk = set(held)
         lost = [file for file in known.values() if file.name not in on_disk]
         if lost:
-            self._tell(catalog)
+            self._record(catalog)
             for file in lost:
                 text = f"{file.name} ({file.end} bytes) was archived and is no longer there. {PUT_BACK}"
                 self._find(FILE_MISSING, file.name, file.end, text)
             # In one step: known to the catalog and lost, or forgotten and in the ledger.
-            catalog.forget_files(self._findings[self._told :])
-            self._told = len(self._findings)
+            catalog.forget_files(self._findings[self._recorded :])
+            self._recorded = len(self._findings)
         numbers = [known[name].number if name in known else binlog_number(name) for name in held]
         for before, after, name in zip(numbers, numbers[1:], held[1:], strict=False):
             if after != before + 1:
@@ -232,7 +235,7 @@ class Recovery:
                 )
 
     def _reconcile(
-        self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile], force: bool
+        self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile]
     ) -> tuple[list[ArchivedFile], dict[str, tuple[ArchivedFile, int]]]:
         """All files, and by name those that were looked into, with the offset up to which they were known to be synced."""
         files = []
@@ -268,7 +271,7 @@ class Recovery:
                     file,
                     newest=newest,
                     find=self._find,
-                    tell=partial(self._tell, catalog),
+                    record=partial(self._record, catalog),
                     progress=self._progress,
                     anew=fresh,
                 )
@@ -319,16 +322,13 @@ class Recovery:
             return GtidFacts(None, None, 0)
 
     def _describe(self, name: str, newest: bool) -> ArchivedFile | None:
-        fd = self._layer.open_read(self._directory / name)
+        with StoredFile.open(self._layer, self._directory / name) as stored:
+            start = read_start(stored)
         try:
-            magic = self._layer.pread(fd, len(MAGIC), 0)
-            head = first_event(self._layer, fd)
-        finally:
-            self._layer.close(fd)
-        try:
-            if magic != MAGIC:
-                raise Malformed(f"{name} starts with {magic.hex() or 'nothing'}, a binlog with fe62696e")
-            return describe_new_file(name, head)
+            wrong = wrong_magic(start.magic)
+            if wrong is not None:
+                raise Malformed(f"{name} {wrong[1]}")
+            return describe_new_file(name, start.event)
         except Malformed as error:
             if newest:
                 # Files appear whole with their header, so this was never ours; it must not become the newest file.
@@ -367,7 +367,7 @@ def recover_file(
     *,
     newest: bool,
     find: Callable[[str, str, int, str], None],
-    tell: Callable[[], None],
+    record: Callable[[], None],
     progress: Progress | None = None,
     anew: bool = False,
 ) -> None:
@@ -375,9 +375,9 @@ def recover_file(
 
     The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the
     source's own cut, bad bytes make it damaged from there on. With `anew` the index is made from nothing.
-    `find(kind, file, offset, text)` is called for what goes into the ledger, and `tell()` before bytes are cut off: on its
+    `find(kind, file, offset, text)` is called for what goes into the ledger, and `record()` before bytes are cut off: on its
     return what was found is there, durably. Raises: ArchiveCorrupt if the newest file is shorter than what was synced;
-    OSError; what `tell` raises, with the file as it was.
+    OSError; what `record` raises, with the file as it was.
     """
     path = directory / file.name
     fd = layer.open_write(path)
@@ -404,7 +404,7 @@ def recover_file(
         if start == FIRST_EVENT:
             file.events = file.groups = 0
         on_progress = None if progress is None else (lambda count: progress(file.name, count))
-        result = scan(layer, fd, start, size, on_progress=on_progress)
+        result = scan(StoredFile(layer, fd), start, size, on_progress=on_progress)
         file.events += result.events
         file.groups += result.groups
         file.last_timestamp = max(file.last_timestamp, result.timestamp)
@@ -412,25 +412,24 @@ def recover_file(
             file.end = result.boundary
             if not result.whole:
                 _note_tail(directory, layer, fd, file.name, result, size, find)
-                tell()
+                record()
                 layer.truncate(fd, file.end)
         else:
-            _judge_older(file, result, size, find)
+            _check_older(file, result, size, find)
         _put_records(layer, path, start, result, file.end)
         layer.sync_data(fd)
     finally:
         layer.close(fd)
 
 
-def _judge_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[str, str, int, str], None]) -> None:
-    if result.status or result.incomplete:
-        why = result.error_text or "the last event is incomplete"
+def _check_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[str, str, int, str], None]) -> None:
+    if result.fault is not None:
         file.end, file.damaged = result.boundary, True
         find(
             "damaged",
             file.name,
             result.position,
-            f"{file.name}: {why}; nothing is served from offset {file.end} on. {PUT_BACK}",
+            f"{file.name}: {result.fault}; nothing is served from offset {file.end} on. {PUT_BACK}",
         )
         return
     file.end = size
@@ -449,15 +448,15 @@ def _note_tail(
     find: Callable[[str, str, int, str], None],
 ) -> None:
     """What is to be cut off behind the last whole group. If it is not merely an incomplete tail it is kept aside: it may
-    be evidence."""
+    be needed to find out what happened."""
     boundary = result.boundary
-    if result.status:
-        kept = keep_aside(directory, layer, fd, name, result.position, size)
+    if result.broken is not None:
+        kept = quarantine(directory, layer, fd, name, result.position, size)
         find(
             "trimmed_bad_bytes",
             name,
             boundary,
-            f"{size - boundary} bytes behind the last whole transaction were cut off; at {result.position}: {result.error_text}"
+            f"{size - boundary} bytes behind the last whole transaction were cut off; at {result.position}: {result.broken.detail}"
             + (f" The bytes from there on are kept in {kept}." if kept else " They were all zero."),
         )
     else:

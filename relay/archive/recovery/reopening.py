@@ -18,13 +18,13 @@ def recover_again(
     file: ArchivedFile,
     received: int,
     synced: int,
-    tell: Callable[[list[LedgerRow]], None],
+    record: Callable[[list[LedgerRow]], None],
 ) -> ArchivedFile:
     """Recovers the open `file`, of which `received` bytes were written; what was not `synced` is written again. Blocking.
 
-    `file` itself stays as it is: it is the event loop's; the copy that is returned says what is on the disk. `tell(rows)`
+    `file` itself stays as it is: it is the event loop's; the copy that is returned says what is on the disk. `record(rows)`
     puts what is cut off into the ledger, durably on its return, before it is cut off.
-    Raises: ArchiveCorrupt when published bytes are damaged; OSError; what `tell` raises.
+    Raises: ArchiveCorrupt when published bytes are damaged; OSError; what `record` raises.
     """
     scratch = replace(file, end=received)
     findings: list[LedgerRow] = []
@@ -32,7 +32,7 @@ def recover_again(
     def find(kind: str, name: str, offset: int, text: str) -> None:
         findings.append(LedgerRow(time.time(), kind, name, offset, text))
 
-    recover_file(directory, layer, scratch, newest=True, find=find, tell=lambda: tell(findings))
+    recover_file(directory, layer, scratch, newest=True, find=find, record=lambda: record(findings))
     if scratch.end < file.end:
         raise ArchiveCorrupt(
             f"{file.end} bytes were published, {scratch.end} can be read",

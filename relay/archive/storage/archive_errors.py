@@ -18,7 +18,7 @@ class ArchiveError(Exception):
     """Base of the archive's errors. `str()` is one sentence for an operator.
 
     Fields: `what` (the finding), `file` (name inside the archive, or None), `offset` (bytes from the file's start, or
-    None), `told` (the finding with its place, no stop at the end), `advice` (the next step, may be empty).
+    None), `text` (the finding with its place, no stop at the end), `advice` (the next step, may be empty).
     """
 
     def __init__(self, what: str, *, file: str | None = None, offset: int | None = None, advice: str = "") -> None:
@@ -29,8 +29,8 @@ class ArchiveError(Exception):
         place = ""
         if file is not None:
             place = f" ({file}" + (f", offset {offset})" if offset is not None else ")")
-        self.told = f"{what}{place}"
-        super().__init__(f"{self.told}." + (f" {advice}" if advice else ""))
+        self.text = f"{what}{place}"
+        super().__init__(f"{self.text}." + (f" {advice}" if advice else ""))
 
 
 class ArchiveLocked(ArchiveError):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ArchiveFinding:
     """Something wrong in the archive. `file` is a name in its directory; `offset` is None where there is none."""
 
     file: str

@@ -1,20 +1,11 @@
 """What is known about one archived binlog, and about the source it came from."""
 
-import struct
 from dataclasses import dataclass
-from typing import Final
 
-from protocol.binlog.format_description import flavour_of
-from protocol.errors import Malformed, Truncated
+from protocol.binlog.format_description import decode_first_event
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import Malformed
 from protocol.position import binlog_number
-
-FIRST_EVENT: Final = 4
-"""Offset of a file's first event, behind the magic."""
-_HEADER = struct.Struct("<IBIIIH")
-_FORMAT_DESCRIPTION_TYPE: Final = 15
-_BODY = struct.Struct("<H50sIB")
-_CHECKSUM_SINCE_MYSQL: Final = (5, 6, 1)
-_CHECKSUM_SINCE_MARIADB: Final = (5, 3, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,52 +51,29 @@ class ArchivedFile:
         return self.end
 
 
-def _version_triple(version: str) -> tuple[int, int, int]:
-    parts = []
-    for piece in version.split(".")[:3]:
-        digits = ""
-        for char in piece:
-            if not char.isdigit():
-                break
-            digits += char
-        parts.append(int(digits or 0))
-    while len(parts) < 3:
-        parts.append(0)
-    return (parts[0], parts[1], parts[2])
-
-
 def describe_new_file(name: str, first_event: bytes) -> ArchivedFile:
     """An unsealed `ArchivedFile` with `end` 4, from the format description that starts `first_event`.
 
-    Layout after the 19-byte header: binlog version u16 | server version 50 bytes | created u32 | header length u8 |
-    post-header lengths | checksum algorithm u8 | CRC32 u32, the last two since MySQL 5.6.1 and MariaDB 5.3.
-    Raises: Truncated, Malformed (also for a bad `name`). Source: MySQL 8.4 source docs, "Format_description_event".
+    Raises: Truncated, Malformed (also for a bad `name`).
     """
     number = binlog_number(name)
-    if len(first_event) < _HEADER.size + _BODY.size:
-        raise Truncated(f"{name}: {len(first_event)} bytes at its head are too few for a format description")
-    timestamp, kind, server_id, size, _, _ = _HEADER.unpack_from(first_event)
-    if kind != _FORMAT_DESCRIPTION_TYPE:
-        raise Malformed(f"{name}: the first event is of type {kind}, not a format description (15)")
-    if size < _HEADER.size + _BODY.size or size > len(first_event):
-        raise Truncated(f"{name}: the format description announces {size} bytes, {len(first_event)} are here")
-    binlog_version, raw_version, _, _ = _BODY.unpack_from(first_event, _HEADER.size)
-    if binlog_version != 4:
-        raise Malformed(f"{name}: binlog version {binlog_version}; only version 4 (MySQL 5.0 and later) is archived")
-    version = raw_version.split(b"\0", 1)[0].decode("latin-1")
-    flavour = flavour_of(version)
-    since = _CHECKSUM_SINCE_MARIADB if flavour == "mariadb" else _CHECKSUM_SINCE_MYSQL
-    checksum = first_event[size - 5] if _version_triple(version) >= since else 0
+    try:
+        header, described = decode_first_event(first_event)
+    except Malformed as error:
+        raise type(error)(f"{name}: {error}") from None
+    if described.binlog_version != 4:
+        version = described.binlog_version
+        raise Malformed(f"{name}: binlog version {version}; only version 4 (MySQL 5.0 and later) is archived")
     return ArchivedFile(
         name=name,
         number=number,
         end=FIRST_EVENT,
         sealed=False,
-        created=timestamp,
-        server_version=version,
-        server_id=server_id,
-        checksum=1 if checksum == 1 else 0,
-        flavour=flavour,
-        first_timestamp=timestamp,
-        last_timestamp=timestamp,
+        created=header.timestamp,
+        server_version=described.server_version,
+        server_id=header.server_id,
+        checksum=described.checksum,
+        flavour=described.flavour,
+        first_timestamp=header.timestamp,
+        last_timestamp=header.timestamp,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.storage.files import IDX_SUFFIX, FileLayer
 
 RECORD: Final = struct.Struct("<QQII")

@@ -7,24 +7,23 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 Buffer = bytes | bytearray | memoryview
 
 FILE_MODE: Final = 0o640
 DIRECTORY_MODE: Final = 0o750
-MAGIC: Final = b"\xfebin"
 INDEX_NAME: Final = "mysql-bin.index"
 CATALOG_NAME: Final = "catalog.sqlite"
 MARKS_NAME: Final = "replicas.marks"
 LOCK_NAME: Final = "lock"
 UUID_NAME: Final = "server_uuid"
 REGISTRATION_NAME: Final = "registration.json"
-"""What the relay last told its source of itself; kept by the upstream side."""
+"""What the relay last reported of itself to its source; kept by the upstream side."""
 SOURCE_GTIDS_NAME: Final = "source-gtids.json"
-"""What the source last said of its GTIDs; kept by the upstream side."""
+"""What the source last reported of its GTIDs; kept by the upstream side."""
 SOURCE_SETTINGS_NAME: Final = "source-settings.json"
-"""What the source last said of how it logs rows and such; kept by the upstream side."""
+"""What the source last reported of how it logs rows and such; kept by the upstream side."""
 SCHEMA_NAME: Final = "source-schema.jsonl"
 """What the source's tables were, and from which position on; kept by the upstream side."""
 SOURCE_NAME: Final = "source.json"
@@ -33,11 +32,15 @@ PURGE_NAME: Final = "purging"
 """Names the files that are being removed, as long as that is not finished."""
 IDX_SUFFIX: Final = ".idx"
 GTX_SUFFIX: Final = ".gtx"
-"""NAME.gtx: which transactions each stretch of the file has."""
+"""NAME.gtx: which transactions each block of the file has."""
 TEMPORARY_SUFFIX: Final = ".tmp"
 """A file that was being made when the process ended; removed at open."""
-EVIDENCE_INFIX: Final = ".lost-"
+QUARANTINE_INFIX: Final = ".lost-"
 """NAME.lost-OFFSET: bytes that recovery cut off although they were not merely an incomplete tail."""
+
+_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
+CAN_READ_CACHED: Final = bool(_NOWAIT)
+"""Whether the system can be asked for what is in memory only; see `FileLayer.preadv_cached`."""
 
 
 class FileLayer:
@@ -82,6 +85,12 @@ class FileLayer:
     def preadv(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
         """Reads into `buffers`; returns how many bytes came."""
         return os.preadv(fd, buffers, offset)
+
+    def preadv_cached(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+        """Reads into `buffers` what is in memory. Raises: BlockingIOError where that is nothing; OSError, with EOPNOTSUPP or
+        EINVAL where the file system has no such reads.
+        """
+        return os.preadv(fd, buffers, offset, _NOWAIT)
 
     def size(self, fd: int) -> int:
         """The file's size in bytes."""
@@ -137,6 +146,46 @@ class FileLayer:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+class StoredFile:
+    """A file that is open in a layer, for reading. `close` it, or use `with`, if `open` made it."""
+
+    def __init__(self, layer: FileLayer, fd: int) -> None:
+        self._layer = layer
+        self._fd = fd
+
+    @classmethod
+    def open(cls, layer: FileLayer, path: Path) -> Self:
+        """Opens an existing file. Raises: OSError."""
+        return cls(layer, layer.open_read(path))
+
+    @property
+    def size(self) -> int:
+        """The file's bytes, now."""
+        return self._layer.size(self._fd)
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        """Reads at `offset`; returns how many bytes came, 0 only at the end."""
+        return self._layer.preadv(self._fd, [view], offset)
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Up to `count` bytes at `offset`; fewer only at the end of the file."""
+        return self._layer.pread(self._fd, count, offset)
+
+    def read_all(self) -> bytes:
+        """All that the file holds."""
+        return self.read(0, self.size)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._layer.close(self._fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 def write_all(layer: FileLayer, fd: int, buffers: Sequence[Buffer], offset: int, size: int) -> None:

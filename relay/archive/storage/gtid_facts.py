@@ -38,7 +38,7 @@ class GtidFacts:
 class GtidNews(NamedTuple):
     """What a batch of runs added to the file that grows.
 
-    `head`: what the file's head says, told once; `runs`: transactions that ended, also longer forms of runs that were told
+    `head`: what the file's head says, reported once; `runs`: transactions that ended, also longer forms of runs that were reported
     before; `anonymous`: of all the file.
     """
 
@@ -72,7 +72,10 @@ class GtidChain:
         """What the next file has before it; None: nobody knows."""
 
     def difference(self, number: int, head: GtidValue | None) -> str | None:
-        """How the head of file `number` contradicts the files before it, in words; None: it does not."""
+        """How the head of file `number` contradicts the files before it, in words; None: it does not.
+
+        A list without all of a domain does not: the source took it out (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
+        """
         state = self.state
         if head is None or state is None or head == state or number != self.number + 1:
             return None
@@ -81,6 +84,10 @@ class GtidChain:
                 f"The file's head names transactions that the files before it do not hold: {_shown(head - state)}; "
                 f"they hold transactions that it does not name: {_shown(state - head)}."
             )
+        if isinstance(head, GtidList) and isinstance(state, GtidList):
+            domains = {gtid.domain_id for gtid in head}
+            if head == GtidList((gtid for gtid in state if gtid.domain_id in domains), state.flags):
+                return None
         return f"The file's head has the state {_shown(head)}, the files before it end at {_shown(state)}."
 
     def entry(self, number: int, facts: GtidFacts) -> GtidEntry:

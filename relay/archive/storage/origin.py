@@ -1,5 +1,6 @@
 """How a generation of the archive began: where the one before it ended, and what was executed up to there."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from protocol.gtid.gtid_set import GtidSet
@@ -8,7 +9,7 @@ from relay.archive.storage.gtid_facts import GtidValue
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class Origin:
     """Written down before the generation's first file, never changed.
 
     time: Unix seconds. file: the source's file that it begins with, from its first byte on. after_file, after_offset: the
@@ -41,3 +42,10 @@ def joined(before: GtidValue | None, later: GtidValue | None) -> GtidValue | Non
     if not isinstance(later, GtidList):
         return before
     return before.advanced(gtid for gtid in later if not before.contains(gtid))
+
+
+def without_domains(state: GtidValue | None, domains: Collection[int]) -> GtidValue | None:
+    """What is left of it when the source has taken these MariaDB domains out of its own."""
+    if not domains or not isinstance(state, GtidList):
+        return state
+    return GtidList(gtid for gtid in state if gtid.domain_id not in domains)

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.storage.archive_errors import ArchiveCorrupt
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.boundary_index import index_path
-from relay.archive.storage.files import FileLayer, replace_file
+from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.archive.storage.scan import scan
 
 Progress = Callable[[str, int], None]
@@ -19,15 +20,12 @@ def rebuild_index(directory: Path, layer: FileLayer, file: ArchivedFile, progres
     Raises: ArchiveCorrupt if the file itself cannot be read up to its end.
     """
     path = directory / file.name
-    fd = layer.open_read(path)
-    try:
-        on_progress = None if progress is None else (lambda count: progress(file.name, count))
-        result = scan(layer, fd, FIRST_EVENT, file.end, on_progress=on_progress)
-    finally:
-        layer.close(fd)
-    if result.status or result.incomplete:
+    on_progress = None if progress is None else (lambda count: progress(file.name, count))
+    with StoredFile.open(layer, path) as stored:
+        result = scan(stored, FIRST_EVENT, file.end, on_progress=on_progress)
+    if result.fault is not None:
         raise ArchiveCorrupt(
-            result.error_text or "the last event is incomplete",
+            result.fault,
             file=file.name,
             offset=result.position,
             advice="Run `archive verify --deep`, then restore this file from the source or from another relay.",

@@ -1,7 +1,7 @@
-"""`replicas.marks`: which stretch of which file each replica was being sent, surviving a kill of this process.
+"""`replicas.marks`: which part of which file each replica was being sent, surviving a kill of this process.
 
 A replica that lost its connection asks for the event after the last one it stored, which may be inside a transaction. It
-alone may start there, and only in a stretch that was sent to it.
+alone may start there, and only in a part that was sent to it. Source: docs/PROTOCOL.md#reconnecting.
 
 Slots of 256 bytes, little endian. At 0: crc32 u32 of the 41 bytes that follow, server_id u32, length of uuid u8, uuid 36
 bytes. At 64 and 160: two copies of the state, written in turn, each crc32 u32 of the 68 bytes that follow, then sequence u64, time
@@ -57,7 +57,7 @@ class _Window:
         self.high = high
 
     def holds(self, number: int, name_crc: int, offset: int) -> bool:
-        """Whether `offset` of that file was in the stretch; both ends count: the high end is the event after the last."""
+        """Whether `offset` of that file was in the part; both ends count: the high end is the event after the last."""
         return 0 < self.low <= offset <= self.high and self.number == number and self.name_crc == name_crc
 
 
@@ -138,10 +138,10 @@ class ReplicaMarks:
         self._memory = memory
         self._most_slots = most_slots
         self._slots: OrderedDict[ReplicaIdentity, int] = OrderedDict()
-        """Least recently used first."""
+        """The slots, least recently used first."""
         self._free: list[int] = []
         self._users: dict[int, int] = {}
-        """Sessions at work per slot."""
+        """How many sessions are at work per slot."""
         self._load()
 
     @classmethod
@@ -188,7 +188,7 @@ class ReplicaMarks:
         return mark
 
     def may_resume(self, identity: ReplicaIdentity, file: str, offset: int) -> bool:
-        """Whether this very replica was being sent the stretch that holds (file, offset) when its last session ended."""
+        """Whether this very replica was being sent the part that holds (file, offset) when its last session ended."""
         slot = self._slots.get(identity)
         if slot is None or not self._is_named(slot, identity):
             return False

@@ -1,4 +1,7 @@
-"""Who is told when the archive has moved, or failed. A fault of one of them keeps nobody else waiting, nor the archive's own work."""
+"""Callbacks for those who want to know that the archive has moved, or failed.
+
+A fault of one of them keeps nobody else waiting, nor the archive's own work.
+"""
 
 from collections.abc import Callable
 from typing import Generic, ParamSpec
@@ -9,14 +12,14 @@ P = ParamSpec("P")
 
 
 class Watchers(Generic[P]):
-    """Callbacks, told in the order in which they came. On the event loop."""
+    """Callbacks, called in the order in which they came. On the event loop."""
 
     def __init__(self) -> None:
         self._watchers: list[Callable[P, None]] = []
         self._faulty: list[Callable[P, None]] = []
 
     def add(self, callback: Callable[P, None]) -> None:
-        """`callback` is called by each `tell` from now on, with what is told."""
+        """`callback` is called by each `notify` from now on, with its arguments."""
         self._watchers.append(callback)
 
     def remove(self, callback: Callable[P, None]) -> None:
@@ -25,7 +28,7 @@ class Watchers(Generic[P]):
             if callback in callbacks:
                 callbacks.remove(callback)
 
-    def tell(self, *args: P.args, **more: P.kwargs) -> None:
+    def notify(self, *args: P.args, **more: P.kwargs) -> None:
         """Calls all of them. An exception of one is logged once, until it has gone well again."""
         for callback in tuple(self._watchers):
             try:

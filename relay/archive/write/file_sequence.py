@@ -1,12 +1,12 @@
 """Whether a file may follow the archive's newest one, and what the ledger has to say about it."""
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
 from relay.archive.storage.archive_errors import ArchiveConflict
-from relay.archive.storage.archived_file import FIRST_EVENT
 
 
-def judge_succession(newest: str | None, name: str) -> list[tuple[str, int, str]]:
+def check_file_sequence(newest: str | None, name: str) -> list[tuple[str, int, str]]:
     """What is to be noted when the source starts `name` after `newest` (None: it is the first): kind, offset, text.
 
     Raises: ArchiveConflict (a number that does not go up, or no binlog's name).

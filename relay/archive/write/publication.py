@@ -1,15 +1,17 @@
-"""What the writer has done becomes visible: how far is received, synced and published, and who is told of it."""
+"""What the writer has done becomes visible: how far is received, synced and published, and who wants to know."""
 
 from collections.abc import Callable
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.storage.archive_errors import ArchiveWriteError
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.gtid_facts import GtidFacts, GtidNews
 from relay.archive.storage.watchers import Watchers
-from relay.archive.write.writer import PublishPolicy, Run
+from relay.archive.write.options import PublishPolicy
+from relay.archive.write.run import Run
 
 
 class Publication:
@@ -71,7 +73,7 @@ class Publication:
         self._sync_watchers.remove(callback)
 
     def _synced_moved(self) -> None:
-        self._sync_watchers.tell()
+        self._sync_watchers.notify()
 
     # --- WriterEvents ------------------------------------------------------------------------------------------------
 
@@ -81,7 +83,7 @@ class Publication:
         self._gtids.begin_file(file.name, file.flavour)
         self._received_file, self._received_offset = file, FIRST_EVENT
 
-    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
+    def advanced(self, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
         """WriterEvents."""
         file = self._held.all[-1]
         self._received_file = file
@@ -93,7 +95,7 @@ class Publication:
         if runs[-1].timestamp > file.last_timestamp:
             file.last_timestamp = runs[-1].timestamp
         if gtids is not None:
-            self._gtids.tell(boundary, gtids)
+            self._gtids.report(boundary, gtids)
         if self._policy is PublishPolicy.WRITTEN and boundary > file.end:
             file.end = boundary
             self._gtids.publish(boundary)

@@ -5,25 +5,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from relay.archive.storage.files import FileLayer
-from relay.archive.storage.scan import walk_headers
+from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.write.options import SyncPolicy
+from relay.binlog_file.event_places import count_events
 from relay.process.background import tell_fault
 
 _CHECKPOINT_EVERY_S: Final = 1.0
-
-
-class SyncPolicy(Enum):
-    """When written bytes are forced to stable storage."""
-
-    TRANSACTION = "transaction"
-    """As soon as a transaction has ended; one fdatasync covers all that were written before it."""
-    INTERVAL = "interval"
-    """Every `sync_interval_s`."""
-    NONE = "none"
-    """Only when a file is sealed, and where `Archive.sync_up_to` asks."""
 
 
 class SyncedFile(Protocol):
@@ -31,11 +20,11 @@ class SyncedFile(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the binlog."""
 
     @property
     def fd(self) -> int:
-        """Of the binlog."""
+        """The descriptor of the binlog."""
 
     def sync_indexes(self, layer: FileLayer) -> None:
         """What stands beside the binlog is on stable storage on return. Raises: OSError."""
@@ -49,7 +38,7 @@ class Written(NamedTuple):
     mark_end: int
     """End of the run in which `boundary` lies."""
     mark_events: int
-    """Events up to `mark_end`."""
+    """How many events there are up to `mark_end`."""
     groups: int
     timestamp: int
 
@@ -57,7 +46,7 @@ class Written(NamedTuple):
         """Events up to `boundary`. Raises: OSError."""
         if self.mark_end == self.boundary:
             return self.mark_events
-        return self.mark_events - walk_headers(layer, self.file.fd, self.boundary, self.mark_end)[0]
+        return self.mark_events - count_events(StoredFile(layer, self.file.fd), self.boundary, self.mark_end)[0]
 
 
 class Checkpoint(NamedTuple):

@@ -11,48 +11,28 @@ import errno as errno_numbers
 import os
 import threading
 from collections.abc import Callable, Sequence
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
+from protocol.binlog.layout import FIRST_EVENT, MAGIC
 from protocol.errors import Malformed
 from relay.archive.catalog.catalog import file_row
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.gtids.gtid_recorder import GtidRecorder, gtx_path
 from relay.archive.storage.archive_errors import DISK_ADVICE, ArchiveWriteError
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile, describe_new_file
+from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, index_path, records_before
-from relay.archive.storage.files import INDEX_NAME, MAGIC, TEMPORARY_SUFFIX, Buffer, FileLayer, replace_file, write_all
+from relay.archive.storage.files import INDEX_NAME, TEMPORARY_SUFFIX, FileLayer, replace_file, write_all
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
-from relay.archive.write.sync_thread import Checkpoint, SyncPolicy, SyncThread, Written
+from relay.archive.write.options import ArchiveOptions
+from relay.archive.write.run import Run
+from relay.archive.write.sync_thread import Checkpoint, SyncThread, Written
 from relay.process.background import tell_fault
 
 _BATCH_BYTES: Final = 8 << 20
 _BATCH_RUNS: Final = 256
-
-
-class PublishPolicy(Enum):
-    """What readers may see."""
-
-    WRITTEN = "written"
-    """Whole transactions, as soon as they are written."""
-    SYNCED = "synced"
-    """Whole transactions, once they are on stable storage."""
-
-
-class Run(NamedTuple):
-    """A run on its way to the writer. See `Archive.append`."""
-
-    data: Buffer
-    boundary: int
-    position: int
-    records: bytes
-    events: int
-    groups: int
-    timestamp: int
-    on_written: Callable[[], None] | None
 
 
 class WriterEvents(Protocol):
@@ -61,7 +41,7 @@ class WriterEvents(Protocol):
     def file_created(self, file: ArchivedFile) -> None:
         """A new file is in place under its name, with its header."""
 
-    def advanced(self, name: str, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
+    def advanced(self, received: int, boundary: int, runs: list[Run], gtids: GtidNews | None) -> None:
         """`runs` are in the file: written up to `received`, whole groups up to `boundary`. `gtids`: what they added."""
 
     def dropped(self, runs: list[Run]) -> None:
@@ -145,8 +125,7 @@ class Writer:
         catalog: CatalogThread,
         loop: asyncio.AbstractEventLoop,
         events: WriterEvents,
-        sync: SyncPolicy,
-        sync_interval_s: float,
+        options: ArchiveOptions,
     ) -> None:
         self._directory = directory
         self._layer = layer
@@ -160,12 +139,12 @@ class Writer:
         self._index_lock = threading.Lock()
         """Held while NAME.index is replaced: the writer adds to it, a purge takes from it."""
         self._chain = GtidChain()
-        """Behind the last file that was sealed."""
+        """The GTID state behind the last file that was sealed."""
         self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
         self._sync = SyncThread(
             layer,
-            sync,
-            sync_interval_s,
+            options.sync,
+            options.sync_interval_s,
             on_synced=self._synced,
             on_checkpoint=self._checkpoint,
             on_failure=self._sync_failed,
@@ -302,7 +281,7 @@ class Writer:
         file.position = last.position
         if last.timestamp > facts.last_timestamp:
             facts.last_timestamp = last.timestamp
-        self._loop.call_soon_threadsafe(self._events.advanced, facts.name, last.position, file.boundary, batch, gtids)
+        self._loop.call_soon_threadsafe(self._events.advanced, last.position, file.boundary, batch, gtids)
         if moved:
             self._sync.grow(file.written(), before)
 

@@ -9,20 +9,20 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from protocol.binlog.event_type import EventType, event_type_name
+from protocol.binlog.layout import HEADER_SIZE, event_size
 from protocol.binlog.rotate import decode_rotate
 from protocol.errors import ProtocolError
 from relay.archive.catalog.catalog import LedgerRow
 from relay.audit.continuity.ledger import gap_before
 from relay.audit.plan.store import store_of
 from relay.audit.report.charts import time_step
-from relay.audit.report.content import OverTime, Section, Table
+from relay.audit.report.content import OverTime, ReportTable, Section
 from relay.audit.report.text import moment, span
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.files_read import FileHead
-from relay.audit.runner.job import AuditFinding, Place, found_at
+from relay.audit.runner.audit_result import AuditFinding, Place, found_at
+from relay.audit.runner.files_read import AuditedHead
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
-_HEADER_BYTES: Final = 19
 _LONGEST_ROTATE: Final = 4096
 _ENDS: Final = frozenset({event_type_name(EventType.ROTATE), event_type_name(EventType.STOP)})
 
@@ -45,7 +45,7 @@ def file_ends(audit: Audit) -> DataFrame:
 
 
 def chain_findings(
-    audit: Audit, heads: list[FileHead], ends: dict[str, Row], ledger: list[LedgerRow]
+    audit: Audit, heads: list[AuditedHead], ends: dict[str, Row], ledger: list[LedgerRow]
 ) -> Iterator[AuditFinding]:
     """Whether each file leads to the next. Where the archive went on with another source no file leads to another."""
     missing: list[Place] = []
@@ -109,12 +109,12 @@ def chain_findings(
     )
 
 
-def _of_one_source(heads: list[FileHead]) -> Iterator[tuple[FileHead, FileHead]]:
+def _of_one_source(heads: list[AuditedHead]) -> Iterator[tuple[AuditedHead, AuditedHead]]:
     """Files that follow each other, of the same source."""
     return (pair for pair in pairwise(heads) if pair[0].generation == pair[1].generation)
 
 
-def _rotates_to(audit: Audit, head: FileHead, position: int) -> str | None:
+def _rotates_to(audit: Audit, head: AuditedHead, position: int) -> str | None:
     """The file that the Rotate at `position` names; None: it cannot be read, which the reader of all events reports."""
     try:
         reader = store_of(audit.options.archive).open(head.file.path)
@@ -123,15 +123,15 @@ def _rotates_to(audit: Audit, head: FileHead, position: int) -> str | None:
     try:
         data = bytearray(_LONGEST_ROTATE)
         event = bytes(data[: reader.read_into(memoryview(data), position)])
-        event = event[: int.from_bytes(event[9:13], "little")]
-        return decode_rotate(event[_HEADER_BYTES : len(event) - (4 if head.checksum else 0)]).file
+        event = event[: event_size(event)]
+        return decode_rotate(event[HEADER_SIZE : len(event) - (4 if head.checksum else 0)]).file
     except (OSError, ProtocolError):
         return None
     finally:
         reader.close()
 
 
-def identity_findings(heads: list[FileHead], limit: int) -> Iterator[AuditFinding]:
+def identity_findings(heads: list[AuditedHead], limit: int) -> Iterator[AuditFinding]:
     """Who wrote each file, and when it was begun, against the file before it."""
     changed: list[Place] = []
     versions: list[Place] = []
@@ -186,11 +186,11 @@ def identity_findings(heads: list[FileHead], limit: int) -> Iterator[AuditFindin
     )
 
 
-def _server(head: FileHead) -> str:
+def _server(head: AuditedHead) -> str:
     return f"before it server {head.server_id} ({head.version})"
 
 
-def files_frame(audit: Audit, heads: list[FileHead], ends: dict[str, Row]) -> DataFrame:
+def files_frame(audit: Audit, heads: list[AuditedHead], ends: dict[str, Row]) -> DataFrame:
     """A row for each file."""
     rows = []
     for head in heads:
@@ -204,14 +204,14 @@ def files_frame(audit: Audit, heads: list[FileHead], ends: dict[str, Row]) -> Da
     )
 
 
-def files_section(heads: list[FileHead], ends: dict[str, Row], limit: int) -> Section:
+def files_section(heads: list[AuditedHead], ends: dict[str, Row], limit: int) -> Section:
     """The files, and their bytes over time."""
     rows = []
     for head in heads[:limit]:
         end = ends.get(head.name)
         facts = (None,) * 4 if end is None else (end["last_time"], end["events"], end["last_type"], end["unchecked"])
         rows.append((head.name, head.bytes, head.begun, *facts, head.server_id, head.version))
-    table = Table(
+    table = ReportTable(
         "",
         {
             "file": "code",

@@ -9,20 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ProtocolError
-from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
-from protocol.gtid.mariadb import GtidList, decode_gtid_list
-from relay.archive.storage.archived_file import FIRST_EVENT
-from relay.audit.plan.splits import MAGIC
-from relay.audit.plan.store import Reader, Store, read_bytes
-from relay.audit.runner.files_read import FileHead
-from relay.audit.runner.job import Place
+from protocol.gtid.mariadb import GtidList
+from relay.audit.plan.store import Store
+from relay.audit.runner.audit_result import Place
+from relay.audit.runner.files_read import AuditedHead
+from relay.binlog_file.gtids_before import gtids_before
 
-_HEADER_BYTES: Final = 19
-_LONGEST_HEAD: Final = 64 << 20
-_HEADS_LOOKED_AT: Final = 4
 _SHOWN: Final = 400
 _SHOWN_RANGES: Final = 10
 
@@ -58,36 +53,20 @@ class GtidReport:
     gaps: dict[str, Ranges] = field(default_factory=dict)
 
 
-def head_state(store: Store, head: FileHead) -> GtidSet | GtidList | None:
+def head_state(store: Store, head: AuditedHead) -> GtidSet | GtidList | None:
     """What the file's Previous_gtids or Gtid_list says was executed before it; None: it says nothing that can be read."""
+    if head.flavour is None:
+        return None
     try:
         reader = store.open(head.file.path)
     except OSError:
         return None
     try:
-        return _state(reader, head.checksum)
+        return gtids_before(reader, head.flavour, checksum=head.checksum)
     except (OSError, ProtocolError, ValueError):
         return None
     finally:
         reader.close()
-
-
-def _state(reader: Reader, checksum: bool) -> GtidSet | GtidList | None:
-    if read_bytes(reader, 0, FIRST_EVENT) != MAGIC:
-        return None
-    at = FIRST_EVENT
-    for _ in range(_HEADS_LOOKED_AT):
-        header = read_bytes(reader, at, _HEADER_BYTES)
-        if len(header) < _HEADER_BYTES:
-            return None
-        kind, length = header[4], int.from_bytes(header[9:13], "little")
-        if not _HEADER_BYTES <= length <= _LONGEST_HEAD:
-            return None
-        if kind in (EventType.PREVIOUS_GTIDS, EventType.GTID_LIST):
-            body = read_bytes(reader, at + _HEADER_BYTES, length - _HEADER_BYTES - (4 if checksum else 0))
-            return decode_gtid_set(body) if kind == EventType.PREVIOUS_GTIDS else decode_gtid_list(body)
-        at += length
-    return None
 
 
 def compare(

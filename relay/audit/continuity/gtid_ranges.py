@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 
 from relay.audit.continuity.gtid_continuity import FileRange, GtidReport, compare, head_state
 from relay.audit.plan.store import store_of
-from relay.audit.report.content import Section, Table
+from relay.audit.report.content import ReportTable, Section
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.files_read import FileHead
-from relay.audit.runner.job import AuditFinding, Place, found_at
+from relay.audit.runner.audit_result import AuditFinding, Place, found_at
+from relay.audit.runner.files_read import AuditedHead
 
 _MOST_RANGES: Final = 500_000
 
@@ -33,7 +33,7 @@ class Gtids:
     scattered: list[Place]
 
 
-def gtids_of(audit: Audit, transactions: DataFrame, heads: list[FileHead]) -> Gtids:
+def gtids_of(audit: Audit, transactions: DataFrame, heads: list[AuditedHead]) -> Gtids:
     """Compares the GTIDs of `transactions` (file, gtid) with each other and with the files' heads."""
     mysql = F.regexp_extract("gtid", _MYSQL_KEY, 1)
     is_mysql = F.col("gtid").contains(":")
@@ -192,7 +192,7 @@ def gtid_sections(gtids: Gtids, limit: int) -> list[Section]:
         )
         for key, there in sorted(report.sequences.items())
     ]
-    table = Table(
+    table = ReportTable(
         "",
         {"source": "code", "first": "count", "last": "count", "transactions": "count", "missing": "count"},
         rows[:limit],

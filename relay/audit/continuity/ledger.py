@@ -11,8 +11,8 @@ from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.files import CATALOG_NAME
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore, plain_path, store_of
-from relay.audit.report.content import Section, Table
-from relay.audit.runner.job import AuditFinding, Place
+from relay.audit.report.content import ReportTable, Section
+from relay.audit.runner.audit_result import AuditFinding, Place
 
 # kind -> what it is. Rows of other kinds (a purge, a new name, a source that was given up) are listed, and no findings: nothing
 # of the archive is missing by them.
@@ -88,7 +88,9 @@ def ledger_sections(ledger: list[LedgerRow], limit: int) -> list[Section]:
         (_time(row), row.kind, f"{row.file}:{row.offset}" if row.offset >= 0 else row.file, row.text)
         for row in reversed(ledger[-limit:])
     ]
-    table = Table("", {"time": "time", "kind": "text", "place": "code", "what": "text"}, rows, len(ledger) - len(rows))
+    table = ReportTable(
+        "", {"time": "time", "kind": "text", "place": "code", "what": "text"}, rows, len(ledger) - len(rows)
+    )
     return [
         Section(
             "The archive's ledger",

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from relay.audit.report.text import moment, span
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.job import AuditFinding, Place
+from relay.audit.runner.audit_result import AuditFinding, Place
 
 _BACK_NOTED_S: Final = 60
 _BACK_FOUND_S: Final = 3600

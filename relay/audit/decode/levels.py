@@ -254,7 +254,7 @@ _ROW_COUNTS: Final = {"rows_inserted", "rows_updated", "rows_deleted", "finding"
 
 
 def _walk_transactions(
-    reader: SplitReader, columns: TransactionColumns, split: Split, full: Callable[[], Iterator[pa.RecordBatch]]
+    reader: SplitReader, columns: TransactionColumns, full: Callable[[], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
     """Takes all of the split; `full` gives what a full batch, and at the end the last one, becomes."""
     begun = False
@@ -288,7 +288,7 @@ def _transactions(reader: SplitReader, split: Split, options: ReadOptions, wante
         if columns.batch.rows:
             yield _transaction_batch(columns.batch, options, schema, file)
 
-    yield from _walk_transactions(reader, columns, split, full)
+    yield from _walk_transactions(reader, columns, full)
 
 
 def _first_transaction_finding(batch: TransactionBatch, split: Split) -> BinlogUnreadable:

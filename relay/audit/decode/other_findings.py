@@ -8,10 +8,11 @@ import pyarrow as pa
 from protocol.columns.column_codes import FULL
 from protocol.columns.event_columns import EventColumns
 from relay.audit.decode import arrow_arrays as arrays
-from relay.audit.decode.split_reader import Run, SplitReader
+from relay.audit.decode.split_reader import SplitReader
 from relay.audit.plan.read_finding import NAMES, TEXTS, BinlogUnreadable
 from relay.audit.plan.schemas import arrow_schema
 from relay.audit.plan.splits import Split
+from relay.binlog_file.event_reader import EventRun
 
 _ROWS: Final = 1024
 _NAMES: Final = pa.array(NAMES, pa.string())
@@ -53,7 +54,7 @@ class OtherFindings:
             if rest.num_rows:
                 yield self._as_level(rest)
 
-    def _take(self, run: Run) -> None:
+    def _take(self, run: EventRun) -> None:
         events = self._events
         if not self._begun:
             events.begin_file(self._reader.post_lengths(), self._split.in_use)

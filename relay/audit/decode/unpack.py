@@ -6,16 +6,14 @@ from typing import Any, Final
 import pyarrow as pa
 
 from protocol.binlog.compression import unpack_compressed
+from protocol.binlog.layout import HEADER_SIZE, event_size, is_event_size
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.columns.column_codes import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS
 from protocol.columns.column_reader import ColumnReader, whole_events
 from protocol.errors import ProtocolError
-from protocol.kernel.codes import MAX_EVENT
-from protocol.kernel.pure import load32
-from relay.audit.decode.split_reader import Run
+from relay.binlog_file.event_reader import EventRun
 
 _PIECE_BYTES: Final = 1 << 20
-_HEADER_BYTES: Final = 19
 _ZSTD: Final = 0
 _NONE: Final = 255
 
@@ -23,7 +21,7 @@ _NONE: Final = 255
 Batches = Iterator[pa.RecordBatch]
 
 
-def take_run(columns: ColumnReader, run: Run, stopped: Callable[[int], Batches]) -> Batches:
+def take_run(columns: ColumnReader, run: EventRun, stopped: Callable[[int], Batches]) -> Batches:
     """Takes all of a run; what is packed is unpacked and given to `columns`, or it is said that it cannot be had.
 
     `stopped`: does what a status asks for that `columns` stops with, but for that; gives the batches that come of it.
@@ -37,7 +35,7 @@ def take_run(columns: ColumnReader, run: Run, stopped: Callable[[int], Batches])
             yield from stopped(status)
 
 
-def _packed(columns: ColumnReader, run: Run) -> bytes:
+def _packed(columns: ColumnReader, run: EventRun) -> bytes:
     return bytes(memoryview(run.buffer)[columns.open_start : columns.open_stop])
 
 
@@ -75,7 +73,7 @@ def payload_events(packed: bytes) -> Iterator[bytearray | None]:
             if stop:
                 yield buffer[:stop]
                 del buffer[:stop]
-            if len(buffer) >= _HEADER_BYTES and not _HEADER_BYTES <= load32(buffer, 9) <= MAX_EVENT:
+            if len(buffer) >= HEADER_SIZE and not is_event_size(event_size(buffer)):
                 break  # or the rest of the transaction would be held, waiting for the end of an event that is none
     except ProtocolError:
         yield None

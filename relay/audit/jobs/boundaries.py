@@ -6,10 +6,11 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from relay.audit.report.content import Bars, Section, Shares, Table
+from relay.audit.report.content import Bars, ReportTable, Section, Shares
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit, place_of
-from relay.audit.runner.job import AuditFinding, AuditResult, Job, Place
+from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
+from relay.audit.runner.job import Job
 
 _DIFFERS: Final = "stamped AND boundary <> inferred"
 _VIOLATES: Final = "finding = 'boundary_violation'"
@@ -185,7 +186,7 @@ def _sections(audit: Audit, counted: DataFrame, by_file: DataFrame, all_files: i
                 Bars("Events by type", per_type.most_common()),
             ],
             tables=[
-                Table(
+                ReportTable(
                     "By type",
                     {
                         "type": "text",
@@ -209,7 +210,7 @@ def _sections(audit: Audit, counted: DataFrame, by_file: DataFrame, all_files: i
                         for row in types
                     ],
                 ),
-                Table(
+                ReportTable(
                     "By file",
                     {"file": "code", "events": "count", "stamped": "count", "differ": "count", "cannot be": "count"},
                     [

@@ -5,10 +5,11 @@ from typing import Final
 
 from pyspark.sql import functions as F
 
-from relay.audit.report.content import Section, Table
+from relay.audit.report.content import ReportTable, Section
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.job import AuditFinding, AuditResult, Job
+from relay.audit.runner.audit_result import AuditFinding, AuditResult
+from relay.audit.runner.job import Job
 from relay.audit.runner.row_findings import HAS_FINDING, row_findings
 
 _COLUMNS: Final = (
@@ -74,7 +75,7 @@ def run(audit: Audit) -> AuditResult:
         "statement is there where the source logged it (binlog_rows_query_log_events, binlog_annotate_row_events). "
         "Statements that a source logged as such (binlog_format STATEMENT, MIXED) have no rows: they are not among these.",
         tables=[
-            Table(
+            ReportTable(
                 "Changes",
                 {
                     "at": "code",

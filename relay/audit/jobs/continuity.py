@@ -15,8 +15,9 @@ from relay.audit.continuity.ledger import ledger_findings, ledger_sections, read
 from relay.audit.continuity.times_back import times_back
 from relay.audit.report.text import moment
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.files_read import FileHead
-from relay.audit.runner.job import AuditFinding, AuditResult, Job
+from relay.audit.runner.audit_result import AuditFinding, AuditResult
+from relay.audit.runner.files_read import AuditedHead
+from relay.audit.runner.job import Job
 
 _TRANSACTIONS: Final = ("file", "start", "last_time", "gtid", "events")
 
@@ -40,7 +41,7 @@ def run(audit: Audit) -> AuditResult:
     return AuditResult(_verdict(heads, ends, broken), findings, sections, {"files": files_frame(audit, heads, ends)})
 
 
-def _verdict(heads: list[FileHead], ends: dict[str, Row], broken: list[AuditFinding]) -> str:
+def _verdict(heads: list[AuditedHead], ends: dict[str, Row], broken: list[AuditFinding]) -> str:
     if not heads:
         return "No file was read."
     first, last = heads[0], heads[-1]

@@ -141,7 +141,7 @@ def _of_table(
     for first, behind in pairwise(edges):
         # Later ones in the list are better: what was recorded, and what was asked last.
         there = [span.engine for span in told if span.first <= first < span.behind]
-        engine = there[-1] if there else evidence(one.by for one in closed if one.first < behind)
+        engine = there[-1] if there else engine_by_closers(one.by for one in closed if one.first < behind)
         if made and made[-1].behind == first and made[-1].engine == engine:
             made[-1] = EngineSpan(table, made[-1].first, behind, engine)
         elif engine.transactional is not None:
@@ -149,7 +149,7 @@ def _of_table(
     yield from made
 
 
-def evidence(closed_by: Iterable[str | None]) -> Engine:
+def engine_by_closers(closed_by: Iterable[str | None]) -> Engine:
     """The kind of engine of a table, by how groups end in which it was changed alone.
 
     A server ends a group with Xid where an engine with transactions took part, with COMMIT where none did; with ROLLBACK

@@ -12,10 +12,11 @@ from relay.audit.jobs.engines import EngineSpan
 from relay.audit.jobs.group_engines import ChangedGroups, changed_groups
 from relay.audit.jobs.statement_tables import changed_table
 from relay.audit.readiness.checks import shown
-from relay.audit.report.content import Bars, Section, Shares, Table
+from relay.audit.report.content import Bars, ReportTable, Section, Shares
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.job import AuditFinding, AuditResult, Job, Place
+from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place
+from relay.audit.runner.job import Job
 
 _STATEMENT_HEAD: Final = 300
 
@@ -212,7 +213,7 @@ def _sections(audit: Audit, mixed: DataFrame, engines: list[EngineSpan], shares:
                 Bars("Tables in groups that mix engines", involved.most_common()),
             ],
             tables=[
-                Table(
+                ReportTable(
                     "Tables that are mixed",
                     {"tables": "code", "groups": "count", "first at": "code"},
                     [
@@ -227,7 +228,7 @@ def _sections(audit: Audit, mixed: DataFrame, engines: list[EngineSpan], shares:
             "As the relay recorded them; else as the last CREATE or ALTER TABLE before says; else by how groups end that change "
             "the table alone. A table that had engines of both kinds stands here more than once.",
             tables=[
-                Table(
+                ReportTable(
                     "",
                     {"table": "code", "engine": "text", "transactions": "text", "known by": "text", "from": "code"},
                     listed,

@@ -6,15 +6,15 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from protocol.binlog.format_description import flavour_of
 from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.readiness.check import MARIADB, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
-from relay.audit.report.content import Bars, Section, Table
+from relay.audit.report.content import Bars, ReportTable, Section
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.job import AuditFinding, AuditResult, Job, Place, Severity
+from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place, Severity
+from relay.audit.runner.job import Job
 
 _SEVERITIES: Final[dict[Effect, Severity]] = {
     Effect.STOPS: "error",
@@ -36,8 +36,8 @@ def run(audit: Audit) -> AuditResult:
 
 def family_of(audit: Audit) -> str:
     """The servers that the source's replicas become: of MariaDB where the newest file says so, else of MySQL."""
-    versions = [head.version for head in audit.heads if head.version]
-    return MARIADB if versions and flavour_of(versions[-1]) == "mariadb" else MYSQL
+    flavours = [head.flavour for head in audit.heads if head.flavour]
+    return MARIADB if flavours and flavours[-1] == "mariadb" else MYSQL
 
 
 def _cases(audit: Audit, family: str) -> DataFrame:
@@ -131,7 +131,7 @@ def _sections(family: str, checks: list[Check], totals: dict[str, int], places: 
             Section(
                 f"What {_HEADINGS[effect]}",
                 charts=[Bars("Cases", [(check.title, totals[check.name]) for check in chosen])],
-                tables=[Table(effect.value, columns, rows)],  # type: ignore[arg-type]
+                tables=[ReportTable(effect.value, columns, rows)],  # type: ignore[arg-type]
             )
         )
     looked = [
@@ -144,7 +144,7 @@ def _sections(family: str, checks: list[Check], totals: dict[str, int], places: 
             "What was looked for",
             "Statements are judged once for each text without its literals, and shown so.",
             tables=[
-                Table(
+                ReportTable(
                     "Checks",
                     {"name": "code", "effect": "text", "what": "text", "concerns": "text", "cases": "count"},
                     looked,

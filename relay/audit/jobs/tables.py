@@ -9,10 +9,11 @@ from pyspark.sql import functions as F
 from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.readiness.defined_tables import NO_PRIMARY_KEY, PRIMARY_KEY_UNKNOWN
 from relay.audit.report.charts import time_step
-from relay.audit.report.content import Bars, OverTime, Section, Table
+from relay.audit.report.content import Bars, OverTime, ReportTable, Section
 from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit, place_of
-from relay.audit.runner.job import AuditFinding, AuditResult, Job
+from relay.audit.runner.audit_result import AuditFinding, AuditResult
+from relay.audit.runner.job import Job
 from relay.audit.runner.row_findings import HAS_FINDING, row_findings
 
 _OPERATIONS: Final = {"insert": "inserted", "update": "updated", "delete": "deleted"}
@@ -89,7 +90,7 @@ def _result(audit: Audit, hourly: DataFrame) -> AuditResult:
                 Bars("Bytes", [(name, row["bytes"]) for name, row in named[:20]], "bytes"),
             ],
             tables=[
-                Table(
+                ReportTable(
                     "Tables",
                     {
                         "table": "code",

@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from relay.audit.report.charts import time_step
-from relay.audit.report.content import Columns, Kind, OverTime, Section, Shares, Table
+from relay.audit.report.content import Columns, Kind, OverTime, ReportTable, Section, Shares
 from relay.audit.report.text import moment, number_of, size, span
 from relay.audit.runner.audit import Audit
-from relay.audit.runner.job import AuditFinding, AuditResult, Job
+from relay.audit.runner.audit_result import AuditFinding, AuditResult
+from relay.audit.runner.job import Job
 
 _LARGE_BYTES: Final = 100 << 20
 _LONG_S: Final = 3600
@@ -224,7 +225,7 @@ def _rates(cells: DataFrame, step: int, total: dict[str, Any]) -> Section:
         f"{number_of(busiest['n'], 'transaction')}, {busiest['n'] / step:,.1f} a second."
     )
     seconds = max((total["last"] - total["first"]).total_seconds(), 1)
-    table = Table(
+    table = ReportTable(
         "",
         {"": "text", "in all": "text", "a second on average": "text"},
         [
@@ -276,7 +277,7 @@ def _kinds(cells: DataFrame, total: dict[str, Any]) -> Section:
     kinds: Counter[str] = Counter()
     for row in rows:
         kinds[row["kind"]] += row["transactions"]
-    table = Table(
+    table = ReportTable(
         "By kind, and by what closes them",
         {
             "kind": "text",
@@ -304,7 +305,7 @@ def _kinds(cells: DataFrame, total: dict[str, Any]) -> Section:
     return Section("Kinds", charts=[Shares("Transactions by kind", kinds.most_common())], tables=[table])
 
 
-def _listing(title: str, rows: list[Row], count: int | None, note: str = "") -> Table:
+def _listing(title: str, rows: list[Row], count: int | None, note: str = "") -> ReportTable:
     cells = [
         (
             f"{row['file']}:{row['start']}",
@@ -319,7 +320,7 @@ def _listing(title: str, rows: list[Row], count: int | None, note: str = "") -> 
         )
         for row in rows
     ]
-    return Table(title, _LISTED, cells, 0 if count is None else count - len(cells), note)
+    return ReportTable(title, _LISTED, cells, 0 if count is None else count - len(cells), note)
 
 
 JOB: Final = Job(

@@ -9,26 +9,28 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Final, Protocol
 
-from protocol.binlog.format_description import FormatDescription, decode_format_description
+from protocol.binlog.format_description import FormatDescription, decode_first_event
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ProtocolError
-from protocol.gtid.file_gtids import STRETCH_BYTES, FileGtidCollector, Run, Stretch
+from protocol.gtid.file_gtids import BLOCK_BYTES, FileGtidCollector, IndexBlock, Run
 from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.storage.gtid_facts import GtidValue, state_behind
 from relay.archive.storage.origin import joined
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore, Reader, Store, plain_path
+from relay.binlog_file.file_bytes import pieces
+from relay.binlog_file.gtids_before import gtids_before
+from relay.binlog_file.head import read_start
 
-_HEADER_BYTES: Final = 19
-_CHUNK_BYTES: Final = 1 << 20
-_LONGEST_HEAD: Final = 64 << 20
+_WITH_GTIDS: Final = 4
+"""Their binlog version; files of 4.1 and older have none."""
 
 Span = tuple[int, int]
-"""Offsets [start, stop) in a file, both of them between two transactions."""
+"""A range of offsets [start, stop) in a file, both of them between two transactions."""
 
 _Unheld = tuple[GtidValue | None, GtidValue | None]
 """Transactions that are in the second state and not in the first; None in the first: all in the second."""
@@ -47,7 +49,7 @@ class Overlap:
         self._store = store
         self._held = held
         self._generations = [list(group) for _name, group in groupby(files, lambda file: file.generation)]
-        self._known: dict[str, _Numbers | None] = {}
+        self._known: dict[str, _EarlierNumbers | None] = {}
         self._ends: dict[str, GtidValue | None] = {}
 
     def spans(self, file: AuditedFile, format_event: bytes, reader: Reader, start: int, stop: int) -> tuple[Span, ...]:
@@ -67,7 +69,7 @@ class Overlap:
             return ()
         return tuple(_merged(_walk(reader, form, start, stop, numbers)))
 
-    def _repeated(self, file: AuditedFile) -> "_Numbers | None":
+    def _repeated(self, file: AuditedFile) -> "_EarlierNumbers | None":
         before = [group for group in self._generations if group[0].generation < file.generation]
         if not self._held:
             return _numbers([(self._executed_before(file, before), [])])
@@ -115,10 +117,10 @@ class Overlap:
         except (ArchiveError, OSError):
             return None
         try:
-            beginning = catalog.beginning()
+            origin = catalog.origin()
         finally:
             catalog.close()
-        return None if beginning is None else beginning.state
+        return None if origin is None else origin.state
 
     def _before(self, file: AuditedFile) -> GtidValue | None:
         """What the head of the file says of all before it; None: it cannot be read."""
@@ -136,7 +138,7 @@ class Overlap:
         except OSError:
             return None
         try:
-            form = _form(_first_event(reader))
+            form = _form(read_start(reader).event)
             if form is None:
                 return None
             head = _head(reader, form)
@@ -144,9 +146,9 @@ class Overlap:
                 head = GtidSet() if form.flavour == "mysql" else GtidList()
             if not inside:
                 return head
-            collector = _collector(form, FIRST_EVENT, STRETCH_BYTES)
+            collector = _collector(form, FIRST_EVENT, BLOCK_BYTES)
             stop = reader.size if file.end is None else file.end
-            for _stretch in _stretches(reader, collector, FIRST_EVENT, stop):
+            for _block in _blocks(reader, collector, FIRST_EVENT, stop):
                 pass
             return state_behind(head, collector.inside())
         except (OSError, ProtocolError):
@@ -158,7 +160,7 @@ class Overlap:
 # ---- which transactions --------------------------------------------------------------------------------------------------
 
 
-class _Numbers(Protocol):
+class _EarlierNumbers(Protocol):
     """Transactions, by their GTIDs; false: none."""
 
     flavour: str
@@ -175,7 +177,7 @@ class _Numbers(Protocol):
         """Whether part of the run is among them."""
 
 
-def _numbers(parts: "Sequence[_Part]") -> _Numbers | None:
+def _numbers(parts: "Sequence[_Part]") -> _EarlierNumbers | None:
     """What is in some part; None: it is not known."""
     flavour = next((type(executed) for executed, _unheld in reversed(parts) if executed is not None), None)
     if flavour is GtidSet:
@@ -259,16 +261,10 @@ def _held(last: DomainGtid, unheld: "Sequence[_Unheld]") -> Iterator[tuple[int, 
 
 def _form(format_event: bytes) -> FormatDescription | None:
     try:
-        return decode_format_description(format_event[_HEADER_BYTES:])
+        described = decode_first_event(format_event)[1]
     except ProtocolError:
         return None
-
-
-def _first_event(reader: Reader) -> bytes:
-    data = bytearray(_CHUNK_BYTES)
-    have = reader.read_into(memoryview(data), FIRST_EVENT)
-    length = int.from_bytes(data[9:13], "little")
-    return bytes(data[: min(have, length)])
+    return described if described.binlog_version == _WITH_GTIDS else None
 
 
 def _collector(form: FormatDescription, start: int, gap_bytes: int) -> FileGtidCollector:
@@ -280,52 +276,38 @@ def _collector(form: FormatDescription, start: int, gap_bytes: int) -> FileGtidC
 
 def _head(reader: Reader, form: FormatDescription) -> GtidValue | None:
     """What the file's head says; None: nothing that can be read. Raises: OSError."""
-    collector = _collector(form, FIRST_EVENT, STRETCH_BYTES)
-    buffer = bytearray(STRETCH_BYTES)
-    at = FIRST_EVENT
     try:
-        while not collector.head_complete and at < _LONGEST_HEAD:
-            got = reader.read_into(memoryview(buffer), at)
-            if not got:
-                break
-            collector.take(memoryview(buffer)[:got])
-            at += got
-        return collector.before
+        return gtids_before(reader, form.flavour, checksum=bool(form.checksum_bytes))
     except ProtocolError:
         return None
 
 
-def _stretches(reader: Reader, collector: FileGtidCollector, start: int, stop: int) -> Iterator[Stretch]:
+def _blocks(reader: Reader, collector: FileGtidCollector, start: int, stop: int) -> Iterator[IndexBlock]:
     """What `collector` makes of [start, stop). Raises: OSError; ProtocolError where it cannot be walked on."""
-    buffer = bytearray(min(_CHUNK_BYTES, max(stop - start, 1)))
-    while start < stop:
-        got = reader.read_into(memoryview(buffer)[: min(len(buffer), stop - start)], start)
-        if not got:
-            break
-        start += got
-        collector.take(memoryview(buffer)[:got])
-        yield from collector.take_stretches()
+    for piece in pieces(reader, start, stop):
+        collector.take(piece)
+        yield from collector.take_blocks()
     collector.finish()
-    yield from collector.take_stretches()
+    yield from collector.take_blocks()
 
 
-def _walk(reader: Reader, form: FormatDescription, start: int, stop: int, numbers: _Numbers) -> Iterator[Span]:
+def _walk(reader: Reader, form: FormatDescription, start: int, stop: int, numbers: _EarlierNumbers) -> Iterator[Span]:
     """Spans of repeated transactions. What stands behind damaged bytes is not told: it is read, and perhaps twice."""
     try:
-        for stretch in _stretches(reader, _collector(form, start, STRETCH_BYTES), start, stop):
-            if _is_repeated(stretch, numbers):
-                yield stretch.start, stretch.stop
-            elif any(numbers.some_of(run) for run in stretch.runs):
-                one_by_one = _collector(form, stretch.start, 0)
-                for single in _stretches(reader, one_by_one, stretch.start, stretch.stop):
+        for block in _blocks(reader, _collector(form, start, BLOCK_BYTES), start, stop):
+            if _is_repeated(block, numbers):
+                yield block.start, block.stop
+            elif any(numbers.some_of(run) for run in block.runs):
+                one_by_one = _collector(form, block.start, 0)
+                for single in _blocks(reader, one_by_one, block.start, block.stop):
                     if _is_repeated(single, numbers):
                         yield single.start, single.stop
     except ProtocolError:
         return
 
 
-def _is_repeated(stretch: Stretch, numbers: _Numbers) -> bool:
-    return not stretch.anonymous and bool(stretch.runs) and all(numbers.all_of(run) for run in stretch.runs)
+def _is_repeated(block: IndexBlock, numbers: _EarlierNumbers) -> bool:
+    return not block.anonymous and bool(block.runs) and all(numbers.all_of(run) for run in block.runs)
 
 
 def _merged(spans: Iterable[Span]) -> Iterator[Span]:

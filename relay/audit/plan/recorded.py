@@ -6,7 +6,8 @@ from typing import Final
 from protocol.binlog.schema.column_description import ColumnDescription, encode_columns
 from protocol.errors import Malformed
 from relay.archive.storage.files import SCHEMA_NAME
-from relay.audit.plan.store import Store, read_bytes
+from relay.audit.plan.store import Store
+from relay.binlog_file.file_bytes import read_bytes
 from relay.schema_history.schema_record import RecordedSchema, Table
 
 _KEPT: Final = 4

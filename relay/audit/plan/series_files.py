@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX
 from relay.audit.plan.store import LocalStore, Store, plain_path
 

@@ -1,30 +1,28 @@
 """Cuts files into splits at transaction boundaries: by the archive's index, or by one pass where there is none."""
 
 import itertools
-from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql.datasource import InputPartition
 
-from protocol.kernel.codes import TABLE_ROW
+from protocol.binlog.event_type import EventType
+from protocol.binlog.header import decode_header
+from protocol.binlog.layout import FIRST_EVENT, MAGIC, TYPE_AT
 from protocol.kernel.ingest import Ingest
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, IndexRecord
 from relay.archive.storage.files import IDX_SUFFIX
 from relay.audit.plan.overlap import Overlap, Span
 from relay.audit.plan.read_finding import Finding
 from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.store import Reader, Store, read_bytes
+from relay.audit.plan.store import Reader, Store
+from relay.binlog_file.broken import THROUGH_ITS_SERVER, Broken, wrong_magic
+from relay.binlog_file.event_places import event_headers
+from relay.binlog_file.event_reader import EventReader
+from relay.binlog_file.file_bytes import read_bytes
+from relay.binlog_file.head import BinlogStart, read_start
 
-MAGIC: Final = b"\xfebin"
-_ENCRYPTED_MAGIC: Final = b"\xfdbin"
-_CHUNK_BYTES: Final = 1 << 20
-_FIRST_ERROR: Final = 16
-_HEADER_BYTES: Final = 19
-_FORMAT_DESCRIPTION: Final = 15
-_LONGEST_FORMAT: Final = 1 << 16
 _TABLE_ROWS: Final = 4096
 _LOOKED_AT_BYTES: Final = 1 << 16
 
@@ -85,7 +83,8 @@ class SourceChain:
         """The next file, with its format description; a finding if it is of another source than the one before."""
         if not format_event:
             return ()
-        server_id = int.from_bytes(format_event[5:9], "little")
+        header = decode_header(format_event)
+        server_id = header.server_id
         before, series = self._before, self._series
         self._before, self._series = (file.name, server_id), file.series
         if series != file.series or before[1] == server_id:
@@ -94,8 +93,9 @@ class SourceChain:
             f"server_id {server_id} wrote this file, and {before[1]} the one before, {before[0]}: it is another server's, "
             "or the server was given another id."
         )
-        time = int.from_bytes(format_event[:4], "little")
-        return (Finding(file.name, FIRST_EVENT, FIRST_EVENT + len(format_event), time, "source_changed", text),)
+        return (
+            Finding(file.name, FIRST_EVENT, FIRST_EVENT + len(format_event), header.timestamp, "source_changed", text),
+        )
 
     def look_at(self, store: Store, file: AuditedFile) -> None:
         """A file that is not read itself."""
@@ -104,7 +104,7 @@ class SourceChain:
         except OSError:
             return
         try:
-            self.follow(file, _format_event(reader, reader.size))
+            self.follow(file, _format_event(read_start(reader), reader.size))
         except OSError:
             return
         finally:
@@ -139,19 +139,15 @@ def plan_file(
         return nothing("file_gone" if gone else "file_unreadable", f"The file cannot be opened: {error}.")
     try:
         size = reader.size if file.end is None else file.end
-        magic = read_bytes(reader, 0, len(MAGIC))
-        if magic == _ENCRYPTED_MAGIC:
-            return nothing(
-                "file_encrypted",
-                "MySQL encrypted the file at rest. Read it through its server: mysqlbinlog --read-from-remote-server --raw.",
-                end=size,
-            )
-        if magic != MAGIC:
-            if file.growing and MAGIC.startswith(magic):
+        begin = read_start(reader)
+        wrong = wrong_magic(begin.magic)
+        if wrong is not None:
+            if file.growing and MAGIC.startswith(begin.magic):
                 return []
-            what = f"it starts with {magic.hex(' ')}" if magic else "it is empty"
-            return nothing("not_a_binlog", f"The file is no binlog: {what} instead of fe 62 69 6e.", end=size)
-        format_event = _format_event(reader, size)
+            name, what = wrong
+            advice = f" {THROUGH_ITS_SERVER}" if name == "file_encrypted" else ""
+            return nothing(name, f"The file {what}.{advice}", end=size)
+        format_event = _format_event(begin, size)
         in_use = bool(len(format_event) > 17 and format_event[17] & 1)
         records = _Records(store, file.path) if format_event else None
         to_end = stop is None or stop >= size
@@ -227,35 +223,24 @@ def _first_times(store: Store, file: AuditedFile) -> tuple[int | None, int | Non
     except OSError:
         return None, None
     try:
-        head = read_bytes(reader, 0, _LOOKED_AT_BYTES)
+        if read_bytes(reader, 0, len(MAGIC)) != MAGIC:
+            return None, None
+        times = [fields.timestamp for _, fields in event_headers(reader, FIRST_EVENT, _LOOKED_AT_BYTES)]
     except OSError:
         return None, None
     finally:
         reader.close()
-    begun = int.from_bytes(head[FIRST_EVENT : FIRST_EVENT + 4], "little") if head[:FIRST_EVENT] == MAGIC else 0
-    if not begun:
+    if not times or not times[0]:
         return None, None
-    oldest, at = begun, FIRST_EVENT
-    while at + _HEADER_BYTES <= len(head):
-        oldest = min(oldest, int.from_bytes(head[at : at + 4], "little") or oldest)
-        length = int.from_bytes(head[at + 9 : at + 13], "little")
-        if length < _HEADER_BYTES:
-            break
-        at += length
-    return begun, oldest
+    return times[0], min(time for time in times if time)
 
 
-def _format_event(reader: Reader, size: int) -> bytes:
-    """The format description that heads the file; nothing where there is none that could be told to a later split."""
-    head = read_bytes(reader, FIRST_EVENT, _HEADER_BYTES)
-    if len(head) < _HEADER_BYTES or head[4] != _FORMAT_DESCRIPTION:
+def _format_event(begin: BinlogStart, size: int) -> bytes:
+    """The format description that heads a file; nothing where there is none that could be told to a later split."""
+    event = begin.event
+    if not begin.is_whole or event[TYPE_AT] != EventType.FORMAT_DESCRIPTION or len(event) > size:
         return b""
-    length = int.from_bytes(head[9:13], "little")
-    if not _HEADER_BYTES <= length <= min(_LONGEST_FORMAT, size):
-        return b""
-    event = read_bytes(reader, FIRST_EVENT, length)
-    known = Ingest().read_format(bytearray(event), 0, len(event))
-    return event if known else b""
+    return event if Ingest().read_format(bytearray(event), 0, len(event)) else b""
 
 
 class _Records:
@@ -322,35 +307,15 @@ def _scan(reader: Reader, size: int, start: int, format_event: bytes) -> tuple[i
 
     A bad checksum or position is no end: what follows it can be read. A length that lies is.
     """
-    ingest: Any = Ingest()
-    ingest.set_table(array("q", bytes(8 * TABLE_ROW * _TABLE_ROWS)), True)
-    ingest.begin_file(FIRST_EVENT)
-    if start != FIRST_EVENT:
-        ingest.read_format(bytearray(format_event), 0, len(format_event))
-        ingest.begin_file(start)
-    buffer = bytearray(_CHUNK_BYTES)
-    view = memoryview(buffer)
+    events = EventReader(reader, table_rows=_TABLE_ROWS, tolerant=True, format_event=format_event)
     records = []
-    have = 0
-    offset = start
-    while True:
-        want = min(_CHUNK_BYTES - have, size - offset)
-        got = reader.read_into(view[have : have + want], offset) if want > 0 else 0
-        offset += got
-        have += got
-        status, used = 0, 0
-        while used < have:
-            status = ingest.feed(buffer, used, have)
-            records.append(ingest.take_entries())
-            ingest.take_violations()
-            ingest.take_unknown_types()
-            if status >= _FIRST_ERROR or ingest.consumed == used:
-                break
-            used = ingest.consumed
-        if status >= _FIRST_ERROR or (not got and not used):
-            return max(ingest.boundary, start), b"".join(records), status < _FIRST_ERROR
-        view[: have - used] = view[used:have]
-        have -= used
+    whole = True
+    try:
+        for run in events.runs(start, size):
+            records.append(run.records)
+    except Broken:
+        whole = False
+    return max(events.ingest.boundary, start), b"".join(records), whole
 
 
 def _last_boundary(
@@ -377,12 +342,13 @@ def end_of(store: Store, file: AuditedFile, start: int = FIRST_EVENT) -> int:
     """
     reader = store.open(file.path)
     try:
-        if read_bytes(reader, 0, len(MAGIC)) != MAGIC:
+        begin = read_start(reader)
+        if wrong_magic(begin.magic) is not None:
             return FIRST_EVENT
         size = reader.size if file.end is None else file.end
         if not file.growing:
             return max(size, FIRST_EVENT)
-        format_event = _format_event(reader, size)
+        format_event = _format_event(begin, size)
         if not format_event:
             return FIRST_EVENT
         return _last_boundary(reader, size, format_event, _Records(store, file.path), start)[0]
@@ -399,7 +365,7 @@ def is_boundary(store: Store, file: AuditedFile, position: int) -> bool:
     except OSError:
         return False
     try:
-        format_event = _format_event(reader, reader.size)
+        format_event = _format_event(read_start(reader), reader.size)
         if position > reader.size or not format_event:
             return False
         return _last_boundary(reader, position, format_event, _Records(store, file.path))[0] == position

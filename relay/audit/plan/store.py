@@ -6,29 +6,14 @@ import stat
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from relay.binlog_file.file_bytes import FileBytes
 
-class Reader(Protocol):
-    """An open file. `size` is as of opening. Raises OSError as the file system does."""
 
-    size: int
-
-    def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`; returns how many bytes came, 0 only at the end."""
+class Reader(FileBytes, Protocol):
+    """An open file. `size` is as of opening."""
 
     def close(self) -> None:
         """Closes the file."""
-
-
-def read_bytes(reader: Reader, offset: int, count: int) -> bytes:
-    """The `count` bytes at `offset`; fewer where the file ends before. Raises: OSError."""
-    buffer = bytearray(count)
-    have = 0
-    while have < count:
-        got = reader.read_into(memoryview(buffer)[have:], offset + have)
-        if not got:
-            break
-        have += got
-    return bytes(buffer[:have])
 
 
 class Store(Protocol):

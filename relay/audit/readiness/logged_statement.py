@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from protocol.columns.column_codes import ANSI_QUOTES
 from protocol.statements.expression.tokens import Kind, Token
 
 _SINGLE: Final = r"'(?:[^'\\]++|\\.|'')*+(?:'|\\?\Z)"
@@ -35,7 +36,6 @@ _KINDS: Final = {
     "symbol": Kind.SYMBOL,
 }
 MOST_TOKENS: Final = 50_000
-ANSI_QUOTES: Final = 4
 NO_ENGINE_SUBSTITUTION: Final = 1 << 30
 _CREATE_WORDS: Final = frozenset(("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE"))
 
@@ -106,7 +106,7 @@ class LoggedStatement:
 
     @cached_property
     def object_kind(self) -> str:
-        """Of CREATE, ALTER, DROP: what kind of thing, like TABLE; "" for other statements."""
+        """What kind of thing CREATE, ALTER or DROP is about, like TABLE; "" for other statements."""
         if self.verb not in ("CREATE", "ALTER", "DROP"):
             return ""
         index = 1

@@ -297,4 +297,4 @@ CHECKS: Final = (
         _has_zero_date,
     ),
 )
-"""Of table definitions, and of values in statements."""
+"""The checks of table definitions, and of values in statements."""

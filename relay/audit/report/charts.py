@@ -32,7 +32,7 @@ def svg(chart: Chart) -> str:
     return f"<figure><figcaption>{markup(chart.title)}</figcaption>{body}</figure>"
 
 
-def _told(value: float, unit: Unit) -> str:
+def _value_text(value: float, unit: Unit) -> str:
     return {"bytes": size, "seconds": span, "count": count}[unit](value)
 
 
@@ -62,12 +62,12 @@ def _bars(chart: Bars) -> str:
     for row, (label, value) in enumerate(kept):
         y = row * _ROW
         length = max(value / most * room, 1.5)
-        told = markup(_told(value, chart.unit))
+        hover = markup(_value_text(value, chart.unit))
         parts.append(
-            f"<g><title>{markup(label)}: {told}</title>"
+            f"<g><title>{markup(label)}: {hover}</title>"
             f'<text class="label" x="{_LABEL - 8}" y="{y + 17}" text-anchor="end">{markup(_short(label, 34))}</text>'
             f'<rect class="s0" x="{_LABEL}" y="{y + 4}" width="{length:.1f}" height="{_ROW - 8}" rx="2"/>'
-            f'<text class="value" x="{_LABEL + length + 6:.1f}" y="{y + 17}">{told}</text></g>'
+            f'<text class="value" x="{_LABEL + length + 6:.1f}" y="{y + 17}">{hover}</text></g>'
         )
     return _frame(len(kept) * _ROW + 4, "".join(parts), chart.title)
 
@@ -91,7 +91,7 @@ def _axis(top: float, lines: list[float], unit: Unit) -> str:
         y = 8 + _HEIGHT * (1 - line / top)
         parts.append(
             f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text class="value" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{markup(_told(line, unit))}</text>'
+            f'<text class="value" x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{markup(_value_text(line, unit))}</text>'
         )
     return "".join(parts)
 
@@ -107,7 +107,7 @@ def _columns(chart: Columns) -> str:
         x = _LEFT + place * room
         height = max(value / top * _HEIGHT, 1.5) if value else 0
         parts.append(
-            f"<g><title>{markup(label)}: {markup(_told(value, chart.unit))}</title>"
+            f"<g><title>{markup(label)}: {markup(_value_text(value, chart.unit))}</title>"
             f'<rect class="hit" x="{x:.1f}" y="8" width="{room:.1f}" height="{_HEIGHT}"/>'
             f'<rect class="s0" x="{x + room * 0.08:.1f}" y="{8 + _HEIGHT - height:.1f}" width="{room * 0.84:.1f}" '
             f'height="{height:.1f}" rx="1.5"/></g>'
@@ -152,20 +152,20 @@ def _over_time(chart: OverTime) -> str:
         if not any(slot):
             continue
         x = _LEFT + place * room
-        told = [f"{moment(first + timedelta(seconds=place * step))} UTC"]
+        hover = [f"{moment(first + timedelta(seconds=place * step))} UTC"]
         rects = []
         y = 8.0 + _HEIGHT
         for number, (name, value) in enumerate(zip(chart.series, slot, strict=True)):
             if not value:
                 continue
-            told.append(f"{name}: {_told(value, chart.unit)}")
+            hover.append(f"{name}: {_value_text(value, chart.unit)}")
             height = max(value / top * _HEIGHT, 0.8)
             y -= height
             rects.append(
                 f'<rect class="s{number % _SERIES}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
             )
         hit = f'<rect class="hit" x="{x:.1f}" y="8" width="{room:.1f}" height="{_HEIGHT}"/>'
-        parts.append(f"<g><title>{markup(', '.join(told))}</title>{hit}{''.join(rects)}</g>")
+        parts.append(f"<g><title>{markup(', '.join(hover))}</title>{hit}{''.join(rects)}</g>")
     parts.append(_time_labels(first, step, slots, room))
     legend = _legend([(name, "") for name in chart.series]) if len(chart.series) > 1 else ""
     return legend + _frame(_HEIGHT + 32, "".join(parts), chart.title)
@@ -185,8 +185,8 @@ def _time_labels(first: datetime, step: int, slots: int, room: float) -> str:
 
 def _legend(entries: Sequence[tuple[str, str]]) -> str:
     items = "".join(
-        f'<li><span class="swatch b{number % _SERIES}"></span>{markup(name, 60)}{" " + markup(told) if told else ""}</li>'
-        for number, (name, told) in enumerate(entries)
+        f'<li><span class="swatch b{number % _SERIES}"></span>{markup(name, 60)}{" " + markup(hover) if hover else ""}</li>'
+        for number, (name, hover) in enumerate(entries)
     )
     return f'<ul class="legend">{items}</ul>'
 
@@ -203,11 +203,11 @@ def _shares(chart: Shares) -> str:
     parts = []
     for number, (label, value) in enumerate(values):
         width = value / whole * _WIDTH
-        told = f"{label}: {_told(value, chart.unit)}, {share(value, whole)}"
+        hover = f"{label}: {_value_text(value, chart.unit)}, {share(value, whole)}"
         parts.append(
-            f'<g><title>{markup(told)}</title><rect class="s{number}" x="{x:.1f}" y="2" '
+            f'<g><title>{markup(hover)}</title><rect class="s{number}" x="{x:.1f}" y="2" '
             f'width="{max(width - 1.5, 0.8):.1f}" height="26" rx="2"/></g>'
         )
         x += width
-    entries = [(label, f"{_told(value, chart.unit)}, {share(value, whole)}") for label, value in values]
+    entries = [(label, f"{_value_text(value, chart.unit)}, {share(value, whole)}") for label, value in values]
     return _frame(30, "".join(parts), chart.title) + _legend(entries)

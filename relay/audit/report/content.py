@@ -51,7 +51,7 @@ Chart = Bars | Columns | OverTime | Shares
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """Rows of as many cells as there are `columns` (heading -> kind); None is shown as -. `left_out`: rows beyond --limit."""
 
     title: str
@@ -68,7 +68,7 @@ class Section:
     title: str
     text: str = ""
     charts: Sequence[Chart] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[ReportTable] = ()
 
 
 @dataclass(slots=True)

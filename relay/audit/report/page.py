@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from relay.audit.report.charts import svg
-from relay.audit.report.content import Kind, Page, Section, Table
+from relay.audit.report.content import Kind, Page, ReportTable, Section
 from relay.audit.report.style import STYLE
 from relay.audit.report.text import count, markup, moment, number_of, share, size, span
 
@@ -39,7 +39,7 @@ def _section(section: Section) -> str:
     return f"<section><h2>{markup(section.title)}</h2>{text}{charts}{tables}</section>\n"
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     kinds = list(table.columns.values())
     heads = "".join(f'<th scope="col"{_class(kind)}>{markup(heading)}</th>' for heading, kind in table.columns.items())
     rows = "".join(f"<tr>{_cells(row, kinds)}</tr>\n" for row in table.rows)
@@ -63,7 +63,7 @@ def _cells(row: Sequence[Any], kinds: Sequence[Kind]) -> str:
 
 
 def _cell(value: Any, kind: Kind) -> str:
-    text = told(value, kind)
+    text = value_text(value, kind)
     if kind == "severity":
         return f'<span class="{markup(text)}">{markup(text)}</span>'
     if kind == "code" and value is not None:
@@ -72,7 +72,7 @@ def _cell(value: Any, kind: Kind) -> str:
     return markup(text)
 
 
-def told(value: Any, kind: Kind) -> str:
+def value_text(value: Any, kind: Kind) -> str:
     """A table's cell as text."""
     if value is None:
         return "-"

@@ -8,15 +8,15 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
 
-from relay.archive.storage.archived_file import FIRST_EVENT
+from protocol.binlog.layout import FIRST_EVENT
 from relay.audit.datasource import SPLIT_BYTES
 from relay.audit.plan.overlap import Overlap
 from relay.audit.plan.read_finding import TEXTS
 from relay.audit.plan.series_files import AuditedFile, find_files
 from relay.audit.plan.splits import end_of, plan, written_between
 from relay.audit.plan.store import store_of
-from relay.audit.runner.files_read import FileHead, read_head
-from relay.audit.runner.job import AuditFinding, AuditOptions, Place, Severity, found_at
+from relay.audit.runner.audit_result import AuditFinding, AuditOptions, Place, Severity, found_at
+from relay.audit.runner.files_read import AuditedHead, read_head
 
 _MOST_SERIES: Final = 100
 
@@ -74,7 +74,7 @@ class Audit:
 
     @cached_property
     def _ending(self) -> str | None:
-        """Up to where the archive went when the audit began, as the data source takes it: an audit goes over it several
+        """The end of the archive when the audit began, as the data source takes it: an audit goes over it several
         times, and what it tells must fit together while a relay writes. None: it cannot be told."""
         store, newest = store_of(self.options.archive), self._found[-1]
         try:
@@ -97,7 +97,7 @@ class Audit:
         )
 
     @cached_property
-    def heads(self) -> list[FileHead]:
+    def heads(self) -> list[AuditedHead]:
         """What each file's head says, in the files' order."""
         store = store_of(self.options.archive)
         return [read_head(store, file) for file in self.files]
@@ -148,7 +148,7 @@ class Audit:
 
     @cached_property
     def _repeated(self) -> list[tuple[str, int, int]]:
-        """(file, from, to) of what a later source's files repeat of the sources before it."""
+        """The ranges (file, from, to) of what a later source's files repeat of the sources before it."""
         later = {file.name for file in self.files if file.generation}
         if not later:
             return []

@@ -2,23 +2,20 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
 
-from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import decode_format_description, decode_start_v3, flavour_of
+from protocol.binlog.format_description import decode_first_event
+from protocol.binlog.layout import HEADER, HEADER_SIZE
 from protocol.errors import ProtocolError
-from relay.archive.storage.archived_file import FIRST_EVENT
 from relay.audit.plan.series_files import AuditedFile
-from relay.audit.plan.splits import MAGIC
 from relay.audit.plan.store import Store
-
-_HEADER_BYTES: Final = 19
-_LONGEST_HEAD: Final = 4096
+from relay.binlog_file.broken import wrong_magic
+from relay.binlog_file.head import read_start
 
 
 @dataclass(frozen=True, slots=True)
-class FileHead:
-    """A file, and its first event. `bytes`: as far as it is read; `begun`, `version`, `server_id`: None where unreadable."""
+class AuditedHead:
+    """A file, and its first event. `bytes`: as far as it is read; `begun`, `version`, `server_id`,
+    `flavour` ("mysql" or "mariadb"): None where unreadable."""
 
     file: AuditedFile
     bytes: int
@@ -26,6 +23,7 @@ class FileHead:
     version: str | None = None
     server_id: int | None = None
     checksum: bool = False
+    flavour: str | None = None
 
     @property
     def name(self) -> str:
@@ -42,41 +40,37 @@ class FileHead:
         """The file's name as its source has it."""
         return self.file.name.rpartition("/")[2]
 
-    @property
-    def flavour(self) -> str | None:
-        """mysql or mariadb."""
-        return None if self.version is None else flavour_of(self.version)
 
-
-def read_head(store: Store, file: AuditedFile) -> FileHead:
+def read_head(store: Store, file: AuditedFile) -> AuditedHead:
     """Reads the file's first event; what is wrong with it is left to the reader of all events."""
     try:
         reader = store.open(file.path)
     except OSError:
-        return FileHead(file, 0)
+        return AuditedHead(file, 0)
     try:
         size = reader.size if file.end is None else file.end
-        data = bytearray(_LONGEST_HEAD)
-        have = reader.read_into(memoryview(data), 0)
-        head = bytes(data[:have])
+        start = read_start(reader)
     except OSError:
-        return FileHead(file, 0)
+        return AuditedHead(file, 0)
     finally:
         reader.close()
-    event = head[FIRST_EVENT:]
-    if head[:FIRST_EVENT] != MAGIC or len(event) < _HEADER_BYTES:
-        return FileHead(file, size)
-    timestamp = int.from_bytes(event[:4], "little")
-    server_id = int.from_bytes(event[5:9], "little")
-    body = event[_HEADER_BYTES : int.from_bytes(event[9:13], "little")]
-    begun = datetime.fromtimestamp(timestamp, UTC) if timestamp else None
+    if wrong_magic(start.magic) is not None or len(start.event) < HEADER_SIZE:
+        return AuditedHead(file, size)
     try:
-        if event[4] == EventType.START_V3:
-            described = decode_start_v3(body)
-        elif event[4] == EventType.FORMAT_DESCRIPTION:
-            described = decode_format_description(body)
-        else:
-            return FileHead(file, size, begun, None, server_id)
+        header, described = decode_first_event(start.event)
     except ProtocolError:
-        return FileHead(file, size, begun, None, server_id)
-    return FileHead(file, size, begun, described.server_version, server_id, bool(described.checksum_bytes))
+        timestamp, _, server_id, _, _, _ = HEADER.unpack_from(start.event)
+        return AuditedHead(file, size, _time(timestamp), None, server_id)
+    return AuditedHead(
+        file,
+        size,
+        _time(header.timestamp),
+        described.server_version,
+        header.server_id,
+        bool(described.checksum_bytes),
+        described.flavour,
+    )
+
+
+def _time(timestamp: int) -> datetime | None:
+    return datetime.fromtimestamp(timestamp, UTC) if timestamp else None

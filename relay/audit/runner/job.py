@@ -1,87 +1,10 @@
-"""What an audit job is, and what it gives back."""
+"""What an audit job is."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from relay.audit.report.content import Section
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from relay.audit.runner.audit import Audit
-
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
-"""error: something is wrong or missing; warning: it will surprise somebody; note: good to know, and no reason for exit code 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditOptions:
-    """What is asked for. `tables`: patterns of schema.table with * and ?, none: all; `limit`: most rows of one listing."""
-
-    archive: str
-    since: datetime | None = None
-    until: datetime | None = None
-    tables: tuple[str, ...] = ()
-    limit: int = 100
-
-    @property
-    def timed(self) -> bool:
-        """Whether only some time is asked for."""
-        return self.since is not None or self.until is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where one case of a finding is. `position` None: the file as a whole; `file` "": the archive as a whole."""
-
-    file: str = ""
-    position: int | None = None
-    text: str = ""
-    time: datetime | None = None
-
-    def __str__(self) -> str:
-        return self.file if self.position is None else f"{self.file}:{self.position}"
-
-
-@dataclass(frozen=True, slots=True)
-class AuditFinding:
-    """Something found, of which there are `count` cases; `places` are the first of them, --limit at most.
-
-    `name` in snake_case; `title`: what it is, in a few words; `advice`: what it means, and what to do.
-    """
-
-    name: str
-    severity: Severity
-    title: str
-    advice: str
-    count: int
-    places: Sequence[Place]
-
-
-def found_at(
-    name: str, severity: Severity, title: str, advice: str, places: list[Place], limit: int, count: int | None = None
-) -> Iterator[AuditFinding]:
-    """The finding, if it has places. `count`: of the cases, where the places are not all of them."""
-    if places:
-        yield AuditFinding(name, severity, title, advice, len(places) if count is None else count, places[:limit])
-
-
-@dataclass(slots=True)
-class AuditResult:
-    """What a job gives back. `verdict`: the one sentence to remember, when nothing was found or with what was.
-
-    `frames`: name -> what becomes OUT/name.parquet. `facts`: more lines for "What was read".
-    Findings of reading itself (what could not be read) are added behind it, but for those whose names are here already.
-    """
-
-    verdict: str
-    findings: list[AuditFinding] = field(default_factory=list)
-    sections: list[Section] = field(default_factory=list)
-    frames: dict[str, "DataFrame"] = field(default_factory=dict)
-    facts: list[tuple[str, str]] = field(default_factory=list)
+from relay.audit.runner.audit import Audit
+from relay.audit.runner.audit_result import AuditResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +14,5 @@ class Job:
     name: str
     title: str
     what: str
-    run: Callable[["Audit"], AuditResult]
+    run: Callable[[Audit], AuditResult]
     takes_tables: bool = False

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from relay.audit.plan.read_finding import TEXTS
 from relay.audit.runner.audit import Audit, place_of
-from relay.audit.runner.job import AuditFinding
+from relay.audit.runner.audit_result import AuditFinding
 
 ROW_FINDINGS: Final = {
     "table_map_missing": "Rows of tables that nothing names",

@@ -9,9 +9,9 @@ from protocol.commands import BinlogDump
 from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.position import Position
-from protocol.source_side.machine import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
+from protocol.source_side.connection_events import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements import Request
-from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.client import Client
 from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.request.refusal import shown_name
 from relay.downstream.stream.acknowledgements import Acknowledgements
@@ -28,7 +28,7 @@ class ConnectionLog:
     are written.
     """
 
-    def __init__(self, client: ConnectedClient, strangers: StrangerLog) -> None:
+    def __init__(self, client: Client, strangers: StrangerLog) -> None:
         self._client = client
         self._strangers = strangers
         self._loop = asyncio.get_running_loop()
@@ -100,12 +100,12 @@ class ConnectionLog:
         """described: how."""
         self._log.info("dump_started", **self._replica(), **described)
 
-    def dump_refused(self, asked: BinlogDump | BinlogDumpGtid, error: PositionRefused) -> None:
+    def dump_refused(self, command: BinlogDump | BinlogDumpGtid, error: PositionRefused) -> None:
         """Its request is answered with `error`."""
         reason = error.message
-        self._log.warning("dump_refused", number=int(error.number), reason=reason, **self._replica(), **_place(asked))
+        self._log.warning("dump_refused", number=int(error.number), reason=reason, **self._replica(), **_place(command))
 
-    def dump_not_begun(self, asked: tuple[str, int], archive_end: Position | None) -> None:
+    def dump_not_begun(self, requested: tuple[str, int], archive_end: Position | None) -> None:
         """It left while its request was looked at.
 
         Its slave_net_timeout may be shorter than the wait: it would come again for ever, and never be told why.
@@ -113,8 +113,8 @@ class ConnectionLog:
         self._log.info(
             "dump_not_begun",
             **self._replica(),
-            file=shown_name(asked[0]),
-            offset=asked[1],
+            file=shown_name(requested[0]),
+            offset=requested[1],
             archive_end=str(archive_end) if archive_end is not None else None,
             reason="the replica left while it was waited whether the position comes",
         )
@@ -162,10 +162,10 @@ class ConnectionLog:
         """For a handler of the exception: of ours."""
         self._log.exception("statement_failed", user=self._client.user, request=repr(request))
 
-    def dump_request_failed(self, asked: BinlogDump | BinlogDumpGtid) -> None:
+    def dump_request_failed(self, command: BinlogDump | BinlogDumpGtid) -> None:
         """For a handler of the exception: of ours."""
-        self._log.exception("dump_request_failed", **_place(asked), **self._replica())
+        self._log.exception("dump_request_failed", **_place(command), **self._replica())
 
 
-def _place(asked: BinlogDump | BinlogDumpGtid) -> dict[str, object]:
-    return {"file": shown_name(asked.file), "offset": asked.offset}
+def _place(command: BinlogDump | BinlogDumpGtid) -> dict[str, object]:
+    return {"file": shown_name(command.file), "offset": command.offset}

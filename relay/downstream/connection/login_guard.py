@@ -7,7 +7,7 @@ from typing import Final
 
 from protocol.auth.host_pattern import plain_address
 from protocol.errors import AnsweredError, ErrorCode
-from protocol.source_side.machine import Ruling
+from protocol.source_side.connection_terms import Ruling
 
 # Of one address; the first guess is free, people mistype.
 _FIRST_HOLD_S: Final = 0.1

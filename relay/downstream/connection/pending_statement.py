@@ -12,7 +12,7 @@ from relay.process.background import OnFault, begin_task
 Answered = Callable[[GivenAnswer | AnsweredError], None]
 
 
-class AskedStatement:
+class PendingStatement:
     """One statement, from being asked to its answer. Made on the event loop, where it begins at once.
 
     find: finds the answer, or raises AnsweredError for the client. answered: called once, later, with what the client is

@@ -2,34 +2,25 @@
 
 import socket
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from protocol.handshake import plain_version
 from protocol.statements import SourceFacts
-from relay.archive.storage.archived_file import SourceIdentity
-from relay.downstream.connection.archive_view import ServedArchive
+from relay.archive.generation import Generation
 from relay.downstream.request.refusal import refusal
 
 PresentAs = Literal["source", "relay"]
 
 
-class IdentifiedArchive(ServedArchive, Protocol):
-    """An archive that knows whose it is."""
-
-    @property
-    def identity(self) -> SourceIdentity | None:
-        """The source; None until it was seen."""
-
-
-def source_facts(archive: IdentifiedArchive) -> SourceFacts | None:
+def source_facts(generation: Generation) -> SourceFacts | None:
     """The source itself; None while nothing is known of it.
 
     The newest file says whether there are checksums; without an identity (binlogs of a source that is gone) it also
     says who wrote it.
     """
-    newest = archive.files[-1] if archive.files else None
+    newest = generation.files[-1] if generation.files else None
     checksum: Literal["CRC32", "NONE"] = "CRC32" if newest is not None and newest.checksum else "NONE"
-    identity = archive.identity
+    identity = generation.identity
     if identity is not None:
         flavour: Literal["mysql", "mariadb"] = "mariadb" if identity.flavour == "mariadb" else "mysql"
         version = plain_version(identity.version)
@@ -40,13 +31,13 @@ def source_facts(archive: IdentifiedArchive) -> SourceFacts | None:
     return SourceFacts(flavour, plain_version(newest.server_version), newest.server_id, None, checksum)
 
 
-def located(facts: SourceFacts, archive: ServedArchive, port: int) -> SourceFacts:
+def located(facts: SourceFacts, generation: Generation, port: int) -> SourceFacts:
     """With where the relay is and keeps its files: what monitors ask for by @@hostname, @@port and @@datadir."""
     facts = replace(facts, hostname=socket.gethostname(), port=port)
-    newest = archive.files[-1] if archive.files else None
+    newest = generation.files[-1] if generation.files else None
     if newest is None:
         return facts
-    directory = str(archive.path(newest.name).parent)
+    directory = str(generation.path(newest.name).parent)
     return replace(facts, data_directory=directory, binlog_base_name=newest.name.rpartition(".")[0])
 
 

@@ -15,32 +15,33 @@ from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.framing import frame_payload
 from protocol.packets import err_payload
 from protocol.position import Position
-from protocol.source_side.machine import (
+from protocol.source_side.connection_events import (
     AckReceived,
-    CheckAsked,
+    CheckRequested,
     Closed,
-    DumpAsked,
+    DumpRequested,
     Event,
-    Limits,
     Registered,
-    Ruling,
-    SourceSide,
-    State,
-    StatementAsked,
-    TlsAsked,
+    StatementRequested,
+    TlsRequested,
 )
+from protocol.source_side.connection_states import State
+from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling
+from protocol.source_side.machine import SourceSide
 from protocol.statements import GivenAnswer, Request, SourceFacts
-from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.client import Client
+from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.connection_log import ConnectionLog
 from relay.downstream.connection.connection_tls import ConnectionTls, TlsBroken
 from relay.downstream.connection.deadline import Deadline
 from relay.downstream.connection.peer_socket import PeerSocket
-from relay.downstream.connection.pending_statement import AskedStatement
+from relay.downstream.connection.pending_statement import PendingStatement
 from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.connection.traffic import Traffic
+from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
 from relay.downstream.stream.acknowledgements import Acknowledgements, AcknowledgementSums
-from relay.downstream.stream.admission import AdmissionHost, AdmittedDump, DumpRequest, admit
+from relay.downstream.stream.admission import AdmissionHost, AdmittedDump, admit
 from relay.downstream.stream.dump import Dump
 from relay.process.background import begin_task, guarded
 from relay.process.certificates import ServerTls
@@ -85,21 +86,24 @@ class SessionHost(AdmissionHost, Protocol):
         """`dump` has ended."""
 
 
-class Session(ConnectedClient, asyncio.BufferedProtocol):
+class Session(asyncio.BufferedProtocol):
     """One connection, from accept to close."""
 
     def __init__(self, host: SessionHost) -> None:
-        super().__init__(host.generations)
+        self.client = Client()
+        self.dump: Dump | None = None
+        self.acknowledgements: Acknowledgements | None = None
+        """Of its dump, if the replica is a semi-sync one."""
         self._host = host
         self._loop = asyncio.get_running_loop()
-        self.log = ConnectionLog(self, host.stranger_log)
+        self.log = ConnectionLog(self.client, host.stranger_log)
         self._transport: asyncio.Transport | None = None
         time_passed = guarded(self._time_passed, "looking at a connection's deadline", self._broken)
         self._deadline = Deadline(time_passed)
         self._turn: asyncio.Handle | None = None
         self._checking: asyncio.Task[None] | None = None
         self._admission: asyncio.Task[None] | None = None
-        self._statement: AskedStatement | None = None
+        self._statement: PendingStatement | None = None
         self._offered_tls: ServerTls | None = None
         self._tls: ConnectionTls | None = None
         self.write_paused = False
@@ -113,6 +117,10 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         """Of its commands and statements, those that are in the traffic."""
         self._said_goodbye = False
 
+    def status(self) -> ClientStatus:
+        """The connection as it is now."""
+        return self.client.status(self._host.archive, self.dump, self.acknowledgements)
+
     # --- transport ------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -123,8 +131,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         self._peer = PeerSocket(transport.get_extra_info("socket"))
         self._peer.keep_alive()
         peer = transport.get_extra_info("peername")
-        self.host = str(peer[0]) if peer else ""
-        self.address = f"{peer[0]}:{peer[1]}" if peer else ""
+        self.client.host = str(peer[0]) if peer else ""
+        self.client.address = f"{peer[0]}:{peer[1]}" if peer else ""
         answer = self._host.admit(self)
         if isinstance(answer, AnsweredError):
             self.log.refused(answer)
@@ -132,22 +140,19 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             self._transport.write(frame_payload(payload, 0))
             self._close_soon()
             return
-        self.connection_id, facts = answer
+        self.client.connection_id, facts = answer
         self.log.greeted()
         now = self._loop.time()
         # As it is now: a reload between the greeting and the client's request for TLS changes nothing here.
         self._offered_tls = self._host.tls
-        self._machine = SourceSide(
-            connection_id=self.connection_id,
+        self.client.machine = SourceSide(
+            connection_id=self.client.connection_id,
             facts=facts,
-            accounts=self._host.accounts,
-            host=self.host,
-            random_bytes=os.urandom,
+            login=LoginTerms(self._host.accounts, os.urandom, offer_tls=self._offered_tls is not None, rule=self._rule),
+            host=self.client.host,
             now=now,
             wall_offset_s=time.time() - now,
             limits=self._host.limits,
-            offer_tls=self._offered_tls is not None,
-            rule=self._rule,
         )
         self._after([])
 
@@ -158,7 +163,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
         self._host.traffic.bytes_received += nbytes
-        self.last_heard_at = self._loop.time()
+        self.client.last_heard_at = self._loop.time()
         # uvloop reads on at once, up to 32 times, as long as reads fill the buffer. The time says nothing about that: it goes
         # on meanwhile.
         self._full_reads = self._full_reads + 1 if nbytes == len(self._host.input_view) else 0
@@ -168,8 +173,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             self._loop.call_soon(self._read_on)
         if self._tls is not None:
             self._take_secured(self._tls, self._host.input_view[:nbytes])
-        elif self._machine is not None:
-            self._take(self._machine, self._host.input_view[:nbytes])
+        elif self.client.machine is not None:
+            self._take(self.client.machine, self._host.input_view[:nbytes])
 
     def eof_received(self) -> bool:
         """The peer is done: so are we.
@@ -219,11 +224,11 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
                 beside.drop()
         if self.dump is not None:
             self._end_dump(str(exc) if exc else "connection closed")
-        elif self.waits_for_position and self.asked_position is not None:
-            self.log.dump_not_begun(self.asked_position, self._host.generations.archive.end)
-        elif self._machine is not None:
+        elif self.client.waits_for_position and self.client.requested_position is not None:
+            self.log.dump_not_begun(self.client.requested_position, self._host.archive.current.end)
+        elif self.client.machine is not None:
             self.log.closed()
-        if not self.user:
+        if not self.client.user:
             self._host.traffic.aborted_connects += 1
         elif not self._said_goodbye:
             self._host.traffic.aborted_clients += 1
@@ -239,7 +244,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
 
     def _schedule_turn(self) -> None:
         """Commands that were sent ahead are taken a few at a time, and none while the client reads no answers."""
-        machine = self._machine
+        machine = self.client.machine
         if machine is not None and machine.has_more_to_do and not self.write_paused and self._turn is None:
             next_turn = guarded(self._next_turn, "taking commands that were sent ahead", self._broken)
             self._turn = self._loop.call_soon(next_turn, machine)
@@ -253,21 +258,21 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
 
     def _after(self, events: list[Event]) -> None:
         """Does what the machine's events ask for, then sends what it has to say."""
-        machine = self._machine
+        machine = self.client.machine
         transport = self._transport
         if machine is None or transport is None:
             return
         closed: Closed | None = None
         for event in events:
-            if isinstance(event, StatementAsked):
+            if isinstance(event, StatementRequested):
                 find = partial(self._host.answer_request, self, event.request)
-                self._statement = AskedStatement(event.request, find, self._answered, self.log, self._broken)
-            elif isinstance(event, TlsAsked):
+                self._statement = PendingStatement(event.request, find, self._answered, self.log, self._broken)
+            elif isinstance(event, TlsRequested):
                 self._begin_tls(transport, event.received)
-            elif isinstance(event, CheckAsked):
+            elif isinstance(event, CheckRequested):
                 self._checking = begin_task(self._check(machine, event.work), "checking a login", self._broken)
-            elif isinstance(event, DumpAsked):
-                request = self.asks_for_dump(event.request, next(_REQUEST_NUMBERS))
+            elif isinstance(event, DumpRequested):
+                request = self.client.requests_dump(event.request, next(_REQUEST_NUMBERS))
                 admission = self._admit(machine, request)
                 self._admission = begin_task(admission, "deciding about a dump request", self._broken)
             elif isinstance(event, AckReceived):
@@ -276,7 +281,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
                     break
             else:
                 if isinstance(event, Registered):
-                    self.registers(event.replica)
+                    self.client.registers(event.replica)
                 self.log.happened(event)
                 closed = event if isinstance(event, Closed) else closed
         data = machine.bytes_to_send()
@@ -303,13 +308,13 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         traffic.statements += machine.statements - statements
 
     def _time_passed(self) -> None:
-        if self._machine is not None:
-            self._after(self._machine.pass_time(self._loop.time() + 0.001))
+        if self.client.machine is not None:
+            self._after(self.client.machine.pass_time(self._loop.time() + 0.001))
             self._read_on()
 
     def _read_on(self) -> None:
         """What was waited for is there: the peer is listened to again."""
-        transport, machine = self._transport, self._machine
+        transport, machine = self._transport, self.client.machine
         if transport is None or machine is None or transport.is_closing():
             return
         if not self.write_paused and not machine.holds_unread_commands:
@@ -331,7 +336,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             self._loop.call_later(_LINGER_S, self._transport.abort)
 
     def _rule(self, accepted: bool) -> Ruling:
-        user = self._machine.session.user if self._machine is not None else ""
+        user = self.client.machine.session.user if self.client.machine is not None else ""
         return self._host.rule_login(self, user, accepted)
 
     # --- TLS --------------------------------------------------------------------------------------------------------
@@ -347,7 +352,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         if isinstance(outcome, TlsBroken):
             self._tls_failed(outcome)
             return
-        machine, transport = self._machine, self._transport
+        machine, transport = self.client.machine, self._transport
         if machine is None or machine.state is not State.TLS_EXPECTED or transport is None or transport.is_closing():
             return
         self._transport = tls.transport
@@ -356,7 +361,7 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         self._take_secured(tls, b"")
 
     def _take_secured(self, tls: ConnectionTls, data: memoryview | bytes) -> None:
-        machine = self._machine
+        machine = self.client.machine
         if machine is None or machine.state is State.CLOSED:
             return
         try:
@@ -371,13 +376,13 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             self._abort_later()
 
     def _tls_failed(self, broken: TlsBroken) -> None:
-        if self._machine is None or self._machine.state is State.CLOSED:
+        if self.client.machine is None or self.client.machine.state is State.CLOSED:
             return
         if self.dump is not None:
             self.log.tls_broken(str(broken))
             self.abort()
             return
-        self._after(self._machine.tls_failed(str(broken)))
+        self._after(self.client.machine.tls_failed(str(broken)))
 
     # --- what is found out beside the connection --------------------------------------------------------------------
 
@@ -397,8 +402,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
     def _answered(self, answer: GivenAnswer | AnsweredError) -> None:
         """The answer to the statement that was asked last."""
         self._statement = None
-        machine, transport = self._machine, self._transport
-        if machine is None or machine.state is not State.ANSWER_OWED or transport is None or transport.is_closing():
+        machine, transport = self.client.machine, self._transport
+        if machine is None or machine.state is not State.ANSWER_PENDING or transport is None or transport.is_closing():
             return
         self._after(machine.answer(answer, self._loop.time()))
         self._read_on()
@@ -423,8 +428,8 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         """Ends this connection with an error where there is room for one."""
         if self.dump is not None:
             self.dump.fail(error)
-        elif self._machine is not None and self.waits_for_position:
-            self._after(self._machine.refuse_dump(error))
+        elif self.client.machine is not None and self.client.waits_for_position:
+            self._after(self.client.machine.refuse_dump(error))
         elif self._transport is not None:
             self._transport.close()
 
@@ -462,11 +467,11 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
             raise
         except Exception:
             # A bug of ours must not leave the replica waiting without an answer.
-            self.log.dump_request_failed(request.asked)
+            self.log.dump_request_failed(request.command)
             refused = refusal(INTERNAL_ERROR, ErrorCode.ER_UNKNOWN_ERROR)
         self._admission = None
         if machine.state is State.DUMP_REQUESTED:
-            self.log.dump_refused(request.asked, refused)
+            self.log.dump_refused(request.command, refused)
             self._after(machine.refuse_dump(refused))
         elif machine.state is State.DUMPING:
             # It failed after it had begun: nothing that could be said has a place in the stream.
@@ -478,24 +483,23 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         return machine.state is State.DUMP_REQUESTED and transport is not None and not transport.is_closing()
 
     def _begin_dump(self, machine: SourceSide, request: DumpRequest, admitted: AdmittedDump) -> None:
-        semi_sync = request.wants_semi_sync
-        acknowledgements: Acknowledgements | None = None
-        if semi_sync:
-            acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
         try:
             self._host.dump_begins(self)
-            self.dump_began_at = self._loop.time()
-            dump = admitted.prepare(self, lambda: machine.accept_dump(takes_acks=semi_sync), acknowledgements)
+            self.client.dump_began_at = self._loop.time()
+            dump = admitted.prepare(self)
         except BaseException:
             admitted.drop()
             raise
-        # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
-        self.dump, self.acknowledgements = dump, acknowledgements
+        self.dump = dump
+        sequence = machine.accept_dump(takes_acks=request.wants_semi_sync)
+        if request.wants_semi_sync:
+            # Only with its dump: until then it may be refused, and who is refused is no semi-sync replica.
+            self.acknowledgements = Acknowledgements(self._host.acknowledgement_sums, self._knows_file)
         self.log.dump_started(admitted.described())
-        admitted.start(dump)
+        dump.begin(sequence)
 
     def _knows_file(self, name: str) -> bool:
-        return any(one.archive.file(name) is not None for one in self._host.generations.all)
+        return any(one.file(name) is not None for one in self._host.archive.all)
 
     def _end_dump(self, reason: str, *, failed: bool = False) -> None:
         dump, self.dump = self.dump, None
@@ -523,16 +527,26 @@ class Session(ConnectedClient, asyncio.BufferedProtocol):
         """Of all that was written, what the replica has not read, as far as the system can tell."""
         return self._peer.unread_bytes()
 
+    def acknowledgements_requested(self, newest: Position, count: int) -> None:
+        """So many events more are to be acknowledged."""
+        if self.acknowledgements is not None:
+            self.acknowledgements.ask(newest, count, self._loop.time())
+
+    def generation_entered(self) -> None:
+        """What is sent from now on is of the next generation."""
+        if self.acknowledgements is not None:
+            self.acknowledgements.pass_on()
+
     def dump_ended(self, sequence: int) -> None:
         """The client wanted EOF at the end, and the end is here."""
         self._end_dump("the client asked for what there is, and has it")
-        if self._machine is not None:
-            self._after(self._machine.end_dump(sequence, self._loop.time()))
+        if self.client.machine is not None:
+            self._after(self.client.machine.end_dump(sequence, self._loop.time()))
 
     def dump_failed(self, sequence: int | None, error: AnsweredError) -> None:
         """The stream cannot go on."""
         self._end_dump(error.message, failed=True)
-        if sequence is None or self._machine is None:
+        if sequence is None or self.client.machine is None:
             self.abort()
             return
-        self._after(self._machine.fail_dump(sequence, error))
+        self._after(self.client.machine.fail_dump(sequence, error))

@@ -81,12 +81,12 @@ class TlsTransport(asyncio.Transport):
 
     @property
     def version(self) -> str:
-        """Such as TLSv1.3."""
+        """The version of the protocol, such as TLSv1.3."""
         return self._ssl.version() or ""
 
     @property
     def cipher(self) -> str:
-        """Such as TLS_AES_256_GCM_SHA384."""
+        """The cipher, such as TLS_AES_256_GCM_SHA384."""
         cipher = self._ssl.cipher()
         return cipher[0] if cipher else ""
 

@@ -1,7 +1,7 @@
 """What a request by GTID asks of the archive, looked up in a thread: sets of 16 MB and thousands of files take a while."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,17 +9,18 @@ from typing import Final, TypeVar
 
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
-from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings, SourceHoldings
+from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.archive.archive import Generation, Generations
-from relay.archive.generation import Archive
-from relay.archive.read.file_snapshot import Extents, FileExtent
-from relay.archive.storage.archived_file import FIRST_EVENT
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.downstream.gtid_filter.gtid_walk import WORTH_A_JUMP_BYTES, GtidWalk, Jump
-from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
+from relay.downstream.gtid_filter.group_filter import GroupFilter
+from relay.downstream.gtid_filter.seek import WORTH_A_SEEK_BYTES, Seek
+from relay.downstream.request.source_state import SourceState
 
 _THREADS: Final = 2
 T = TypeVar("T")
@@ -33,41 +34,33 @@ class ArchivedGtids:
     MySQL's the generation had transactions of.
     """
 
-    archive: Archive
-    files: Extents
+    generation: Generation
+    files: FileSnapshots
     mysql: MysqlHoldings | None
     mariadb: MariadbHoldings | None
     executed: GtidValue | None
     source_count: int
 
 
-async def nobody_to_ask() -> SourceHoldings | None:
-    """Where no source is followed."""
-    return None
-
-
 class GtidLookup:
     """Questions about the GTIDs of an archive. On the event loop only."""
 
-    def __init__(self, generations: Generations) -> None:
-        self._generations = generations
+    def __init__(self, archive: Archive, source: SourceState | None = None) -> None:
+        self.source = source or SourceState()
+        self._archive = archive
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
-        self.ask_source: Callable[[], Awaitable[SourceHoldings | None]] = nobody_to_ask
-        """What the source itself has, asked after the call; None: it cannot be told now. Whoever makes the server sets it."""
-        self.source_mode: Callable[[], str | None] = lambda: None
-        """The source's GTID_MODE as far as it is known; None: it has none, or there is nobody to ask."""
 
     @property
     def source_uuid(self) -> str | None:
         """Of the source that is followed."""
-        identity = self._generations.archive.identity
+        identity = self._archive.current.identity
         return identity.server_uuid if identity is not None else None
 
     @property
     def executed(self) -> GtidValue | None:
         """All that was published."""
-        return self._generations.executed
+        return self._archive.executed
 
     def shutdown(self) -> None:
         """Ends the threads once their work is done."""
@@ -78,7 +71,7 @@ class GtidLookup:
 
         Raises: OSError, Malformed; what `question` raises.
         """
-        series = [self._looked_at(generation) for generation in self._generations.all]
+        series = [self._looked_at(generation) for generation in self._archive.all]
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, question, series)
 
@@ -89,58 +82,60 @@ class GtidLookup:
         return await loop.run_in_executor(self._executor, question, looked_at)
 
     def _looked_at(self, generation: Generation) -> ArchivedGtids:
-        return _looked_at(generation.archive, generation.executed)
+        return _looked_at(generation, generation.executed)
 
-    def find_jump(self, archive: Archive, walk: GtidWalk, name: str, done: Callable[[Jump | None], None]) -> None:
-        """What `walk` need not read of the file that it begins, looked up in a thread, then `done(jump)` on the loop.
+    def find_seek(
+        self, generation: Generation, groups: GroupFilter, name: str, done: Callable[[Seek | None], None]
+    ) -> None:
+        """What of the file that begins now need not be read, looked up in a thread, then `done(seek)` on the loop.
 
-        Also, where `walk` waited for transactions that were still to come, how many of them come from here on.
+        Also, where `groups` waits for transactions that were still to come, how many of them come from here on.
         """
-        looked_at = _looked_at(archive, None) if walk.counts_again else None
-        facts = archive.gtids.file(name)
-        extent = _extent(archive, name)
+        looked_at = _looked_at(generation, None) if groups.counts_again else None
+        facts = generation.gtids.file(name)
+        snapshot = _snapshot(generation, name)
         if facts is not None:
-            extent = replace(
-                extent, inside=facts.inside, before=facts.before, behind=facts.behind, anonymous=facts.anonymous
+            snapshot = replace(
+                snapshot, inside=facts.inside, before=facts.before, behind=facts.behind, anonymous=facts.anonymous
             )
 
-        def finish(future: asyncio.Future[Jump | None]) -> None:
+        def finish(future: asyncio.Future[Seek | None]) -> None:
             if future.cancelled():
                 return
             error = future.exception()
             if error is None:
                 done(future.result())
                 return
-            # It is read through, and if it cannot be, that is what the replica is told.
+            # It is read through, and if it cannot be, the replica is refused for that.
             fault = None if isinstance(error, OSError | Malformed) else error
             self._log.warning("file_read_through", file=name, why=str(error), exc_info=fault)
             done(None)
 
-        def find() -> Jump | None:
-            if looked_at is not None and looked_at.mysql is not None and isinstance(walk, MysqlWalk):
-                walk.count_again(looked_at.mysql, looked_at.files.names.index(name))
-            return walk.find_jump(extent) if extent.end >= WORTH_A_JUMP_BYTES else None
+        def find() -> Seek | None:
+            if looked_at is not None and looked_at.mysql is not None:
+                groups.count_again(looked_at.mysql, looked_at.files.names.index(name))
+            return groups.find_seek(snapshot) if snapshot.end >= WORTH_A_SEEK_BYTES else None
 
         loop = asyncio.get_running_loop()
         loop.run_in_executor(self._executor, find).add_done_callback(finish)
 
 
-def _extent(archive: Archive, name: str) -> FileExtent:
-    file = archive.file(name)
+def _snapshot(generation: Generation, name: str) -> FileSnapshot:
+    file = generation.file(name)
     # One that is being removed is not known any more: to open it fails, and the replica asks again.
     end, checksum = (file.end, bool(file.checksum)) if file is not None else (FIRST_EVENT, False)
-    return FileExtent(name, archive.path(name), end, checksum)
+    return FileSnapshot(name, generation.path(name), end, checksum)
 
 
-def _looked_at(archive: Archive, executed: GtidValue | None) -> ArchivedGtids:
-    view = archive.gtids.view()
-    newest = _extent(archive, view.names[-1]) if view.names else None
-    files = Extents(view.names, partial(_extent, archive), newest)
+def _looked_at(generation: Generation, executed: GtidValue | None) -> ArchivedGtids:
+    view = generation.gtids.view()
+    newest = _snapshot(generation, view.names[-1]) if view.names else None
+    files = FileSnapshots(view.names, partial(_snapshot, generation), newest)
     mysql: MysqlHoldings | None = None
     mariadb: MariadbHoldings | None = None
     if isinstance(view.executed, GtidList):
-        mariadb = MariadbHoldings(view.befores, view.executed) if files else None
+        mariadb = MariadbHoldings(view.befores, view.executed, view.breaks) if files else None
     elif files:
         purged = view.purged if isinstance(view.purged, GtidSet) else GtidSet()
         mysql = MysqlHoldings(view.search, view.executed, purged, view.anonymous_files)
-    return ArchivedGtids(archive, files, mysql, mariadb, executed, len(archive.gtids.sources))
+    return ArchivedGtids(generation, files, mysql, mariadb, executed, len(generation.gtids.sources))

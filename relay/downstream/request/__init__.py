@@ -1,1 +1,1 @@
-"""What a replica asked and told before its stream, and the words of a refusal."""
+"""What a replica requested and reported before its stream, and the words of a refusal."""

@@ -1,4 +1,4 @@
-"""What a replica told of itself by user variables before its dump request."""
+"""What a replica reported of itself by user variables before its dump request."""
 
 from protocol.resultset import Value
 

@@ -1,17 +1,17 @@
 """Whether a dump request is served. That is decided before the first event is sent."""
 
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.commands import BinlogDump
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.position import binlog_number
 from protocol.resultset import Value
-from protocol.statements import SourceFacts
+from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.downstream.request.refusal import refusal, shown_name
 from relay.downstream.request.replica_variables import mariadb_capability, replica_checksum
 
-FIRST_OFFSET: Final = 4
 # What a client sends for a position that its 32 bits cannot carry.
 _LARGEST_OFFSET: Final = 0xFFFFFFFF
 _GTID_CAPABILITY: Final = 4
@@ -22,26 +22,6 @@ class Decision(Enum):
 
     ACCEPT = "accept"
     HOLD = "hold"
-
-
-class CheckedPosition(Protocol):
-    """What the archive found at a position (`relay.archive` PositionCheck)."""
-
-    @property
-    def verdict(self) -> Enum:
-        """Its `name` is one of BOUNDARY, INSIDE_TRANSACTION, INSIDE_EVENT, BEFORE_START, PAST_END, UNKNOWN_FILE, FUTURE."""
-
-    @property
-    def before(self) -> int | None:
-        """The nearest valid offset before the position."""
-
-    @property
-    def after(self) -> int | None:
-        """The nearest valid offset after the position."""
-
-    @property
-    def group(self) -> tuple[int, int | None] | None:
-        """[start, end) of the transaction around the position; end None where the source crashed in it."""
 
 
 def check_request(request: BinlogDump, user_variables: dict[str, Value]) -> None:
@@ -55,7 +35,7 @@ def check_request(request: BinlogDump, user_variables: dict[str, Value]) -> None
                 f"'{name}' is not a binlog file name: no path, and a number of six digits or more at its end, "
                 "such as mysql-bin.000001"
             ) from None
-    if offset < FIRST_OFFSET:
+    if offset < FIRST_EVENT:
         raise refusal(
             f"{name}:{offset} is no valid position, the first is 4: "
             "Client requested master to start replication from position < 4"
@@ -94,41 +74,40 @@ def check_checksum(file: str, checksum: int, user_variables: dict[str, Value]) -
         )
 
 
-def judge(
-    check: CheckedPosition,
+def decide(
+    check: PositionCheck,
     file: str,
     offset: int,
     *,
     files_held: tuple[str, str] | None,
-    facts: SourceFacts,
     may_resume: bool,
 ) -> Decision:
     """Accept, hold, or refuse. `files_held`: oldest and newest. `may_resume`: this very replica was being sent that place.
 
     Raises: PositionRefused (1236).
     """
-    verdict = check.verdict.name
-    if verdict == "BOUNDARY" or (verdict == "INSIDE_TRANSACTION" and may_resume):
+    verdict = check.verdict
+    if verdict is Verdict.BOUNDARY or (verdict is Verdict.INSIDE_TRANSACTION and may_resume):
         return Decision.ACCEPT
-    if verdict == "FUTURE":
+    if verdict is Verdict.FUTURE:
         return Decision.HOLD
     place = f"{shown_name(file)}:{offset}"
     nearest = _nearest(check)
-    if verdict == "UNKNOWN_FILE":
+    if verdict is Verdict.UNKNOWN_FILE:
         held = f"it holds {files_held[0]} to {files_held[1]}" if files_held else "it holds no file yet"
         raise refusal(
             f"{place}: binlog-relay has no such file, {held}. "
             "Could not find first log file name in binary log index file"
         )
-    if verdict == "INSIDE_TRANSACTION":
+    if verdict is Verdict.INSIDE_TRANSACTION:
         raise refusal(
             f"{place} is inside the transaction {_range(check.group)}; {nearest}. "
             "Starting there would apply half of it: use a position between transactions"
         )
-    if verdict == "INSIDE_EVENT":
+    if verdict is Verdict.INSIDE_EVENT:
         group = f", in the transaction {_range(check.group)}" if check.group else ""
         raise refusal(f"{place} is inside an event{group}; {nearest}. Use a position between transactions")
-    if verdict == "PAST_END":
+    if verdict is Verdict.PAST_END:
         raise refusal(
             f"{place} is past the end of this file; {nearest}, or the next file at 4. "
             "Client requested master to start replication from position > file size"
@@ -156,7 +135,7 @@ def _range(group: tuple[int, int | None] | None) -> str:
     )
 
 
-def _nearest(check: CheckedPosition) -> str:
+def _nearest(check: PositionCheck) -> str:
     before = f"{check.before}" if check.before is not None else "none"
     after = f"{check.after}" if check.after is not None else "none"
     return f"nearest valid positions: before {before}, after {after}"

@@ -1,7 +1,7 @@
 """Where a replica begins that asks by GTID, MySQL's COM_BINLOG_DUMP_GTID or MariaDB's `@slave_connect_state`.
 
 All that takes time (a set of 16 MB, thousands of files, the start file's transactions) is done in the thread of
-`GtidLookup`; the event loop gets a `GtidStart`.
+`GtidLookup`; the event loop gets the filter of the stream, which knows the file.
 """
 
 import asyncio
@@ -9,59 +9,46 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from protocol.commands import BinlogDump
 from protocol.errors import ErrorCode, PositionRefused
 from protocol.gtid.dump_decision import StillAwaited
 from protocol.gtid.dump_request import BinlogDumpGtid
-from protocol.resultset import Value
-from protocol.statements import SourceFacts
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import refusal
-from relay.downstream.start.gtid_plan import GtidRequest, GtidStart
-from relay.downstream.start.mariadb_plan import MariadbRequest
-from relay.downstream.start.mysql_plan import MysqlRequest
+from relay.downstream.start.gtid_request import GtidRequest
+from relay.downstream.start.mariadb_request import MariadbRequest
+from relay.downstream.start.mysql_request import MysqlRequest
 
 _RECHECK_S: Final = 0.05
 
 
-def asks_by_gtid(request: BinlogDump | BinlogDumpGtid, facts: SourceFacts, user_variables: dict[str, Value]) -> bool:
-    """Whether this request is answered here. A MariaDB replica of a MySQL source has no GTIDs to ask by."""
-    return isinstance(request, BinlogDumpGtid) or (
-        facts.is_mariadb and user_variables.get("slave_connect_state") is not None
-    )
+def gtid_request(request: DumpRequest, gtids: GtidLookup) -> GtidRequest:
+    """What the replica said that it has. Raises: PositionRefused for what cannot be read, and as the source's GTID_MODE is."""
+    if isinstance(request.command, BinlogDumpGtid):
+        return MysqlRequest(request.command, request.facts, gtids)
+    return MariadbRequest(request.variables, request.facts, gtids)
 
 
 async def find_gtid_start(
-    request: BinlogDump | BinlogDumpGtid,
-    user_variables: dict[str, Value],
-    facts: SourceFacts,
-    gtids: GtidLookup,
-    *,
-    wait_s: float,
-    next_move: Callable[[], asyncio.Event],
-) -> GtidStart:
+    requested: GtidRequest, gtids: GtidLookup, *, wait_s: float, next_move: Callable[[], asyncio.Event]
+) -> GtidFilter:
     """Where to begin. Waits up to `wait_s` for what the replica has and the archive may still get: that is for the source to
     say, which is asked once.
 
     Raises: PositionRefused; OSError and Malformed for an archive that cannot be read.
     """
-    asked_for: GtidRequest
-    if isinstance(request, BinlogDumpGtid):
-        asked_for = MysqlRequest(request, facts, gtids)
-    else:
-        asked_for = MariadbRequest(user_variables, facts, gtids)
     loop = asyncio.get_running_loop()
-    wait_s = 0.0 if request.ends_at_end else wait_s
     deadline = loop.time() + wait_s
     asked = False
     while True:
         moved = next_move()
         try:
-            start = await gtids.ask(asked_for.start)
+            start = await gtids.ask(requested.start)
         except StillAwaited as awaited:
             if not asked:
                 asked = True
-                source = await gtids.ask_source()
+                source = await gtids.source.ask_gtids()
                 if source is not None and source.lacks(awaited.awaited):
                     raise awaited.refused from None
             if loop.time() >= deadline:

@@ -6,74 +6,68 @@ sent the files of a former source asks for them again by the same names, so what
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from protocol.commands import BinlogDump
 from protocol.position import Position
-from protocol.statements import SourceFacts
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, PositionCheck, Verdict
-from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
-from relay.downstream.request.request_checks import Decision, judge, not_here_yet
+from relay.downstream.request.dump_request import DumpRequest
+from relay.downstream.request.request_checks import Decision, decide, not_here_yet
 from relay.downstream.start.place_after import place_after
+from relay.downstream.start.segment import Segment, SegmentOpener
 
 _RECHECK_S: Final = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class PositionStart:
-    """The stream begins in `file` of `archive` at `offset`. resumes: inside a transaction, where this replica's stream broke
-    off."""
+class PositionHost(Protocol):
+    """What finding a position needs of the server."""
 
     archive: Archive
-    file: ArchivedFile
-    offset: int
-    resumes: bool
+    gtid_lookup: GtidLookup
+    position_wait_s: float
+
+    async def until_left(self, identity: ReplicaIdentity) -> None:
+        """Until it is known what this replica had read when it ended a stream of its own just now."""
+
+    def next_move(self) -> asyncio.Event:
+        """Is set when the archive grows from now on."""
 
 
 async def find_position_start(
-    request: BinlogDump,
-    facts: SourceFacts,
-    identity: ReplicaIdentity | None,
-    generations: Generations,
-    gtids: GtidLookup,
-    *,
-    wait_s: float,
-    next_move: Callable[[], asyncio.Event],
-    until_left: Callable[[ReplicaIdentity], Awaitable[None]],
-) -> PositionStart:
-    """Where to begin. Waits up to `wait_s` while the position may still arrive: without heartbeats, they would carry a
-    smaller position.
+    request: BinlogDump, about: DumpRequest, host: PositionHost, opener: SegmentOpener
+) -> Segment:
+    """Where the stream begins. about: who asks for `request`. Waits while the position may still arrive: without heartbeats,
+    they would carry a smaller position.
 
-    Raises: PositionRefused; ArchiveError for an archive that cannot be read.
+    Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be read.
     """
     loop = asyncio.get_running_loop()
-    wait_s = 0.0 if request.ends_at_end else wait_s
+    archive, identity = host.archive, about.identity
+    wait_s = 0.0 if request.ends_at_end else host.position_wait_s
     deadline = loop.time() + wait_s
     while True:
-        moved = next_move()
+        moved = host.next_move()
         # Without a name the first file that there is.
-        oldest = generations.all[0].archive.files
+        oldest = archive.all[0].files
         name = request.file or (oldest[0].name if oldest else "")
-        archive = generations.archive
+        generation = archive.current
         if name:
-            archive, check = await _generation_of(generations, gtids, identity, name, request, until_left)
+            generation, check = await _generation_of(host, identity, name, request)
             inside = check.verdict is Verdict.INSIDE_TRANSACTION
             if inside and identity is not None:
-                await until_left(identity)
-            resumes = inside and identity is not None and archive.replicas.may_resume(identity, name, request.offset)
-            held = (archive.files[0].name, archive.files[-1].name) if archive.files else None
-            decision = judge(check, name, request.offset, files_held=held, facts=facts, may_resume=resumes)
-            file = archive.file(name)
-            if decision is Decision.ACCEPT and file is not None:
-                return PositionStart(archive, file, request.offset, inside)
+                await host.until_left(identity)
+            resumes = inside and identity is not None and generation.replicas.may_resume(identity, name, request.offset)
+            held = (generation.files[0].name, generation.files[-1].name) if generation.files else None
+            decision = decide(check, name, request.offset, files_held=held, may_resume=resumes)
+            if decision is Decision.ACCEPT and generation.file(name) is not None:
+                return await opener.open(generation, name, request.offset, resumes=inside)
         left = deadline - loop.time()
         if left <= 0:
-            end = str(archive.end) if archive.end is not None else None
+            end = str(generation.end) if generation.end is not None else None
             raise not_here_yet(name, request.offset, end=end, waited_s=wait_s)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(moved.wait(), left)
@@ -81,41 +75,37 @@ async def find_position_start(
 
 
 async def _generation_of(
-    generations: Generations,
-    gtids: GtidLookup,
-    identity: ReplicaIdentity | None,
-    name: str,
-    request: BinlogDump,
-    until_left: Callable[[ReplicaIdentity], Awaitable[None]],
-) -> tuple[Archive, PositionCheck]:
+    host: PositionHost, identity: ReplicaIdentity | None, name: str, request: BinlogDump
+) -> tuple[Generation, PositionCheck]:
     """The generation that the position is of, and what is there. Raises: ArchiveError, OSError, Malformed."""
-    newest, offset = generations.archive, request.offset
+    archive = host.archive
+    newest, offset = archive.current, request.offset
     if not request.file:
-        archive = generations.all[0].archive
-        return archive, await archive.check_position(name, offset)
+        generation = archive.all[0]
+        return generation, await generation.check_position(name, offset)
     check = await newest.check_position(name, offset)
-    earlier = [one.archive for one in reversed(generations.all[:-1]) if one.archive.file(name) is not None]
+    earlier = [one for one in reversed(archive.all[:-1]) if one.file(name) is not None]
     if not earlier:
         return newest, check
     is_boundary = check.verdict is Verdict.BOUNDARY
     if identity is not None:
-        await until_left(identity)
+        await host.until_left(identity)
     if identity is not None and not newest.replicas.may_resume(identity, name, offset):
-        for archive in earlier:
-            if not archive.replicas.may_resume(identity, name, offset):
+        for generation in earlier:
+            if not generation.replicas.may_resume(identity, name, offset):
                 continue
             # It may have been told this very place, the same as the end of what it was sent.
-            if is_boundary and await _is_place_after(generations, gtids, archive, Position(name, offset)):
+            if is_boundary and await _is_place_after(archive, host.gtid_lookup, generation, Position(name, offset)):
                 break
-            return archive, await archive.check_position(name, offset)
+            return generation, await generation.check_position(name, offset)
     if not is_boundary:
-        for archive in earlier:
-            other = await archive.check_position(name, offset)
+        for generation in earlier:
+            other = await generation.check_position(name, offset)
             if other.verdict is Verdict.BOUNDARY or newest.file(name) is None:
-                return archive, other
+                return generation, other
     return newest, check
 
 
-async def _is_place_after(generations: Generations, gtids: GtidLookup, archive: Archive, place: Position) -> bool:
-    found = await place_after(generations, gtids, archive)
+async def _is_place_after(archive: Archive, gtids: GtidLookup, generation: Generation, place: Position) -> bool:
+    found = await place_after(archive, gtids, generation)
     return found is not None and found.position == place

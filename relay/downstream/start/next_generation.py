@@ -1,4 +1,4 @@
-"""How a stream passes from the end of one generation of the archive to the next: the binlogs of the source that came after.
+"""How a stream switches from the end of one generation of the archive to the next: the binlogs of the source that came after.
 
 by GTID           it goes on there, on the same connection
 by file and position   it ends with ERR 1236, which names the same place in the next generation
@@ -7,94 +7,76 @@ by file and position   it ends with ERR 1236, which names the same place in the 
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
-from protocol.binlog.made_events import patch_format_description
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
-from relay.archive.archive import Generation, Generations
-from relay.archive.generation import Archive
-from relay.archive.read.file_reads import FileReads, OpenFile
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.archived_file import ArchivedFile
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
-from relay.downstream.gtid_filter.gtid_walk import GtidWalk, Jump
-from relay.downstream.gtid_filter.stream_guide import StreamGuide
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
-from relay.downstream.start.gtid_plan import GtidRequest
+from relay.downstream.start.gtid_request import GtidRequest
 from relay.downstream.start.place_after import PlaceSearches, rest
 from relay.downstream.start.same_place import SamePlace
+from relay.downstream.start.segment import Segment, SegmentOpener
 from relay.process.background import begin_task, tell_fault
 
-
-@dataclass(frozen=True, slots=True)
-class NextPart:
-    """Where the stream goes on, its file open. server_id: of the events made here. format_description: as it is sent, None:
-    it is part of the stream. The rest: as for a dump that begins."""
-
-    archive: Archive
-    file: ArchivedFile
-    opened: OpenFile
-    server_id: int
-    format_description: bytes | None
-    walk: GtidWalk | None
-    jump: Jump | None
-    guide: StreamGuide | None
+# What a switch found: where the stream goes on, its file open, or the error that it ends with.
+Found = Segment | AnsweredError
 
 
-PassedOn = Callable[[NextPart | AnsweredError], None]
-
-
-class Passage(Protocol):
+class GenerationSwitch(Protocol):
     """What a dump asks for at the end of a file that has no next one. On the event loop."""
 
     def is_due(self) -> bool:
         """Whether the generation that is read has ended and a later one goes on."""
 
-    def begin(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
+    def begin(self, end: Position, before: GtidFilter | None, done: Callable[[Found], None]) -> None:
         """At the generation's end. `done` is called later, unless `cancel` is: with where the stream goes on, or with the error
-        that ends it."""
+        that ends it. before: the stream's filter so far."""
 
     def cancel(self) -> None:
         """The dump has ended."""
 
 
 class _Task(ABC):
-    """A passage that is looked for in a task. On the event loop. `reading`: the generation that the stream is of."""
+    """A switch that is looked for in a task. On the event loop. `reading`: the generation that the stream is of."""
 
-    def __init__(self, generations: Generations, reading: Generation) -> None:
-        self.generations = generations
+    def __init__(self, archive: Archive, reading: Generation) -> None:
+        self.archive = archive
         self.reading = reading
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
         self._task: asyncio.Task[None] | None = None
 
     def is_due(self) -> bool:
-        """See `Passage`."""
+        """See `GenerationSwitch`."""
         reading = self.reading
         # One whose files were all purged is in no list any more.
-        return self.following is not None and (reading.ended or reading not in self.generations.all)
+        return self.following is not None and (reading.ended or reading not in self.archive.all)
 
     @property
     def following(self) -> Generation | None:
         """The generation after the one that is read."""
-        return self.generations.after(self.reading)
+        return self.archive.after(self.reading)
 
-    def begin(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
-        """See `Passage`."""
-        self._task = begin_task(self._run(end, walk, done), "looking for where a stream goes on")
+    def begin(self, end: Position, before: GtidFilter | None, done: Callable[[Found], None]) -> None:
+        """See `GenerationSwitch`."""
+        self._task = begin_task(self._run(end, before, done), "looking for where a stream goes on")
 
     def cancel(self) -> None:
-        """See `Passage`."""
+        """See `GenerationSwitch`."""
         if self._task is not None:
             self._task.cancel()
 
-    async def _run(self, end: Position, walk: GtidWalk | None, done: PassedOn) -> None:
-        found: NextPart | AnsweredError
+    async def _run(self, end: Position, before: GtidFilter | None, done: Callable[[Found], None]) -> None:
+        found: Found
         try:
-            found = await self.find(end, walk)
+            found = await self.find(end, before)
         except PositionRefused as refused:
             found = refused
         except (ArchiveError, OSError, Malformed) as error:
@@ -112,69 +94,55 @@ class _Task(ABC):
             done(refusal(f"{end}: {INTERNAL_ERROR}. The replica may try again", ErrorCode.ER_UNKNOWN_ERROR))
 
     @abstractmethod
-    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
+    async def find(self, end: Position, before: GtidFilter | None) -> Segment:
         """Raises: PositionRefused; ArchiveError, OSError, Malformed for an archive that cannot be read."""
 
 
-class GtidPassage(_Task):
-    """Of a replica that asked by GTID.
-
-    check: refuses a replica that cannot follow the next source. server_id: of its events, as replicas see it.
-    """
+class GtidSwitch(_Task):
+    """Of a replica that asked by GTID. requested: what it asked for."""
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         reading: Generation,
         gtids: GtidLookup,
-        reads: FileReads,
-        asked: GtidRequest,
-        *,
-        strip_markers: bool,
-        check: Callable[[ArchivedFile], None],
-        server_id: Callable[[Archive], int],
+        opener: SegmentOpener,
+        requested: GtidRequest,
     ) -> None:
-        super().__init__(generations, reading)
+        super().__init__(archive, reading)
         self._gtids = gtids
-        self._reads = reads
-        self._asked = asked
-        self._strip_markers = strip_markers
-        self._check = check
-        self._server_id = server_id
+        self._opener = opener
+        self._requested = requested
 
-    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
+    async def find(self, end: Position, before: GtidFilter | None) -> Segment:
         """See `_Task`."""
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
             following, sent = self.following, self.reading.executed
             assert following is not None
-            start = await self._gtids.ask_of(following, lambda archived: self._asked.go_on(sent, walk, archived))  # noqa: B023
-            if start is not None and start.format_description is not None:
+            start = await self._gtids.ask_of(following, lambda archived: self._requested.go_on(sent, before, archived))  # noqa: B023
+            if start is not None and self._has_begun(start):
                 break
             await rest(loop.time() - began)
-        file = following.archive.file(start.file)
-        if file is None:
-            text = f"{start.file} was removed from binlog-relay's archive just now. The replica may try again"
-            raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
-        self._check(file)
-        head = patch_format_description(
-            start.format_description, mid_file=False, strip_markers=self._strip_markers, clear_created=True
-        )
-        opened = self._reads.open(following.archive.path(file.name))
+        segment = await self._opener.open(following, start.first_file, filter=start)
         self.reading = following
-        server_id = self._server_id(following.archive)
-        return NextPart(following.archive, file, opened, server_id, head, start.walk, start.jump, start.guide)
+        return segment
+
+    def _has_begun(self, start: GtidFilter) -> bool:
+        """Whether the file's format description is published; one that was removed meanwhile is for the opener to refuse."""
+        file = start.generation.file(start.first_file)
+        return file is None or file.end > FIRST_EVENT
 
 
-class PositionPassage(_Task):
+class PositionSwitch(_Task):
     """Of a replica that reads by file and position."""
 
-    def __init__(self, generations: Generations, reading: Generation, searches: PlaceSearches) -> None:
-        super().__init__(generations, reading)
+    def __init__(self, archive: Archive, reading: Generation, searches: PlaceSearches) -> None:
+        super().__init__(archive, reading)
         self._searches = searches
 
-    async def find(self, end: Position, walk: GtidWalk | None) -> NextPart:
+    async def find(self, end: Position, before: GtidFilter | None) -> Segment:
         """See `_Task`. Always raises."""
         place = await self._searches.find(self.reading)
         raise ended_here(end, place, self.following)
@@ -182,7 +150,7 @@ class PositionPassage(_Task):
 
 def ended_here(end: Position, place: SamePlace, following: Generation | None) -> PositionRefused:
     """ERR 1236 for a replica that reads by file and position, at the end of a source's binlogs."""
-    identity = following.archive.identity if following is not None else None
+    identity = following.identity if following is not None else None
     who = "another source"
     if identity is not None:
         who += f", server_id {identity.server_id}" + (f", {identity.server_uuid}" if identity.server_uuid else "")

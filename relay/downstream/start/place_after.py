@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.errors import Malformed
-from relay.archive.archive import Generation, Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.start.same_place import SamePlace, same_place
 from relay.process.background import begin_task
@@ -18,16 +18,15 @@ _REST: Final = 4
 _TOLD: Final = (OSError, Malformed)
 
 
-async def place_after(generations: Generations, gtids: GtidLookup, archive: Archive) -> SamePlace | None:
-    """In the newest generation, the same place as this archive's end; None: the source is still to deliver it.
+async def place_after(archive: Archive, gtids: GtidLookup, generation: Generation) -> SamePlace | None:
+    """In the newest generation, the same place as this generation's end; None: the source is still to deliver it.
 
     Raises: OSError, Malformed.
     """
-    generation = generations.of_archive(archive)
-    if generation is None or generation is generations.current:
+    if generation is archive.current or not archive.holds(generation):
         return SamePlace(None, "its files were purged")
     executed = generation.executed
-    return await gtids.ask_of(generations.current, lambda archived: same_place(archived, executed))
+    return await gtids.ask_of(archive.current, lambda archived: same_place(archived, executed))
 
 
 async def rest(took_s: float) -> None:
@@ -44,8 +43,8 @@ class _Search:
 class PlaceSearches:
     """Searches for the place after each ended generation, one for all replicas that wait for it. On the event loop."""
 
-    def __init__(self, generations: Generations, gtids: GtidLookup) -> None:
-        self._generations = generations
+    def __init__(self, archive: Archive, gtids: GtidLookup) -> None:
+        self._archive = archive
         self._gtids = gtids
         self._searches: dict[Generation, _Search] = {}
 
@@ -70,7 +69,7 @@ class PlaceSearches:
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
-            place = await place_after(self._generations, self._gtids, ended.archive)
+            place = await place_after(self._archive, self._gtids, ended)
             if place is not None:
                 return place
             await rest(loop.time() - began)

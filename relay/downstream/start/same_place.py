@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
-from protocol.gtid.file_gtids import FileGtidCollector, Stretch
-from protocol.gtid.file_search import first_needed_list, still_awaited
+from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock
+from protocol.gtid.file_search import still_awaited
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.position import Position
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
-from relay.downstream.gtid_filter.mysql_walk import MysqlWalk
-from relay.downstream.start.gtid_plan import exact_jump
+from relay.downstream.gtid_filter.mysql_filter import MysqlGroupFilter
+from relay.downstream.gtid_filter.seek import exact_seek
 
 _CHUNK: Final = 1 << 20
 
@@ -57,66 +57,66 @@ def _of_mysql(archived: ArchivedGtids, holdings: MysqlHoldings, executed: GtidSe
     wanted = (executed - holdings.purged).count
     needed = holdings.search.first_needed(executed)
     number = len(archived.files) - 1 if needed is None else needed
-    extent = archived.files[number]
+    snapshot = archived.files[number]
     passed = sum(holdings.search.inside(earlier).count for earlier in range(number))
     if needed is None:
         passed += holdings.search.inside(number).count
-        offset = extent.end
+        offset = snapshot.end
     else:
-        walk = MysqlWalk(executed)
-        head = extent.head()
-        jump = exact_jump(extent, walk.find_jump(extent), GtidSkip(executed.intervals_by_key()), head.end)
-        offset = head.end if jump is None else jump.target
-        passed += 0 if jump is None else jump.transactions
-    return SamePlace(Position(extent.name, offset)) if passed == wanted else _OTHER_ORDER
+        groups = MysqlGroupFilter(executed)
+        head = snapshot.head()
+        seek = exact_seek(snapshot, groups.find_seek(snapshot), GtidSkip(executed.intervals_by_key()), head.end)
+        offset = head.end if seek is None else seek.target
+        passed += 0 if seek is None else seek.transactions
+    return SamePlace(Position(snapshot.name, offset)) if passed == wanted else _OTHER_ORDER
 
 
 def _of_mariadb(archived: ArchivedGtids, holdings: MariadbHoldings, executed: GtidList) -> SamePlace | None:
     if not all(map(holdings.state.contains, executed)):
         return None
-    number = first_needed_list(holdings.befores, executed.position)
+    number = holdings.first_needed(executed.position)
     if number is None:
         return _BEFORE
     waiting = {gtid.domain_id: gtid for gtid in still_awaited(holdings.befores[number], executed.position)}
-    for extent in archived.files[number:]:
-        offset = _first_sent(extent, waiting)
-        if offset is not None or extent.name == archived.files.names[-1]:
-            place = Position(extent.name, extent.end if offset is None else offset)
+    for snapshot in archived.files[number:]:
+        offset = _first_sent(snapshot, waiting)
+        if offset is not None or snapshot.name == archived.files.names[-1]:
+            place = Position(snapshot.name, snapshot.end if offset is None else offset)
             return _OTHER_ORDER if waiting else SamePlace(place)
     return None
 
 
-def _first_sent(extent: FileExtent, waiting: dict[int, DomainGtid]) -> int | None:
+def _first_sent(snapshot: FileSnapshot, waiting: dict[int, DomainGtid]) -> int | None:
     """Offset of the first group that is sent to a replica that waits for these; takes those out that come before it."""
-    start = extent.head().end
-    stretches = extent.stretches()
-    if stretches is not None and len(stretches):
+    start = snapshot.head().end
+    blocks = snapshot.blocks()
+    if blocks is not None and len(blocks):
         keys = {
             domain.to_bytes(4, "little"): (gtid.server_id.to_bytes(4, "little"), gtid.sequence_number)
             for domain, gtid in waiting.items()
         }
-        target, _groups = stretches.first_reaching(keys)
-        start = target if start < target <= extent.end else start
-    collector = FileGtidCollector("mariadb", checksum=extent.checksum, gap_bytes=0)
+        target, _groups = blocks.first_reaching(keys)
+        start = target if start < target <= snapshot.end else start
+    collector = FileGtidCollector("mariadb", checksum=snapshot.checksum, gap_bytes=0)
     collector.begin(start)
-    with extent.path.open("rb") as file:
+    with snapshot.path.open("rb") as file:
         file.seek(start)
         at = start
-        while at < extent.end:
-            data = file.read(min(_CHUNK, extent.end - at))
+        while at < snapshot.end:
+            data = file.read(min(_CHUNK, snapshot.end - at))
             if not data:
                 break
             at += len(data)
             collector.take(data)
-            if at >= extent.end:
+            if at >= snapshot.end:
                 collector.finish()
-            for group in collector.take_stretches():
+            for group in collector.take_blocks():
                 if not _is_passed(group, waiting):
                     return group.start
     return None
 
 
-def _is_passed(group: Stretch, waiting: dict[int, DomainGtid]) -> bool:
+def _is_passed(group: IndexBlock, waiting: dict[int, DomainGtid]) -> bool:
     run = group.runs[0]
     domain, server = int.from_bytes(run.key[:4], "little"), int.from_bytes(run.key[4:8], "little")
     awaited = waiting.get(domain)

@@ -26,7 +26,7 @@ class Acknowledgements:
     """One connection's. A replica answers each event that is asked for once, in order, with its position behind it."""
 
     def __init__(self, sums: AcknowledgementSums, knows_file: Callable[[str], bool]) -> None:
-        self.asked: Position | None = None
+        self.requested: Position | None = None
         """The newest transaction end that was asked for."""
         self.acked: Position | None = None
         """Up to where the replica says that it has stored everything."""
@@ -35,21 +35,21 @@ class Acknowledgements:
         """Events asked for and not acknowledged."""
         self._before: deque[tuple[Position, int]] = deque()
         """Of the generations before: the newest transaction end that was asked for, and how many answers are to come."""
-        self._asked_at = 0.0
+        self._requested_at = 0.0
         self._sums = sums
         self._knows_file = knows_file
 
     def ask(self, newest: Position, count: int, now: float) -> None:
         """`count` more events are asked for; the last of them ends at `newest`."""
-        self.asked = newest
+        self.requested = newest
         self.open += count
-        self._asked_at = now
+        self._requested_at = now
 
     def pass_on(self) -> None:
         """What is asked for from now on is of the next generation, whose file names say nothing about those before it."""
-        if self.asked is not None and self.open:
-            self._before.append((self.asked, self.open))
-        self.asked = self.acked = None
+        if self.requested is not None and self.open:
+            self._before.append((self.requested, self.open))
+        self.requested = self.acked = None
         self.open = 0
 
     def take(self, position: Position, now: float) -> None:
@@ -58,34 +58,34 @@ class Acknowledgements:
         if self._before:
             self._take_earlier(said, position)
             return
-        if self.open <= 0 or self.asked is None:
+        if self.open <= 0 or self.requested is None:
             raise _lie(f"{said}, and nothing was asked for that it had not acknowledged before")
         if not self._knows_file(position.file):
             raise _lie(f"{said}, and binlog-relay has no such file")
-        if position > self.asked:
-            raise _lie(f"{said}, and was asked for no more than {self.asked}")
+        if position > self.requested:
+            raise _lie(f"{said}, and was asked for no more than {self.requested}")
         self.open -= 1
         self._sums.acknowledged += 1
         self.acked = position if self.acked is None else max(self.acked, position)
         self.acked_at = now
-        if position == self.asked:
+        if position == self.requested:
             self._sums.waits += 1
-            self._sums.waited_s += now - self._asked_at
+            self._sums.waited_s += now - self._requested_at
 
     def _take_earlier(self, said: str, position: Position) -> None:
-        asked, left = self._before[0]
+        requested, left = self._before[0]
         if not self._knows_file(position.file):
             raise _lie(f"{said}, and binlog-relay has no such file")
-        if position > asked:
-            raise _lie(f"{said}, and was asked for no more than {asked}")
+        if position > requested:
+            raise _lie(f"{said}, and was asked for no more than {requested}")
         self._sums.acknowledged += 1
-        self._before[0] = (asked, left - 1)
+        self._before[0] = (requested, left - 1)
         if left == 1:
             self._before.popleft()
 
     def end(self) -> None:
         """The connection ended: what is open stays unanswered."""
-        self._sums.unanswered += self.open + sum(left for _asked, left in self._before)
+        self._sums.unanswered += self.open + sum(left for _requested, left in self._before)
         self.open = 0
         self._before.clear()
 

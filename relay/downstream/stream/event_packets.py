@@ -16,13 +16,12 @@ _PACKET_HEADERS: Final = 8
 class EventPackets:
     """Numbers and prefixes are one stream's, whoever makes the packet.
 
-    mode: of the framer. asks: acknowledgements are asked for, semi-sync. sequence: of the first packet.
+    mode: of the framer. asks: acknowledgements are asked for, semi-sync.
     """
 
-    def __init__(self, mode: int, *, asks: bool, sequence: int) -> None:
+    def __init__(self, mode: int, *, asks: bool) -> None:
         self._prefix = SEMI_SYNC_PREFIX if asks else _STATUS
         self.framer = Framer(mode, self._prefix, asks)
-        self.framer.sequence = sequence
 
     def framed(self, event: bytes) -> bytes:
         """The packets of an event that is made here; it stands between stored events."""

@@ -80,8 +80,8 @@ class LiveEdge:
         self._last_sent = self._last_run = now
         self._taken = self._settled = False
 
-    def moved_on(self) -> None:
-        """The stream goes on with a file that may have the name of the one before."""
+    def file_begins(self) -> None:
+        """The stream goes on with another file, which may have the name of the one before."""
         self._heartbeat_for = None
 
     def wait(self) -> None:

@@ -1,4 +1,4 @@
-"""Which stretch of the file being sent a replica may ask for again after it lost its connection."""
+"""Which part of the file being sent a replica may ask for again after it lost its connection."""
 
 from collections import deque
 from typing import Final

@@ -1,7 +1,7 @@
 """May the archive go on with another server than the one it is of? What is looked at, in this order:
 
 1. its kind: the binlogs of MySQL and MariaDB are not mixed
-2. is it the archive's own server? Then it is another address of it, and nothing here is asked
+2. is it the archive's own server? Then it is another address of it, and nothing of this is checked
 3. has it the archive's binlogs, at the same coordinates (a copy on another machine)? Then the stream goes on in them
 4. both have GTIDs, and the archive's last transactions too
 5. it has every transaction that the archive has; else it is behind, was reset, or has diverged
@@ -15,19 +15,19 @@ from typing import Final
 from protocol.gtid.dump_refusals import shown_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.upstream.attach.missing_gtids import lacking, lacking_of_position, lacks_transactions
+from relay.upstream.attach.missing_gtids import missing_in_set, missing_of_position, missing_transactions_error
 from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.source.connection import SourceConnection
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 
 _WHAT: Final = "the archive"
 
 
 async def file_to_go_on_with(
-    archive: Archive,
+    generation: Generation,
     executed: GtidValue | None,
     source: SourceGtids,
     where: str,
@@ -39,19 +39,19 @@ async def file_to_go_on_with(
     not_the_same: why it has not the archive's binlogs. Raises: UpstreamError, IDENTITY or
     POSITION_GONE where it cannot be gone on with.
     """
-    _both_have_gtids(archive, executed, source, where, not_the_same)
+    _both_have_gtids(generation, executed, source, where, not_the_same)
     if isinstance(executed, GtidList):
-        missing = lacking_of_position(executed.position, source)
+        missing = missing_of_position(executed.position, source)
     else:
-        missing = lacking(executed, source, same_server=False) if executed is not None else ""
+        missing = missing_in_set(executed, source, same_server=False) if executed is not None else ""
     if missing:
-        raise lacks_transactions(missing, where)
+        raise missing_transactions_error(missing, where)
     if executed is None or isinstance(executed, GtidSet):
         held = executed if executed is not None else GtidSet()
         purged = source.purged - held
         if purged:
             raise UpstreamError(
-                Trouble.POSITION_GONE,
+                FailureKind.POSITION_GONE,
                 f"the source {where} has purged binlogs with transactions that the archive lacks: {shown_set(purged)}; "
                 f"the archive has {shown_set(held)}",
                 "Nothing was changed here. Name a source that still has them, or put the purged binlogs back there; a new "
@@ -69,7 +69,7 @@ async def file_to_go_on_with(
 
 
 def _both_have_gtids(
-    archive: Archive, executed: GtidValue | None, source: SourceGtids, where: str, not_the_same: UpstreamError
+    generation: Generation, executed: GtidValue | None, source: SourceGtids, where: str, not_the_same: UpstreamError
 ) -> None:
     """Raises: UpstreamError IDENTITY, with what must be otherwise."""
     state = source.binlog_state
@@ -81,13 +81,13 @@ def _both_have_gtids(
             why = f"{where} tells no @@gtid_binlog_state"
     elif source.mode != "ON":
         why = f"{where} has GTID_MODE = {source.mode or 'OFF, or none at all'}"
-    place = last_without_gtids(archive)
+    place = last_without_gtids(generation)
     if not why and place is not None:
         why = f"the archive's newest transactions, in {place}, are not all with GTIDs"
     if not why:
         return
     raise UpstreamError(
-        Trouble.IDENTITY,
+        FailureKind.IDENTITY,
         f"{not_the_same.what}. It could be gone on with by GTID, but {why}",
         "Without GTIDs a source can only be exchanged for one with the same binlogs at the same coordinates, such as a copy of "
         "its disk. Nothing was changed here and replicas are served on: name such a source, or give this one an archive of "
@@ -96,8 +96,8 @@ def _both_have_gtids(
     )
 
 
-def last_without_gtids(archive: Archive) -> str | None:
+def last_without_gtids(generation: Generation) -> str | None:
     """The newest file with transactions, where some of them have no GTID: nobody can tell whether another source has those."""
-    view = archive.gtids.view()
-    newest = max((place for place, file in enumerate(archive.files) if file.groups), default=None)
+    view = generation.gtids.view()
+    newest = max((place for place, file in enumerate(generation.files) if file.groups), default=None)
     return view.names[newest] if newest is not None and newest in view.anonymous_files else None

@@ -1,4 +1,4 @@
-"""Attaching to a source: who it is, whether the archive can go on with it and where, and all that is said before the dump."""
+"""Attaching to a source: who it is, whether the archive can go on with it and where, and all statements before the dump."""
 
 import asyncio
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ import pymysql.err
 import structlog
 
 from protocol.position import Position
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import ServerSource, StartGtid
 from relay.upstream.attach.another_source import file_to_go_on_with
-from relay.upstream.attach.missing_gtids import lacking_in_its_files, lacks_transactions
+from relay.upstream.attach.missing_gtids import missing_in_its_files, missing_transactions_error
 from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.attach.starting_place import agree_on_start, beyond_the_command
 from relay.upstream.attach.tail_check import compare_tail
@@ -26,7 +27,7 @@ from relay.upstream.source.identity import (
 from relay.upstream.source.log_replica_updates import switched_off
 from relay.upstream.source.open_source import open_source
 from relay.upstream.source.own_address import is_own_address
-from relay.upstream.source.source_errors import TERMINAL, Trouble, UpstreamError
+from relay.upstream.source.source_errors import TERMINAL, FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, read_source_gtids
 from relay.upstream.source.source_status import SourceLink
 
@@ -43,8 +44,8 @@ class Attached:
     place: Position | None
     """Where the stream goes on in the archive; None: with a new file."""
     file: str
-    """Its name for the dump command; empty: the source's oldest."""
-    asked: bool
+    """The file's name for the dump command; empty: the source's oldest."""
+    binlogs_listed: bool
     """Whether the source's list of binlogs was seen."""
     semi_sync: bool
     another: bool
@@ -64,14 +65,14 @@ class _Agreed:
 
 
 class Attacher:
-    """Makes connections to one source, for one archive. `link` is told who answers; nothing else changes by a failed attempt.
+    """Makes connections to one source, for one archive. `link` gets who answers; nothing else changes by a failed attempt.
 
     listen_host: where this relay itself listens, at the port of `own`; None: nowhere.
     """
 
     def __init__(
         self,
-        generations: Generations,
+        archive: Archive,
         settings: ServerSource,
         own: Registration,
         server_uuid: str,
@@ -79,7 +80,7 @@ class Attacher:
         *,
         listen_host: str | None = None,
     ) -> None:
-        self._generations = generations
+        self._archive = archive
         self._settings = settings
         self._own = own
         self._server_uuid = server_uuid
@@ -88,12 +89,12 @@ class Attacher:
 
     @property
     def where(self) -> str:
-        """host:port."""
+        """The source's address as host:port."""
         return f"{self._settings.host}:{self._settings.port}"
 
     @property
-    def _archive(self) -> Archive:
-        return self._generations.archive
+    def _generation(self) -> Generation:
+        return self._archive.current
 
     async def open(self) -> SourceConnection:
         """A connection that is logged in. Raises: UpstreamError."""
@@ -104,11 +105,11 @@ class Attacher:
         ):
             text = f"the source {self.where} is this relay itself: it listens there"
             advice = "Name the server that is to be followed, in relay.toml, by --source or by CHANGE MASTER TO."
-            raise UpstreamError(Trouble.SETUP, text, advice, name="source_is_this_relay")
+            raise UpstreamError(FailureKind.SETUP, text, advice, name="source_is_this_relay")
         return await open_source(settings)
 
     async def attach(self, place: Position | None, *, accept_another: bool) -> Attached:
-        """A connection with everything said before the dump. place: the archive's end. Raises: UpstreamError.
+        """A connection, after all statements that come before the dump. place: the archive's end. Raises: UpstreamError.
 
         MariaDB does not list its binlogs while a commit waits for an acknowledgement. It may wait for ours, or for that of
         a replica that is away: the list is done without then, and the source's answer to the dump command tells. For another
@@ -137,7 +138,7 @@ class Attacher:
         try:
             found = source_identity(connection.facts)
             another = check_source(
-                self._archive.identity, found, self._settings.server_id, self.where, accept_change=True
+                self._generation.identity, found, self._settings.server_id, self.where, accept_change=True
             )
             agreed = await self._agree_on_start(connection, place, ask=True, another=another)
         finally:
@@ -146,7 +147,7 @@ class Attacher:
             return f"with a new generation, from its {agreed.file} on"
         where = f"at {agreed.place}" if agreed.place is not None else f"with its {agreed.file or 'oldest binlog'}"
         # A second address, or an address that was given to it since.
-        return where if another or self._archive.identity is None else f"{where}; it is the archive's own server"
+        return where if another or self._generation.identity is None else f"{where}; it is the archive's own server"
 
     async def _set_up(
         self, connection: SourceConnection, place: Position | None, ask: bool, accept_another: bool
@@ -155,7 +156,7 @@ class Attacher:
         found = source_identity(connection.facts)
         self._link.identity = found
         another = check_source(
-            self._archive.identity, found, settings.server_id, self.where, accept_change=accept_another
+            self._generation.identity, found, settings.server_id, self.where, accept_change=accept_another
         )
         await self._check_own_identity(connection)
         agreed = await self._agree_on_start(connection, place, ask=ask or another, another=another)
@@ -168,7 +169,7 @@ class Attacher:
             gtids=agreed.gtids,
             place=agreed.place,
             file=agreed.file,
-            asked=ask,
+            binlogs_listed=ask,
             semi_sync=semi_sync,
             another=another,
             begins=agreed.begins,
@@ -189,33 +190,33 @@ class Attacher:
         try:
             return _Agreed(*await self._go_on(connection, place, gtids, ask=ask, another=another), gtids)
         except UpstreamError as error:
-            if not another or place is None or error.trouble not in (Trouble.IDENTITY, Trouble.POSITION_GONE):
+            if not another or place is None or error.kind not in (FailureKind.IDENTITY, FailureKind.POSITION_GONE):
                 raise
             not_the_same = error
-        executed = self._generations.executed
-        file = await file_to_go_on_with(self._archive, executed, gtids, self.where, self.open, not_the_same)
+        executed = self._archive.executed
+        file = await file_to_go_on_with(self._generation, executed, gtids, self.where, self.open, not_the_same)
         return _Agreed(None, file, gtids, begins=True)
 
     async def _go_on(
         self, connection: SourceConnection, place: Position | None, gtids: SourceGtids, *, ask: bool, another: bool
     ) -> tuple[Position | None, str]:
         """In the archive's own files."""
-        executed = self._generations.executed
+        executed = self._archive.executed
         missing = ""
         if place is not None and executed is not None:
-            missing = lacking_in_its_files(self._archive.gtids.executed, executed, gtids, same_server=not another)
+            missing = missing_in_its_files(self._generation.gtids.executed, executed, gtids, same_server=not another)
         try:
             if another and place is not None:
                 await self._compare_tail(place)
             found = await agree_on_start(connection, place, self._settings, ask=ask)
         except UpstreamError as error:
-            if not missing or error.trouble not in TERMINAL:
+            if not missing or error.kind not in TERMINAL:
                 raise
             # The position has the clearer name, the transactions say what is at stake.
             text = f"{error.what}. It lacks transactions that the archive has: {missing}"
-            raise UpstreamError(error.trouble, text, error.advice, name=error.name, number=error.number) from error
+            raise UpstreamError(error.kind, text, error.advice, name=error.name, number=error.number) from error
         if missing:
-            raise lacks_transactions(missing, self.where)
+            raise missing_transactions_error(missing, self.where)
         return found
 
     async def _ask_gtids(self, connection: SourceConnection, ask: bool) -> SourceGtids:
@@ -224,22 +225,22 @@ class Attacher:
             return await read_source_gtids(connection, connection.facts.flavour, with_state=ask)
         except pymysql.err.MySQLError as error:
             text = f"the source does not tell its GTID variables: {error}"
-            raise UpstreamError(Trouble.SETUP, text) from error
+            raise UpstreamError(FailureKind.SETUP, text) from error
         except UpstreamError as error:
             if connection.facts.flavour == "mariadb" and isinstance(error.__cause__, TimeoutError):
-                raise BinlogsWithheld(error.trouble, error.what) from error
+                raise BinlogsWithheld(error.kind, error.what) from error
             raise
 
     async def _compare_tail(self, place: Position) -> None:
-        """Another server than the archive's, and an operator said that it has the same binlogs."""
+        """Another server than the archive's, and an operator stated that it has the same binlogs."""
         connection = await self.open()
         try:
-            await compare_tail(connection, self._archive, place)
+            await compare_tail(connection, self._generation, place)
         finally:
             connection.close()
 
     async def _check_own_identity(self, connection: SourceConnection) -> None:
-        directory = self._generations.directory
+        directory = self._archive.directory
         earlier = await asyncio.to_thread(earlier_registration, directory)
         check_replicas(await connection.replicas(), self._own, earlier, self._server_uuid)
         if earlier is not None and earlier.server_id != self._own.server_id:
@@ -256,7 +257,7 @@ class Attacher:
                 log.warning("registration_not_kept", why=error.strerror, note="asked again at the next attempt")
 
     async def _ask_semi_sync(self, connection: SourceConnection) -> bool:
-        """Whether the stream is semi-synchronous. What the source makes of it is said when it is other than before."""
+        """Whether the stream is semi-synchronous. What the source makes of it is logged when it is other than before."""
         if self._settings.ack == "none":
             return False
         state = await connection.ask_semi_sync()
@@ -277,7 +278,7 @@ class Attacher:
                 )
         return state is not None
 
-    # --- what else a refused stream can be told of ---------------------------------------------------------------------
+    # --- what else is known of a refused stream ------------------------------------------------------------------------
 
     async def explained(self, error: UpstreamError, place: Position | None) -> UpstreamError:
         """What the list of binlogs has to say about a position that the source refused; the refusal where it is withheld."""
@@ -286,7 +287,7 @@ class Attacher:
             connection = await self.open()
             await agree_on_start(connection, place, self._settings)
         except UpstreamError as found:
-            return found if found.trouble in TERMINAL else error
+            return found if found.kind in TERMINAL else error
         finally:
             if connection is not None:
                 connection.close()
@@ -310,7 +311,7 @@ class Attacher:
         if not found:
             return error
         text = f"{error.what} (it is {' or '.join(found)})"
-        return UpstreamError(error.trouble, text, error.advice, name=error.name, number=error.number)
+        return UpstreamError(error.kind, text, error.advice, name=error.name, number=error.number)
 
 
 def source_identity(facts: SourceFacts) -> SourceIdentity:

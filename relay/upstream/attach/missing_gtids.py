@@ -3,11 +3,11 @@
 from protocol.gtid.dump_refusals import shown_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 
 
-def lacking(archived: GtidSet | GtidList, source: SourceGtids, *, same_server: bool) -> str:
+def missing_in_set(archived: GtidSet | GtidList, source: SourceGtids, *, same_server: bool) -> str:
     """The transactions of the archive that the source does not know of, as text for a person; empty: it has them all.
 
     A MariaDB domain that the same server does not know any more was taken out of its state on purpose (FLUSH BINARY LOGS
@@ -28,7 +28,7 @@ def lacking(archived: GtidSet | GtidList, source: SourceGtids, *, same_server: b
     return ", ".join(gone[:8]) + (f" and of {len(gone) - 8} more servers" if len(gone) > 8 else "")
 
 
-def lacking_of_position(archived: GtidPosition, source: SourceGtids, *, same_server: bool = False) -> str:
+def missing_of_position(archived: GtidPosition, source: SourceGtids, *, same_server: bool = False) -> str:
     """The same for a MariaDB server that others wrote before: of each domain the last group counts, it has the ones before it.
 
     Only the last is looked for: a server that was made from a backup knows the older servers of a domain no more.
@@ -41,7 +41,7 @@ def lacking_of_position(archived: GtidPosition, source: SourceGtids, *, same_ser
     return ", ".join(_range(gtid, state) for gtid in gone[:8])
 
 
-def lacking_in_its_files(
+def missing_in_its_files(
     own: GtidSet | GtidList, executed: GtidSet | GtidList, source: SourceGtids, *, same_server: bool
 ) -> str:
     """The same for the source of the archive's newest generation, of which those files say `own`.
@@ -49,10 +49,10 @@ def lacking_in_its_files(
     executed: also by the generations before it, which are of other servers.
     """
     if isinstance(own, GtidSet) or isinstance(executed, GtidSet):
-        return lacking(executed, source, same_server=same_server)
+        return missing_in_set(executed, source, same_server=same_server)
     if source.binlog_state is None:
         return ""
-    return lacking(own, source, same_server=same_server) or lacking_of_position(
+    return missing_in_set(own, source, same_server=same_server) or missing_of_position(
         executed.position, source, same_server=same_server
     )
 
@@ -65,10 +65,10 @@ def _range(last: DomainGtid, state: GtidList) -> str:
     return f"those after {held} up to {last}" if held.sequence_number + 1 < last.sequence_number else str(last)
 
 
-def lacks_transactions(missing: str, where: str) -> UpstreamError:
+def missing_transactions_error(missing: str, where: str) -> UpstreamError:
     """The refusal of a source that does not have what the archive has."""
     return UpstreamError(
-        Trouble.IDENTITY,
+        FailureKind.IDENTITY,
         f"the source {where} lacks transactions that the archive has: {missing}",
         "It lost them in a crash, was reset (RESET MASTER), was restored from a backup, or never had them when it was promoted; "
         "replicas of this relay may have them. The archive is untouched and served on. Wait until the source has applied them, "

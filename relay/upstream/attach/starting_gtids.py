@@ -13,7 +13,7 @@ from protocol.gtid.dump_request import encode_binlog_dump_gtid, known_to
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidPosition
 from relay.upstream.source.connection import SourceConnection
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 
 log = structlog.get_logger()
@@ -37,7 +37,7 @@ async def file_for_gtids(
         return file
     if source.mode != "ON":
         raise UpstreamError(
-            Trouble.SETUP,
+            FailureKind.SETUP,
             f"source.start names GTIDs, and the source has GTID_MODE = {source.mode or 'OFF, or none at all'}",
             'Only with ON can it be asked by GTID: write start = { file = "…" } or start = "earliest".',
             name="gtid_mode_off",
@@ -59,7 +59,7 @@ def _parsed(text: str, flavour: str) -> tuple[GtidSet | None, GtidPosition | Non
             ("MySQL", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77") if flavour == "mysql" else ("MariaDB", "0-1-77")
         )
         raise UpstreamError(
-            Trouble.SETUP,
+            FailureKind.SETUP,
             f"source.start names GTIDs that are none of a {kind} source: {error}",
             f'Write start = {{ gtid = "{example}" }}, as its kind of server writes them.',
             name="gtid_of_another_kind",

@@ -6,7 +6,7 @@ from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.config import ServerSource, StartPosition
 from relay.upstream.source.connection import OFFSET_LIMIT, SourceConnection
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
 
@@ -30,7 +30,7 @@ async def agree_on_start(
         oldest, newest = (names[0], names[-1]) if names else ("none", "none")
         purged = names and _number(names[0]) > _number(place.file)
         raise UpstreamError(
-            Trouble.POSITION_GONE if purged else Trouble.IDENTITY,
+            FailureKind.POSITION_GONE if purged else FailureKind.IDENTITY,
             f"the source no longer has {place.file}, where the archive ends at {place.offset}; it has {oldest} to {newest}",
             "Files between were purged: copy them from a backup into the archive and run `archive rebuild`, or start a new archive."
             if purged
@@ -40,7 +40,7 @@ async def agree_on_start(
     size = sizes[place.file]
     if size < place.offset:
         raise UpstreamError(
-            Trouble.POSITION_GONE,
+            FailureKind.POSITION_GONE,
             f"the source came back shorter: its {place.file} ends at {size}, the archive holds it up to {place.offset}",
             f"The source lost its last {place.offset - size} bytes (a crash without sync_binlog=1), or was reset. Replicas of "
             "this relay have what it lost. Decide which side is right before anything else; the archive is untouched.",
@@ -61,7 +61,7 @@ def beyond_the_command(place: Position | None) -> bool:
 def _addressable(place: Position) -> Position:
     if place.offset >= OFFSET_LIMIT:
         raise UpstreamError(
-            Trouble.POSITION_GONE,
+            FailureKind.POSITION_GONE,
             f"{place} lies beyond 4 GiB, where a source cannot be asked to start by file and position",
             f"Run FLUSH BINARY LOGS on the source, stop the relay, copy the source's finished {place.file} over the archived "
             "one, run `binlog-relay archive rebuild` and start the relay: it goes on with the next file.",
@@ -76,7 +76,7 @@ async def _first_file(connection: SourceConnection, settings: ServerSource, ask:
         binlogs = await connection.binlogs() if ask else None
         if binlogs and start.file not in dict(binlogs):
             raise UpstreamError(
-                Trouble.SETUP,
+                FailureKind.SETUP,
                 f"the source has no {start.file}, which source.start names; it has {binlogs[0][0]} to {binlogs[-1][0]}",
                 'Name one of these in source.start, or write start = "earliest".',
                 name="start_not_found",

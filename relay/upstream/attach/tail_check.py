@@ -2,33 +2,42 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.header import HEADER_SIZE
+from protocol.binlog.header import decode_header
+from protocol.binlog.layout import (
+    CHECKSUM_SIZE,
+    FIRST_EVENT,
+    FLAGS,
+    HEADER_SIZE,
+    LOG_POS,
+    SERVER_ID,
+    TIMESTAMP,
+    TYPE_AT,
+)
 from protocol.position import Position
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.reader import FileReader
 from relay.archive.storage.archive_errors import ArchiveCorrupt
-from relay.archive.storage.archived_file import FIRST_EVENT, ArchivedFile
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.binlog_file.event_places import event_headers
+from relay.binlog_file.file_bytes import read_bytes
 from relay.upstream.source.connection import SourceConnection
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 _TAIL_BYTES: Final = 1024
-_FLAGS: Final = slice(17, 19)
 # The marker bits of both layouts and the in-use bit, which stands in the low byte.
 _IGNORED_FLAGS: Final = 0x3C01
-_CRC_BYTES: Final = 4
 
 
-async def compare_tail(connection: SourceConnection, archive: Archive, place: Position) -> None:
+async def compare_tail(connection: SourceConnection, generation: Generation, place: Position) -> None:
     """Compares what stands before `place`, the archive's end, with the source's file; the connection is used up.
 
     Markers and the checksums that cover them are left out. Raises: UpstreamError, IDENTITY where they differ; ArchiveCorrupt.
     """
-    with archive.open_reader(place.file) as reader:
-        around = await archive.check_position(place.file, max(FIRST_EVENT, place.offset - _TAIL_BYTES))
+    with generation.open_reader(place.file) as reader:
+        around = await generation.check_position(place.file, max(FIRST_EVENT, place.offset - _TAIL_BYTES))
         start = around.before if around.before is not None else FIRST_EVENT
         if around.group is not None:
             start = around.group[0]
@@ -52,7 +61,7 @@ async def compare_tail(connection: SourceConnection, archive: Archive, place: Po
             async for got in theirs:
                 if not _artificial(got, first=offset == FIRST_EVENT):
                     break
-                if got[4] == EventType.FORMAT_DESCRIPTION and got[:4] + got[5:9] != head:
+                if got[TYPE_AT] == EventType.FORMAT_DESCRIPTION and got[TIMESTAMP] + got[SERVER_ID] != head:
                     raise _made_otherwise(reader.file, got)
                 got = b""
             if not got or _comparable(got, checksum) != _comparable(event, checksum):
@@ -60,10 +69,11 @@ async def compare_tail(connection: SourceConnection, archive: Archive, place: Po
 
 
 def _made_otherwise(file: ArchivedFile, theirs: bytes) -> UpstreamError:
-    created, server_id = int.from_bytes(theirs[:4], "little"), int.from_bytes(theirs[5:9], "little")
+    header = decode_header(theirs)
+    made = f"it was made at {header.timestamp} by server_id {header.server_id}"
     return UpstreamError(
-        Trouble.IDENTITY,
-        f"the source's {file.name} is not the archived one: it was made at {created} by server_id {server_id}, the archived "
+        FailureKind.IDENTITY,
+        f"the source's {file.name} is not the archived one: {made}, the archived "
         f"one at {file.created} by server_id {file.server_id} (Unix seconds)",
         "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",
         name="source_file_differs",
@@ -73,7 +83,7 @@ def _made_otherwise(file: ArchivedFile, theirs: bytes) -> UpstreamError:
 def _differs(file: str, offset: int, size: int, got: int) -> UpstreamError:
     theirs = f"has other bytes in its event of {got} bytes" if got else "ends before it"
     return UpstreamError(
-        Trouble.IDENTITY,
+        FailureKind.IDENTITY,
         f"the source's {file} is not the archived one: at offset {offset}, where the archive has an event of {size} bytes, "
         f"it {theirs}",
         "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",
@@ -84,32 +94,22 @@ def _differs(file: str, offset: int, size: int, got: int) -> UpstreamError:
 def _read_tail(reader: FileReader, start: int, stop: int) -> list[tuple[int, bytes]]:
     """(offset, event) of the last events before `stop`, at least _TAIL_BYTES of them; all from `start` where there is less."""
     places: list[tuple[int, int]] = []
-    header = memoryview(bytearray(HEADER_SIZE))
-    offset = start
-    while offset < stop and reader.read_into(header, offset) == HEADER_SIZE:
-        size = int.from_bytes(header[9:13], "little")
-        places.append((offset, size))
-        offset += size
+    for offset, fields in event_headers(reader, start, stop, _TAIL_BYTES):
+        places.append((offset, fields.size))
         while len(places) > 1 and stop - places[1][0] >= _TAIL_BYTES:
             places.pop(0)
-    return [(place, event) for place, size in places for event in _event(reader, place, size)]
-
-
-def _event(reader: FileReader, offset: int, size: int) -> Iterator[bytes]:
-    view = memoryview(bytearray(size))
-    if reader.read_into(view, offset) == size:
-        yield bytes(view)
+    return [(at, event) for at, size in places if len(event := read_bytes(reader, at, size)) == size]
 
 
 def _artificial(event: bytes, *, first: bool) -> bool:
     """Whether the source made it for this stream: no byte of it is in the file."""
-    kind = event[4]
+    kind = event[TYPE_AT]
     if kind == EventType.FORMAT_DESCRIPTION:
         return not first
-    return event[13:17] == bytes(4) and kind in (EventType.ROTATE, EventType.HEARTBEAT, EventType.START_ENCRYPTION)
+    return not any(event[LOG_POS]) and kind in (EventType.ROTATE, EventType.HEARTBEAT, EventType.START_ENCRYPTION)
 
 
 def _comparable(event: bytes, checksum: bool) -> bytes:
-    flags = int.from_bytes(event[_FLAGS], "little") & ~_IGNORED_FLAGS
-    end = len(event) - _CRC_BYTES if checksum or event[4] == EventType.FORMAT_DESCRIPTION else len(event)
-    return event[:17] + flags.to_bytes(2, "little") + event[19:end]
+    flags = int.from_bytes(event[FLAGS], "little") & ~_IGNORED_FLAGS
+    end = len(event) - CHECKSUM_SIZE if checksum or event[TYPE_AT] == EventType.FORMAT_DESCRIPTION else len(event)
+    return event[: FLAGS.start] + flags.to_bytes(2, "little") + event[HEADER_SIZE:end]

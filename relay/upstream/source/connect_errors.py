@@ -8,7 +8,7 @@ from typing import Final
 import pymysql.err
 
 from protocol.greeting import why_no_greeting
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 AUTHENTICATION_ERRORS: Final = {1044, 1045, 1130, 1227, 1251, 1275, 1698, 1820, 1862, 2059, 3118, 3159, 3955, 4151}
 # ER_SECURE_TRANSPORT_REQUIRED
@@ -55,7 +55,7 @@ def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Ent
     number = error.args[0] if error.args else 0
     if number == _TLS_WANTED:
         return UpstreamError(
-            Trouble.AUTHENTICATION,
+            FailureKind.AUTHENTICATION,
             f"the source {where} takes connections over TLS only: {server_text(error)}",
             'Write source.ssl_mode = "required", or "verify_ca" with source.ssl_ca.',
             name="tls_required_by_source",
@@ -64,7 +64,7 @@ def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Ent
     if number in AUTHENTICATION_ERRORS:
         hint = "" if tls else " With REQUIRE SSL or require_secure_transport there, source.ssl_mode is needed."
         return UpstreamError(
-            Trouble.AUTHENTICATION,
+            FailureKind.AUTHENTICATION,
             f"the source {where} refuses the user {user!r}: {server_text(error)}",
             ("Check source.user and its password. " if number == _WRONG_PASSWORD else "")
             + f"On the source: CREATE USER '{user}'@'<relay host>' …; GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO it."
@@ -76,7 +76,7 @@ def refused_entry(error: pymysql.err.Error, where: str, user: str, entering: Ent
         return other_protocol(where, entering, server_text(error))
     if number not in _OF_THE_CLIENT:
         text = f"the source {where} takes no connection of ours: {server_text(error)}"
-        return UpstreamError(Trouble.NETWORK, text, _FOR_NOW.get(number, ITS_LOG))
+        return UpstreamError(FailureKind.NETWORK, text, _FOR_NOW.get(number, ITS_LOG))
     return _lost(where, error.__cause__, entering)
 
 
@@ -89,19 +89,19 @@ def _lost(where: str, cause: BaseException | None, entering: Entering) -> Upstre
     # A reset may come before anything else is done with a connection that was taken.
     if not entering.is_taken and not isinstance(cause, ConnectionResetError | BrokenPipeError):
         return UpstreamError(
-            Trouble.NETWORK,
+            FailureKind.NETWORK,
             f"the source {where} cannot be reached: {_system_text(cause)}",
             "Check source.host, source.port and the firewall, and that the server runs.",
         )
     reset = f" ({_system_text(cause)})" if isinstance(cause, OSError) else ""
     if entering.is_greeted:
         text = f"the source {where} closed the connection during the login{reset}"
-        return UpstreamError(Trouble.NETWORK, text, ITS_LOG)
+        return UpstreamError(FailureKind.NETWORK, text, ITS_LOG)
     if entering.first:
         text = f"the source {where} closed the connection in the middle of its greeting, {entering.shown}{reset}"
-        return UpstreamError(Trouble.NETWORK, text, f"{ITS_LOG} Or another service listens there.")
+        return UpstreamError(FailureKind.NETWORK, text, f"{ITS_LOG} Or another service listens there.")
     return UpstreamError(
-        Trouble.NETWORK,
+        FailureKind.NETWORK,
         f"the source {where} took the connection and closed it without a word{reset}",
         "It may be starting or going down, a proxy may have no server behind it, or host and port are of another service.",
     )
@@ -114,14 +114,14 @@ def silent(where: str, limit_s: float, entering: Entering) -> UpstreamError:
     text = f"the source {where} did not answer within {limit_s:g} s"
     if not entering.is_taken:
         return UpstreamError(
-            Trouble.NETWORK, f"{text}: no connection came about", "Check host, port and the network between."
+            FailureKind.NETWORK, f"{text}: no connection came about", "Check host, port and the network between."
         )
     if entering.is_greeted:
-        return UpstreamError(Trouble.NETWORK, f"{text} to the login", f"It may be overloaded. {ITS_LOG}")
-    said = f"it began with {entering.shown} and went no further" if entering.first else "it sent nothing"
+        return UpstreamError(FailureKind.NETWORK, f"{text} to the login", f"It may be overloaded. {ITS_LOG}")
+    so_far = f"it began with {entering.shown} and went no further" if entering.first else "it sent nothing"
     return UpstreamError(
-        Trouble.NETWORK,
-        f"{text}: it took the connection, and {said}",
+        FailureKind.NETWORK,
+        f"{text}: it took the connection, and {so_far}",
         "It hangs or is overloaded; or this is the port of a service that waits for its client to speak, as HTTP does.",
     )
 
@@ -135,7 +135,7 @@ def other_protocol(where: str, entering: Entering, why: str) -> UpstreamError:
         why = why_no_greeting(entering.first) or f"its greeting cannot be read, {why}"
         text = f"{where} answers with something that is not the MySQL protocol: {why}; it begins with {entering.shown}"
         advice = "Check source.host and source.port: another service listens there, or a proxy answers in the server's place."
-    return UpstreamError(Trouble.SETUP, text, advice, name="not_mysql_protocol")
+    return UpstreamError(FailureKind.SETUP, text, advice, name="not_mysql_protocol")
 
 
 def _system_text(cause: BaseException | None) -> str:

@@ -12,8 +12,8 @@ import pymysql.err
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.format_description import flavour_of
-from protocol.binlog.header import HEADER_SIZE
+from protocol.binlog.layout import HEADER_SIZE
+from protocol.capabilities import Capability
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.upstream.source.connect_errors import (
@@ -26,7 +26,7 @@ from relay.upstream.source.connect_errors import (
 )
 from relay.upstream.source.identity import ListedReplica, Registration
 from relay.upstream.source.login import SourceLogin
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls, make_context
 
 _COM_BINLOG_DUMP: Final = 0x12
@@ -100,7 +100,7 @@ class SourceConnection:
     def __init__(self, connection: SourceLogin, address: SourceAddress) -> None:
         self._connection: Any = connection
         self.security = connection.security()
-        """(TLS version, cipher); None: clear text."""
+        """The TLS version and the cipher; None: clear text."""
         self._address = address
         self._taken: tuple[object, object] | None = None
         self.facts: SourceFacts
@@ -137,7 +137,7 @@ class SourceConnection:
         except TimeoutError as error:
             raise silent(where, address.connect_timeout_s, connection.entering) from error
         except (OSError, asyncio.IncompleteReadError, EOFError) as error:
-            raise UpstreamError(Trouble.NETWORK, f"the source {where}: {error}", "Check host and port.") from error
+            raise UpstreamError(FailureKind.NETWORK, f"the source {where}: {error}", "Check host and port.") from error
         except (
             *_BAD_BYTES,
             AttributeError,
@@ -172,33 +172,33 @@ class SourceConnection:
                 f"the source did not answer {statement!r} in time",
                 "SHOW PROCESSLIST there tells what it waits for.",
             )
-            raise UpstreamError(Trouble.NETWORK, text, advice) from error
+            raise UpstreamError(FailureKind.NETWORK, text, advice) from error
         except pymysql.err.MySQLError as error:
             if _passes(error):
                 text = f"the source did not go through with {statement!r}: {server_text(error)}"
-                raise UpstreamError(Trouble.NETWORK, text, ITS_LOG) from error
+                raise UpstreamError(FailureKind.NETWORK, text, ITS_LOG) from error
             raise
         except _BAD_BYTES as error:
             raise self._not_understood(repr(statement), error) from error
 
     @contextlib.contextmanager
-    def _understanding(self, asked: str) -> Iterator[None]:
+    def _understanding(self, request: str) -> Iterator[None]:
         """Around the reading of an answer. Raises: UpstreamError SETUP where it is none."""
         try:
             yield
         except (*_BAD_BYTES, Malformed) as error:
-            raise self._not_understood(asked, error) from error
+            raise self._not_understood(request, error) from error
 
-    def _not_understood(self, asked: str, error: Exception) -> UpstreamError:
-        text = f"the answer of {self._address.host}:{self._address.port} to {asked} is none ({type(error).__name__}: {error})"
-        return UpstreamError(Trouble.SETUP, text, "A proxy in front of the source cannot serve binlogs.")
+    def _not_understood(self, request: str, error: Exception) -> UpstreamError:
+        text = f"the answer of {self._address.host}:{self._address.port} to {request} is none ({type(error).__name__}: {error})"
+        return UpstreamError(FailureKind.SETUP, text, "A proxy in front of the source cannot serve binlogs.")
 
     async def _read_facts(self) -> SourceFacts:
         version = str(self._connection.get_server_info())
         version = version.removeprefix("5.5.5-") if "MariaDB" in version else version
-        flavour = flavour_of(version)
         try:
             server_id = int((await self.query("SELECT @@global.server_id"))[0][0])
+            flavour = await self._read_flavour()
             uuid_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
             uuid = str(uuid_rows[0][1]) if uuid_rows and flavour == "mysql" else None
             log_bin_rows = await self.query("SHOW GLOBAL VARIABLES LIKE 'log_bin'")
@@ -206,12 +206,14 @@ class SourceConnection:
             checksum = await self.variable("binlog_checksum")
         except pymysql.err.MySQLError as error:
             text = f"{self._address.host}:{self._address.port} refuses what every source answers: {server_text(error)}"
-            raise UpstreamError(Trouble.SETUP, text, "A proxy in front of the source cannot serve binlogs.") from error
+            raise UpstreamError(
+                FailureKind.SETUP, text, "A proxy in front of the source cannot serve binlogs."
+            ) from error
         except _BAD_BYTES as error:
             raise self._not_understood("who it is", error) from error
         if log_bin != "ON":
             raise UpstreamError(
-                Trouble.SETUP,
+                FailureKind.SETUP,
                 f"the source {self._address.host}:{self._address.port} writes no binlog (log_bin is {log_bin})",
                 "Start it with --log-bin, or name another source.",
             )
@@ -222,6 +224,14 @@ class SourceConnection:
             server_uuid=uuid,
             checksum=checksum is not None and checksum.upper() == "CRC32",
         )
+
+    async def _read_flavour(self) -> str:
+        """`mariadb` or `mysql`, by what nobody can set: MariaDB may be started with any version (`--version`)."""
+        # MariaDB from 10.2 on greets without this bit: it is where its own capabilities begin.
+        if not self._connection.server_capabilities & Capability.LONG_PASSWORD:
+            return "mariadb"
+        # Older ones, and a relay in front of one. The first is there since 5.3, the second since 10.0.
+        return "mariadb" if await self.variables(["binlog_annotate_row_events", "gtid_domain_id"]) else "mysql"
 
     async def variable(self, name: str) -> str | None:
         """A global variable's text; None where the source does not know it. Raises: UpstreamError as `query`."""
@@ -254,7 +264,7 @@ class SourceConnection:
             return None
         except UpstreamError as error:
             if isinstance(error.__cause__, TimeoutError):
-                raise BinlogsWithheld(error.trouble, error.what) from error
+                raise BinlogsWithheld(error.kind, error.what) from error
             raise
         with self._understanding("SHOW BINARY LOGS"):
             return [(str(row[0]), int(row[1])) for row in rows]
@@ -272,7 +282,7 @@ class SourceConnection:
                 return str(rows[0][0])
         text = f"the source does not tell its newest binlog: {server_text(error) if error else 'no rows'}"
         advice = 'start = "latest" needs the privilege REPLICATION CLIENT; or name a file: start = { file = …, position = 4 }.'
-        raise UpstreamError(Trouble.SETUP, text, advice)
+        raise UpstreamError(FailureKind.SETUP, text, advice)
 
     async def newest_position(self) -> Position | None:
         """Where the source's binlog ends; None without the privilege to ask. Raises: UpstreamError as `query`."""
@@ -341,7 +351,7 @@ class SourceConnection:
         """
         if position >= OFFSET_LIMIT:
             text = f"{file}:{position} lies beyond 4 GiB, where a source cannot be asked for its events"
-            raise UpstreamError(Trouble.POSITION_GONE, text, name="position_beyond_4gib")
+            raise UpstreamError(FailureKind.POSITION_GONE, text, name="position_beyond_4gib")
         try:
             await self._announce([])
             flags = _DUMP_NON_BLOCK | (_DUMP_SEND_ANNOTATE if self.facts.flavour == "mariadb" else 0)
@@ -356,13 +366,13 @@ class SourceConnection:
                     raise ValueError(f"a packet of {len(packet)} bytes holds no event")
                 yield packet[1:]
         except TimeoutError as error:
-            raise UpstreamError(Trouble.NETWORK, f"the source did not send its {file} in time") from error
+            raise UpstreamError(FailureKind.NETWORK, f"the source did not send its {file} in time") from error
         except _BAD_BYTES as error:
             raise self._not_understood(f"the dump of {file}", error) from error
         except pymysql.err.MySQLError as error:
             if error.args and error.args[0] == _ER_FATAL_READING_BINLOG:
                 text = f"the source does not send {file} from {position}: {server_text(error)}"
-                raise UpstreamError(Trouble.POSITION_GONE, text, name="position_gone") from error
+                raise UpstreamError(FailureKind.POSITION_GONE, text, name="position_gone") from error
             raise _command_error(error, self._address.user) from error
 
     async def file_for_set(self, request: bytes, of: str) -> str:
@@ -388,7 +398,7 @@ class SourceConnection:
                 async with asyncio.timeout(self._address.connect_timeout_s):
                     packet = (await self._connection._read_packet()).get_all_data()
                 if packet[:1] == b"\xfe" and len(packet) < _EOF_BYTES:
-                    raise UpstreamError(Trouble.NETWORK, f"the source named no file for the transactions of {of}")
+                    raise UpstreamError(FailureKind.NETWORK, f"the source named no file for the transactions of {of}")
                 event = packet[1:]
                 if len(event) < _ROTATE_NAME:
                     raise ValueError(f"a packet of {len(packet)} bytes names no file")
@@ -405,13 +415,13 @@ class SourceConnection:
             raise self._not_understood(f"the question for the transactions of {of}", error) from error
         except TimeoutError as error:
             raise UpstreamError(
-                Trouble.NETWORK, f"the source did not find the file for the transactions of {of} in time"
+                FailureKind.NETWORK, f"the source did not find the file for the transactions of {of} in time"
             ) from error
         except pymysql.err.MySQLError as error:
             if error.args and error.args[0] in _REFUSED_STARTS:
                 text = f"the source cannot go on from the transactions of {of}: {server_text(error)}"
                 advice = "Correct source.start." if of == "source.start" else "Name a source that has what comes next."
-                raise UpstreamError(Trouble.POSITION_GONE, text, advice, name="gtid_refused") from error
+                raise UpstreamError(FailureKind.POSITION_GONE, text, advice, name="gtid_refused") from error
             raise _command_error(error, self._address.user) from error
 
     async def _announce(self, statements: list[str]) -> None:
@@ -442,7 +452,7 @@ class SourceConnection:
                 await self._connection._execute_command(_COM_REGISTER_SLAVE, registration)
                 await self._connection._read_packet()
         except TimeoutError as error:
-            raise UpstreamError(Trouble.NETWORK, "the source did not answer the registration in time") from error
+            raise UpstreamError(FailureKind.NETWORK, "the source did not answer the registration in time") from error
         except pymysql.err.MySQLError as error:
             raise _command_error(error, self._address.user) from error
         except _BAD_BYTES as error:
@@ -467,9 +477,9 @@ class SourceConnection:
         reader, writer = self._connection._reader, self._connection._writer
         transport: asyncio.Transport = writer.transport
         if transport.is_closing() or reader.at_eof() or reader.exception() is not None:
-            # It was told to the reader, and nobody would tell the new owner.
+            # The reader was notified, and nobody would notify the new owner.
             raise UpstreamError(
-                Trouble.NETWORK, "the source closed the connection before the dump", name="connection_lost"
+                FailureKind.NETWORK, "the source closed the connection before the dump", name="connection_lost"
             )
         transport.pause_reading()
         early = bytes(reader._buffer)
@@ -493,11 +503,11 @@ def _command_error(error: pymysql.err.MySQLError, user: str) -> UpstreamError:
     number = error.args[0] if error.args else 0
     if number in AUTHENTICATION_ERRORS:
         return UpstreamError(
-            Trouble.AUTHENTICATION,
+            FailureKind.AUTHENTICATION,
             f"the source does not let {user!r} replicate: {server_text(error)}",
             f"On the source: GRANT REPLICATION SLAVE ON *.* TO '{user}'@'<relay host>'.",
         )
     if _passes(error):
         text = f"the source did not go through with the set-up: {server_text(error)}"
-        return UpstreamError(Trouble.NETWORK, text, ITS_LOG)
-    return UpstreamError(Trouble.SETUP, f"the source refuses the set-up of a replica: {server_text(error)}")
+        return UpstreamError(FailureKind.NETWORK, text, ITS_LOG)
+    return UpstreamError(FailureKind.SETUP, f"the source refuses the set-up of a replica: {server_text(error)}")

@@ -12,7 +12,7 @@ import structlog
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import REGISTRATION_NAME, UUID_NAME
 from relay.archive.storage.small_file import write_small_file
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
 
@@ -92,7 +92,7 @@ def check_replicas(
         elsewhere = (replica.host, replica.port) not in ours
         if replica.server_uuid == server_uuid and elsewhere and replica.host:
             raise UpstreamError(
-                Trouble.AUTHENTICATION,
+                FailureKind.AUTHENTICATION,
                 f"another replica of the source, {where}, has this relay's server_uuid {server_uuid}: the archive "
                 "directory was copied, or that relay still runs",
                 f"Stop that relay, or remove {UUID_NAME} from the archive directory of one of the two. Tried again slowly: the "
@@ -113,7 +113,7 @@ def check_replicas(
             )
             continue
         raise UpstreamError(
-            Trouble.AUTHENTICATION,
+            FailureKind.AUTHENTICATION,
             f"another replica of the source, {where}, has our server_id {own.server_id}: attaching would end its stream",
             "Give source.server_id a number of its own. Tried again slowly: the source may list a connection that is gone "
             "for a while.",
@@ -135,7 +135,7 @@ def check_source(
     """
     if found.server_id == own_server_id:
         raise UpstreamError(
-            Trouble.SETUP,
+            FailureKind.SETUP,
             f"source.server_id {own_server_id} is the source's own server_id",
             "Give source.server_id a number that no server of this replication has.",
             name="server_id_clash",
@@ -145,7 +145,7 @@ def check_source(
     advice = "Correct source.host, or give this source a name (and so an archive directory) of its own: source.name."
     if known.flavour != found.flavour:
         text = f"{where} is a {found.flavour} server; the archive holds binlogs of a {known.flavour} one"
-        raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_identity_changed")
+        raise UpstreamError(FailureKind.IDENTITY, text, advice, name="source_identity_changed")
     if known.server_uuid and found.server_uuid:
         if known.server_uuid == found.server_uuid:
             return False
@@ -160,4 +160,4 @@ def check_source(
         " To go on with this one, if it has all that the archive has: STOP REPLICA, CHANGE REPLICATION SOURCE TO it at the "
         "relay, START REPLICA."
     )
-    raise UpstreamError(Trouble.IDENTITY, text, advice, name="source_identity_changed")
+    raise UpstreamError(FailureKind.IDENTITY, text, advice, name="source_identity_changed")

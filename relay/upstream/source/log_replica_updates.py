@@ -2,7 +2,8 @@
 
 A server that is a replica itself writes what it applies to its own binlog only with log_replica_updates (before MySQL 8.0.26
 and on MariaDB log_slave_updates); MySQL 5.7 and MariaDB begin without. Where MySQL has GTIDs it counts what it did not write
-as purged (checked 9.7), so a replica that lacks it is refused when it connects. One that is connected notices nothing.
+as purged (docs/PROTOCOL.md#mysqls-gtids), so a replica that lacks it is refused when it connects; one that is
+connected notices nothing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,11 +14,11 @@ import structlog
 
 from protocol.gtid.dump_refusals import shown_set
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
-from relay.upstream.source.source_gtids import SourceGtids, Variables
+from relay.upstream.source.source_gtids import SourceGtids, VariableReader
 
 log = structlog.get_logger()
 
@@ -32,7 +33,7 @@ _NOT_APPLYING: Final = ("No", "0")
 _ADVICE: Final = "If it is a replica, set {name}=ON in its configuration and restart it, or name its own source here."
 
 
-async def switched_off(source: Variables) -> str | None:
+async def switched_off(source: VariableReader) -> str | None:
     """The variable by which the source writes nothing of what it applies as a replica; None: it does write that.
 
     Raises: UpstreamError as `variable` does.
@@ -82,19 +83,19 @@ async def _applies(connection: SourceConnection) -> bool:
 
 
 def note_never_logged(
-    archive: Archive, executed: GtidValue | None, source: SourceGtids, where: str, name: str | None
+    generation: Generation, executed: GtidValue | None, source: SourceGtids, where: str, name: str | None
 ) -> None:
     """A row in the ledger, and a warning, of what the source counts as purged and the archive never had.
 
     To be asked where the archive goes on in the source's own files, all of it published: what was purged of them came before.
     executed: all that is known here. name: as `switched_off`.
     """
-    end = archive.end
+    end = generation.end
     if end is None or not isinstance(executed, GtidSet) or not (never := source.purged - executed):
         return
     why = f" ({name} is OFF there)" if name is not None else ""
     text = f"the source {where} has executed what is in no binlog of it{why}: {shown_set(never)}"
-    archive.append_ledger("source_never_logged", end.file, end.offset, text)
+    generation.append_ledger("source_never_logged", end.file, end.offset, text)
     log.warning(
         "source_never_logged",
         what=text,

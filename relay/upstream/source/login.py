@@ -12,14 +12,14 @@ from pymysql.constants import CLIENT
 
 from protocol.greeting import why_no_greeting
 from relay.upstream.source.connect_errors import Entering, other_protocol
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls, handshake_error, tls_not_offered
 
 # CR_AUTH_PLUGIN_CANNOT_LOAD
 _PLUGIN_ERROR: Final = 2059
 _ED25519_CHALLENGE_BYTES: Final = 32
 _FIRST_BYTES: Final = 64
-"""Of what the other side sends first, kept for the message if it is no greeting."""
+"""How much of what the other side sends first is kept, for the message if it is no greeting."""
 # What to do instead, by the plugin that the source's account has.
 _ADVICE: Final = {
     "mysql_old_password": "Give the account a password of the kind used since 4.1: SET old_passwords = 0, SET PASSWORD.",
@@ -138,7 +138,11 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         except RuntimeError as error:
             text = f"the source {self._where} asks for client_ed25519, and the Python package PyNaCl is not installed"
             raise UpstreamError(
-                Trouble.AUTHENTICATION, text, "Run: pip install PyNaCl", name="plugin_unavailable", number=_PLUGIN_ERROR
+                FailureKind.AUTHENTICATION,
+                text,
+                "Run: pip install PyNaCl",
+                name="plugin_unavailable",
+                number=_PLUGIN_ERROR,
             ) from error
         self.write_packet(signature)
         packet = await self._read_packet()
@@ -159,7 +163,7 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
 def plugin_refused(where: str, name: str) -> UpstreamError:
     """The error for an account whose plugin the relay does not take part in."""
     return UpstreamError(
-        Trouble.AUTHENTICATION,
+        FailureKind.AUTHENTICATION,
         f"the source {where} asks for the authentication plugin {name!r}, which the relay does not offer there",
         _ADVICE.get(name, _OTHER_PLUGIN),
         name="plugin_unavailable",

@@ -4,7 +4,7 @@ import asyncio
 
 from relay.config import ServerSource
 from relay.upstream.source.connection import SourceAddress, SourceConnection
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls
 
 
@@ -27,5 +27,5 @@ def _password(settings: ServerSource) -> str:
     except (OSError, KeyError) as error:
         text = f"the source's password cannot be read: {error}"
         raise UpstreamError(
-            Trouble.AUTHENTICATION, text, "Check source.password_file or source.password_env."
+            FailureKind.AUTHENTICATION, text, "Check source.password_file or source.password_env."
         ) from error

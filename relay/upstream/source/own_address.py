@@ -1,15 +1,25 @@
 """Whether an address is the relay's own: what it would follow there is itself, under its source's name."""
 
 import socket
-from typing import Final
+from typing import Final, NamedTuple
 
 _ANY: Final = ("", "0.0.0.0", "::")
+
+
+class ListenAddress(NamedTuple):
+    """Where replicas reach this relay. `host` None: nowhere; `port` is for the source's list of replicas too."""
+
+    host: str | None = None
+    port: int = 0
+
+
+NOWHERE: Final = ListenAddress()
 
 
 def is_own_address(host: str, port: int, listen_host: str, listen_port: int) -> bool:
     """Whether connections to `host` end at our own listener. Blocking where the ports are the same: the name is looked up.
 
-    A name that cannot be looked up is no address of ours: whoever connects is told why it fails.
+    A name that cannot be looked up is no address of ours: who connects gets the reason.
     """
     if port != listen_port:
         return False

@@ -3,14 +3,14 @@
 import random
 from typing import Final
 
-from relay.upstream.source.source_errors import TERMINAL, Trouble
+from relay.upstream.source.source_errors import TERMINAL, FailureKind
 
 # First and longest pause in seconds.
-_PAUSES: Final[dict[Trouble, tuple[float, float]]] = {
-    Trouble.NETWORK: (0.2, 30.0),
-    Trouble.AUTHENTICATION: (5.0, 300.0),
-    Trouble.STREAM_BROKEN: (1.0, 30.0),
-    Trouble.ARCHIVE: (2.0, 30.0),
+_PAUSES: Final[dict[FailureKind, tuple[float, float]]] = {
+    FailureKind.NETWORK: (0.2, 30.0),
+    FailureKind.AUTHENTICATION: (5.0, 300.0),
+    FailureKind.STREAM_BROKEN: (1.0, 30.0),
+    FailureKind.ARCHIVE: (2.0, 30.0),
 }
 # The same bad bytes from the same position so often are the source's, not the way's.
 _BROKEN_TRIES: Final = 3
@@ -18,11 +18,11 @@ _BROKEN_TRIES: Final = 3
 
 def longest_pause_s() -> float:
     """The longest pause between attempts at a source that cannot be reached, in seconds."""
-    return _PAUSES[Trouble.NETWORK][1]
+    return _PAUSES[FailureKind.NETWORK][1]
 
 
 class Reconnect:
-    """Pauses between attempts: doubled per failure with full jitter on the upper half, by class of trouble.
+    """Pauses between attempts: doubled per failure with full jitter on the upper half, by kind of failure.
 
     Progress (new bytes in the archive) starts them over.
     """
@@ -30,20 +30,20 @@ class Reconnect:
     def __init__(self, random_source: random.Random | None = None) -> None:
         self._random = random_source or random.Random()
         self._failures = 0
-        self._trouble: Trouble | None = None
+        self._kind: FailureKind | None = None
         self._place: object = None
 
-    def pause_after(self, trouble: Trouble, place: object) -> float | None:
+    def pause_after(self, kind: FailureKind, place: object) -> float | None:
         """Seconds to wait after this failure at `place` (where the archive ends); None: do not try again."""
-        if trouble in TERMINAL:
+        if kind in TERMINAL:
             return None
-        if trouble is not self._trouble or place != self._place:
+        if kind is not self._kind or place != self._place:
             self._failures = 0
-        self._trouble = trouble
+        self._kind = kind
         self._place = place
         self._failures += 1
-        if trouble is Trouble.STREAM_BROKEN and self._failures >= _BROKEN_TRIES:
+        if kind is FailureKind.STREAM_BROKEN and self._failures >= _BROKEN_TRIES:
             return None
-        first, longest = _PAUSES[trouble]
+        first, longest = _PAUSES[kind]
         pause = min(longest, first * float(1 << min(self._failures - 1, 20)))
         return pause * (0.5 + 0.5 * self._random.random())

@@ -1,4 +1,4 @@
-"""What the source says of GTIDs, asked at each attachment and when its mode may have changed."""
+"""What the source reports of its GTIDs, asked at each attachment and when its mode may have changed."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from relay.archive.storage.files import SOURCE_GTIDS_NAME
 from relay.archive.storage.small_file import write_small_file
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 log = structlog.get_logger()
 
@@ -38,14 +38,14 @@ class SourceGtids:
     strict_mode: bool = False
 
 
-class Variables(Protocol):
+class VariableReader(Protocol):
     """A connection to the source."""
 
     async def variable(self, name: str) -> str | None:
         """A global variable's text; None where the source does not know it."""
 
 
-async def read_source_gtids(source: Variables, flavour: str, *, with_state: bool = True) -> SourceGtids:
+async def read_source_gtids(source: VariableReader, flavour: str, *, with_state: bool = True) -> SourceGtids:
     """Asks the source. with_state: also for MariaDB's binlog state, for which it waits while a commit holds its binlog.
 
     Raises: UpstreamError SETUP for an answer that cannot be read.
@@ -73,10 +73,10 @@ async def read_source_gtids(source: Variables, flavour: str, *, with_state: bool
             purged=GtidSet.from_text(purged or ""),
         )
     except (Malformed, ValueError) as error:
-        raise UpstreamError(Trouble.SETUP, f"the source's GTID variables cannot be read: {error}") from error
+        raise UpstreamError(FailureKind.SETUP, f"the source's GTID variables cannot be read: {error}") from error
 
 
-async def look_again(source: Variables, known: SourceGtids) -> SourceGtids:
+async def look_again(source: VariableReader, known: SourceGtids) -> SourceGtids:
     """`known` with those variables as they are now that may change while a stream runs, and cost the source nothing.
 
     Raises: UpstreamError SETUP for an answer that cannot be read.
@@ -88,7 +88,7 @@ async def look_again(source: Variables, known: SourceGtids) -> SourceGtids:
         mode, purged = await source.variable("gtid_mode"), await source.variable("gtid_purged")
         return replace(known, mode=mode.upper() if mode is not None else None, purged=GtidSet.from_text(purged or ""))
     except (Malformed, ValueError) as error:
-        raise UpstreamError(Trouble.SETUP, f"the source's GTID variables cannot be read: {error}") from error
+        raise UpstreamError(FailureKind.SETUP, f"the source's GTID variables cannot be read: {error}") from error
 
 
 def owned_set(text: str) -> GtidSet:
@@ -108,7 +108,7 @@ def kept_part(gtids: SourceGtids | None) -> SourceGtids:
 
 
 def keep_source_gtids(directory: Path, gtids: SourceGtids) -> None:
-    """Remembers what replicas are told while the source cannot be reached. Blocking. Raises: OSError."""
+    """Remembers what replicas are shown while the source cannot be reached. Blocking. Raises: OSError."""
     held = {
         "gtid_mode": gtids.mode,
         "gtid_purged": gtids.purged.line,
@@ -119,7 +119,7 @@ def keep_source_gtids(directory: Path, gtids: SourceGtids) -> None:
 
 
 def kept_source_gtids(directory: Path) -> SourceGtids | None:
-    """What the source last said; None for a new archive. Blocking."""
+    """What the source last reported; None for a new archive. Blocking."""
     path = directory / SOURCE_GTIDS_NAME
     try:
         held = json.loads(path.read_text(encoding="utf-8"))

@@ -18,14 +18,14 @@ log = structlog.get_logger()
 _MOST_CHARACTERS: Final = 256
 
 
-class Variables(Protocol):
+class SettingsReader(Protocol):
     """A connection to the source."""
 
     async def variables(self, names: Sequence[str]) -> dict[str, str]:
         """The texts of those global variables that the source has, by name in small letters."""
 
 
-async def read_source_settings(source: Variables, known: Mapping[str, str]) -> dict[str, str]:
+async def read_source_settings(source: SettingsReader, known: Mapping[str, str]) -> dict[str, str]:
     """What the source has of SOURCE_SETTINGS, by name; `known` where it refuses to tell: it is followed all the same.
 
     Raises: UpstreamError for what a later try may cure.
@@ -39,12 +39,12 @@ async def read_source_settings(source: Variables, known: Mapping[str, str]) -> d
 
 
 def keep_source_settings(directory: Path, settings: Mapping[str, str]) -> None:
-    """Remembers what readers are told while the source cannot be reached. Blocking. Raises: OSError."""
+    """Remembers what readers are shown while the source cannot be reached. Blocking. Raises: OSError."""
     write_small_file(directory / SOURCE_SETTINGS_NAME, json.dumps(dict(settings), sort_keys=True) + "\n")
 
 
 def kept_source_settings(directory: Path) -> dict[str, str]:
-    """What the source last said; empty for a new archive. Blocking."""
+    """What the source last reported; empty for a new archive. Blocking."""
     path = directory / SOURCE_SETTINGS_NAME
     try:
         held = json.loads(path.read_text(encoding="utf-8"))

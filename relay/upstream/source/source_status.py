@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import DirectorySource, ServerSource
 from relay.upstream.source.reconnect import longest_pause_s
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 
 
@@ -34,11 +34,11 @@ class SourceLink:
     def __init__(self) -> None:
         self.phase = Phase.STOPPED
         self.identity: SourceIdentity | None = None
-        """As the source named itself at the last connection."""
+        """The source as it named itself at the last connection."""
         self.attached_at: float | None = None
         """When the stream that is running began; None without one."""
         self.retries = 0
-        """Attempts since the last stream."""
+        """How many attempts were made since the last stream."""
         self.last_error: UpstreamError | None = None
         self.last_error_at: float | None = None
         self.given_up: UpstreamError | None = None
@@ -52,27 +52,27 @@ class SourceLink:
         self.semi_sync = False
         """Whether the stream is semi-synchronous: the source asks for acknowledgements."""
         self.semi_sync_state: str | None = ""
-        """What the source said when it was asked: "ON", "OFF", None for one that cannot; empty: not asked yet."""
+        """What the source answered when it was asked: "ON", "OFF", None for one that cannot; empty: not asked yet."""
         self.gtids: SourceGtids | None = None
-        """What the source last said of GTIDs, maybe to an earlier run of the relay."""
+        """What the source last reported of GTIDs, maybe to an earlier run of the relay."""
         self.settings: dict[str, str] = {}
-        """What the source last said of its settings, by name, maybe to an earlier run of the relay."""
+        """What the source last reported of its settings, by name, maybe to an earlier run of the relay."""
         self.is_kept = True
         """Whether both are on the disk too, as far as they were to be."""
         self.acknowledged: tuple[str, int] | None = None
-        """(file, offset) of the newest acknowledgement that was sent."""
+        """The newest acknowledgement that was sent: (file, offset)."""
         self.acknowledged_count = 0
         self._heartbeats_before = 0
         self._heartbeats: Callable[[], int] = _none
 
     @property
     def received_heartbeats(self) -> int:
-        """Of all streams so far. A source sends one when it has nothing else to send."""
+        """How many heartbeats came in all streams so far. A source sends one when it has nothing else to send."""
         return self._heartbeats_before + self._heartbeats()
 
     @property
     def stream_heartbeats(self) -> int:
-        """Of the stream that runs."""
+        """How many of them came in the stream that runs."""
         return self._heartbeats()
 
     def count_heartbeats(self, of_stream: Callable[[], int]) -> None:
@@ -101,7 +101,7 @@ class SourceLink:
         self.last_error, self.last_error_at = error, time.time()
         self.given_up = error if final else None
         self.retries += not final
-        if final or error.trouble is not Trouble.NETWORK:
+        if final or error.kind is not FailureKind.NETWORK:
             self.unreachable_since = None
         elif self.unreachable_since is None:
             self.unreachable_since = time.monotonic()
@@ -130,16 +130,16 @@ class SourceStatus:
     """The upstream side at one moment. Times are Unix seconds, offsets bytes; None: not known, or there is none."""
 
     kind: str
-    """ "server" or "directory"; for a directory `host` is its path, `port` 0 and `user` empty."""
+    """The kind of source, "server" or "directory"; for a directory `host` is its path, `port` 0 and `user` empty."""
     host: str
     port: int
     user: str
     connect_retry_s: float
     """The longest pause between attempts when the source cannot be reached."""
     state: str
-    """As MySQL from 8.0.26 words Replica_IO_State ("source", where older servers say "master"); empty when stopped."""
+    """The state as MySQL from 8.0.26 words it in Replica_IO_State ("source", where older servers say "master"); empty when stopped."""
     io_running: str
-    """ "Yes", "Connecting" or "No"."""
+    """The state of the IO thread: "Yes", "Connecting" or "No"."""
     stopped_by_operator: bool
     started_by_operator: bool
     """Whether the stream that runs, or last ran, was started by a statement and not by the relay's start."""
@@ -155,7 +155,7 @@ class SourceStatus:
     synced_offset: int | None
     """End of the last whole transaction that is on stable storage."""
     last_error_number: int
-    """0: no error."""
+    """The error's number; 0: no error."""
     last_error_text: str
     last_error_at: float | None
     ssl_mode: str
@@ -173,15 +173,15 @@ class SourceStatus:
     server_uuid: str | None
     own_server_id: int | None
     retries: int
-    """Attempts since the last stream ended."""
+    """How many attempts were made since the last stream ended."""
     received_heartbeats: int
     stream_heartbeats: int
-    """Of them, those of the stream that runs."""
+    """How many of them came in the stream that runs."""
     attached_at: float | None
     last_event_timestamp: int
-    """Of the newest archived event, 0 before any."""
+    """The time of the newest archived event, 0 before any."""
     ack: str
-    """ "none" or "synced": the policy for semi-synchronous acknowledgements."""
+    """The policy ("none" or "synced") for semi-synchronous acknowledgements."""
     semi_sync: bool
     """Whether the stream that runs is semi-synchronous."""
     acknowledged_file: str | None
@@ -196,7 +196,7 @@ class SourceStatus:
 def read_status(
     settings: ServerSource | DirectorySource,
     link: SourceLink,
-    archive: Archive,
+    generation: Generation,
     *,
     stopped_by_operator: bool,
     started_by_operator: bool,
@@ -204,8 +204,8 @@ def read_status(
 ) -> SourceStatus:
     """Puts together what the settings, the connection and the archive know."""
     server = settings if isinstance(settings, ServerSource) else None
-    identity = link.identity or archive.identity
-    received, archived, synced = archive.received, archive.end, archive.synced
+    identity = link.identity or generation.identity
+    received, archived, synced = generation.received, generation.end, generation.synced
     error = link.last_error
     acknowledged = link.acknowledged
     running = {Phase.STREAMING: "Yes", Phase.STOPPED: "No"}
@@ -245,7 +245,7 @@ def read_status(
         received_heartbeats=link.received_heartbeats,
         stream_heartbeats=link.stream_heartbeats,
         attached_at=link.attached_at,
-        last_event_timestamp=archive.files[-1].last_timestamp if archive.files else 0,
+        last_event_timestamp=generation.files[-1].last_timestamp if generation.files else 0,
         ack=server.ack if server is not None else "none",
         semi_sync=link.semi_sync,
         acknowledged_file=acknowledged[0] if acknowledged is not None else None,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 VERIFYING: Final = ("verify_ca", "verify_identity")
 # CR_SSL_CONNECTION_ERROR
@@ -62,7 +62,7 @@ def make_context(tls: SourceTls) -> ssl.SSLContext | None:
 def _unusable(option: str, path: Path, error: Exception, wanted: str) -> UpstreamError:
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
     return UpstreamError(
-        Trouble.AUTHENTICATION,
+        FailureKind.AUTHENTICATION,
         f"source.{option}: {path} cannot be used: {reason}",
         f"It must hold {wanted}, readable for the relay's user.",
         name="tls_files_unusable",
@@ -73,7 +73,7 @@ def _unusable(option: str, path: Path, error: Exception, wanted: str) -> Upstrea
 def tls_not_offered(where: str, mode: str, flavour_hint: str = "") -> UpstreamError:
     """The error for a source without TLS where ssl_mode demands it."""
     return UpstreamError(
-        Trouble.AUTHENTICATION,
+        FailureKind.AUTHENTICATION,
         f'the source {where}{flavour_hint} offers no TLS, and source.ssl_mode is "{mode}"',
         'Give the source a certificate (ssl_cert, ssl_key), or write ssl_mode = "preferred" or "disabled".',
         name="tls_not_offered",
@@ -85,7 +85,7 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
     """What a failed handshake means for the operator."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return UpstreamError(
-            Trouble.AUTHENTICATION,
+            FailureKind.AUTHENTICATION,
             f'the certificate of the source {where} is refused (ssl_mode "{tls.mode}"): {error.verify_message}',
             "source.ssl_ca must be the authority that signed it"
             + (", and it must name source.host." if tls.mode == "verify_identity" else "."),
@@ -98,7 +98,7 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
         if str(reason) == _NO_TLS_RECORD:
             what = "answers the TLS handshake with something that is not TLS 1.2 or 1.3, or no TLS at all"
         return UpstreamError(
-            Trouble.AUTHENTICATION,
+            FailureKind.AUTHENTICATION,
             f"the source {where} {what} ({reason})",
             'The relay speaks TLS 1.2 and 1.3. Upgrade the source\'s TLS, or write ssl_mode = "disabled" and protect the way '
             "to it otherwise.",
@@ -106,7 +106,7 @@ def handshake_error(error: OSError, where: str, tls: SourceTls) -> UpstreamError
             number=_SSL_ERROR,
         )
     return UpstreamError(
-        Trouble.AUTHENTICATION,
+        FailureKind.AUTHENTICATION,
         f"the TLS handshake with the source {where} failed: {reason}",
         'If the source asks for a client certificate, give source.ssl_cert and source.ssl_key; ssl_mode = "disabled" does '
         "without TLS.",

@@ -32,7 +32,7 @@ class SourceWatch:
     """One stream's looks at the source. `file_begins` for each file; `close` with the stream. For the event loop's thread.
 
     open: makes a connection. on_changed: awaited when something is other than before. A look that fails by a fault of ours
-    is told once, until one has succeeded, and the next one comes all the same.
+    is reported once, until one has succeeded, and the next one comes all the same.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class SourceWatch:
         self._link = link
         self._on_changed = on_changed
         self._due = asyncio.Event()
-        self._fault_told = False
+        self._fault_reported = False
         self._task = begin_task(self._run(), "looking at the source's variables")
 
     def file_begins(self) -> None:
@@ -63,16 +63,16 @@ class SourceWatch:
             self._due.clear()
             try:
                 await self._look()
-                self._fault_told = False
+                self._fault_reported = False
             except (UpstreamError, pymysql.err.MySQLError) as error:
                 # The stream tells what is wrong with the source; there are other occasions.
                 log.info("source_variables_not_seen", why=str(error), note="looked for again soon")
             except Exception as fault:
-                if not self._fault_told:
+                if not self._fault_reported:
                     tell_fault(
                         "source_watch_failed", fault, stale="GTID_MODE, gtid_purged and such, until a look succeeds"
                     )
-                self._fault_told = True
+                self._fault_reported = True
             await asyncio.sleep(_PAUSE_S)
 
     async def _look(self) -> None:

@@ -6,21 +6,20 @@ machine, not only of this process: the archive syncs, whatever `archive.sync` sa
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 import structlog
 
 from protocol.position import Position, binlog_number
+from protocol.semisync import encode_acknowledgement
 from relay.process.background import guarded
 from relay.upstream.source.source_status import SourceLink
 
 log = structlog.get_logger()
 
-_MAGIC: Final = b"\xef"
 
-
-class Archive(Protocol):
-    """What is needed of the archive."""
+class SyncedPart(Protocol):
+    """What is needed of a generation: up to where it is on stable storage."""
 
     @property
     def synced(self) -> Position | None: ...
@@ -35,46 +34,47 @@ class Archive(Protocol):
 def ack_packet(file: str, offset: int) -> bytes:
     """The acknowledgement of everything up to `offset` of `file`, its packet header (always number 0) included.
 
-    Layout: 0xEF | offset u64 | file name to the packet's end. Source: PROTOCOL-FACTS, 4.8.
+    Layout: 0xEF | offset u64 | file name to the packet's end.
+    Source: docs/PROTOCOL.md#semi-synchronous-replication.
     """
-    payload = _MAGIC + offset.to_bytes(8, "little") + file.encode()
+    payload = encode_acknowledgement(Position(file, offset))
     return len(payload).to_bytes(3, "little") + b"\0" + payload
 
 
 class Acknowledger:
     """One stream's acknowledgements. `send` writes to the source; `close` when the stream ends.
 
-    on_fault: told of an exception that nobody foresaw: the source's clients would wait for what never comes.
+    on_fault: called with an exception that nobody foresaw: the source's clients would wait for what never comes.
     """
 
     def __init__(
         self,
-        archive: Archive,
+        generation: SyncedPart,
         send: Callable[[bytes], None],
         link: SourceLink,
         on_fault: Callable[[Exception], object],
     ) -> None:
-        self._archive = archive
+        self._generation = generation
         self._send = send
         self._link = link
         self._wanted: deque[tuple[int, int, str]] = deque()
         """(file number, offset, file) in the stream's order."""
         self._on_sync = guarded(self._synced, "acknowledging to the source", on_fault)
-        archive.watch_sync(self._on_sync)
+        generation.watch_sync(self._on_sync)
 
     def close(self) -> None:
         """No more acknowledgements; what is not acknowledged stays so: the source asks again, or for what follows it."""
-        self._archive.unwatch_sync(self._on_sync)
+        self._generation.unwatch_sync(self._on_sync)
         self._wanted.clear()
 
     def want(self, file: str, offset: int) -> None:
         """The source waits for everything up to `offset`, which was handed to the archive."""
         self._wanted.append((binlog_number(file), offset, file))
-        self._archive.sync_up_to(file, offset)
+        self._generation.sync_up_to(file, offset)
         self._synced()
 
     def _synced(self) -> None:
-        synced = self._archive.synced
+        synced = self._generation.synced
         if synced is None or not self._wanted:
             return
         reached = (binlog_number(synced.file), synced.offset)

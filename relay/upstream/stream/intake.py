@@ -7,55 +7,45 @@ import structlog
 
 from protocol.binlog.boundary import BoundaryType, Violation
 from protocol.binlog.event_type import event_type_name
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.kernel import codes
 from protocol.kernel import ingest as kernel
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.archive.write.run import Run
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.stream.receive_buffers import SMALL_RUN_BYTES, ReceiveBuffer
 
 log = structlog.get_logger()
 
-_FIRST_EVENT: Final = 4
 # Beyond this much waiting for the disk nothing is copied any more: buffers run out, and reading pauses.
 _COPY_LIMIT_BYTES: Final = 4 << 20
 # Each is a row that is synced: a file that is wrong from one end to the other must not fill the ledger, nor outrun its disk.
 _VIOLATION_ROWS: Final = 100
 
 
-class Archive(Protocol):
-    """What the intake needs of the archive."""
+class RunWriter(Protocol):
+    """What the intake needs of a generation."""
 
     @property
     def queued_bytes(self) -> int: ...
 
     def start_file(self, name: str, *, previous_cut: bool = False) -> object: ...
 
-    def append(
-        self,
-        run: memoryview | bytes,
-        *,
-        boundary: int,
-        position: int,
-        entries: bytes,
-        events: int,
-        groups: int,
-        timestamp: int,
-        on_written: Callable[[], None] | None = None,
-    ) -> None: ...
+    def append(self, run: Run) -> None: ...
 
     def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None: ...
 
 
-class DefinitionNotes(Protocol):
+class RunObserver(Protocol):
     """Who wants to know of statements that define tables."""
 
     def walked(self, ingest: Ingest, file: str | None, data: bytearray, start: int, base: int) -> None: ...
 
 
 class Intake:
-    """Feeds one stream through the kernel and hands its runs to the archive.
+    """Feeds one stream through the kernel and hands its runs to a generation of the archive.
 
     start: where the stream goes on in the archive's newest file; None: with the first file the stream names. prefix: 3 for
     a semi-synchronous stream.
@@ -63,7 +53,7 @@ class Intake:
 
     def __init__(
         self,
-        archive: Archive,
+        generation: RunWriter,
         start: Position | None,
         *,
         packets: bool,
@@ -71,14 +61,14 @@ class Intake:
         on_violation: Literal["warn", "stop"],
         announced_checksum: bool = False,
     ) -> None:
-        self._archive = archive
+        self._generation = generation
         self._on_violation = on_violation
         self.ingest = Ingest(packets=packets, stamp=True, prefix=prefix)
         self.ingest.announced_checksum = announced_checksum
         self.file: str | None = start.file if start is not None else None
         self._events = 0
         self._groups = 0
-        self._stored_to = start.offset if start is not None else _FIRST_EVENT
+        self._stored_to = start.offset if start is not None else FIRST_EVENT
         self._violations_noted = 0
         self.bytes_stored = 0
         self.check_format: Callable[[Ingest], None] | None = None
@@ -88,8 +78,8 @@ class Intake:
         """Called with (file, offset) when the source waits for everything up to there; it was handed to the archive."""
         self.on_file: Callable[[], None] | None = None
         """Called when the stream went over to a new file."""
-        self.definitions: DefinitionNotes | None = None
-        """Told of each run, for the statements in it that define tables."""
+        self.definitions: RunObserver | None = None
+        """Called with each run, for the statements in it that define tables."""
         self._acks = 0
         if start is not None:
             self.ingest.begin_file(start.offset)
@@ -126,7 +116,7 @@ class Intake:
                 self.on_ack_wanted(self.file, ingest.ack_position)
         if stopping:
             raise UpstreamError(
-                Trouble.STREAM_BROKEN,
+                FailureKind.STREAM_BROKEN,
                 f'{self.file}: a boundary violation before offset {ingest.position}, and on_violation is "stop"',
                 'Look at it with "binlog-relay events" on the source\'s file; on_violation = "warn" passes it on.',
                 name="boundary_violation",
@@ -141,23 +131,25 @@ class Intake:
         self._events, self._groups = ingest.events, ingest.groups
         self._stored_to = ingest.position
         self.bytes_stored += stop - start
-        run: memoryview | bytes = buffer.view[start:stop]
+        data: memoryview | bytes = buffer.view[start:stop]
         written: Callable[[], None] | None = None
-        if stop - start <= SMALL_RUN_BYTES and self._archive.queued_bytes < _COPY_LIMIT_BYTES:
-            run = bytes(run)
+        if stop - start <= SMALL_RUN_BYTES and self._generation.queued_bytes < _COPY_LIMIT_BYTES:
+            data = bytes(data)
         else:
             buffer.pending += 1
             written = buffer.run_written
         try:
-            self._archive.append(
-                run,
-                boundary=ingest.boundary,
-                position=ingest.position,
-                entries=ingest.take_entries(),
-                events=events,
-                groups=groups,
-                timestamp=ingest.timestamp,
-                on_written=written,
+            self._generation.append(
+                Run(
+                    data,
+                    ingest.boundary,
+                    ingest.position,
+                    ingest.take_entries(),
+                    events,
+                    groups,
+                    ingest.timestamp,
+                    written,
+                )
             )
         except BaseException:
             if written is not None:
@@ -172,21 +164,21 @@ class Intake:
             expected = binlog_number(previous) + 1 if previous is not None else number
         except Malformed as error:
             text = f"the source names a binlog that cannot be one: {error}"
-            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="file_name_malformed") from error
+            raise UpstreamError(FailureKind.STREAM_BROKEN, text, name="file_name_malformed") from error
         if number != expected or (previous is not None and name.rpartition(".")[0] != previous.rpartition(".")[0]):
             raise UpstreamError(
-                Trouble.STREAM_BROKEN,
+                FailureKind.STREAM_BROKEN,
                 f"the source goes from {previous} to {name}, a file between or another series",
                 "Compare the source's SHOW BINARY LOGS with its *.index file.",
                 name="file_chain_broken",
             )
-        if previous is not None and self.ingest.position == _FIRST_EVENT:
+        if previous is not None and self.ingest.position == FIRST_EVENT:
             text = f"the source goes from {previous} to {name} without an event of {previous}"
-            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="file_chain_broken")
-        self.ingest.begin_file(_FIRST_EVENT)
-        self._stored_to = _FIRST_EVENT
+            raise UpstreamError(FailureKind.STREAM_BROKEN, text, name="file_chain_broken")
+        self.ingest.begin_file(FIRST_EVENT)
+        self._stored_to = FIRST_EVENT
         self._violations_noted = 0
-        self._archive.start_file(name, previous_cut=self.ingest.cut_group and previous is not None)
+        self._generation.start_file(name, previous_cut=self.ingest.cut_group and previous is not None)
         self.file = name
         log.info("file_begins", file=name, previous=previous)
         if self.on_file is not None:
@@ -198,7 +190,7 @@ class Intake:
         name = str(kernel.STATUS_NAMES.get(status, f"status_{status}"))
         kind = event_type_name(ingest.bad_type)
         return UpstreamError(
-            Trouble.STREAM_BROKEN,
+            FailureKind.STREAM_BROKEN,
             f"{self.file or 'the stream'}: offset {ingest.position}: {ingest.error_text} ({kind})",
             "Nothing of it was stored. Check the source's file there with mysqlbinlog --verify-binlog-checksum.",
             name=name,
@@ -217,7 +209,9 @@ class Intake:
             detail = f"{text} {event} at {position} after {previous} at {previous_position}"
             if self._violations_noted == _VIOLATION_ROWS:
                 detail += "; more of them in this file are not noted here, `binlog-relay events` shows them all"
-            self._archive.append_ledger("boundary_violation", file, position, detail)
+            self._generation.append_ledger("boundary_violation", file, position, detail)
         for event_type, position in self.ingest.take_unknown_types():
-            self._archive.append_ledger("event_type_unknown", file, position, f"type {event_type}, passed on unchanged")
+            self._generation.append_ledger(
+                "event_type_unknown", file, position, f"type {event_type}, passed on unchanged"
+            )
         return bool(violations) and self._on_violation == "stop"

@@ -14,7 +14,7 @@ class ReceiveBuffer:
 
     __slots__ = ("_pool", "data", "pending", "view")
 
-    def __init__(self, pool: "BufferPool") -> None:
+    def __init__(self, pool: "ReceiveBufferPool") -> None:
         self.data = bytearray(BUFFER_BYTES)
         self.view = memoryview(self.data)
         self.pending = 0
@@ -27,7 +27,7 @@ class ReceiveBuffer:
             self._pool.came_back(self)
 
 
-class BufferPool:
+class ReceiveBufferPool:
     """Hands out buffers, last used first so that few pages stay in use; tells when one came back."""
 
     def __init__(self, count: int = BUFFER_COUNT) -> None:

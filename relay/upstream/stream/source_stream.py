@@ -10,9 +10,9 @@ import structlog
 from protocol.kernel import codes
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.process.background import guarded
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.stream.intake import Intake
-from relay.upstream.stream.receive_buffers import BufferPool
+from relay.upstream.stream.receive_buffers import ReceiveBufferPool
 
 log = structlog.get_logger()
 
@@ -39,7 +39,7 @@ class DumpStream(asyncio.BufferedProtocol):
     buffers are with the writer, reading pauses and TCP holds the source back.
     """
 
-    def __init__(self, intake: Intake, pool: BufferPool, transport: asyncio.Transport, early: bytes) -> None:
+    def __init__(self, intake: Intake, pool: ReceiveBufferPool, transport: asyncio.Transport, early: bytes) -> None:
         self._intake = intake
         self._pool = pool
         self._transport = transport
@@ -76,11 +76,11 @@ class DumpStream(asyncio.BufferedProtocol):
 
     def archive_failed(self, failure: ArchiveError) -> None:
         """Ends the stream: nothing of it would be archived any more."""
-        self._end(UpstreamError(Trouble.ARCHIVE, failure.told, failure.advice, name="archive_failed"))
+        self._end(UpstreamError(FailureKind.ARCHIVE, failure.text, failure.advice, name="archive_failed"))
 
     def close(self) -> None:
         """Ends the stream."""
-        self._end(UpstreamError(Trouble.NETWORK, "the relay closed the stream", name="closed"))
+        self._end(UpstreamError(FailureKind.NETWORK, "the relay closed the stream", name="closed"))
 
     def fail(self, fault: Exception) -> None:
         """Ends the stream by an exception that nobody foresaw."""
@@ -161,7 +161,9 @@ class DumpStream(asyncio.BufferedProtocol):
         """The connection is gone."""
         self._walk_what_waits()
         cause = f": {exc}" if exc is not None else ""
-        self._end(UpstreamError(Trouble.NETWORK, f"the source closed the connection{cause}", name="connection_lost"))
+        self._end(
+            UpstreamError(FailureKind.NETWORK, f"the source closed the connection{cause}", name="connection_lost")
+        )
 
     # --- the way of the bytes ----------------------------------------------------------------------------------------
 
@@ -179,7 +181,7 @@ class DumpStream(asyncio.BufferedProtocol):
                 raise self._refused(bytes(buffer.view[ingest.packet_start : ingest.packet_stop]))
             elif status == codes.PACKET_EOF:
                 raise UpstreamError(
-                    Trouble.NETWORK,
+                    FailureKind.NETWORK,
                     "the source ended the stream (EOF packet)",
                     "If this comes again and again: another replica of the source may have our source.server_id.",
                     name="stream_ended",
@@ -218,33 +220,33 @@ class DumpStream(asyncio.BufferedProtocol):
             name = raw_name.decode("utf-8")
         except UnicodeDecodeError as error:
             text = f"the source names a binlog that cannot be one: {raw_name!r}"
-            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="file_name_malformed") from error
+            raise UpstreamError(FailureKind.STREAM_BROKEN, text, name="file_name_malformed") from error
         if name != self._intake.file:
             if position != 4:
                 text = f"the source jumps to {name}, offset {position}, instead of its beginning"
-                raise UpstreamError(Trouble.STREAM_BROKEN, text, name="position_chain_broken")
+                raise UpstreamError(FailureKind.STREAM_BROKEN, text, name="position_chain_broken")
             self._intake.begin_file(name)
         elif position != self._intake.ingest.position:
             text = f"the source goes on at {name}, offset {position}; expected {self._intake.ingest.position}"
-            raise UpstreamError(Trouble.STREAM_BROKEN, text, name="position_chain_broken")
+            raise UpstreamError(FailureKind.STREAM_BROKEN, text, name="position_chain_broken")
 
     def _refused(self, payload: bytes) -> UpstreamError:
         number = int.from_bytes(payload[1:3], "little") if len(payload) >= 3 else 0
         text = payload[3:].decode("utf-8", "replace")
         if text.startswith("#"):
             text = text[6:]
-        said = f"the source ended the stream with error {number}: {text}"
+        reason = f"the source ended the stream with error {number}: {text}"
         if number == _ER_SAME_ID or (number == _ER_FATAL_READING_BINLOG and "same server" in text):
             # Not tried again: two with one id would end each other's stream for ever.
             advice = "Another replica of this source has our server_id: give source.server_id a number of its own."
-            return UpstreamError(Trouble.SETUP, said, advice, name="server_id_clash")
+            return UpstreamError(FailureKind.SETUP, reason, advice, name="server_id_clash")
         if number == _ER_FATAL_READING_BINLOG:
             advice = "What the archive holds stays and is served. Compare SHOW BINARY LOGS on the source with `archive list`."
-            return UpstreamError(Trouble.POSITION_GONE, said, advice, name="position_gone")
+            return UpstreamError(FailureKind.POSITION_GONE, reason, advice, name="position_gone")
         if number in _ER_ACCESS:
             advice = "On the source: GRANT REPLICATION SLAVE ON *.* to the relay's user."
-            return UpstreamError(Trouble.AUTHENTICATION, said, advice)
-        return UpstreamError(Trouble.NETWORK, said, name="source_error")
+            return UpstreamError(FailureKind.AUTHENTICATION, reason, advice)
+        return UpstreamError(FailureKind.NETWORK, reason, name="source_error")
 
     def _end(self, error: Exception) -> None:
         if self._due is not None:

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from relay.admin.console import Console
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from tests.support.archive_filling import fill
 from tests.support.console_fakes import FakeConnections, FakeSource
 from tests.unit.archive.test_purge import binlogs
 
 
 @pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
+async def generation(tmp_path: Path) -> AsyncIterator[Generation]:
     await fill(tmp_path, *binlogs())
-    opened = await Archive.open(tmp_path)
+    opened = await Generation.open(tmp_path)
     yield opened
     await opened.close()
 
@@ -32,7 +32,7 @@ def source() -> FakeSource:
 
 
 @pytest.fixture
-async def console(archive: Archive, source: FakeSource, connections: FakeConnections) -> AsyncIterator[Console]:
-    made = Console(Generations.of(archive), source, connections, config_path=Path("/etc/relay.toml"))
+async def console(generation: Generation, source: FakeSource, connections: FakeConnections) -> AsyncIterator[Console]:
+    made = Console(Archive.of(generation), source, connections, config_path=Path("/etc/relay.toml"))
     yield made
     made.close()

@@ -14,10 +14,10 @@ from protocol.statements.requests import ShowBinlogEvents
 from relay.admin import binlog_events
 from relay.admin.binlog_events import MOST_EVENTS, BinlogEvents
 from relay.admin.dialect import Dialect
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
-from tests.support.console_fakes import MARIADB, MYSQL_56, FakeConnection
+from tests.support.console_fakes import MARIADB, MYSQL_56, a_client
 
 NAME, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 
@@ -34,38 +34,36 @@ def decoded(answer: EncodedRows) -> list[Row]:
     return rows
 
 
-async def archive_of(directory: Path, built: BinlogBuilder) -> Archive:
-    archive = await Archive.open(directory)
-    await archive.begin_file(NAME)
-    await append_all(archive, built.data)
-    return archive
+async def archive_of(directory: Path, built: BinlogBuilder) -> Generation:
+    generation = await Generation.open(directory)
+    await generation.begin_file(NAME)
+    await append_all(generation, built.data)
+    return generation
 
 
-async def page(archive: Archive, facts: SourceFacts = MYSQL_56, **asked: object) -> list[Row]:
+async def page(generation: Generation, facts: SourceFacts = MYSQL_56, **asked: object) -> list[Row]:
     events = BinlogEvents()
     try:
-        return decoded(
-            await events.show(archive, ShowBinlogEvents(**asked), Dialect.of(facts), FakeConnection().encode)
-        )  # type: ignore[arg-type]
+        return decoded(await events.show(generation, ShowBinlogEvents(**asked), Dialect.of(facts), a_client().encode))  # type: ignore[arg-type]
     finally:
         events.close()
 
 
-async def refused(archive: Archive, facts: SourceFacts = MYSQL_56, **asked: object) -> str:
+async def refused(generation: Generation, facts: SourceFacts = MYSQL_56, **asked: object) -> str:
     with pytest.raises(StatementRefused) as caught:
-        await page(archive, facts, **asked)
+        await page(generation, facts, **asked)
     assert caught.value.number == 1220
     return caught.value.message
 
 
 async def test_every_event_is_a_row_with_its_boundary_in_front(tmp_path: Path) -> None:
     built = BinlogBuilder().ddl().transaction(5, 5)
-    archive = await archive_of(tmp_path, built)
-    rows = await page(archive)
+    generation = await archive_of(tmp_path, built)
+    rows = await page(generation)
     assert [(row[1], row[4]) for row in rows] == [(event.start, event.end) for event in built.events]
     labels = [row[5].partition("] ")[0] for row in rows]
     group = [label for row, label in zip(rows, labels, strict=True) if row[1] >= built.boundaries[-2]]
-    await archive.close()
+    await generation.close()
     assert (labels[0], labels[1]) == ("[ignore", "[self contained")
     assert (group[0], set(group[1:-1]), group[-1]) == ("[start", {"[inside"}, "[end")
 
@@ -74,22 +72,22 @@ async def test_an_incomplete_transaction_is_not_shown(tmp_path: Path) -> None:
     built = BinlogBuilder().transaction(5)
     whole = built.size
     built.transaction(5, 5)
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(NAME)
-    await append_all(archive, built.data[: built.events[-1].start])
-    assert max(row[4] for row in await page(archive)) == whole
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(NAME)
+    await append_all(generation, built.data[: built.events[-1].start])
+    assert max(row[4] for row in await page(generation)) == whole
+    await generation.close()
 
 
 async def test_a_page_ends_with_a_row_that_says_where_to_go_on(tmp_path: Path) -> None:
     built = BinlogBuilder()
     while len(built.events) < MOST_EVENTS * 2 + 100:
         built.transaction(*[3] * 200)
-    archive = await archive_of(tmp_path, built)
+    generation = await archive_of(tmp_path, built)
     seen: list[int] = []
     position = 4
     while True:
-        rows = await page(archive, file=NAME, position=position)
+        rows = await page(generation, file=NAME, position=position)
         more = rows[-1] if rows and rows[-1][2] == "More" else None
         seen += [row[1] for row in (rows[:-1] if more else rows)]
         if more is None:
@@ -98,18 +96,18 @@ async def test_a_page_ends_with_a_row_that_says_where_to_go_on(tmp_path: Path) -
         assert f"SHOW BINLOG EVENTS IN '{NAME}' FROM {more[1]}" in more[5]
         position = more[1]
     assert seen == [event.start for event in built.events]
-    await archive.close()
+    await generation.close()
 
 
 async def test_text_comes_in_the_clients_character_set(tmp_path: Path) -> None:
-    archive = await archive_of(tmp_path, BinlogBuilder().ddl("CREATE TABLE größe (a INT)"))
+    generation = await archive_of(tmp_path, BinlogBuilder().ddl("CREATE TABLE größe (a INT)"))
     events = BinlogEvents()
-    latin1 = FakeConnection(encoding=TextEncoding(CHARACTER_SETS["latin1"], 8))
+    latin1 = a_client(encoding=TextEncoding(CHARACTER_SETS["latin1"], 8))
     try:
-        answer = await events.show(archive, ShowBinlogEvents(), Dialect.of(MYSQL_56), latin1.encode)
+        answer = await events.show(generation, ShowBinlogEvents(), Dialect.of(MYSQL_56), latin1.encode)
     finally:
         events.close()
-    await archive.close()
+    await generation.close()
     assert any("größe".encode("latin-1") in payload for payload in answer.payloads)
     assert answer.payloads[1][-12:-10] == b"\x08\0"
 
@@ -119,45 +117,45 @@ async def test_long_texts_end_a_page_early(tmp_path: Path, monkeypatch: pytest.M
     built = BinlogBuilder()
     for number in range(40):
         built.ddl(f"CREATE TABLE t{number} /* {'x' * 200} */ (a INT)")
-    archive = await archive_of(tmp_path, built)
-    rows = await page(archive)
+    generation = await archive_of(tmp_path, built)
+    rows = await page(generation)
     assert rows[-1][2] == "More" and len(rows) < 10
-    await archive.close()
+    await generation.close()
 
 
 @pytest.mark.parametrize(("offset", "count"), [(0, 3), (2, 2), (5, None), (0, 0), (1000, 5)])
 async def test_a_limit_counts_from_the_position(tmp_path: Path, offset: int, count: int | None) -> None:
     built = BinlogBuilder().transaction(5, 5, 5).transaction(6)
-    archive = await archive_of(tmp_path, built)
+    generation = await archive_of(tmp_path, built)
     starts = [event.start for event in built.events]
-    rows = await page(archive, position=starts[2], offset=offset, count=count)
+    rows = await page(generation, position=starts[2], offset=offset, count=count)
     wanted = starts[2:][offset:]
     assert [row[1] for row in rows] == (wanted if count is None else wanted[:count])
-    await archive.close()
+    await generation.close()
 
 
 async def test_a_position_inside_of_an_event_is_refused_with_the_nearest_ones(tmp_path: Path) -> None:
     built = BinlogBuilder().transaction(5)
-    archive = await archive_of(tmp_path, built)
-    text = await refused(archive, position=built.boundaries[-1] - 3)
+    generation = await archive_of(tmp_path, built)
+    text = await refused(generation, position=built.boundaries[-1] - 3)
     assert text.startswith("Error when executing command SHOW BINLOG EVENTS: Wrong offset or I/O error")
     assert f"before {built.boundaries[-2]}, after {built.boundaries[-1]}" in text
-    await archive.close()
+    await generation.close()
 
 
 async def test_behind_the_end_mysql_shows_nothing_and_mariadb_an_error(tmp_path: Path) -> None:
     built = BinlogBuilder().transaction(5)
-    archive = await archive_of(tmp_path, built)
-    assert await page(archive, position=built.size) == []
-    assert await page(archive, position=built.size + 1) == []
-    assert f"greater than actual file size:{built.size}" in await refused(archive, MARIADB, position=built.size + 1)
-    await archive.close()
+    generation = await archive_of(tmp_path, built)
+    assert await page(generation, position=built.size) == []
+    assert await page(generation, position=built.size + 1) == []
+    assert f"greater than actual file size:{built.size}" in await refused(generation, MARIADB, position=built.size + 1)
+    await generation.close()
 
 
 async def test_a_file_that_is_not_held_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    archive = await archive_of(tmp_path, BinlogBuilder().transaction(5))
-    assert f"Could not find target log; binlog-relay holds {NAME} to {NAME}" in await refused(archive, file="../x")
-    await archive.close()
+    generation = await archive_of(tmp_path, BinlogBuilder().transaction(5))
+    assert f"Could not find target log; binlog-relay holds {NAME} to {NAME}" in await refused(generation, file="../x")
+    await generation.close()
 
 
 async def test_a_file_that_is_purged_while_it_is_read_is_refused_as_one_that_is_not_held(
@@ -165,44 +163,44 @@ async def test_a_file_that_is_purged_while_it_is_read_is_refused_as_one_that_is_
 ) -> None:
     first = BinlogBuilder().transaction(5).rotate(SECOND)
     await fill(tmp_path, (NAME, first.data), (SECOND, BinlogBuilder().transaction(5).data))
-    archive = await Archive.open(tmp_path)
-    path = archive.path
+    generation = await Generation.open(tmp_path)
+    path = generation.path
 
     def purged_then(name: str) -> Path:
         found = path(name)
-        archive.held.take_oldest(1)
+        generation.held.take_oldest(1)
         found.unlink()
         return found
 
-    monkeypatch.setattr(archive, "path", purged_then)
-    text = await refused(archive, file=NAME)
-    await archive.close()
+    monkeypatch.setattr(generation, "path", purged_then)
+    text = await refused(generation, file=NAME)
+    await generation.close()
     assert text.endswith(f"Could not find target log; binlog-relay holds {SECOND} to {SECOND}")
 
 
 async def test_an_event_that_cannot_be_decoded_is_said_to_be_unreadable(tmp_path: Path) -> None:
     built = BinlogBuilder().transaction(5)
-    archive = await archive_of(tmp_path, built)
-    await archive.close()
+    generation = await archive_of(tmp_path, built)
+    await generation.close()
     path = tmp_path / NAME
     data = bytearray(path.read_bytes())
     query = next(event for event in built.events if event.kind == 2)
     data[query.start + 19 + 8] = 0xFF  # the schema's length
     path.write_bytes(data)
-    archive = await Archive.open(tmp_path)
-    rows = await page(archive)
+    generation = await Generation.open(tmp_path)
+    rows = await page(generation)
     assert any("unreadable: " in row[5] for row in rows)
-    await archive.close()
+    await generation.close()
 
 
 async def test_a_listing_lets_the_loop_go_on(tmp_path: Path) -> None:
     built = BinlogBuilder()
     while len(built.events) < MOST_EVENTS:
         built.transaction(*[3] * 200)
-    archive = await archive_of(tmp_path, built)
+    generation = await archive_of(tmp_path, built)
     events = BinlogEvents()
     listing = asyncio.ensure_future(
-        events.show(archive, ShowBinlogEvents(), Dialect.of(MYSQL_56), FakeConnection().encode)
+        events.show(generation, ShowBinlogEvents(), Dialect.of(MYSQL_56), a_client().encode)
     )
     turns = 0
     while not listing.done():
@@ -211,25 +209,25 @@ async def test_a_listing_lets_the_loop_go_on(tmp_path: Path) -> None:
     assert turns > 5
     assert len((await listing).payloads) > MOST_EVENTS
     events.close()
-    await archive.close()
+    await generation.close()
 
 
 async def test_a_listing_that_nobody_waits_for_ends(tmp_path: Path) -> None:
     built = BinlogBuilder()
     while built.size < 12 << 20:
         built.transaction(*[200_000] * 5)
-    archive = await archive_of(tmp_path, built)
+    generation = await archive_of(tmp_path, built)
     events = BinlogEvents()
     # Its page begins behind everything: all of the file is scanned.
     listing = asyncio.ensure_future(
-        events.show(archive, ShowBinlogEvents(offset=10**9), Dialect.of(MYSQL_56), FakeConnection().encode)
+        events.show(generation, ShowBinlogEvents(offset=10**9), Dialect.of(MYSQL_56), a_client().encode)
     )
     await asyncio.sleep(0)
     listing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await listing
     started = time.monotonic()
-    await events.show(archive, ShowBinlogEvents(count=1), Dialect.of(MYSQL_56), FakeConnection().encode)
+    await events.show(generation, ShowBinlogEvents(count=1), Dialect.of(MYSQL_56), a_client().encode)
     assert time.monotonic() - started < 2
     events.close()
-    await archive.close()
+    await generation.close()

@@ -19,16 +19,17 @@ from protocol.statements.requests import (
     StopReplica,
 )
 from relay.admin.console import Console
-from relay.archive.generation import Archive, read_ledger
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import read_ledger
 from relay.upstream.control import SourceRefused
 from tests.support.console_fakes import (
     FOLLOWING,
     MARIADB,
     MYSQL_56,
     MYSQL_97,
-    FakeConnection,
     FakeConnections,
     FakeSource,
+    a_client,
     a_replica,
 )
 from tests.unit.archive.test_purge import NAMES, binlogs_in
@@ -39,7 +40,7 @@ STOPPED = replace(FOLLOWING, io_running="No", state="", attached_at=None)
 
 async def noted(console: Console, request: Request, facts: SourceFacts = MYSQL_56) -> list[tuple[str, int]]:
     """The statement's warnings."""
-    answer = await console.answer(request, FakeConnection(facts=facts))
+    answer = await console.answer(request, a_client(facts=facts))
     assert isinstance(answer, Done)
     return [(notice.level, notice.number) for notice in answer.notices]
 
@@ -47,7 +48,7 @@ async def noted(console: Console, request: Request, facts: SourceFacts = MYSQL_5
 async def refused(console: Console, request: Request, facts: SourceFacts = MYSQL_56) -> tuple[int, str]:
     """The statement's error."""
     with pytest.raises(StatementRefused) as caught:
-        await console.answer(request, FakeConnection(facts=facts))
+        await console.answer(request, a_client(facts=facts))
     return caught.value.number, caught.value.message
 
 
@@ -58,14 +59,14 @@ def change(**options: ChangeValue) -> ChangeSource:
 # --- PURGE --------------------------------------------------------------------------------------------------------
 
 
-async def test_purge_to_removes_what_is_before_the_file(console: Console, archive: Archive) -> None:
+async def test_purge_to_removes_what_is_before_the_file(console: Console, generation: Generation) -> None:
     assert await noted(console, PurgeTo(NAMES[2])) == []
-    assert ([file.name for file in archive.files], binlogs_in(archive.directory)) == (NAMES[2:], NAMES[2:])
+    assert ([file.name for file in generation.files], binlogs_in(generation.directory)) == (NAMES[2:], NAMES[2:])
 
 
-async def test_who_purged_is_in_the_ledger(console: Console, archive: Archive) -> None:
+async def test_who_purged_is_in_the_ledger(console: Console, generation: Generation) -> None:
     await noted(console, PurgeTo(NAMES[1]))
-    rows = read_ledger(archive.directory)
+    rows = read_ledger(generation.directory)
     assert [(row.kind, row.file) for row in rows] == [("purged", NAMES[0])]
     assert "PURGE BINARY LOGS TO 'mysql-bin.000002' by 'root'@'192.0.2.9:40000'" in rows[0].text
 
@@ -77,12 +78,12 @@ async def test_purge_to_an_unknown_file_is_refused_with_what_is_held(console: Co
 
 
 async def test_a_file_that_a_replica_reads_is_kept_with_all_behind_it_and_the_reader_is_named(
-    console: Console, archive: Archive, connections: FakeConnections
+    console: Console, generation: Generation, connections: FakeConnections
 ) -> None:
-    connections.sessions = [a_replica(3, NAMES[3], 4), a_replica(4, NAMES[1], 130, server_id=77)]
-    answer = await console.answer(PurgeTo(NAMES[4]), FakeConnection())
+    connections.clients = [a_replica(3, NAMES[3], 4), a_replica(4, NAMES[1], 130, server_id=77)]
+    answer = await console.answer(PurgeTo(NAMES[4]), a_client())
     assert isinstance(answer, Done)
-    assert [file.name for file in archive.files] == NAMES[1:]
+    assert [file.name for file in generation.files] == NAMES[1:]
     (notice,) = answer.notices
     assert (notice.level, notice.number) == ("Warning", 1867)
     assert notice.message.startswith(
@@ -92,30 +93,30 @@ async def test_a_file_that_a_replica_reads_is_kept_with_all_behind_it_and_the_re
 
 
 async def test_a_file_that_a_replica_has_asked_for_is_kept(
-    console: Console, archive: Archive, connections: FakeConnections
+    console: Console, generation: Generation, connections: FakeConnections
 ) -> None:
-    connections.sessions = [FakeConnection(2, "replica", waits_for_position=True, asked_position=(NAMES[0], 4))]
+    connections.clients = [a_client(2, "replica", waits_for_position=True, requested_position=(NAMES[0], 4))]
     assert await noted(console, PurgeTo(NAMES[4])) == [("Warning", 1867)]
-    assert len(archive.files) == 5
+    assert len(generation.files) == 5
 
 
 async def test_a_replica_that_asked_for_the_first_file_keeps_it(
-    console: Console, archive: Archive, connections: FakeConnections
+    console: Console, generation: Generation, connections: FakeConnections
 ) -> None:
-    connections.sessions = [FakeConnection(2, "replica", waits_for_position=True, asked_position=("", 4))]
+    connections.clients = [a_client(2, "replica", waits_for_position=True, requested_position=("", 4))]
     assert await noted(console, PurgeTo(NAMES[4])) == [("Warning", 1867)]
-    assert len(archive.files) == 5
+    assert len(generation.files) == 5
 
 
-async def test_purge_before_a_time_goes_by_the_newest_event_of_a_file(console: Console, archive: Archive) -> None:
-    assert archive.files[2].last_timestamp < 4000 == archive.files[3].last_timestamp
+async def test_purge_before_a_time_goes_by_the_newest_event_of_a_file(console: Console, generation: Generation) -> None:
+    assert generation.files[2].last_timestamp < 4000 == generation.files[3].last_timestamp
     assert await noted(console, PurgeBefore(4000)) == []
-    assert [file.name for file in archive.files] == NAMES[3:]
+    assert [file.name for file in generation.files] == NAMES[3:]
 
 
-async def test_purge_before_now_keeps_the_newest_file_and_says_so(console: Console, archive: Archive) -> None:
+async def test_purge_before_now_keeps_the_newest_file_and_says_so(console: Console, generation: Generation) -> None:
     assert await noted(console, PurgeBefore(2e9)) == [("Warning", 1868)]
-    assert [file.name for file in archive.files] == NAMES[4:]
+    assert [file.name for file in generation.files] == NAMES[4:]
 
 
 # --- STOP, START, CHANGE ------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ async def test_what_was_done_before_is_noted_as_the_version_notes_it(
     console: Console, facts: SourceFacts, was_running: int, was_stopped: int
 ) -> None:
     assert await noted(console, StartReplica(OLD), facts) == [("Note", was_running)]
-    await console.answer(StopReplica(OLD), FakeConnection(facts=facts))
+    await console.answer(StopReplica(OLD), a_client(facts=facts))
     assert await noted(console, StopReplica(OLD), facts) == [("Note", was_stopped)]
 
 
@@ -163,7 +164,7 @@ async def test_change_passes_on_what_a_relay_has(console: Console, source: FakeS
             SOURCE_SSL=1,
             SOURCE_HEARTBEAT_PERIOD="2.5",
         ),
-        FakeConnection(),
+        a_client(),
     )
     (made,) = source.changes
     assert (made.host, made.port, made.user, made.password) == ("db2", 3307, "u", "geheim")
@@ -185,7 +186,7 @@ async def test_change_passes_on_what_a_relay_has(console: Console, source: FakeS
 )
 async def test_the_log_says_who_wanted_what_and_no_secret(console: Console, request_: Request, shown: str) -> None:
     with structlog.testing.capture_logs() as logs, contextlib.suppress(StatementRefused):
-        await console.answer(request_, FakeConnection())
+        await console.answer(request_, a_client())
     assert [line["request"] for line in logs if line["event"] == "statement_by_admin"] == [shown]
 
 

@@ -25,16 +25,16 @@ from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.console import Console
 from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import status_columns
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from tests.support.console_fakes import (
     FOLLOWING,
     MARIADB,
     MYSQL_56,
     MYSQL_97,
-    FakeConnection,
     FakeConnections,
     FakeSource,
+    a_client,
     a_replica,
 )
 from tests.unit.archive.test_purge import NAMES
@@ -44,7 +44,7 @@ OLD, NEW = Words.MASTER_SLAVE, Words.SOURCE_REPLICA
 
 
 async def rows(console: Console, request: Request, facts: SourceFacts = MYSQL_56, **asker: object) -> Rows:
-    answer = await console.answer(request, FakeConnection(facts=facts, **asker))  # type: ignore[arg-type]
+    answer = await console.answer(request, a_client(facts=facts, **asker))  # type: ignore[arg-type]
     assert isinstance(answer, Rows)
     return answer
 
@@ -60,10 +60,10 @@ async def variables(console: Console, like: str = "%", facts: SourceFacts = MYSQ
 
 
 async def test_binary_logs_are_the_archived_files_with_what_is_published_of_them(
-    console: Console, archive: Archive
+    console: Console, generation: Generation
 ) -> None:
     answer = await rows(console, ShowBinaryLogs())
-    assert answer == Rows(("Log_name", "File_size"), tuple((file.name, file.end) for file in archive.files))
+    assert answer == Rows(("Log_name", "File_size"), tuple((file.name, file.end) for file in generation.files))
 
 
 async def test_binary_logs_of_a_newer_mysql_say_that_they_are_not_encrypted(console: Console) -> None:
@@ -80,11 +80,11 @@ async def test_binary_logs_of_a_newer_mysql_say_that_they_are_not_encrypted(cons
     ],
 )
 async def test_master_status_is_the_published_end(
-    console: Console, archive: Archive, facts: SourceFacts, columns: tuple[str, ...]
+    console: Console, generation: Generation, facts: SourceFacts, columns: tuple[str, ...]
 ) -> None:
     answer = await rows(console, ShowMasterStatus(OLD), facts)
     assert answer.columns == columns
-    assert answer.rows[0][:2] == (NAMES[-1], archive.files[-1].end)
+    assert answer.rows[0][:2] == (NAMES[-1], generation.files[-1].end)
 
 
 async def test_a_healthy_relay_looks_healthy_to_a_monitor(console: Console) -> None:
@@ -120,10 +120,10 @@ async def test_a_relay_without_its_source_looks_broken(console: Console, source:
     assert (shown["Last_IO_Error_Timestamp"], shown["Seconds_Behind_Master"]) == ("231114 22:13:20", None)
 
 
-async def test_an_archive_that_takes_nothing_is_a_stopped_sql_thread(console: Console, archive: Archive) -> None:
-    archive.failure = ArchiveWriteError("the disk is full", file=NAMES[-1], offset=4, errno=28)
+async def test_an_archive_that_takes_nothing_is_a_stopped_sql_thread(console: Console, generation: Generation) -> None:
+    generation.failure = ArchiveWriteError("the disk is full", file=NAMES[-1], offset=4, errno=28)
     shown = await status(console)
-    archive.failure = None
+    generation.failure = None
     assert (shown["Slave_SQL_Running"], shown["Last_SQL_Errno"]) == ("No", 1595)
     assert "the disk is full" in str(shown["Last_SQL_Error"])
 
@@ -175,7 +175,7 @@ async def test_all_slaves_status_has_more_columns(console: Console) -> None:
 async def test_registered_replicas_are_listed_as_the_version_lists_them(
     console: Console, connections: FakeConnections
 ) -> None:
-    connections.sessions = [a_replica(7, NAMES[0], 4), FakeConnection(), a_replica(5, NAMES[1], 90)]
+    connections.clients = [a_replica(7, NAMES[0], 4), a_client(), a_replica(5, NAMES[1], 90)]
     assert await rows(console, ShowReplicas(OLD)) == Rows(
         ("Server_id", "Host", "Port", "Master_id", "Slave_UUID"),
         ((105, "", 3306, 1, "uuid-105"), (107, "", 3306, 1, "uuid-107")),
@@ -188,10 +188,9 @@ async def test_registered_replicas_are_listed_as_the_version_lists_them(
 async def test_the_processlist_shows_how_far_each_replica_has_come(
     console: Console, connections: FakeConnections
 ) -> None:
-    asker = FakeConnection(connection_id=9)
-    behind = a_replica(3, NAMES[0], 240)
-    behind.is_at_end = False
-    connections.sessions = [asker, a_replica(2, NAMES[-1], 400), behind]
+    asker = a_client(connection_id=9)
+    behind = a_replica(3, NAMES[0], 240, is_at_end=False)
+    connections.clients = [asker, a_replica(2, NAMES[-1], 400), behind]
     answer = await console.answer(ShowProcesslist(), asker)
     assert isinstance(answer, Rows)
     shown = {row[0]: row[4:] for row in answer.rows}
@@ -204,10 +203,9 @@ async def test_the_processlist_shows_how_far_each_replica_has_come(
 async def test_the_processlist_shows_what_a_semi_sync_replica_has_acknowledged(
     console: Console, connections: FakeConnections
 ) -> None:
-    asker = FakeConnection(connection_id=9)
-    replica = a_replica(3, "mysql-bin.000002", 1000)
-    replica.acknowledged_position = ("mysql-bin.000002", 900)
-    connections.sessions = [asker, replica]
+    asker = a_client(connection_id=9)
+    replica = a_replica(3, "mysql-bin.000002", 1000, acknowledged_position=("mysql-bin.000002", 900))
+    connections.clients = [asker, replica]
     answer = await console.answer(ShowProcesslist(full=True), asker)
     assert isinstance(answer, Rows)
     (info,) = [row[7] for row in answer.rows if row[0] == 3]
@@ -215,8 +213,8 @@ async def test_the_processlist_shows_what_a_semi_sync_replica_has_acknowledged(
 
 
 async def test_the_processlist_of_others_is_for_admins(console: Console, connections: FakeConnections) -> None:
-    asker = FakeConnection(connection_id=9, user="watcher", is_admin=False)
-    connections.sessions = [asker, a_replica(2, NAMES[-1], 400), FakeConnection(connection_id=4, user="")]
+    asker = a_client(connection_id=9, user="watcher", is_admin=False)
+    connections.clients = [asker, a_replica(2, NAMES[-1], 400), a_client(connection_id=4, user="")]
     answer = await console.answer(ShowProcesslist(), asker)
     assert isinstance(answer, Rows)
     assert [row[0] for row in answer.rows] == [9]
@@ -225,17 +223,22 @@ async def test_the_processlist_of_others_is_for_admins(console: Console, connect
 async def test_the_processlist_shows_the_database_that_was_chosen(
     console: Console, connections: FakeConnections
 ) -> None:
-    asker = FakeConnection(connection_id=9, database="mysql")
-    connections.sessions = [asker]
+    asker = a_client(connection_id=9, database="mysql")
+    connections.clients = [asker]
     answer = await console.answer(ShowProcesslist(), asker)
     assert isinstance(answer, Rows)
     assert [row[3] for row in answer.rows if row[0] == 9] == ["mysql"]
 
 
 async def test_a_replica_that_waits_for_its_position_says_which(console: Console, connections: FakeConnections) -> None:
-    waiting = FakeConnection(2, "replica", waits_for_position=True, asked_position=("mysql-bin.000009", 4))
-    waiting.last_heard_at = asyncio.get_running_loop().time() - 3
-    connections.sessions = [waiting]
+    waiting = a_client(
+        2,
+        "replica",
+        waits_for_position=True,
+        requested_position=("mysql-bin.000009", 4),
+        last_heard_at=asyncio.get_running_loop().time() - 3,
+    )
+    connections.clients = [waiting]
     row = next(row for row in (await rows(console, ShowProcesslist())).rows if row[0] == 2)
     assert row[4:] == ("Binlog Dump", 3, "Waiting for the master to reach the position asked for", "mysql-bin.000009:4")
 
@@ -248,9 +251,7 @@ async def test_status_counts_what_clients_did(console: Console, connections: Fak
     traffic = connections.traffic
     traffic.connections, traffic.aborted_clients, traffic.aborted_connects = 12, 3, 4
     traffic.bytes_sent, traffic.bytes_received, traffic.statements = 1000, 500, 77
-    dumping = a_replica(2, NAMES[0], 4)
-    dumping.sent_bytes = 234
-    connections.sessions = [dumping]
+    connections.clients = [a_replica(2, NAMES[0], 4, sent_bytes=234)]
     shown = await variables(console)
     assert [shown[name] for name in ("Connections", "Aborted_clients", "Aborted_connects", "Threads_connected")] == [
         "12",
@@ -268,11 +269,11 @@ async def test_status_says_what_protects_the_askers_own_connection(console: Cons
     assert (await variables(console, "ssl\\_%")) == {"Ssl_cipher": "", "Ssl_version": ""}
 
 
-async def test_status_has_the_relays_own_facts(console: Console, archive: Archive) -> None:
-    archive.append_ledger("boundary_violation", NAMES[0], 4, "for a test")
+async def test_status_has_the_relays_own_facts(console: Console, generation: Generation) -> None:
+    generation.append_ledger("boundary_violation", NAMES[0], 4, "for a test")
     await asyncio.sleep(0.3)
     shown = await variables(console, "binlog\\_relay\\_%")
-    assert shown["Binlog_relay_archive_bytes"] == str(sum(file.end for file in archive.files))
+    assert shown["Binlog_relay_archive_bytes"] == str(sum(file.end for file in generation.files))
     assert (shown["Binlog_relay_ledger_rows"], shown["Binlog_relay_violations"]) == ("1", "1")
     assert all(str(name).startswith("Binlog_relay_") for name in shown)
 
@@ -296,7 +297,7 @@ async def test_slave_running_is_where_the_version_has_it(
 
 
 async def test_statistics_are_one_line_with_the_fields_of_mysqladmin_status(console: Console) -> None:
-    answer = await console.answer(ShowStatistics(), FakeConnection())
+    answer = await console.answer(ShowStatistics(), a_client())
     assert isinstance(answer, StatisticsText)
     names = [part.split(":")[0] for part in answer.text.split("  ")]
     assert names == [

@@ -20,7 +20,7 @@ class Growing:
     def __init__(self) -> None:
         self.file = ArchivedFile("mysql-bin.000001", 1, 800, False, 0, "5.6.24", 1, 1, "mysql")
         self.files = [self.file]
-        self.archive = self
+        self.current = self
         self.heartbeats = 0
         self.grew: Callable[[], None] | None = None
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from protocol.position import Position
-from relay.archive.generation import Archive, PublishPolicy, SyncPolicy, list_archive, read_ledger, rebuild_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import list_archive, read_ledger, rebuild_archive
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import (
     ArchiveConflict,
@@ -23,8 +24,10 @@ from relay.archive.storage.archive_errors import (
     ArchiveWriteError,
 )
 from relay.archive.storage.archived_file import SourceIdentity
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.archive.write.run import Run
 from tests.support.archive_filling import append_all, fill
-from tests.support.binlog_builder import BinlogBuilder, BuiltRun, runs_of
+from tests.support.binlog_builder import BinlogBuilder, runs_of
 
 FIRST = "mysql-bin.000001"
 SECOND = "mysql-bin.000002"
@@ -34,13 +37,13 @@ def three_transactions(flavour: str = "mysql", checksum: bool = True) -> BinlogB
     return BinlogBuilder(flavour, checksum).ddl().transaction(10, 300).transaction(5)
 
 
-async def wait_for_end(archive: Archive, position: Position) -> None:
+async def wait_for_end(generation: Generation, position: Position) -> None:
     moved = asyncio.Event()
-    archive.watch(moved.set)
-    while archive.end != position:
+    generation.watch(moved.set)
+    while generation.end != position:
         moved.clear()
         await moved.wait()
-    archive.unwatch(moved.set)
+    generation.unwatch(moved.set)
 
 
 @pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
@@ -53,10 +56,10 @@ async def test_a_file_is_archived_byte_for_byte(tmp_path: Path, flavour: str, ch
 
 async def test_the_format_description_tells_the_files_facts(tmp_path: Path) -> None:
     built = BinlogBuilder("mariadb", server_id=77, checksum=False)
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    file = archive.file(FIRST)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    file = generation.file(FIRST)
     assert file is not None
     assert (file.flavour, file.server_version, file.server_id, file.checksum, file.created) == (
         "mariadb",
@@ -65,65 +68,69 @@ async def test_the_format_description_tells_the_files_facts(tmp_path: Path) -> N
         0,
         1_700_000_000,
     )
-    await archive.close()
+    await generation.close()
 
 
 async def test_only_whole_transactions_are_published(tmp_path: Path) -> None:
     built = three_transactions()
     whole = built.last_boundary
     built.begin().table_map()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    assert (archive.end, archive.received) == (Position(FIRST, whole), Position(FIRST, built.size))
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    assert (generation.end, generation.received) == (Position(FIRST, whole), Position(FIRST, built.size))
+    await generation.close()
 
 
 async def test_watchers_are_woken_when_the_end_moves(tmp_path: Path) -> None:
     built = three_transactions()
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     seen: list[Position | None] = []
-    archive.watch(lambda: seen.append(archive.end))
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
+    generation.watch(lambda: seen.append(generation.end))
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
     assert seen[-1] == Position(FIRST, built.size)
-    await archive.close()
+    await generation.close()
 
 
 async def test_with_publish_synced_the_end_moves_only_after_a_sync(tmp_path: Path) -> None:
     built = three_transactions()
-    archive = await Archive.open(tmp_path, sync=SyncPolicy.INTERVAL, publish=PublishPolicy.SYNCED, sync_interval_s=3600)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    assert archive.end == Position(FIRST, 4)
-    await archive.close()
+    generation = await Generation.open(
+        tmp_path, ArchiveOptions(sync=SyncPolicy.INTERVAL, publish=PublishPolicy.SYNCED, sync_interval_s=3600)
+    )
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    assert generation.end == Position(FIRST, 4)
+    await generation.close()
 
 
 async def test_with_sync_transaction_and_publish_synced_the_end_follows(tmp_path: Path) -> None:
     built = three_transactions()
-    archive = await Archive.open(tmp_path, sync=SyncPolicy.TRANSACTION, publish=PublishPolicy.SYNCED)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    await asyncio.wait_for(wait_for_end(archive, Position(FIRST, built.size)), 10)
-    assert archive.synced == archive.end
-    await archive.close()
+    generation = await Generation.open(
+        tmp_path, ArchiveOptions(sync=SyncPolicy.TRANSACTION, publish=PublishPolicy.SYNCED)
+    )
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    await asyncio.wait_for(wait_for_end(generation, Position(FIRST, built.size)), 10)
+    assert generation.synced == generation.end
+    await generation.close()
 
 
 async def test_publish_synced_without_any_sync_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArchiveMisuse, match="publish"):
-        await Archive.open(tmp_path, sync=SyncPolicy.NONE, publish=PublishPolicy.SYNCED)
+        await Generation.open(tmp_path, ArchiveOptions(sync=SyncPolicy.NONE, publish=PublishPolicy.SYNCED))
 
 
 async def test_rotation_seals_the_file_and_links_it_to_the_next(tmp_path: Path) -> None:
     one, two = three_transactions().rotate(SECOND), three_transactions()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, one.data)
-    await archive.begin_file(SECOND)
-    await append_all(archive, two.data)
-    first, second = archive.files
-    assert (first.sealed, first.end, second.sealed, archive.next_file(FIRST)) == (True, one.size, False, second)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, one.data)
+    await generation.begin_file(SECOND)
+    await append_all(generation, two.data)
+    first, second = generation.files
+    assert (first.sealed, first.end, second.sealed, generation.next_file(FIRST)) == (True, one.size, False, second)
+    await generation.close()
 
 
 async def test_the_index_file_lists_names_as_a_server_writes_them(tmp_path: Path) -> None:
@@ -154,19 +161,19 @@ async def test_a_clean_reopen_resumes_at_the_end_in_the_same_file(tmp_path: Path
     await fill(tmp_path, (FIRST, built.data))
     before = built.size
     built.transaction(40)
-    archive = await Archive.open(tmp_path)
-    assert archive.end == Position(FIRST, before)
-    await append_all(archive, built.data, start=before)
-    assert archive.end == Position(FIRST, built.size)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    assert generation.end == Position(FIRST, before)
+    await append_all(generation, built.data, start=before)
+    assert generation.end == Position(FIRST, built.size)
+    await generation.close()
     assert (tmp_path / FIRST).read_bytes() == built.data
 
 
 async def test_a_clean_reopen_reads_no_events(tmp_path: Path) -> None:
     await fill(tmp_path, (FIRST, three_transactions().data))
     read: list[int] = []
-    archive = await Archive.open(tmp_path, on_progress=lambda name, count: read.append(count))
-    await archive.close()
+    generation = await Generation.open(tmp_path, ArchiveOptions(on_progress=lambda name, count: read.append(count)))
+    await generation.close()
     assert read == []
 
 
@@ -183,13 +190,13 @@ async def test_trim_after_a_lost_connection_leaves_whole_transactions_and_right_
     whole, events = built.size, len(built.events)
     cut = BinlogBuilder(data=bytearray(built.data), events=[], header=False)
     cut.begin().table_map()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, cut.data)
-    assert await archive.trim() == Position(FIRST, whole)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, cut.data)
+    assert await generation.trim() == Position(FIRST, whole)
     built.transaction(99)
-    await append_all(archive, built.data, start=whole)
-    await archive.close()
+    await append_all(generation, built.data, start=whole)
+    await generation.close()
     (file,) = list_archive(tmp_path)
     assert ((tmp_path / FIRST).read_bytes(), file.events) == (bytes(built.data), len(built.events))
     assert events < len(built.events)
@@ -197,82 +204,82 @@ async def test_trim_after_a_lost_connection_leaves_whole_transactions_and_right_
 
 async def test_a_group_that_the_source_cut_is_published_and_in_the_ledger(tmp_path: Path) -> None:
     built = three_transactions().begin().table_map()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    await archive.begin_file(SECOND, previous_cut=True)
-    assert archive.files[0].end == built.size
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    await generation.begin_file(SECOND, previous_cut=True)
+    assert generation.files[0].end == built.size
+    await generation.close()
     assert [row.kind for row in read_ledger(tmp_path)] == ["cut_group"]
 
 
 async def test_a_second_process_is_refused_by_name(tmp_path: Path) -> None:
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     with pytest.raises(ArchiveLocked, match="another process"):
-        await Archive.open(tmp_path)
-    await archive.close()
+        await Generation.open(tmp_path)
+    await generation.close()
 
 
 async def test_the_catalog_is_readable_beside_a_running_archive(tmp_path: Path) -> None:
     await fill(tmp_path, (FIRST, three_transactions().data))
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     assert [file.name for file in list_archive(tmp_path)] == [FIRST]
-    await archive.close()
+    await generation.close()
 
 
 async def test_the_identity_survives(tmp_path: Path) -> None:
     identity = SourceIdentity("mysql", "5.6.24-log", 7, "3e11fa47-71ca-11e1-9e33-c80aa9429562")
-    archive = await Archive.open(tmp_path)
-    archive.set_identity(identity)
-    await archive.close()
-    archive = await Archive.open(tmp_path)
-    assert archive.identity == identity
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    generation.set_identity(identity)
+    await generation.close()
+    generation = await Generation.open(tmp_path)
+    assert generation.identity == identity
+    await generation.close()
 
 
 @pytest.mark.parametrize("name", ["../mysql-bin.000002", "mysql-bin", "a/b.000002"])
 async def test_a_name_with_a_path_in_it_is_refused(tmp_path: Path, name: str) -> None:
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     with pytest.raises(ArchiveConflict, match="not a binlog file name"):
-        await archive.begin_file(name)
-    await archive.close()
+        await generation.begin_file(name)
+    await generation.close()
 
 
 async def test_a_source_that_starts_again_is_refused(tmp_path: Path) -> None:
     await fill(tmp_path, (SECOND, three_transactions().data))
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     with pytest.raises(ArchiveConflict, match="reset"):
-        await archive.begin_file(FIRST)
-    await archive.close()
+        await generation.begin_file(FIRST)
+    await generation.close()
 
 
 async def test_a_run_that_does_not_follow_is_refused(tmp_path: Path) -> None:
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
     with pytest.raises(ArchiveMisuse, match="cannot follow"):
-        archive.append(b"x" * 10, boundary=4, position=100, entries=b"", events=0, groups=0, timestamp=0)
-    await archive.close()
+        generation.append(Run(b"x" * 10, 4, 100, b"", 0, 0, 0))
+    await generation.close()
 
 
 async def test_a_full_queue_is_refused(tmp_path: Path) -> None:
-    archive = await Archive.open(tmp_path, queue_limit_bytes=100)
-    await archive.begin_file(FIRST)
+    generation = await Generation.open(tmp_path, ArchiveOptions(queue_limit_bytes=100))
+    await generation.begin_file(FIRST)
     first, second = list(runs_of(three_transactions().data, [400]))
-    archive.append(first.run, **first.arguments())  # type: ignore[arg-type]
+    generation.append(first)
     with pytest.raises(ArchiveQueueFull):
-        archive.append(second.run, **second.arguments())  # type: ignore[arg-type]
-    await archive.close()
+        generation.append(second)
+    await generation.close()
 
 
 async def test_a_gap_in_the_sequence_is_in_the_ledger_and_never_stepped_over(tmp_path: Path) -> None:
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, three_transactions().data)
-    await archive.begin_file("mysql-bin.000005")
-    await append_all(archive, three_transactions().data)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, three_transactions().data)
+    await generation.begin_file("mysql-bin.000005")
+    await append_all(generation, three_transactions().data)
     with pytest.raises(ArchiveGap, match="3 file"):
-        archive.next_file(FIRST)
-    await archive.close()
+        generation.next_file(FIRST)
+    await generation.close()
     assert [row.kind for row in read_ledger(tmp_path)] == ["gap"]
 
 
@@ -280,10 +287,10 @@ async def test_a_file_that_vanished_from_the_middle_is_a_ledger_row_and_a_gap(tm
     names = [f"mysql-bin.00000{n}" for n in (1, 2, 3)]
     await fill(tmp_path, *[(name, three_transactions().data) for name in names])
     (tmp_path / names[1]).unlink()
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     with pytest.raises(ArchiveGap):
-        archive.next_file(names[0])
-    await archive.close()
+        generation.next_file(names[0])
+    await generation.close()
     assert {row.kind for row in read_ledger(tmp_path)} == {"file_missing", "gap"}
 
 
@@ -298,8 +305,8 @@ async def test_a_file_that_is_gone_is_in_the_ledger_although_the_first_open_afte
 
     with monkeypatch.context() as patch, pytest.raises(ArchiveWriteError):
         patch.setattr(Recovery, "_reconcile", cut_short)
-        await Archive.open(tmp_path)
-    await (await Archive.open(tmp_path)).close()
+        await Generation.open(tmp_path)
+    await (await Generation.open(tmp_path)).close()
     assert [(row.kind, row.file) for row in read_ledger(tmp_path)] == [("file_missing", "b.000001")]
 
 
@@ -307,7 +314,7 @@ async def test_a_foreign_file_is_left_alone_and_noted_once(tmp_path: Path) -> No
     await fill(tmp_path, (FIRST, three_transactions().data))
     (tmp_path / "notes.txt").write_text("mine")
     for _ in range(2):
-        await (await Archive.open(tmp_path)).close()
+        await (await Generation.open(tmp_path)).close()
     assert [(row.kind, row.file) for row in read_ledger(tmp_path)] == [("foreign_file", "notes.txt")]
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
@@ -315,7 +322,7 @@ async def test_a_foreign_file_is_left_alone_and_noted_once(tmp_path: Path) -> No
 async def test_leftover_temporary_files_are_removed(tmp_path: Path) -> None:
     await fill(tmp_path, (FIRST, three_transactions().data))
     (tmp_path / f"{SECOND}.tmp").write_bytes(b"\xfebin")
-    await (await Archive.open(tmp_path)).close()
+    await (await Generation.open(tmp_path)).close()
     assert not (tmp_path / f"{SECOND}.tmp").exists()
 
 
@@ -324,24 +331,24 @@ async def test_a_missing_catalog_is_made_again_from_the_binlogs(tmp_path: Path) 
     before = [(f.name, f.end, f.events, f.groups, f.sealed) for f in list_archive(tmp_path)]
     for path in tmp_path.glob("catalog.sqlite*"):
         path.unlink()
-    await (await Archive.open(tmp_path)).close()
+    await (await Generation.open(tmp_path)).close()
     assert [(f.name, f.end, f.events, f.groups, f.sealed) for f in list_archive(tmp_path)] == before
 
 
 async def test_a_corrupt_catalog_is_kept_aside(tmp_path: Path) -> None:
     await fill(tmp_path, (FIRST, three_transactions().data))
     (tmp_path / "catalog.sqlite").write_bytes(b"not a database at all" * 100)
-    await (await Archive.open(tmp_path)).close()
+    await (await Generation.open(tmp_path)).close()
     (row,) = read_ledger(tmp_path)
     assert (row.kind, (tmp_path / row.file).exists(), len(list_archive(tmp_path))) == ("catalog_set_aside", True, 1)
 
 
 async def test_rebuild_keeps_the_ledger(tmp_path: Path) -> None:
-    archive = await Archive.open(tmp_path)
-    archive.append_ledger("test", FIRST, 4, "kept")
-    await archive.begin_file(FIRST)
-    await append_all(archive, three_transactions().data)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    generation.append_ledger("test", FIRST, 4, "kept")
+    await generation.begin_file(FIRST)
+    await append_all(generation, three_transactions().data)
+    await generation.close()
     rebuild_archive(tmp_path)
     assert [row.text for row in read_ledger(tmp_path)] == ["kept"]
 
@@ -355,10 +362,10 @@ async def test_rebuild_makes_the_same_index(tmp_path: Path) -> None:
 
 
 async def test_rebuild_is_refused_while_a_relay_runs(tmp_path: Path) -> None:
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     with pytest.raises(ArchiveLocked):
         rebuild_archive(tmp_path)
-    await archive.close()
+    await generation.close()
 
 
 async def test_damage_in_an_older_file_stops_the_way_past_it(tmp_path: Path) -> None:
@@ -368,65 +375,65 @@ async def test_damage_in_an_older_file_stops_the_way_past_it(tmp_path: Path) -> 
     bad[built.boundaries[-2] + 25] ^= 1
     (tmp_path / FIRST).write_bytes(bad)
     rebuild_archive(tmp_path)
-    archive = await Archive.open(tmp_path)
-    assert archive.files[0].end == built.boundaries[-2]
+    generation = await Generation.open(tmp_path)
+    assert generation.files[0].end == built.boundaries[-2]
     with pytest.raises(ArchiveCorrupt, match="damaged"):
-        archive.next_file(FIRST)
-    await archive.close()
+        generation.next_file(FIRST)
+    await generation.close()
 
 
 async def test_a_reader_sees_nothing_past_the_published_end(tmp_path: Path) -> None:
     built = three_transactions()
     whole = built.size
     built.begin()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
     buffer = memoryview(bytearray(10_000))
-    with archive.open_reader(FIRST) as reader:
+    with generation.open_reader(FIRST) as reader:
         assert (reader.read_into(buffer, 0), reader.read_into(buffer, whole)) == (whole, 0)
-    await archive.close()
+    await generation.close()
 
 
 async def test_a_reader_outlives_the_files_name(tmp_path: Path) -> None:
     built = three_transactions()
     await fill(tmp_path, (FIRST, built.data))
-    archive = await Archive.open(tmp_path)
-    with archive.open_reader(FIRST) as reader:
+    generation = await Generation.open(tmp_path)
+    with generation.open_reader(FIRST) as reader:
         (tmp_path / FIRST).unlink()
         buffer = memoryview(bytearray(built.size))
         assert (reader.read_into(buffer, 0), bytes(buffer)) == (built.size, bytes(built.data))
     (tmp_path / FIRST).write_bytes(built.data)
-    await archive.close()
+    await generation.close()
 
 
 async def test_an_unknown_name_never_becomes_a_path(tmp_path: Path) -> None:
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     with pytest.raises(ArchiveUnknownFile):
-        archive.path("../../etc/passwd")
-    await archive.close()
+        generation.path("../../etc/passwd")
+    await generation.close()
 
 
 async def test_a_sealed_file_gets_a_digest(tmp_path: Path) -> None:
     built = three_transactions()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    await archive.begin_file(SECOND)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    await generation.begin_file(SECOND)
     async with asyncio.timeout(10):
-        while archive.files[0].digest is None:
+        while generation.files[0].digest is None:
             await asyncio.sleep(0.01)
-    await archive.close()
+    await generation.close()
     assert list_archive(tmp_path)[0].digest == f"crc32:{zlib.crc32(built.data):08x}"
 
 
 async def test_a_file_that_ends_inside_a_transaction_is_noted_even_if_the_caller_was_not_aware(tmp_path: Path) -> None:
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, three_transactions().begin().table_map().data)
-    await archive.begin_file(SECOND)
-    assert archive.files[0].cut
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, three_transactions().begin().table_map().data)
+    await generation.begin_file(SECOND)
+    assert generation.files[0].cut
+    await generation.close()
     assert {row.kind for row in read_ledger(tmp_path)} == {"unannounced_cut", "cut_group"}
 
 
@@ -434,29 +441,29 @@ async def test_reopening_the_writer_inside_a_transaction_goes_back_to_its_start(
     built = three_transactions()
     whole = built.size
     built.begin().table_map()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    assert await archive.reopen_writer() == Position(FIRST, whole)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    assert await generation.reopen_writer() == Position(FIRST, whole)
     assert (tmp_path / FIRST).stat().st_size == whole
-    await archive.close()
+    await generation.close()
 
 
 async def test_a_run_is_only_released_when_it_is_in_the_file(tmp_path: Path) -> None:
     built = three_transactions()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
     seen: list[bool] = []
     done = asyncio.Event()
     for run in runs_of(built.data, built.boundaries):
 
-        def written(run: BuiltRun = run) -> None:
+        def written(run: Run = run) -> None:
             stored = (tmp_path / FIRST).read_bytes()
-            seen.append(stored[run.position - len(run.run) : run.position] == run.run)
+            seen.append(stored[run.position - len(run.data) : run.position] == run.data)
             if run.position == built.size:
                 done.set()
 
-        archive.append(run.run, on_written=written, **run.arguments())  # type: ignore[arg-type]
+        generation.append(run._replace(on_written=written))
     await done.wait()
     assert seen and all(seen)
-    await archive.close()
+    await generation.close()

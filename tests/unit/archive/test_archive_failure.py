@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.generation import Archive, ArchiveState
+from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import Buffer, FileLayer
+from relay.archive.write.options import ArchiveOptions
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -37,24 +38,24 @@ async def test_who_watches_for_a_failure_is_told_when_it_comes_or_that_it_is_the
     built.transaction(50)
     disk = RefusingDisk()
     told: list[ArchiveWriteError] = []
-    archive = await Archive.open(tmp_path, layer=disk, on_failure=lambda error: None)
-    await archive.begin_file(NAME)
-    await append_all(archive, built.data[:whole])
+    generation = await Generation.open(tmp_path, ArchiveOptions(on_failure=lambda error: None), layer=disk)
+    await generation.begin_file(NAME)
+    await append_all(generation, built.data[:whole])
     if watches != "after":
-        archive.watch_failure(told.append)
+        generation.watch_failure(told.append)
     if watches == "no more":
-        archive.unwatch_failure(told.append)
+        generation.unwatch_failure(told.append)
     disk.refuses = True
-    await append_all(archive, built.data, start=whole)
+    await append_all(generation, built.data, start=whole)
     async with asyncio.timeout(10):
-        while archive.state is not ArchiveState.FAILED:
+        while generation.state is not GenerationState.FAILED:
             await asyncio.sleep(0.005)
     if watches == "after":
         assert told == []
-        archive.watch_failure(told.append)
-    assert told == ([] if watches == "no more" else [archive.failure])
+        generation.watch_failure(told.append)
+    assert told == ([] if watches == "no more" else [generation.failure])
     disk.refuses = False
-    await archive.reopen_writer()
-    await append_all(archive, built.data, start=whole)
-    await archive.close()
+    await generation.reopen_writer()
+    await append_all(generation, built.data, start=whole)
+    await generation.close()
     assert len(told) == (watches != "no more")

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from protocol.gtid.file_search import Break
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
-from relay.archive.generation import Archive, PublishPolicy, SyncPolicy, read_ledger, rebuild_archive
+from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidState, GtidView
+from relay.archive.inspect.listing import read_ledger, rebuild_archive
 from relay.archive.storage.gtid_facts import GtidFacts
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
@@ -60,6 +63,7 @@ def shown(view: GtidView) -> tuple[object, ...]:
         view.names,
         insides if view.flavour == "mysql" else None,
         befores,
+        view.breaks,
         str(view.executed),
         str(view.purged),
         view.anonymous_files,
@@ -67,19 +71,19 @@ def shown(view: GtidView) -> tuple[object, ...]:
 
 
 async def live(directory: Path, files: list[tuple[str, bytearray]]) -> GtidView:
-    archive = await Archive.open(directory)
+    generation = await Generation.open(directory)
     for name, data in files:
-        await archive.begin_file(name)
-        await append_all(archive, data, range(5, len(data), 61))
-    view = archive.gtids.view()
-    await archive.close()
+        await generation.begin_file(name)
+        await append_all(generation, data, range(5, len(data), 61))
+    view = generation.gtids.view()
+    await generation.close()
     return view
 
 
 async def reopened(directory: Path) -> GtidView:
-    archive = await Archive.open(directory)
-    view = archive.gtids.view()
-    await archive.close()
+    generation = await Generation.open(directory)
+    view = generation.gtids.view()
+    await generation.close()
     return view
 
 
@@ -129,23 +133,23 @@ async def test_a_catalog_of_the_first_layout_gets_its_gtids_from_the_files(
 
 async def test_only_what_is_synced_counts_where_only_that_is_published(tmp_path: Path) -> None:
     ((name, data),) = mysql_files(f"{U}:1-5")
-    archive = await Archive.open(
-        tmp_path, sync=SyncPolicy.INTERVAL, publish=PublishPolicy.SYNCED, sync_interval_s=3600.0
+    generation = await Generation.open(
+        tmp_path, ArchiveOptions(sync=SyncPolicy.INTERVAL, publish=PublishPolicy.SYNCED, sync_interval_s=3600.0)
     )
-    await archive.begin_file(name)
-    await append_all(archive, data)
-    assert archive.gtids.executed == gtids("")
-    await archive.trim()
-    assert archive.gtids.executed == gtids(f"{U}:1-5")
-    await archive.close()
+    await generation.begin_file(name)
+    await append_all(generation, data)
+    assert generation.gtids.executed == gtids("")
+    await generation.trim()
+    assert generation.gtids.executed == gtids(f"{U}:1-5")
+    await generation.close()
 
 
 async def test_a_purge_moves_transactions_to_purged(tmp_path: Path) -> None:
     await fill(tmp_path, *MYSQL)
-    archive = await Archive.open(tmp_path)
-    await archive.purge(NAMES[:2], "for a test")
-    view = archive.gtids.view()
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.purge(NAMES[:2], "for a test")
+    view = generation.gtids.view()
+    await generation.close()
     assert view.names == (NAMES[2],)
     assert view.purged == gtids(f"{U}:1-6,{V}:7:9:100-200,{V}:1:tag:1-3")
     assert shown(await reopened(tmp_path)) == shown(view)
@@ -156,23 +160,23 @@ async def test_the_state_before_the_oldest_file_outlives_a_purge(
     tmp_path: Path, files: list[tuple[str, bytearray]]
 ) -> None:
     await fill(tmp_path, *files)
-    archive = await Archive.open(tmp_path)
-    await archive.purge(NAMES[:1], "for a test")
-    view = archive.gtids.view()
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.purge(NAMES[:1], "for a test")
+    view = generation.gtids.view()
+    await generation.close()
     assert shown(await reopened(tmp_path)) == shown(view)
 
 
 async def test_files_that_are_being_purged_are_not_in_the_view_any_more(tmp_path: Path) -> None:
     await fill(tmp_path, *MYSQL)
-    archive = await Archive.open(tmp_path)
-    purge = asyncio.create_task(archive.purge(NAMES[:2], "for a test"))
+    generation = await Generation.open(tmp_path)
+    purge = asyncio.create_task(generation.purge(NAMES[:2], "for a test"))
     await asyncio.sleep(0)
-    view = archive.gtids.view()
-    assert view.names == tuple(file.name for file in archive.files) == (NAMES[2],)
+    view = generation.gtids.view()
+    assert view.names == tuple(file.name for file in generation.files) == (NAMES[2],)
     await purge
-    assert shown(archive.gtids.view()) == shown(view)
-    await archive.close()
+    assert shown(generation.gtids.view()) == shown(view)
+    await generation.close()
 
 
 async def test_a_purge_of_many_files_takes_what_they_held_and_no_more() -> None:
@@ -189,11 +193,11 @@ async def test_a_purge_of_many_files_takes_what_they_held_and_no_more() -> None:
 async def test_a_purge_before_the_seal_leaves_the_state_before_the_file(tmp_path: Path) -> None:
     files = mysql_files(f"{U}:1-5", f"{U}:6", f"{U}:7")
     await fill(tmp_path, *files[:2])
-    archive = await Archive.open(tmp_path)
-    await archive.purge(NAMES[:1], "for a test")
-    await archive.begin_file(files[2][0])
-    await append_all(archive, files[2][1])
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.purge(NAMES[:1], "for a test")
+    await generation.begin_file(files[2][0])
+    await append_all(generation, files[2][1])
+    await generation.close()
     assert (await reopened(tmp_path)).purged == gtids(f"{U}:1-5")
 
 
@@ -240,13 +244,13 @@ async def test_a_group_that_the_source_cut_does_not_count(tmp_path: Path) -> Non
     binlog = add_mysql(mysql_binlog(gtids("")), MysqlGtid(*first(U, 1)))
     add_mysql(binlog, MysqlGtid(*first(U, 2)), ended=False)
     following = add_mysql(mysql_binlog(gtids(f"{U}:1")), MysqlGtid(*first(U, 2)))
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(NAMES[0])
-    await append_all(archive, binlog.data)
-    await archive.begin_file(NAMES[1], previous_cut=True)
-    await append_all(archive, following.data)
-    view = archive.gtids.view()
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(NAMES[0])
+    await append_all(generation, binlog.data)
+    await generation.begin_file(NAMES[1], previous_cut=True)
+    await append_all(generation, following.data)
+    view = generation.gtids.view()
+    await generation.close()
     assert [view.search.inside(place) for place in (0, 1)] == [gtids(f"{U}:1"), gtids(f"{U}:2")]
     assert [row.kind for row in read_ledger(tmp_path)] == ["cut_group"]
     rebuild_archive(tmp_path)
@@ -259,21 +263,46 @@ async def test_a_trim_in_a_transaction_takes_nothing_that_ended(tmp_path: Path) 
     assert built.size < len(data)
     for cut in range(len(data) - 250, len(data), 7):
         directory = tmp_path / str(cut)
-        archive = await Archive.open(directory)
-        await archive.begin_file(name)
-        await append_all_whole_events(archive, data, cut)
-        position = await archive.trim()
+        generation = await Generation.open(directory)
+        await generation.begin_file(name)
+        await append_all_whole_events(generation, data, cut)
+        position = await generation.trim()
         assert position is not None
-        ended = archive.gtids.executed
+        ended = generation.gtids.executed
         assert ended == gtids(f"{U}:1-2")
-        await append_all(archive, data, start=position.offset)
-        assert archive.gtids.executed == gtids(f"{U}:1-3")
-        await archive.close()
+        await append_all(generation, data, start=position.offset)
+        assert generation.gtids.executed == gtids(f"{U}:1-3")
+        await generation.close()
         assert (await reopened(directory)).executed == gtids(f"{U}:1-3")
 
 
-async def append_all_whole_events(archive: Archive, data: bytearray, stop: int) -> None:
+async def append_all_whole_events(generation: Generation, data: bytearray, stop: int) -> None:
     at = 4
     while at + int.from_bytes(data[at + 9 : at + 13], "little") <= stop:
         at += int.from_bytes(data[at + 9 : at + 13], "little")
-    await append_all(archive, data[:at])
+    await append_all(generation, data[:at])
+
+
+def forgetful_files() -> list[tuple[str, bytearray]]:
+    """A source that took domain 11 out of its state before the third file."""
+    files = mariadb_files("0-1-1,11-5-1", "0-1-2,11-5-2", "0-1-3")
+    binlog = add_mariadb(mariadb_binlog(GtidList.from_text("0-1-2")), DomainGtid(0, 1, 3))
+    return [*files[:2], (NAMES[2], binlog.data)]
+
+
+async def test_a_domain_that_the_source_forgot_is_in_no_state_from_then_on(tmp_path: Path) -> None:
+    view = await live(tmp_path, forgetful_files())
+    assert [str(before) for before in view.befores] == ["", "0-1-1,11-5-1", "0-1-2"]
+    assert (str(view.executed), view.breaks) == ("0-1-3", (Break(2, GtidList.from_text("11-5-2")),))
+    assert read_ledger(tmp_path) == []
+    assert shown(await reopened(tmp_path)) == shown(view)
+
+
+async def test_a_purge_leaves_where_a_domain_was_forgotten(tmp_path: Path) -> None:
+    await fill(tmp_path, *forgetful_files())
+    generation = await Generation.open(tmp_path)
+    await generation.purge(NAMES[:1], "for a test")
+    assert [found.number for found in generation.gtids.view().breaks] == [1]
+    await generation.purge(NAMES[1:2], "for a test")
+    assert generation.gtids.view().breaks == ()
+    await generation.close()

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.generation import Archive, ArchiveState, PublishPolicy, SyncPolicy
+from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import Buffer, FileLayer
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 
 NAME = "mysql-bin.000001"
@@ -45,30 +46,29 @@ async def until(condition: object) -> None:
 async def test_what_a_failed_sync_may_have_lost_is_written_again_before_it_counts_as_synced(tmp_path: Path) -> None:
     built = BinlogBuilder().ddl().transaction(30)
     layer = FailingSync()
-    archive = await Archive.open(
+    generation = await Generation.open(
         tmp_path / "archive",
-        sync=SyncPolicy.INTERVAL,
-        publish=PublishPolicy.WRITTEN,
-        sync_interval_s=0.02,
+        ArchiveOptions(
+            sync=SyncPolicy.INTERVAL, publish=PublishPolicy.WRITTEN, sync_interval_s=0.02, on_failure=lambda error: None
+        ),
         layer=layer,
-        on_failure=lambda error: None,
     )
     try:
-        await archive.begin_file(NAME)
+        await generation.begin_file(NAME)
         first, *rest = runs_of(built.data, [built.boundaries[1]])
-        archive.append(first.run, **first.arguments())  # type: ignore[arg-type]
-        await until(lambda: archive.synced is not None and archive.synced.offset == built.boundaries[1])
+        generation.append(first)
+        await until(lambda: generation.synced is not None and generation.synced.offset == built.boundaries[1])
         layer.broken = True
         for run in rest:
-            archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
-        await until(lambda: archive.state is ArchiveState.FAILED)
+            generation.append(run)
+        await until(lambda: generation.state is GenerationState.FAILED)
         layer.broken = False
         layer.written.clear()
-        end = await archive.reopen_writer()
+        end = await generation.reopen_writer()
         assert end is not None and end.offset == built.size
         assert layer.written == [(built.boundaries[1], built.size)]
     finally:
-        await archive.close()
+        await generation.close()
     assert (tmp_path / "archive" / NAME).read_bytes() == bytes(built.data)
 
 
@@ -92,26 +92,28 @@ class FailsOnce(FileLayer):
 async def test_a_sync_behind_one_that_failed_is_not_believed(tmp_path: Path, then: str) -> None:
     built = BinlogBuilder().ddl().transaction(30)
     layer = FailsOnce()
-    archive = await Archive.open(
-        tmp_path / "archive", sync=SyncPolicy.INTERVAL, sync_interval_s=0.02, layer=layer, on_failure=lambda error: None
+    generation = await Generation.open(
+        tmp_path / "archive",
+        ArchiveOptions(sync=SyncPolicy.INTERVAL, sync_interval_s=0.02, on_failure=lambda error: None),
+        layer=layer,
     )
     try:
-        await archive.begin_file(NAME)
+        await generation.begin_file(NAME)
         first, *rest = runs_of(built.data, [built.boundaries[1]])
-        archive.append(first.run, **first.arguments())  # type: ignore[arg-type]
-        await until(lambda: archive.synced is not None and archive.synced.offset == built.boundaries[1])
+        generation.append(first)
+        await until(lambda: generation.synced is not None and generation.synced.offset == built.boundaries[1])
         layer.armed = True
         for run in rest:
-            archive.append(run.run, **run.arguments())  # type: ignore[arg-type]
+            generation.append(run)
         await until(layer.entered.is_set)
         asyncio.get_running_loop().call_later(0.05, layer.go.set)
         with pytest.raises(ArchiveWriteError):
             if then == "the next file":
-                await archive.begin_file("mysql-bin.000002")
+                await generation.begin_file("mysql-bin.000002")
             elif then == "a lost connection":
-                await archive.trim()
+                await generation.trim()
             else:
-                await archive.close()
-        assert archive.synced is not None and archive.synced.offset == built.boundaries[1]
+                await generation.close()
+        assert generation.synced is not None and generation.synced.offset == built.boundaries[1]
     finally:
-        await archive.close()
+        await generation.close()

@@ -1,34 +1,34 @@
-"""Of 10,000 files a request by GTID looks at one or two: their extents are made when they are looked at."""
+"""Of 10,000 files a request by GTID looks at one or two: their snapshots are made when they are looked at."""
 
 from pathlib import Path
 
-from relay.archive.read.file_snapshot import Extents, FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
 
 NAMES = tuple(f"mysql-bin.{number:06d}" for number in range(1, 10_001))
 
 
-def made_of(asked: list[str]) -> Extents:
-    def extent(name: str) -> FileExtent:
+def made_of(asked: list[str]) -> FileSnapshots:
+    def snapshot(name: str) -> FileSnapshot:
         asked.append(name)
-        return FileExtent(name, Path(name), 99, True)
+        return FileSnapshot(name, Path(name), 99, True)
 
-    return Extents(NAMES, extent, FileExtent(NAMES[-1], Path(NAMES[-1]), 7, True))
+    return FileSnapshots(NAMES, snapshot, FileSnapshot(NAMES[-1], Path(NAMES[-1]), 7, True))
 
 
 def test_nothing_is_made_of_files_that_nobody_looks_at() -> None:
     asked: list[str] = []
-    extents = made_of(asked)
-    assert (len(extents), extents.names, bool(extents)) == (10_000, NAMES, True)
-    assert (extents[5000].name, [extent.name for extent in extents[3:5]]) == (NAMES[5000], list(NAMES[3:5]))
+    snapshots = made_of(asked)
+    assert (len(snapshots), snapshots.names, bool(snapshots)) == (10_000, NAMES, True)
+    assert (snapshots[5000].name, [snapshot.name for snapshot in snapshots[3:5]]) == (NAMES[5000], list(NAMES[3:5]))
     assert asked == [NAMES[5000], *NAMES[3:5]]
 
 
 def test_the_newest_file_ends_where_it_ended_when_the_request_came() -> None:
     asked: list[str] = []
-    extents = made_of(asked)
-    assert [extents[-1].end, extents[9_999].end, extents[0].end] == [7, 7, 99]
+    snapshots = made_of(asked)
+    assert [snapshots[-1].end, snapshots[9_999].end, snapshots[0].end] == [7, 7, 99]
     assert asked == [NAMES[0]]
 
 
 def test_there_may_be_no_files() -> None:
-    assert not Extents((), lambda name: FileExtent(name, Path(name), 4, True), None)
+    assert not FileSnapshots((), lambda name: FileSnapshot(name, Path(name), 4, True), None)

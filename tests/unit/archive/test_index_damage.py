@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from protocol.gtid.block_index import StretchWriter
-from protocol.gtid.file_gtids import Stretch
+from protocol.gtid.block_index import BlockIndexWriter
+from protocol.gtid.file_gtids import IndexBlock
 from relay.archive.gtids.gtid_recorder import gtx_path
-from relay.archive.read.file_snapshot import FileExtent
+from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.read.index_damage import IndexDamage
 
 NAME = "mysql-bin.000001"
 
 
 def index() -> bytes:
-    return StretchWriter().encode(Stretch(200, 300, 1_700_000_000, 1, ()))
+    return BlockIndexWriter().encode(IndexBlock(200, 300, 1_700_000_000, 1, ()))
 
 
 def damage(path: Path, byte: int = 5) -> None:
@@ -28,14 +28,14 @@ def damage(path: Path, byte: int = 5) -> None:
     os.utime(gtx_path(path), ns=(byte, byte))
 
 
-def extent(path: Path) -> FileExtent:
-    return FileExtent(path.name, path, 400, checksum=True)
+def snapshot(path: Path) -> FileSnapshot:
+    return FileSnapshot(path.name, path, 400, checksum=True)
 
 
 async def test_thousands_of_requests_that_meet_the_same_damage_tell_it_once(tmp_path: Path) -> None:
     damage(tmp_path / NAME)
     with structlog.testing.capture_logs() as logs:
-        found = await asyncio.gather(*(asyncio.to_thread(extent(tmp_path / NAME).stretches) for _ in range(2000)))
+        found = await asyncio.gather(*(asyncio.to_thread(snapshot(tmp_path / NAME).blocks) for _ in range(2000)))
     assert set(found) == {None}
     (line,) = logs
     assert (line["event"], line["file"]) == ("gtid_index_damaged", f"{tmp_path / NAME}.gtx")
@@ -48,12 +48,12 @@ def test_each_file_is_told_and_damage_after_a_rebuild_is_told_again(tmp_path: Pa
     damage(second)
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
-            assert extent(first).stretches() is extent(second).stretches() is None
+            assert snapshot(first).blocks() is snapshot(second).blocks() is None
         gtx_path(first).write_bytes(index())
-        assert extent(first).stretches() is not None
+        assert snapshot(first).blocks() is not None
         damage(first, byte=6)
         for _ in range(3):
-            assert extent(first).stretches() is None
+            assert snapshot(first).blocks() is None
     assert [Path(line["file"]).name for line in logs] == [f"{NAME}.gtx", "mysql-bin.000002.gtx", f"{NAME}.gtx"]
 
 
@@ -65,7 +65,7 @@ def test_an_archive_with_every_index_damaged_takes_neither_the_memory_nor_the_lo
                 path = tmp_path / f"mysql-bin.{number:06d}"
                 gtx_path(path).write_bytes(b"x")
                 os.utime(gtx_path(path), ns=(1, 1))
-                told.tell(path, "bad")
+                told.report(path, "bad")
     assert len(told) == 3
     assert [line["event"] for line in logs] == ["gtid_index_damaged"] * 3 + ["gtid_indexes_damaged"]
     assert "archive verify --deep" in logs[-1]["what"]
@@ -73,7 +73,7 @@ def test_an_archive_with_every_index_damaged_takes_neither_the_memory_nor_the_lo
 
 def test_one_that_is_gone_by_now_is_not_told(tmp_path: Path) -> None:
     with structlog.testing.capture_logs() as logs:
-        IndexDamage().tell(tmp_path / NAME, "bad")
+        IndexDamage().report(tmp_path / NAME, "bad")
     assert logs == []
 
 
@@ -81,6 +81,6 @@ def test_one_that_is_gone_by_now_is_not_told(tmp_path: Path) -> None:
 def test_a_sound_index_is_believed_and_nothing_is_told(tmp_path: Path, content: bytes) -> None:
     gtx_path(tmp_path / NAME).write_bytes(content)
     with structlog.testing.capture_logs() as logs:
-        stretches = extent(tmp_path / NAME).stretches()
-    assert stretches is not None and len(stretches) == (1 if content else 0)
+        blocks = snapshot(tmp_path / NAME).blocks()
+    assert blocks is not None and len(blocks) == (1 if content else 0)
     assert logs == []

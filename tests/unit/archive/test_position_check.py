@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from protocol.binlog.event_type import EventType
-from relay.archive.generation import Archive, read_ledger
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import read_ledger
 from relay.archive.read.position_check import PositionCheck, Verdict, check_offset
 from relay.archive.storage.archive_errors import ArchiveCorrupt
 from relay.archive.storage.boundary_index import RECORD
@@ -41,13 +42,13 @@ def judge_naively(built: BinlogBuilder, end: int, offset: int) -> PositionCheck:
 async def test_every_offset_of_a_small_file_is_judged_right(tmp_path: Path, flavour: str, checksum: bool) -> None:
     built = BinlogBuilder(flavour, checksum).ddl().transaction(10, 30).ddl("DROP TABLE u").transaction(5).rotate(SECOND)
     await fill(tmp_path, (FIRST, built.data), (SECOND, BinlogBuilder(flavour, checksum).data))
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     wrong = []
     for offset in range(built.size + 3):
-        verdict = await archive.check_position(FIRST, offset)
+        verdict = await generation.check_position(FIRST, offset)
         if verdict != judge_naively(built, built.size, offset):
             wrong.append((offset, verdict, judge_naively(built, built.size, offset)))
-    await archive.close()
+    await generation.close()
     assert wrong == []
 
 
@@ -56,52 +57,52 @@ async def test_offsets_of_a_file_with_many_index_records_are_judged_right(tmp_pa
     for size in (300, 70_000, 400_000, 90_000, 20):
         built.transaction(*[1000] * (size // 1000), 40).ddl().transaction(30_000, 50_000)
     await fill(tmp_path, (FIRST, built.data), (SECOND, BinlogBuilder().data))
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     offsets = {event.start for event in built.events} | {event.start + 7 for event in built.events}
     wrong = []
     for offset in sorted(offsets):
-        verdict = await archive.check_position(FIRST, offset)
+        verdict = await generation.check_position(FIRST, offset)
         if verdict != judge_naively(built, built.size, offset):
             wrong.append((offset, verdict, judge_naively(built, built.size, offset)))
-    await archive.close()
+    await generation.close()
     assert wrong == []
 
 
 async def test_offsets_around_an_event_of_two_megabytes_are_judged_right(tmp_path: Path) -> None:
     built = BinlogBuilder().transaction(20).transaction(30, 2_000_000, 40).transaction(20)
     await fill(tmp_path, (FIRST, built.data), (SECOND, BinlogBuilder().data))
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     offsets = {event.start + step for event in built.events for step in (0, 5)} | {1_000_000}
     wrong = [
         offset
         for offset in sorted(offsets)
-        if await archive.check_position(FIRST, offset) != judge_naively(built, built.size, offset)
+        if await generation.check_position(FIRST, offset) != judge_naively(built, built.size, offset)
     ]
-    await archive.close()
+    await generation.close()
     assert wrong == []
 
 
 async def test_a_cut_group_has_no_end_and_the_files_end_is_next(tmp_path: Path) -> None:
     built = BinlogBuilder().transaction(20).begin().table_map()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    await archive.begin_file(SECOND, previous_cut=True)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    await generation.begin_file(SECOND, previous_cut=True)
     offset = built.events[-1].start
-    assert await archive.check_position(FIRST, offset) == judge_naively(built, built.size, offset)
-    await archive.close()
+    assert await generation.check_position(FIRST, offset) == judge_naively(built, built.size, offset)
+    await generation.close()
 
 
 async def test_behind_the_published_end_of_the_open_file_is_the_future(tmp_path: Path) -> None:
     built = BinlogBuilder().transaction(20)
     whole = built.size
     built.begin().table_map()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    verdicts = [(await archive.check_position(FIRST, offset)).verdict for offset in (whole, whole + 1, 10**12)]
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    verdicts = [(await generation.check_position(FIRST, offset)).verdict for offset in (whole, whole + 1, 10**12)]
     assert verdicts == [Verdict.BOUNDARY, Verdict.FUTURE, Verdict.FUTURE]
-    await archive.close()
+    await generation.close()
 
 
 @pytest.mark.parametrize(
@@ -116,9 +117,9 @@ async def test_behind_the_published_end_of_the_open_file_is_the_future(tmp_path:
 )
 async def test_only_the_next_file_is_the_future(tmp_path: Path, name: str, verdict: Verdict) -> None:
     await fill(tmp_path, (FIRST, BinlogBuilder().data))
-    archive = await Archive.open(tmp_path)
-    assert (await archive.check_position(name, 4)).verdict is verdict
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    assert (await generation.check_position(name, 4)).verdict is verdict
+    await generation.close()
 
 
 @pytest.mark.parametrize("damage", ["missing", "shifted", "empty"])
@@ -138,10 +139,10 @@ async def test_a_bad_index_of_a_sealed_file_is_made_again_on_demand(tmp_path: Pa
                 for i in range(0, len(good), 24)
             )
         )
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     offset = built.events[-2].start
-    assert await archive.check_position(FIRST, offset) == judge_naively(built, built.size, offset)
-    await archive.close()
+    assert await generation.check_position(FIRST, offset) == judge_naively(built, built.size, offset)
+    await generation.close()
     assert (idx.read_bytes(), [row.kind for row in read_ledger(tmp_path)]) == (good, ["index_remade"])
 
 
@@ -151,10 +152,10 @@ async def test_a_damaged_file_is_an_error_with_a_name(tmp_path: Path) -> None:
     bad = bytearray(built.data)
     bad[200] ^= 0xFF
     (tmp_path / FIRST).write_bytes(bad)
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     with pytest.raises(ArchiveCorrupt):
-        await archive.check_position(FIRST, built.events[-1].start)
-    await archive.close()
+        await generation.check_position(FIRST, built.events[-1].start)
+    await generation.close()
 
 
 def test_offsets_beyond_four_gibibytes_are_judged_right(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from relay.archive.generation import Archive, list_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import list_archive
 from relay.archive.storage.files import FileLayer
-from relay.archive.write.sync_thread import Checkpoint, SyncPolicy, SyncThread, Written
+from relay.archive.write.options import ArchiveOptions, SyncPolicy
+from relay.archive.write.sync_thread import Checkpoint, SyncThread, Written
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -278,7 +280,7 @@ async def test_a_sync_that_waits_for_a_trim_counts_what_the_trim_has_left(tmp_pa
 
         def truncate(self, fd: int, size: int) -> None:
             if not self.cuts:
-                archive.sync_up_to(NAME, size)
+                generation.sync_up_to(NAME, size)
                 time.sleep(SHORT_S)
             self.cuts += 1
             super().truncate(fd, size)
@@ -286,12 +288,12 @@ async def test_a_sync_that_waits_for_a_trim_counts_what_the_trim_has_left(tmp_pa
     built = BinlogBuilder().transaction(10)
     boundary, events = built.size, len(built.events)
     built.begin().table_map()
-    archive = await Archive.open(tmp_path, sync=SyncPolicy.NONE, layer=Disk())
-    await archive.begin_file(NAME)
-    await append_all(archive, built.data)
-    await archive.trim()
-    archive.sync_up_to(NAME, boundary)
+    generation = await Generation.open(tmp_path, ArchiveOptions(sync=SyncPolicy.NONE), layer=Disk())
+    await generation.begin_file(NAME)
+    await append_all(generation, built.data)
+    await generation.trim()
+    generation.sync_up_to(NAME, boundary)
     until(lambda: list_archive(tmp_path)[0].end == boundary)
     [file] = list_archive(tmp_path)
     assert (file.end, file.events) == (boundary, events)
-    await archive.close()
+    await generation.close()

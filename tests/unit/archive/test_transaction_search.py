@@ -10,7 +10,8 @@ import relay.cli
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.gtid.mysql_gtid import MysqlGtid
-from relay.archive.generation import Archive, list_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import list_archive
 from relay.archive.inspect.transaction_search import TransactionPlace, find_gtid, find_time
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -88,14 +89,14 @@ async def test_what_the_archive_lacks_is_not_found(tmp_path: Path) -> None:
 
 async def test_the_file_that_grows_is_searched_too(tmp_path: Path) -> None:
     ((name, data), _second), places = mysql_files()
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(name)
-    await append_all(archive, data, range(0, len(data), 5000))
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(name)
+    await append_all(generation, data, range(0, len(data), 5000))
     while not list_archive(tmp_path):
         await asyncio.sleep(0.01)
     mine = [place for place in places if place.file == name]
     assert [find_gtid(tmp_path, parsed(place.gtid)) for place in mine] == mine
-    await archive.close()
+    await generation.close()
 
 
 async def test_an_index_that_no_relay_wrote_costs_only_time(tmp_path: Path) -> None:

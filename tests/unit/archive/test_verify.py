@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.generation import Archive, rebuild_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.inspect.verify import verify_archive, verify_in_thread
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -32,26 +33,26 @@ async def test_a_sound_archive_has_no_findings(tmp_path: Path, deep: bool) -> No
 
 @pytest.mark.parametrize("deep", [False, True])
 async def test_a_running_archive_inside_a_transaction_has_no_findings(tmp_path: Path, deep: bool) -> None:
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, built().data)
-    await archive.begin_file(SECOND)
-    await append_all(archive, BinlogBuilder().transaction(9).begin().table_map().data)
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, built().data)
+    await generation.begin_file(SECOND)
+    await append_all(generation, BinlogBuilder().transaction(9).begin().table_map().data)
     assert await verify_in_thread(tmp_path, deep=deep) == []
-    await archive.close()
+    await generation.close()
 
 
 async def test_a_trimmed_and_resumed_file_has_no_findings(tmp_path: Path) -> None:
     one = built()
     whole = one.boundaries[-3]
-    archive = await Archive.open(tmp_path)
-    await archive.begin_file(FIRST)
-    await append_all(archive, one.data[: one.events[-3].end])
-    await archive.trim()
-    await append_all(archive, one.data, start=whole)
-    await archive.begin_file(SECOND)
-    await append_all(archive, BinlogBuilder().data)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.begin_file(FIRST)
+    await append_all(generation, one.data[: one.events[-3].end])
+    await generation.trim()
+    await append_all(generation, one.data, start=whole)
+    await generation.begin_file(SECOND)
+    await append_all(generation, BinlogBuilder().data)
+    await generation.close()
     assert list(verify_archive(tmp_path, deep=True)) == []
 
 
@@ -85,7 +86,7 @@ async def test_what_the_findings_of_a_lost_file_tell_to_do_mends_it(
     else:
         (tmp_path / FIRST).write_bytes(one.data[:-1] + bytes([one.data[-1] ^ 1]))
     if reopened:
-        await (await Archive.open(tmp_path)).close()
+        await (await Generation.open(tmp_path)).close()
     findings = list(verify_archive(tmp_path, deep=True))
     if not (reopened and damage == "gone"):  # the second file is the archive's oldest then
         assert [finding.file for finding in findings] == [FIRST]

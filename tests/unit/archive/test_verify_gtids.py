@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from protocol.gtid.block_index import StretchIndex, StretchWriter
+from protocol.gtid.block_index import BlockIndex, BlockIndexWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, encode_gtid_list
-from relay.archive.generation import Archive, rebuild_archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.inspect.verify import verify_archive
-from relay.archive.storage.archive_finding import Finding
+from relay.archive.storage.archive_finding import ArchiveFinding
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
@@ -29,7 +30,7 @@ Files = list[tuple[str, bytearray]]
 
 
 def mysql_files(anonymous: int = 0) -> Files:
-    """Three files; the second has several stretches, two sources, and transactions without a GTID if wanted."""
+    """Three files; the second has several blocks, two sources, and transactions without a GTID if wanted."""
     before = GtidSet()
     files = []
     for name, inside in zip(NAMES, (f"{U}:1-5", f"{U}:6-60,{V}:3-9", f"{U}:61-70"), strict=True):
@@ -61,7 +62,7 @@ def mariadb_files() -> Files:
 FLAVOURS = pytest.mark.parametrize("files", [mysql_files(), mariadb_files()], ids=["mysql", "mariadb"])
 
 
-def found(directory: Path, *, deep: bool) -> list[Finding]:
+def found(directory: Path, *, deep: bool) -> list[ArchiveFinding]:
     return list(verify_archive(directory, deep=deep))
 
 
@@ -94,15 +95,17 @@ async def test_restarts_and_transactions_taken_back_leave_nothing_to_find(tmp_pa
     for name, data in files:
         at = 4
         for part in (3, 5, 7, 8):
-            archive = await Archive.open(tmp_path)
+            generation = await Generation.open(tmp_path)
             if at == 4:
-                await archive.begin_file(name)
-            await append_all(archive, data[: whole_events(data, len(data) * part // 8)], start=at)
+                await generation.begin_file(name)
+            await append_all(generation, data[: whole_events(data, len(data) * part // 8)], start=at)
             if part == 5:
-                await archive.trim()
-                assert archive.end is not None
-                await append_all(archive, data[: whole_events(data, len(data) * 11 // 16)], start=archive.end.offset)
-            await archive.close()
+                await generation.trim()
+                assert generation.end is not None
+                await append_all(
+                    generation, data[: whole_events(data, len(data) * 11 // 16)], start=generation.end.offset
+                )
+            await generation.close()
             at = (tmp_path / name).stat().st_size
             assert found(tmp_path, deep=True) == []
         assert at == len(data)
@@ -118,20 +121,20 @@ def whole_events(data: bytearray, limit: int) -> int:
 @FLAVOURS
 async def test_a_purge_leaves_nothing_to_find(tmp_path: Path, files: Files) -> None:
     await fill(tmp_path, *files)
-    archive = await Archive.open(tmp_path)
-    await archive.purge(NAMES[:1], "for a test")
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.purge(NAMES[:1], "for a test")
+    await generation.close()
     assert found(tmp_path, deep=True) == []
 
 
 @FLAVOURS
 async def test_a_running_archive_has_no_findings(tmp_path: Path, files: Files) -> None:
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
     for name, data in files:
-        await archive.begin_file(name)
-        await append_all(archive, data, range(5, len(data), 30_000))
+        await generation.begin_file(name)
+        await append_all(generation, data, range(5, len(data), 30_000))
     assert found(tmp_path, deep=True) == []
-    await archive.close()
+    await generation.close()
 
 
 # ---- NAME.gtx -------------------------------------------------------------------------------------------------------
@@ -150,8 +153,8 @@ async def test_an_index_that_is_missing_is_found_without_reading_the_file(tmp_pa
 
 def longer(data: bytes) -> bytes:
     """As of a file that goes on."""
-    *stretches, last = StretchIndex(data)
-    return b"".join(map(StretchWriter().encode, [*stretches, replace(last, stop=1 << 40)]))
+    *blocks, last = BlockIndex(data)
+    return b"".join(map(BlockIndexWriter().encode, [*blocks, replace(last, stop=1 << 40)]))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +167,7 @@ def longer(data: bytes) -> bytes:
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "check is wrong"),
         (longer, "behind the end"),
     ],
-    ids=["torn", "torn in the last stretch", "with bytes behind it", "no index", "flipped", "of a longer file"],
+    ids=["torn", "torn in the last block", "with bytes behind it", "no index", "flipped", "of a longer file"],
 )
 async def test_an_index_that_cannot_be_one_is_found_without_reading_the_file(
     tmp_path: Path, change: Callable[[bytes], bytes], words: str
@@ -176,7 +179,7 @@ async def test_an_index_that_cannot_be_one_is_found_without_reading_the_file(
     check_rebuild_puts_it_right(tmp_path)
 
 
-async def test_an_index_without_its_last_stretches_is_found(tmp_path: Path) -> None:
+async def test_an_index_without_its_last_blocks_is_found(tmp_path: Path) -> None:
     await fill(tmp_path, *mysql_files())
     data = (tmp_path / GTX).read_bytes()
     last_end = data.rindex((-1).to_bytes(8, "little", signed=True), 0, len(data) - ROW)
@@ -242,8 +245,8 @@ async def test_a_row_that_is_no_use_is_found_without_reading_the_file(
     change_catalog(tmp_path, statement, *values)
     (finding,) = found(tmp_path, deep=False)
     assert (finding.file, words in finding.what, NAMES[1] in finding.what) == (CATALOG, True, True)
-    archive = await Archive.open(tmp_path)
-    await archive.close()
+    generation = await Generation.open(tmp_path)
+    await generation.close()
     assert found(tmp_path, deep=True) == []
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import structlog.testing
 
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.watchers import Watchers
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -25,8 +25,8 @@ def test_all_are_told_until_they_are_removed() -> None:
 
     for callback in (first, second):
         watchers.add(callback)
-    watchers.tell()
-    watchers.tell()
+    watchers.notify()
+    watchers.notify()
     watchers.remove(first)
     assert told == ["first", "second", "second"]
 
@@ -42,32 +42,32 @@ def test_a_fault_is_told_once_and_again_after_it_went_well() -> None:
     watchers.add(lambda: told.append(True))
     with structlog.testing.capture_logs() as logs:
         for _ in range(5):
-            watchers.tell()
+            watchers.notify()
     assert len(told) == 5
     assert [(line["event"], line["log_level"]) for line in logs] == [("archive_watcher_failed", "error")] * 2
     assert "faulty" in logs[0]["watcher"] and isinstance(logs[0]["exc_info"], ZeroDivisionError)
     watchers.remove(faulty)
-    watchers.tell()
+    watchers.notify()
 
 
 async def test_the_archive_goes_on_whoever_fails_that_watches_it(tmp_path: Path) -> None:
     """Buffers come back, the sync is told: what the source waits for is not kept by who shows a number."""
-    archive = await Archive.open(tmp_path)
+    generation = await Generation.open(tmp_path)
 
     def faulty() -> None:
         raise ZeroDivisionError("a bug")
 
     synced: list[object] = []
-    archive.watch(faulty)
-    archive.watch_sync(lambda: synced.append(archive.synced))
+    generation.watch(faulty)
+    generation.watch_sync(lambda: synced.append(generation.synced))
     built = BinlogBuilder().ddl().transaction(30)
     with structlog.testing.capture_logs() as logs:
-        await archive.begin_file(NAME)
-        await append_all(archive, built.data)
-        archive.sync_up_to(NAME, built.size)
+        await generation.begin_file(NAME)
+        await append_all(generation, built.data)
+        generation.sync_up_to(NAME, built.size)
         async with asyncio.timeout(10):
-            while archive.synced is None or archive.synced.offset < built.size:
+            while generation.synced is None or generation.synced.offset < built.size:
                 await asyncio.sleep(0.005)
-    assert archive.queued_bytes == 0 and synced and synced[-1] == archive.end
+    assert generation.queued_bytes == 0 and synced and synced[-1] == generation.end
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["archive_watcher_failed"]
-    await archive.close()
+    await generation.close()

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 from relay.audit.jobs import JOBS
-from relay.audit.runner.run import load_job
+from relay.audit.runner.run_job import load_job
 from relay.commands import audit_command as command
 from relay.commands.outcome import WRONG_USE, CommandFailed
 from tests.support.binlog_builder import BinlogBuilder
@@ -28,7 +28,7 @@ def binlog(tmp_path: Path) -> str:
 
 def refusal(*arguments: object, **options: object) -> str:
     with pytest.raises(CommandFailed) as failure:
-        command.audit(*arguments, **options)  # type: ignore[arg-type]
+        command.audit(command.AuditRequest(*arguments, **options))  # type: ignore[arg-type]
     assert failure.value.code == WRONG_USE
     return str(failure.value)
 
@@ -46,8 +46,8 @@ def test_what_cannot_be_is_refused_before_spark_starts(
     monkeypatch.setattr(command, "check_installed", lambda: None)
     out = tmp_path / "out"
     assert "There are:\n  boundaries" in refusal("nothing", binlog, out)
-    assert "--tables cannot narrow it" in refusal("boundaries", binlog, out, tables=["a.b"])
-    assert "--tables names no table" in refusal("tables", binlog, out, tables=[""])
+    assert "--tables cannot narrow it" in refusal("boundaries", binlog, out, tables=("a.b",))
+    assert "--tables names no table" in refusal("tables", binlog, out, tables=("",))
     assert "there is nothing at /nowhere" in refusal("boundaries", "/nowhere", out)
     assert "write a time such as" in refusal("boundaries", binlog, out, since="yesterday")
     assert "no binlog has such a time" in refusal("boundaries", binlog, out, since="99999999999999")
@@ -69,7 +69,7 @@ def test_a_disk_that_is_full_is_no_finding(binlog: str, tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device", "/out/report.html")
 
     monkeypatch.setattr("relay.audit.runner.spark_command.command_session", session)
-    monkeypatch.setattr("relay.audit.runner.run.run_job", full)
+    monkeypatch.setattr("relay.audit.runner.run_job.run_job", full)
     told = refusal("boundaries", binlog, tmp_path / "out")
     assert told.startswith("The audit was not written: [Errno 28] No space left on device: '/out/report.html'.")
 
@@ -78,7 +78,7 @@ def test_an_archive_whose_catalog_is_damaged_is_called_so(tmp_path: Path, monkey
     monkeypatch.setattr(command, "check_installed", lambda: None)
     (tmp_path / "catalog.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 4096)
     with pytest.raises(CommandFailed, match="archive rebuild") as failure:
-        command.audit("boundaries", str(tmp_path), tmp_path / "out")
+        command.audit(command.AuditRequest("boundaries", str(tmp_path), tmp_path / "out"))
     assert failure.value.code == 4
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from relay.audit.report import text
 from relay.audit.report.charts import svg, time_step
-from relay.audit.report.content import Bars, Columns, OverTime, Page, Section, Shares, Table
+from relay.audit.report.content import Bars, Columns, OverTime, Page, ReportTable, Section, Shares
 from relay.audit.report.page import html
 from tests.audit.checked_page import CheckedPage
 
@@ -56,7 +56,7 @@ def page(*sections: Section) -> str:
 
 
 def test_a_page_stands_alone_and_shows_hostile_names_as_they_are() -> None:
-    table = Table(HOSTILE, {HOSTILE: "code", "n": "count"}, [(HOSTILE, 1), (None, 2)], left_out=3, note=HOSTILE)
+    table = ReportTable(HOSTILE, {HOSTILE: "code", "n": "count"}, [(HOSTILE, 1), (None, 2)], left_out=3, note=HOSTILE)
     charts = [
         Bars(HOSTILE, [(HOSTILE, 3.0), ("b", 0)]),
         Columns(HOSTILE, [(HOSTILE, 3.0)], "bytes"),
@@ -72,7 +72,7 @@ def test_a_page_stands_alone_and_shows_hostile_names_as_they_are() -> None:
 
 def test_an_empty_report_says_that_nothing_is_there() -> None:
     read = CheckedPage(
-        page(Section("Empty", charts=[Bars("No bars", [])], tables=[Table("No rows", {"a": "text"}, [])]))
+        page(Section("Empty", charts=[Bars("No bars", [])], tables=[ReportTable("No rows", {"a": "text"}, [])]))
     )
     assert "There is nothing to draw." in read.text
     assert "None." in read.text

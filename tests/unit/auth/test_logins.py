@@ -22,18 +22,10 @@ from protocol.auth.sha_crypt import sha256_crypt
 from protocol.capabilities import Capability
 from protocol.errors import AnsweredError, ErrorCode
 from protocol.framing import frame_payload
-from protocol.source_side.machine import (
-    CheckAsked,
-    Closed,
-    IllegalInput,
-    Limits,
-    LoggedIn,
-    LoginRefused,
-    Ruling,
-    SourceSide,
-    State,
-    TlsAsked,
-)
+from protocol.source_side.connection_events import CheckRequested, Closed, LoggedIn, LoginRefused, TlsRequested
+from protocol.source_side.connection_states import IllegalInput, State
+from protocol.source_side.connection_terms import Limits, LoginTerms, Ruling
+from protocol.source_side.machine import SourceSide
 from protocol.statements import SourceFacts
 from tests.support.login_client import BEFORE_PLUGINS, LoginClient, packets
 from tests.support.stored_hashes import CACHING_SHA2, ED25519, NATIVE
@@ -57,14 +49,11 @@ def machine(
     return SourceSide(
         connection_id=7,
         facts=FACTS,
-        accounts=accounts,
+        login=LoginTerms(accounts, os.urandom, offer_tls=tls, rule=rule),
         host="192.0.2.1",
-        random_bytes=os.urandom,
         now=100.0,
         wall_offset_s=0.0,
         limits=Limits(login_wait_s=5.0),
-        offer_tls=tls,
-        rule=rule,
     )
 
 
@@ -74,7 +63,7 @@ def over_tls(accounts: Accounts | Account, *, certificate: bool = False) -> Sour
     greeting = side.bytes_to_send()
     request = struct.pack("<IIB23x", 0x00BFA285 | Capability.SSL, 1 << 24, 33)
     (event,) = side.receive(frame_payload(request, 1), 100.0)
-    assert event == TlsAsked(b"")
+    assert event == TlsRequested(b"")
     side.tls_established(Channel("TLSv1.3", "TLS_AES_256_GCM_SHA384", certificate))
     side._output += greeting
     return side
@@ -397,7 +386,7 @@ def test_tls_is_offered_only_where_it_is_there() -> None:
 def test_what_comes_behind_the_request_for_tls_belongs_to_tls() -> None:
     side = machine(Account.with_password("repl", PASSWORD), tls=True)
     side.bytes_to_send()
-    assert side.receive(SSL_REQUEST + b"\x16\x03\x01hello", 100.0) == [TlsAsked(b"\x16\x03\x01hello")]
+    assert side.receive(SSL_REQUEST + b"\x16\x03\x01hello", 100.0) == [TlsRequested(b"\x16\x03\x01hello")]
     assert side.bytes_to_send() == b""
     with pytest.raises(IllegalInput):
         side.receive(b"more", 100.0)
@@ -474,13 +463,13 @@ def test_much_that_is_sent_ahead_asks_the_shell_to_stop_reading() -> None:
 # --- checks that take long ------------------------------------------------------------------------------------------
 
 
-def waiting_for_a_check() -> tuple[SourceSide, CheckAsked]:
+def waiting_for_a_check() -> tuple[SourceSide, CheckRequested]:
     side = machine(Account("repl", stored_sha2()))
     client = LoginClient(side, asks_for_key=False)
     client.run()
     (event,) = side.receive(frame_payload(bytes(256), 3), 100.0)
-    assert isinstance(event, CheckAsked)
-    assert side.state is State.CHECK_OWED
+    assert isinstance(event, CheckRequested)
+    assert side.state is State.CHECK_PENDING
     return side, event
 
 

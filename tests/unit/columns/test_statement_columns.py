@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from protocol.binlog.event_type import EventType
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.columns.column_codes import EVENT_MALFORMED, PAYLOAD_UNREADABLE, SEED_INSERT_ID, SEED_RAND
+from tests.corpus.expected import WITH_PAYLOADS
 from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
 from tests.support.event_stream import EventStream, query_body
 from tests.support.kernel_builds import KernelBuild, builds
@@ -36,7 +37,7 @@ def listed(path: Path, kinds: set[str]) -> list[tuple[int, str]]:
 def test_every_statement_of_a_recorded_file_is_a_row_with_its_text(build: KernelBuild, path: Path) -> None:
     rows = statement_rows(build, path.read_bytes(), unpack_payload=unpack).rows
     expected = listed(path, LISTED_AS_STATEMENTS | {"Query_compressed"})
-    if path.stem == "mysql97-compressed":  # listed at the payload's end
+    if path.stem in WITH_PAYLOADS:  # listed at the payload's end
         assert [row["type"] for row in rows] == [EventType.QUERY] * len(expected)
     else:
         assert [row["position"] for row in rows] == [position for position, _ in expected]

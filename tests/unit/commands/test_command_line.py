@@ -17,7 +17,7 @@ from relay.commands.archive_command import print_table
 from relay.commands.positions_command import Standing, report_position, summarise_positions
 
 ROOT = Path(__file__).parents[3]
-CORPUS = ROOT.parent / "shared" / "corpus"
+ENCRYPTED = ROOT / "tests" / "corpus" / "encrypted" / "mariadb.binlog"
 LENGTHS = bytes(
     [56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 95, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10, 10, 10]
 )
@@ -431,9 +431,8 @@ def test_a_closed_output_is_no_bug(tmp_path: Path) -> None:
         assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of foreign binlogs is not beside the repository")
 def test_a_file_encrypted_at_rest_is_named_and_not_guessed(command) -> None:
-    result = command("events", CORPUS / "binlog_before_20574.bin")
+    result = command("events", ENCRYPTED)
     assert "# ERROR: binlog_encrypted at 256" in result.out
     assert len(result.lines) == 2
 

@@ -13,10 +13,13 @@ from protocol.gtid.dump_refusals import ahead_refused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
+from protocol.resultset import Value
 from protocol.statements import SourceFacts
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
-from relay.downstream.start.by_gtid import find_gtid_start
+from relay.downstream.request.dump_request import DumpRequest
+from relay.downstream.request.source_state import SourceState
+from relay.downstream.start.by_gtid import find_gtid_start, gtid_request
 
 UUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 AHEAD = GtidSet.from_text(f"{UUID}:9")
@@ -30,7 +33,8 @@ class Lookup:
     source_uuid = UUID
 
     def __init__(self, source: GtidSet | None, turns: int = 1 << 30) -> None:
-        self.source = source
+        self.held = source
+        self.source = SourceState(ask_gtids=self.ask_gtids)
         self.turns = turns
         self.asked_source = 0
 
@@ -40,19 +44,16 @@ class Lookup:
             return "a start"
         raise StillAwaited(ahead_refused(AHEAD, (9, 7, 4)), AHEAD)
 
-    async def ask_source(self) -> SourceHoldings | None:
+    async def ask_gtids(self) -> SourceHoldings | None:
         self.asked_source += 1
-        return SourceHoldings(self.source) if self.source is not None else None
-
-    def source_mode(self) -> str | None:
-        return "ON"
+        return SourceHoldings(self.held) if self.held is not None else None
 
 
 async def started(lookup: Lookup, wait_s: float = 0.3) -> object:
     moved = asyncio.Event()
-    return await find_gtid_start(
-        REQUEST, {}, FACTS, cast(GtidLookup, lookup), wait_s=wait_s, next_move=lambda: moved
-    )  # fmt: skip
+    gtids = cast(GtidLookup, lookup)
+    requested = gtid_request(DumpRequest(REQUEST, {}, FACTS, None, None, ""), gtids)
+    return await find_gtid_start(requested, gtids, wait_s=wait_s, next_move=lambda: moved)
 
 
 async def test_what_the_source_has_not_is_refused_for_good_at_once() -> None:
@@ -96,17 +97,10 @@ def test_a_source_lacks_what_is_not_in_its_set_or_state() -> None:
         ("slave_until_gtid", "0-1", ErrorCode.ER_INCORRECT_GTID_STATE),
     ],
 )
-async def test_a_mariadb_position_that_cannot_be_read_has_the_sources_number(
-    name: str, said: str, number: ErrorCode
-) -> None:
+def test_a_mariadb_position_that_cannot_be_read_has_the_sources_number(name: str, said: str, number: ErrorCode) -> None:
     facts = SourceFacts("mariadb", "10.11.18-MariaDB", 1)
+    variables: dict[str, Value] = {"slave_connect_state": "", name: said}
+    asked = BinlogDump(offset=4, flags=0, server_id=7, file="")
     with pytest.raises(PositionRefused) as caught:
-        await find_gtid_start(
-            BinlogDump(offset=4, flags=0, server_id=7, file=""),
-            {"slave_connect_state": "", name: said},
-            facts,
-            cast(GtidLookup, Lookup(None)),
-            wait_s=0,
-            next_move=asyncio.Event,
-        )
+        gtid_request(DumpRequest(asked, variables, facts, None, None, ""), cast(GtidLookup, Lookup(None)))
     assert caught.value.number == number

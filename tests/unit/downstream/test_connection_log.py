@@ -11,11 +11,10 @@ from protocol.auth.authenticator import Channel
 from protocol.commands import BinlogDump, DumpFlag, RegisterSlave
 from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
 from protocol.position import Position
-from protocol.source_side.machine import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
+from protocol.source_side.connection_events import Closed, Event, LoggedIn, LoginRefused, Registered, StatementFailed
 from protocol.statements.requests import ShowBinaryLogs
-from relay.archive.archive import Generations
 from relay.downstream.connection import strangers as stranger_log
-from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.client import Client
 from relay.downstream.connection.connection_log import ConnectionLog
 from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.stream.acknowledgements import Acknowledgements
@@ -28,12 +27,12 @@ FILE = "mysql-bin.000001"
 DUMP = cast(Dump, SimpleNamespace(position=Position(FILE, 400), sent_bytes=396))
 
 
-def a_client(user: str = "repl") -> ConnectedClient:
-    client = ConnectedClient(cast(Generations, SimpleNamespace()))
+def a_client(user: str = "repl") -> Client:
+    client = Client()
     account = ACCOUNT if user else None
     session = SimpleNamespace(user_variables={"slave_uuid": "uuid"}, database=None)
-    client._machine = cast(Any, SimpleNamespace(account=account, session=session))
-    client._server_id = 9
+    client.machine = cast(Any, SimpleNamespace(account=account, session=session))
+    client.server_id = 9
     client.connection_id, client.address = 7, "192.0.2.1:40000"
     return client
 

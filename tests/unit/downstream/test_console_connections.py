@@ -10,8 +10,11 @@ import pytest
 
 from protocol.auth.account import Account
 from relay.admin.console import Console
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.clients import Clients
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -27,8 +30,8 @@ BIG = [1 << 20] * 24
 class Served:
     """Three binlogs, the second one big; an account that may do everything and one that may not."""
 
-    def __init__(self, archive: Archive, server: DownstreamServer) -> None:
-        self.archive = archive
+    def __init__(self, generation: Generation, server: DownstreamServer) -> None:
+        self.generation = generation
         self.server = server
         self.clients: list[ReplicaClient] = []
 
@@ -71,24 +74,25 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         SECOND: BinlogBuilder().transaction(20).transaction(*BIG).transaction(9).rotate(THIRD),
         THIRD: BinlogBuilder().transaction(20),
     }
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
     for name, built in files.items():
-        await archive.begin_file(name)
-        await append_all(archive, built.data)
+        await generation.begin_file(name)
+        await append_all(generation, built.data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("root", PASSWORD, admin=True)]
-    generations = Generations.of(archive)
-    server = DownstreamServer(generations, accounts, position_wait_s=5.0, max_connections=20, max_login_failures=2)
-    console = Console(generations, FakeSource(), server)
-    server.console = console
+    archive = Archive.of(generation)
+    options = ListenOptions(position_wait_s=5.0, max_connections=20, max_login_failures=2)
+    clients = Clients(options)
+    console = Console(archive, FakeSource(), clients)
+    server = DownstreamServer(archive, accounts, options=options, clients=clients, console=console)
     await server.start("127.0.0.1", 0)
-    served = Served(archive, server)
+    served = Served(generation, server)
     yield served
     for client in served.clients:
         client.cut()
     await server.close()
     console.close()
-    await archive.close()
+    await generation.close()
 
 
 async def test_what_a_slow_replica_reads_stays_and_the_rest_of_it_arrives(served: Served) -> None:
@@ -97,7 +101,7 @@ async def test_what_a_slow_replica_reads_stays_and_the_rest_of_it_arrives(served
     await call(lambda: root.query(f"PURGE BINARY LOGS TO '{THIRD}'"))
     (warning,) = await call(lambda: root.query("SHOW WARNINGS"))
     assert warning[1] == 1867 and SECOND in str(warning[2]) and "server_id 77" in str(warning[2])
-    assert [file.name for file in served.archive.files] == [SECOND, THIRD]
+    assert [file.name for file in served.generation.files] == [SECOND, THIRD]
     events = await call(lambda: replica.events(30))
     assert sum(len(event.data) for event in events) > 20 << 20
 
@@ -106,12 +110,12 @@ async def test_a_file_purged_behind_a_replica_that_waits_at_the_end_disturbs_nob
     replica = await served.replica(THIRD, server_id=77)
     await call(lambda: replica.events(4))
     assert await served.query(f"PURGE BINARY LOGS TO '{THIRD}'") == ()
-    assert [file.name for file in served.archive.files] == [THIRD]
-    assert not (served.archive.directory / SECOND).exists()
+    assert [file.name for file in served.generation.files] == [THIRD]
+    assert not (served.generation.directory / SECOND).exists()
     built = BinlogBuilder().transaction(20)
     start = built.size
     built.transaction(5)
-    await append_all(served.archive, built.data, start=start)
+    await append_all(served.generation, built.data, start=start)
     assert bytes((await call(replica.event)).data)  # type: ignore[union-attr]
 
 
@@ -123,9 +127,9 @@ async def test_a_replica_that_is_held_for_a_future_position_keeps_nothing_that_i
         client.ask_dump("mysql-bin.000004", 4, server_id=78)
 
     await call(ask)
-    await until(lambda: any(session.waits_for_position for session in served.server.sessions))
+    await until(lambda: any(session.client.waits_for_position for session in served.server.sessions))
     await served.query(f"PURGE BINARY LOGS TO '{THIRD}'")
-    assert [file.name for file in served.archive.files] == [THIRD]
+    assert [file.name for file in served.generation.files] == [THIRD]
 
 
 async def test_a_purged_file_is_asked_for_in_vain_with_the_files_that_are_left(served: Served) -> None:

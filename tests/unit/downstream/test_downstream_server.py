@@ -15,9 +15,11 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.made_events import patch_format_description, rotate_event
 from protocol.errors import ErrorCode
 from protocol.position import Position
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.connection import strangers as stranger_log
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.downstream.stream import live_edge
 from tests.support.archive_filling import append_all
@@ -33,8 +35,8 @@ THIRD = "mysql-bin.000003"
 class Served:
     """An archive of two finished binlogs and an open one, and a server in front of it."""
 
-    def __init__(self, archive: Archive, server: DownstreamServer, files: dict[str, BinlogBuilder]) -> None:
-        self.archive = archive
+    def __init__(self, generation: Generation, server: DownstreamServer, files: dict[str, BinlogBuilder]) -> None:
+        self.generation = generation
         self.server = server
         self.files = files
         self.clients: list[ReplicaClient] = []
@@ -54,7 +56,7 @@ class Served:
         built = self.files[THIRD]
         start = built.size
         change(built)
-        await append_all(self.archive, built.data, start=start)
+        await append_all(self.generation, built.data, start=start)
         return bytes(built.data[start:])
 
 
@@ -68,20 +70,22 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     second = BinlogBuilder().transaction(300).transaction(20).rotate(THIRD)
     third = BinlogBuilder().transaction(20)
     files = {FIRST: first, SECOND: second, THIRD: third}
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
     for name, built in files.items():
-        await archive.begin_file(name)
-        await append_all(archive, built.data)
+        await generation.begin_file(name)
+        await append_all(generation, built.data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("plain", PASSWORD, "strip")]
-    server = DownstreamServer(Generations.of(archive), accounts, position_wait_s=0.5, max_connections=20)
+    server = DownstreamServer(
+        Archive.of(generation), accounts, options=ListenOptions(position_wait_s=0.5, max_connections=20)
+    )
     await server.start("127.0.0.1", 0)
-    served = Served(archive, server, files)
+    served = Served(generation, server, files)
     yield served
     for client in served.clients:
         client.cut()
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 async def refused(client: ReplicaClient, file: str, offset: int, *, server_id: int = 77) -> pymysql.MySQLError:
@@ -460,13 +464,13 @@ async def test_closing_the_server_ends_a_stalled_and_a_waiting_replica_within_a_
 
 
 async def test_a_replica_of_mysql_is_refused_behind_mariadb(served: Served) -> None:
-    served.archive.set_identity(SourceIdentity("mariadb", "10.11.19-MariaDB-log", 1, None))
+    served.generation.set_identity(SourceIdentity("mariadb", "10.11.19-MariaDB-log", 1, None))
     error = await refused(await served.replica(), FIRST, 4)
     assert "only MariaDB" in error.args[1]
 
 
 async def test_a_replica_of_mariadb_is_served_behind_mariadb(served: Served) -> None:
-    served.archive.set_identity(SourceIdentity("mariadb", "10.11.19-MariaDB-log", 1, None))
+    served.generation.set_identity(SourceIdentity("mariadb", "10.11.19-MariaDB-log", 1, None))
     client = await served.replica()
     await call(lambda: client.query("SET @mariadb_slave_capability=4"))
     await call(lambda: client.ask_dump(FIRST, 4))

@@ -15,8 +15,10 @@ from protocol.binlog.made_events import rotate_event
 from protocol.errors import ErrorCode
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.downstream.stream.dump import Dump
 from tests.support.archive_filling import append_all
@@ -40,23 +42,23 @@ def stamped(data: bytes) -> bytes:
 
 @pytest.fixture
 async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
-    made: list[tuple[DownstreamServer, Archive]] = []
+    made: list[tuple[DownstreamServer, Generation]] = []
 
     async def serve(**files: bytes | bytearray) -> DownstreamServer:
-        archive = await Archive.open(tmp_path / "archive")
+        generation = await Generation.open(tmp_path / "archive")
         for number, data in files.items():
-            await archive.begin_file(f"mysql-bin.00000{number[1:]}")
-            await append_all(archive, data)
+            await generation.begin_file(f"mysql-bin.00000{number[1:]}")
+            await append_all(generation, data)
         accounts = [Account.with_password(USER, PASSWORD), Account.with_password("plain", PASSWORD, "strip")]
-        server = DownstreamServer(Generations.of(archive), accounts, position_wait_s=0.3)
+        server = DownstreamServer(Archive.of(generation), accounts, options=ListenOptions(position_wait_s=0.3))
         await server.start("127.0.0.1", 0)
-        made.append((server, archive))
+        made.append((server, generation))
         return server
 
     yield serve
-    for server, archive in made:
+    for server, generation in made:
         await server.close()
-        await archive.close()
+        await generation.close()
 
 
 async def stream(
@@ -134,8 +136,8 @@ async def test_the_rotate_between_files_has_the_checksum_of_the_file_that_ended(
 async def test_a_gap_in_the_archive_ends_the_stream_by_name(serve: Serve) -> None:
     first = BinlogBuilder().transaction(20)
     server = await serve(_1=first.data, _2=BinlogBuilder().transaction(20).data)
-    archive = server.archive
-    archive.files[1].number = 9
+    generation = server.generation
+    generation.files[1].number = 9
     with pytest.raises(pymysql.MySQLError) as caught:
         await stream(server)
     assert caught.value.args[0] == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG
@@ -152,7 +154,7 @@ async def test_a_file_that_is_gone_from_the_disk_is_named(serve: Serve, tmp_path
 
 async def test_a_damaged_file_is_not_served_past(serve: Serve) -> None:
     server = await serve(_1=BinlogBuilder().transaction(20).data, _2=BinlogBuilder().transaction(20).data)
-    server.archive.files[0].damaged = True
+    server.generation.files[0].damaged = True
     with pytest.raises(pymysql.MySQLError, match="damaged"):
         await stream(server)
 
@@ -162,8 +164,8 @@ async def test_a_fault_of_ours_ends_its_stream_by_name_and_no_other(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, cached: bool
 ) -> None:
     server = await serve(_1=BinlogBuilder().transaction(20).data)
-    archive = server.archive
-    assert isinstance(archive, Archive)
+    generation = server.generation
+    assert isinstance(generation, Generation)
 
     def waiting(server_id: int) -> ReplicaClient:
         client = ReplicaClient(server.port)
@@ -185,8 +187,8 @@ async def test_a_fault_of_ours_ends_its_stream_by_name_and_no_other(
         return send_run(dump, *run)
 
     monkeypatch.setattr(Dump, "_send_run", fails)
-    await archive.begin_file(SECOND)
-    await append_all(archive, BinlogBuilder().transaction(20).data)
+    await generation.begin_file(SECOND)
+    await append_all(generation, BinlogBuilder().transaction(20).data)
 
     def end(client: ReplicaClient) -> str:
         with contextlib.closing(client):
@@ -213,15 +215,15 @@ async def test_a_replica_of_an_empty_archive_is_told_to_try_again(serve: Serve) 
 
 async def test_the_first_file_may_still_come(serve: Serve) -> None:
     server = await serve()
-    archive = server.archive
-    assert isinstance(archive, Archive)
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
+    generation = server.generation
+    assert isinstance(generation, Generation)
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
     server.position_wait_s = 10.0
     client = await asyncio.to_thread(ReplicaClient, server.port)
     await asyncio.to_thread(client.set_up)
     await asyncio.to_thread(client.ask_dump, "", 4)
-    await archive.begin_file(FIRST)
-    await append_all(archive, BinlogBuilder().transaction(20).data)
+    await generation.begin_file(FIRST)
+    await append_all(generation, BinlogBuilder().transaction(20).data)
     events = await asyncio.wait_for(asyncio.to_thread(client.events, 2), 10)
     assert [event.kind for event in events] == [EventType.ROTATE, EventType.FORMAT_DESCRIPTION]
     client.cut()

@@ -14,9 +14,12 @@ from pymysql.constants import COMMAND
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
 from protocol.source_side.machine import SourceSide
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, PublishPolicy, SourceIdentity, SyncPolicy
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.replica_marks import ReplicaIdentity
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.downstream.stream import live_edge
 from relay.downstream.stream.dump import Dump
@@ -45,11 +48,14 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
+DEFAULTS = ArchiveOptions()
+
+
 class Served:
     """An archive with one open binlog of two transactions, and a server in front of it."""
 
-    def __init__(self, archive: Archive, server: DownstreamServer, built: BinlogBuilder) -> None:
-        self.archive = archive
+    def __init__(self, generation: Generation, server: DownstreamServer, built: BinlogBuilder) -> None:
+        self.generation = generation
         self.server = server
         self.built = built
         self.clients: list[ReplicaClient] = []
@@ -61,19 +67,21 @@ class Served:
         return client
 
 
-async def serve(directory: Path, built: BinlogBuilder, **policies: object) -> AsyncIterator[Served]:
-    archive = await Archive.open(directory / "archive", **policies)  # type: ignore[arg-type]
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
-    await archive.begin_file(FIRST)
-    await append_all(archive, built.data)
-    server = DownstreamServer(Generations.of(archive), [Account.with_password(USER, PASSWORD)], position_wait_s=5.0)
+async def serve(directory: Path, built: BinlogBuilder, options: ArchiveOptions = DEFAULTS) -> AsyncIterator[Served]:
+    generation = await Generation.open(directory / "archive", options)
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
+    await generation.begin_file(FIRST)
+    await append_all(generation, built.data)
+    server = DownstreamServer(
+        Archive.of(generation), [Account.with_password(USER, PASSWORD)], options=ListenOptions(position_wait_s=5.0)
+    )
     await server.start("127.0.0.1", 0)
-    served = Served(archive, server, built)
+    served = Served(generation, server, built)
     yield served
     for client in served.clients:
         client.cut()
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 @pytest.fixture
@@ -85,8 +93,8 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 @pytest.fixture
 async def unsynced(tmp_path: Path) -> AsyncIterator[Served]:
     """Nothing is published before it is synced, and that takes long."""
-    policies = {"sync": SyncPolicy.INTERVAL, "publish": PublishPolicy.SYNCED, "sync_interval_s": 60.0}
-    async for served in serve(tmp_path, BinlogBuilder(), **policies):
+    options = ArchiveOptions(sync=SyncPolicy.INTERVAL, publish=PublishPolicy.SYNCED, sync_interval_s=60.0)
+    async for served in serve(tmp_path, BinlogBuilder(), options):
         yield served
 
 
@@ -129,13 +137,13 @@ async def test_a_replica_that_leaves_while_its_position_is_waited_for_is_in_the_
     replica = await served.replica()
     beyond = served.built.size + 1000
     await call(lambda: replica.ask_dump(FIRST, beyond, server_id=77))
-    await until(lambda: any(session.waits_for_position for session in served.server.sessions))
+    await until(lambda: any(session.client.waits_for_position for session in served.server.sessions))
     with structlog.testing.capture_logs() as logs:
         await call(replica.cut)
         await until(lambda: [line for line in logs if line["event"] == "dump_not_begun"])
     (line,) = (line for line in logs if line["event"] == "dump_not_begun")
     assert (line["file"], line["offset"], line["server_id"]) == (FIRST, beyond, 77)
-    assert line["archive_end"] == str(served.archive.end)
+    assert line["archive_end"] == str(served.generation.end)
 
 
 async def test_replicas_that_left_are_not_kept_until_the_archive_grows(served: Served) -> None:
@@ -151,7 +159,7 @@ async def test_no_heartbeat_comes_before_the_format_description(unsynced: Served
     client = await unsynced.replica(heartbeat_s=0.02)
     await call(lambda: start_of(client, 4, 1))
     await asyncio.sleep(0.2)
-    unsynced.archive.publication.synced_to(FIRST, unsynced.built.size)
+    unsynced.generation.publication.synced_to(FIRST, unsynced.built.size)
     following = await call(client.event)
     assert following is not None
     assert following.kind == EventType.FORMAT_DESCRIPTION
@@ -177,7 +185,7 @@ async def test_a_replica_settles_also_between_frequent_heartbeats(
     client = await served.replica(heartbeat_s=0.1)
     await call(lambda: start_of(client, 4, 20))
     inside, identity = place_inside(served), ReplicaIdentity(77, UUID)
-    assert served.archive.replicas.may_resume(identity, FIRST, inside), (
+    assert served.generation.replicas.may_resume(identity, FIRST, inside), (
         "its connection may still break with bytes unread"
     )
 
@@ -191,7 +199,7 @@ async def test_a_replica_settles_also_between_frequent_heartbeats(
         client.read_out_and_leave()
 
     await call(read_and_leave)
-    await until(lambda: not served.archive.replicas.may_resume(identity, FIRST, inside))
+    await until(lambda: not served.generation.replicas.may_resume(identity, FIRST, inside))
 
 
 async def test_a_replica_that_took_no_heartbeat_may_hold_events_that_it_has_not_stored(
@@ -203,7 +211,7 @@ async def test_a_replica_that_took_no_heartbeat_may_hold_events_that_it_has_not_
     await asyncio.sleep(0.5)
     await call(client.cut)  # nothing is unread, but who knows what was done with it
     await until(lambda: not served.server.sessions)
-    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+    assert served.generation.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
 
 
 async def test_a_replica_whose_heartbeats_are_rare_gets_one_when_it_seems_to_have_everything(
@@ -215,7 +223,7 @@ async def test_a_replica_whose_heartbeats_are_rare_gets_one_when_it_seems_to_hav
     assert events[-1].kind == EventType.HEARTBEAT
     await call(client.cut)
     inside, identity = place_inside(served), ReplicaIdentity(77, UUID)
-    await until(lambda: not served.archive.replicas.may_resume(identity, FIRST, inside))
+    await until(lambda: not served.generation.replicas.may_resume(identity, FIRST, inside))
 
 
 async def test_a_goodbye_does_not_say_that_everything_was_read(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +233,7 @@ async def test_a_goodbye_does_not_say_that_everything_was_read(served: Served, m
     await asyncio.sleep(0.5)
     await call(client.close)
     await until(lambda: not served.server.sessions)
-    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+    assert served.generation.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
 
 
 async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_long_it_was_silent(
@@ -237,7 +245,7 @@ async def test_a_replica_that_was_cut_off_with_bytes_unread_may_resume_however_l
     await asyncio.sleep(0.5)
     await call(client.cut)  # closes a socket with everything unread: a reset
     await until(lambda: not served.server.sessions)
-    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+    assert served.generation.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
 
 
 async def test_a_replica_that_shuts_down_first_and_closes_later_may_resume_when_bytes_were_unread(
@@ -251,7 +259,7 @@ async def test_a_replica_that_shuts_down_first_and_closes_later_may_resume_when_
     await asyncio.sleep(0.5)
     await call(client.cut)
     await until(lambda: not served.server.sessions)
-    assert served.archive.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
+    assert served.generation.replicas.may_resume(ReplicaIdentity(77, UUID), FIRST, place_inside(served))
 
 
 async def test_a_replica_with_the_sources_server_id_is_stopped_before_the_dump(served: Served) -> None:
@@ -340,8 +348,8 @@ async def test_a_fault_in_one_stream_at_the_live_edge_keeps_nobody_else_waiting(
     start = served.built.size
     served.built.transaction(20)
     with structlog.testing.capture_logs() as logs:
-        await append_all(served.archive, served.built.data, start=start)
+        await append_all(served.generation, served.built.data, start=start)
         await until(lambda: len(served.server.sessions) == 2)
-        await until(lambda: all(session.is_at_end for session in served.server.sessions))
+        await until(lambda: all(session.status().is_at_end for session in served.server.sessions))
     (line,) = [line for line in logs if line["log_level"] == "error"]
     assert (line["event"], type(line["exc_info"])) == ("dump_fault", ZeroDivisionError)

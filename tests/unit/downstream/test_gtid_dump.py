@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from protocol.auth.account import Account
-from protocol.gtid.block_index import StretchIndex, StretchWriter
+from protocol.gtid.block_index import BlockIndex, BlockIndexWriter
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
 from protocol.gtid.file_gtids import FileGtidCollector
@@ -22,13 +22,15 @@ from protocol.gtid.mysql_gtid import Tsid, parse_uuid
 from protocol.kernel.ingest import Ingest
 from protocol.pieces import Pieces
 from protocol.statements.session.gtid_variables import GtidVariables
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_recorder import gtx_path
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.connection.replica_session import Session
-from relay.downstream.gtid_filter import mysql_walk
+from relay.downstream.gtid_filter import mysql_filter
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
-from relay.downstream.start import mysql_plan
+from relay.downstream.start import mysql_request
 from relay.downstream.stream import dump as dump_module
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
@@ -64,14 +66,15 @@ async def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     binlog = mysql_binlog(GtidSet())
     for number, gtid in enumerate(GtidSet.from_text(f"{U}:1-30").members()):
         add_mysql(binlog, gtid, number * 11)
-    archive = await Archive.open(tmp_path)
-    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
-    await archive.begin_file(FILE)
-    await append_all(archive, stamped(binlog.data))
+    generation = await Generation.open(tmp_path)
+    generation.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await generation.begin_file(FILE)
+    await append_all(generation, stamped(binlog.data))
     server = DownstreamServer(
-        Generations.of(archive), [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS]
+        Archive.of(generation),
+        [Account.with_password(layout, PASSWORD, layout) for layout in LAYOUTS],
+        SourceState(lambda: GtidVariables("ON")),
     )
-    server.gtid_variables = lambda: GtidVariables("ON")
     await server.start("127.0.0.1", 0)
 
     async def read(layout: str, held: GtidSet | None) -> list[bytes]:
@@ -92,7 +95,7 @@ async def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
     yield read
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -113,7 +116,7 @@ async def test_a_set_of_megabytes_is_taken_apart_in_a_thread(stream: Stream, mon
         threads.append(threading.current_thread().name)
         return decode_gtid_set(data)
 
-    monkeypatch.setattr(mysql_plan, "decode_gtid_set", decoded)
+    monkeypatch.setattr(mysql_request, "decode_gtid_set", decoded)
     many = GtidSetBuilder()
     for number in range(1, 100_001):
         many.add_run(OF_OTHERS, 2 * number, 2 * number + 1)
@@ -169,17 +172,17 @@ async def test_what_is_left_of_a_stream_with_holes_is_the_same_wherever_reads_en
     for step in range(LONGEST_EVENT, LONGEST_EVENT + 40, 3):
         monkeypatch.setattr(dump_module, "STEP_BYTES", step)
         # By turns each event is looked at, and only pieces with something that the replica has.
-        monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1 if step % 2 else 1 << 20)
+        monkeypatch.setattr(mysql_filter, "_WORTH_A_PIECE_BYTES", 1 if step % 2 else 1 << 20)
         assert await stream(layout, held) == wanted, step
 
 
 async def test_an_index_that_is_not_the_files_ends_the_stream(
     stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mysql_walk, "_WORTH_A_PIECE_BYTES", 1)
-    first, second, *others = StretchIndex(gtx_path(tmp_path / FILE).read_bytes())
+    monkeypatch.setattr(mysql_filter, "_WORTH_A_PIECE_BYTES", 1)
+    first, second, *others = BlockIndex(gtx_path(tmp_path / FILE).read_bytes())
     wrong = [first, replace(second, stop=second.stop - 20), *others]
-    gtx_path(tmp_path / FILE).write_bytes(b"".join(map(StretchWriter().encode, wrong)))
+    gtx_path(tmp_path / FILE).write_bytes(b"".join(map(BlockIndexWriter().encode, wrong)))
     with structlog.testing.capture_logs() as logs, pytest.raises(pymysql.MySQLError):
         await stream("tbm", GtidSet.from_text(f"{U}:20"))
     (reason,) = [line["reason"] for line in logs if line["event"] == "dump_stopped"]
@@ -196,12 +199,12 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
         return bytes(binlog.data[at:])
 
     add(f"{U}:1")
-    archive = await Archive.open(tmp_path)
-    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
-    await archive.begin_file(FILE)
-    await append_all(archive, binlog.data)
-    server = DownstreamServer(Generations.of(archive), [Account.with_password("tbm", PASSWORD)])
-    server.gtid_variables = lambda: GtidVariables("ON")
+    generation = await Generation.open(tmp_path)
+    generation.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await generation.begin_file(FILE)
+    await append_all(generation, binlog.data)
+    source = SourceState(lambda: GtidVariables("ON"))
+    server = DownstreamServer(Archive.of(generation), [Account.with_password("tbm", PASSWORD)], source)
     await server.start("127.0.0.1", 0)
     client = await asyncio.to_thread(ReplicaClient, server.port, user="tbm")
     try:
@@ -220,7 +223,7 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
         ):
             at = binlog.size
             added = add(text)
-            await append_all(archive, binlog.data, start=at)
+            await append_all(generation, binlog.data, start=at)
             got = b""
             while wanted and len(got) < len(added):
                 event = await asyncio.to_thread(client.event)
@@ -230,7 +233,7 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
     finally:
         client.cut()
         await server.close()
-        await archive.close()
+        await generation.close()
 
 
 async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_stream_whole(
@@ -241,14 +244,13 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
     binlog = mysql_binlog(GtidSet())
     transactions = list(GtidSet.from_text(f"{U}:1-3").members())
     add_mysql(binlog, transactions[0])
-    archive = await Archive.open(tmp_path)
-    archive.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
-    await archive.begin_file(FILE)
-    await append_all(archive, binlog.data)
-    server = DownstreamServer(Generations.of(archive), [Account.with_password("tbm", PASSWORD)])
-    server.gtid_variables = lambda: GtidVariables("ON")
+    generation = await Generation.open(tmp_path)
+    generation.set_identity(SourceIdentity("mysql", "9.7.4", 1, U))
+    await generation.begin_file(FILE)
+    await append_all(generation, binlog.data)
     mode = "OFF"
-    server.gtid_lookup.source_mode = lambda: mode
+    source = SourceState(lambda: GtidVariables("ON"), gtid_mode=lambda: mode)
+    server = DownstreamServer(Archive.of(generation), [Account.with_password("tbm", PASSWORD)], source)
     await server.start("127.0.0.1", 0)
     client = await asyncio.to_thread(ReplicaClient, server.port, user="tbm")
     try:
@@ -260,10 +262,10 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
         # The source's files go on meanwhile.
         at = binlog.size
         binlog.rotate(second)
-        await append_all(archive, binlog.data, start=at)
+        await append_all(generation, binlog.data, start=at)
         following = mysql_binlog(GtidSet(transactions[:1]))
-        await archive.begin_file(second)
-        await append_all(archive, following.data)
+        await generation.begin_file(second)
+        await append_all(generation, following.data)
         kinds = [await next_event(client) for _ in range(4)]
         assert kinds[1:] == [4, 15, 35]
         mode = "ON"
@@ -271,7 +273,7 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
         # A transaction that takes several reads of the file, and one behind it.
         add_mysql(following, transactions[1], 5000)
         add_mysql(following, transactions[2])
-        await append_all(archive, following.data, start=at)
+        await append_all(generation, following.data, start=at)
         got = b""
         while len(got) < following.size - at:
             event = await asyncio.to_thread(client.event)
@@ -281,7 +283,7 @@ async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_
     finally:
         client.cut()
         await server.close()
-        await archive.close()
+        await generation.close()
 
 
 async def next_event(client: ReplicaClient) -> int:

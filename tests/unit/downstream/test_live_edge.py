@@ -74,7 +74,7 @@ async def test_at_the_same_place_of_another_generation_the_heartbeat_is_made_ane
     edge = LiveEdge(stream, heartbeat_s=0.001, settles=False)
     edge.wait()
     await until(lambda: stream.heartbeats)
-    edge.moved_on()
+    edge.file_begins()
     await until(lambda: stream.made == 2)
     edge.close()
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pymysql
 import pytest
@@ -19,14 +19,18 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
 from protocol.statements import SourceFacts
 from protocol.statements.session.gtid_variables import GtidVariables
-from relay.archive.archive import Generation, Generations
-from relay.archive.read.file_reads import FileReads
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.downstream.connection import replica_session as session_module
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
+from relay.downstream.listen_options import ListenOptions
+from relay.downstream.request.dump_request import DumpRequest
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
-from relay.downstream.start.mysql_plan import MysqlRequest
-from relay.downstream.start.next_generation import GtidPassage
+from relay.downstream.start.mysql_request import MysqlRequest
+from relay.downstream.start.next_generation import GtidSwitch
+from relay.downstream.start.segment import SegmentHost, SegmentOpener
 from tests.support.generation_filling import (
     A,
     B,
@@ -49,8 +53,8 @@ async def call(function: Callable[[], T]) -> T:
 
 
 class Served:
-    def __init__(self, generations: Generations, server: DownstreamServer) -> None:
-        self.generations = generations
+    def __init__(self, archive: Archive, server: DownstreamServer) -> None:
+        self.archive = archive
         self.server = server
         self.clients: list[ReplicaClient] = []
 
@@ -77,17 +81,19 @@ class Served:
 
 
 @pytest.fixture
-async def serve() -> AsyncIterator[Callable[[Generations], Any]]:
+async def serve() -> AsyncIterator[Callable[[Archive], Any]]:
     made: list[Served] = []
 
-    async def start(generations: Generations, *, semi_sync: bool = False) -> Served:
+    async def start(archive: Archive, *, semi_sync: bool = False) -> Served:
         accounts = [Account.with_password(USER, PASSWORD)]
         server = DownstreamServer(
-            generations, accounts, position_wait_s=0.5, presentation=Presentation(semi_sync=semi_sync)
+            archive,
+            accounts,
+            SourceState(lambda: GtidVariables(mode="ON")),
+            ListenOptions(position_wait_s=0.5, presentation=Presentation(semi_sync=semi_sync)),
         )
-        server.gtid_variables = lambda: GtidVariables(mode="ON")
         await server.start("127.0.0.1", 0)
-        made.append(Served(generations, server))
+        made.append(Served(archive, server))
         return made[-1]
 
     yield start
@@ -95,7 +101,7 @@ async def serve() -> AsyncIterator[Callable[[Generations], Any]]:
         for client in served.clients:
             client.cut()
         await served.server.close()
-        await served.generations.close()
+        await served.archive.close()
 
 
 def transactions(events: list[Any]) -> list[str]:
@@ -126,7 +132,7 @@ def transactions(events: list[Any]) -> list[str]:
     ],
 )
 async def test_a_mysql_replica_gets_what_it_lacks_of_both_sources_once(
-    serve: Callable[[Generations], Any], tmp_path: Path, held: str, sent: list[str]
+    serve: Callable[[Archive], Any], tmp_path: Path, held: str, sent: list[str]
 ) -> None:
     served = await serve(await two_generations(tmp_path))
     client = await served.by_set(held)
@@ -135,12 +141,12 @@ async def test_a_mysql_replica_gets_what_it_lacks_of_both_sources_once(
 
 
 async def test_a_replica_that_is_connected_during_the_change_notices_no_more_than_a_rotate(
-    serve: Callable[[Generations], Any], tmp_path: Path
+    serve: Callable[[Archive], Any], tmp_path: Path
 ) -> None:
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
-    served = await serve(generations)
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
+    served = await serve(archive)
     client = await served.by_set("", blocks=True, heartbeat_s=0.2)
     events: list[Any] = []
 
@@ -149,7 +155,7 @@ async def test_a_replica_that_is_connected_during_the_change_notices_no_more_tha
             events.append(client.event())
 
     await call(lambda: read_until(EventType.HEARTBEAT))
-    await change_source(generations, identity(B, 2), mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4"))
+    await change_source(archive, identity(B, 2), mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4"))
     events.append(await call(client.event))
     while events[-1].kind != EventType.HEARTBEAT or not transactions(events)[-1].startswith("B2"):
         events.append(await call(client.event))
@@ -162,11 +168,11 @@ async def test_a_replica_that_is_connected_during_the_change_notices_no_more_tha
     assert head.data[71:75] == bytes(4)
     # Positions are those of the new file: the heartbeat that stands for what was passed over comes before A7.
     heartbeats = [event for event in events[place[2] :] if event.kind == EventType.HEARTBEAT]
-    sizes = generations.archive.files[0].end
+    sizes = archive.current.files[0].end
     assert 0 < heartbeats[0].end_log_pos < sizes
     assert heartbeats[0].data[19:-4].decode() == SECOND
-    assert served.server.sessions[0].is_at_end
-    assert served.server.sessions[0].needed_generation == 2
+    assert served.server.sessions[0].status().is_at_end
+    assert served.server.sessions[0].status().needed_generation == 2
 
 
 @pytest.mark.parametrize(
@@ -180,14 +186,14 @@ async def test_a_replica_that_is_connected_during_the_change_notices_no_more_tha
     ],
 )
 async def test_a_mariadb_replica_gets_what_it_lacks_of_both_sources_once(
-    serve: Callable[[Generations], Any], tmp_path: Path, held: str, until: str | None, sent: list[str]
+    serve: Callable[[Archive], Any], tmp_path: Path, held: str, until: str | None, sent: list[str]
 ) -> None:
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(None, 1, "mariadb"))
-    await append_files(generations, mariadb_series(1, "0-1-1,0-1-2,1-1-1", "0-1-3,1-1-2"))
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(None, 1, "mariadb"))
+    await append_files(archive, mariadb_series(1, "0-1-1,0-1-2,1-1-1", "0-1-3,1-1-2"))
     files = mariadb_series(3, "0-1-3,0-2-5,1-2-7", start="0-1-2,1-1-2")
-    await change_source(generations, identity(None, 2, "mariadb"), files)
-    served = await serve(generations)
+    await change_source(archive, identity(None, 2, "mariadb"), files)
+    served = await serve(archive)
     client = await served.by_position(held, until=until)
     assert transactions(await call(client.events_to_eof)) == sent
 
@@ -200,11 +206,11 @@ async def read_refusal(client: ReplicaClient) -> str:
 
 
 async def test_by_file_and_position_a_replica_is_told_where_its_coordinates_end_and_where_to_go_on(
-    serve: Callable[[Generations], Any], tmp_path: Path
+    serve: Callable[[Archive], Any], tmp_path: Path
 ) -> None:
-    generations = await two_generations(tmp_path)
-    served = await serve(generations)
-    ended = generations.all[0].archive.end
+    archive = await two_generations(tmp_path)
+    served = await serve(archive)
+    ended = archive.all[0].end
     for file, offset in ((FIRST, 4), ("", 4)):
         client = await served.client()
         await call(lambda: client.ask_dump(file, offset))  # noqa: B023
@@ -219,20 +225,20 @@ async def test_by_file_and_position_a_replica_is_told_where_its_coordinates_end_
 
 
 async def test_a_name_that_both_sources_have_is_the_newest_ones_but_for_who_was_reading_the_other(
-    serve: Callable[[Generations], Any], tmp_path: Path
+    serve: Callable[[Archive], Any], tmp_path: Path
 ) -> None:
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
-    served = await serve(generations)
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
+    served = await serve(archive)
     reader = await served.client(uuid="aaaaaaaa-0000-0000-0000-00000000000a")
     await call(lambda: reader.ask_dump(SECOND, 4))
     head = await call(lambda: reader.events(4))
     assert transactions(head)[:1] == [SECOND]
-    end = generations.archive.end
+    end = archive.current.end
     assert end is not None
     reader.cut()
-    await change_source(generations, identity(B, 2), mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4"))
+    await change_source(archive, identity(B, 2), mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4"))
     again = await served.client(uuid="aaaaaaaa-0000-0000-0000-00000000000a")
     await call(lambda: again.ask_dump(SECOND, end.offset))
     assert (await read_refusal(again)).startswith(f"{SECOND}:{end.offset} is where")
@@ -242,15 +248,15 @@ async def test_a_name_that_both_sources_have_is_the_newest_ones_but_for_who_was_
 
 
 async def test_where_the_new_source_has_another_order_there_is_no_same_place(
-    serve: Callable[[Generations], Any], tmp_path: Path
+    serve: Callable[[Archive], Any], tmp_path: Path
 ) -> None:
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-6"))
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-6"))
     # In the files of the new source A7 stands before A6.
     files = mysql_series(5, f"{A}:5:7", f"{A}:6,{B}:1", start=f"{A}:1-4")
-    await change_source(generations, identity(B, 2), files)
-    served = await serve(generations)
+    await change_source(archive, identity(B, 2), files)
+    served = await serve(archive)
     client = await served.client()
     await call(lambda: client.ask_dump(FIRST, 4))
     text = await read_refusal(client)
@@ -268,48 +274,48 @@ async def test_where_the_new_source_has_another_order_there_is_no_same_place(
 
 
 async def test_what_the_new_source_is_still_to_deliver_is_waited_for(
-    serve: Callable[[Generations], Any], tmp_path: Path
+    serve: Callable[[Archive], Any], tmp_path: Path
 ) -> None:
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(1, f"{A}:1-6"))
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-6"))
     files = mysql_series(5, f"{A}:5", f"{A}:6-7", start=f"{A}:1-4")
-    served = await serve(generations)
+    served = await serve(archive)
     by_place = await served.client(uuid="aaaaaaaa-0000-0000-0000-00000000000a", heartbeat_s=0.05)
     by_set = await served.by_set("", blocks=True, heartbeat_s=0.1)
     await call(lambda: by_place.ask_dump(FIRST, 4))
-    await change_source(generations, identity(B, 2), files[:1])
+    await change_source(archive, identity(B, 2), files[:1])
     seen: list[Any] = []
     while "mysql-bin.000005" not in transactions(seen):
         seen.append(await call(by_set.event))
     # Whoever waits for it hears that the link lives.
-    (waiting,) = (one.dump for one in served.server.sessions if one.replica_uuid and one.dump is not None)
+    (waiting,) = (one.dump for one in served.server.sessions if one.client.replica_uuid and one.dump is not None)
     sent_bytes = waiting.sent_bytes
     async with asyncio.timeout(5):
         while waiting.sent_bytes == sent_bytes:
             await asyncio.sleep(0.01)
     # Events are looked at one by one until what the replica has is known to have come, and a file begins behind it.
-    (session,) = (one for one in served.server.sessions if one.dump is not None and one.dump.walks)
-    await append_files(generations, files[1:])
+    (session,) = (one for one in served.server.sessions if one.dump is not None and one.dump.is_filtered)
+    await append_files(archive, files[1:])
     text = await read_refusal(by_place)
     assert "The same place there is mysql-bin.000006, position " in text
     while transactions(seen)[-1] != "A7":
         seen.append(await call(by_set.event))
     numbers = [f"A{number}" for number in range(1, 7)]
     assert transactions(seen) == [FIRST, *numbers, "mysql-bin.000005", "mysql-bin.000006", "A7"]
-    await append_files(generations, mysql_series(7, f"{A}:8", start=f"{A}:1-7"))
+    await append_files(archive, mysql_series(7, f"{A}:8", start=f"{A}:1-7"))
     while transactions(seen)[-1] != "A8":
         seen.append(await call(by_set.event))
-    assert session.dump is not None and not session.dump.walks
+    assert session.dump is not None and not session.dump.is_filtered
 
 
-async def test_a_passage_that_fails_for_a_reason_nobody_thought_of_ends_the_stream_and_the_replica_asks_again(
-    serve: Callable[[Generations], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_switch_that_fails_for_a_reason_nobody_thought_of_ends_the_stream_and_the_replica_asks_again(
+    serve: Callable[[Archive], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_arguments: object) -> None:
         raise LookupError("of a kind that nobody expects")
 
-    monkeypatch.setattr(GtidPassage, "find", broken)
+    monkeypatch.setattr(GtidSwitch, "find", broken)
     served = await serve(await two_generations(tmp_path))
     client = await served.by_set("")
     with pytest.raises(pymysql.MySQLError) as caught:
@@ -318,61 +324,52 @@ async def test_a_passage_that_fails_for_a_reason_nobody_thought_of_ends_the_stre
 
 
 async def purge_oldest(generation: Generation, count: int = 1) -> None:
-    archive = generation.archive
-    await archive.purge([file.name for file in archive.files[:count]], "a test")
+    generation = generation
+    await generation.purge([file.name for file in generation.files[:count]], "a test")
 
 
 async def test_what_was_purged_of_the_next_source_is_not_left_out_without_a_word(
-    serve: Callable[[Generations], Any], tmp_path: Path
+    serve: Callable[[Archive], Any], tmp_path: Path
 ) -> None:
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(None, 1, "mariadb"))
-    await append_files(generations, mariadb_series(1, "0-1-1,0-1-2"))
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(None, 1, "mariadb"))
+    await append_files(archive, mariadb_series(1, "0-1-1,0-1-2"))
     files = mariadb_series(3, "0-2-3", "0-2-4", start="0-1-2")
-    following = await change_source(generations, identity(None, 2, "mariadb"), files)
+    following = await change_source(archive, identity(None, 2, "mariadb"), files)
     await purge_oldest(following)
-    served = await serve(generations)
+    served = await serve(archive)
     client = await served.by_position("0-1-1")
     assert "Could not find GTID state requested by slave" in await read_refusal(client)
 
 
 async def test_a_generation_purged_as_a_whole_takes_no_later_one_with_it(tmp_path: Path) -> None:
-    generations = await two_generations(tmp_path)
+    archive = await two_generations(tmp_path)
     third = mysql_series(9, f"{B}:3", start=f"{A}:1-9,{B}:1-2")
-    await change_source(generations, identity(A, 1), third)
-    first, second, _third = list(generations.all)
-    lookup = GtidLookup(generations)
+    await change_source(archive, identity(A, 1), third)
+    first, second, _third = list(archive.all)
+    lookup = GtidLookup(archive)
     request = BinlogDumpGtid("", 4, DumpFlag(0), 77, encode_gtid_set(GtidSet()))
     facts = SourceFacts("mysql", "9.7.4", 2, B, gtids=lambda: GtidVariables(mode="ON"))
-    asked = MysqlRequest(request, facts, lookup)
-    passage = GtidPassage(
-        generations,
-        first,
-        lookup,
-        FileReads(),
-        asked,
-        strip_markers=False,
-        check=lambda file: None,
-        server_id=lambda archive: 1,
-    )
+    opener = SegmentOpener(cast(SegmentHost, None), DumpRequest(request, {}, facts, None, None, ""))
+    switch = GtidSwitch(archive, first, lookup, opener, MysqlRequest(request, facts, lookup))
     await purge_oldest(first, 2)
     await purge_oldest(second, 3)
-    await generations.forget_emptied()
-    assert len(generations.all) == 1 and passage.is_due()
+    await archive.forget_emptied()
+    assert len(archive.all) == 1 and switch.is_due()
     # What the replica was not sent of the second one is missing.
     with pytest.raises(PositionRefused, match=f"purged .*{B}"):
-        await passage.find(Position(SECOND, 100), None)
+        await switch.find(Position(SECOND, 100), None)
     lookup.shutdown()
-    await generations.close()
+    await archive.close()
 
 
 async def test_acknowledgements_of_both_sources_are_taken_in_their_order(
-    serve: Callable[[Generations], Any], tmp_path: Path
+    serve: Callable[[Archive], Any], tmp_path: Path
 ) -> None:
-    generations = await Generations.open(tmp_path)
-    generations.archive.set_identity(identity(A, 1))
-    await append_files(generations, mysql_series(3, f"{A}:1-3"))
-    served = await serve(generations, semi_sync=True)
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(3, f"{A}:1-3"))
+    served = await serve(archive, semi_sync=True)
     client = await served.client()
     await call(lambda: client.query("SET @rpl_semi_sync_replica= 1"))
     body = encode_binlog_dump_gtid(encode_gtid_set(GtidSet()), flags=0, server_id=77)
@@ -397,7 +394,7 @@ async def test_acknowledgements_of_both_sources_are_taken_in_their_order(
 
     await call(lambda: read(1))
     # The new source's files have smaller numbers than the old one's.
-    await change_source(generations, identity(B, 2), mysql_series(1, f"{A}:3-5", start=f"{A}:1-2"))
+    await change_source(archive, identity(B, 2), mysql_series(1, f"{A}:3-5", start=f"{A}:1-2"))
     await call(lambda: read(2))
     assert [file for file, _offset in asked] == [THIRD, FIRST]
     acknowledgements = served.server.sessions[0].acknowledgements
@@ -411,16 +408,16 @@ async def test_acknowledgements_of_both_sources_are_taken_in_their_order(
 
 
 async def test_a_replica_whose_source_was_purged_as_a_whole_while_its_request_was_looked_at_is_told(
-    serve: Callable[[Generations], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    serve: Callable[[Archive], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = await serve(await two_generations(tmp_path))
-    generations = served.generations
+    archive = served.archive
     admitted = session_module.admit
 
     async def slowly(*asked: Any) -> Any:
         found = await admitted(*asked)
-        await purge_oldest(generations.all[0], 2)
-        await generations.forget_emptied()
+        await purge_oldest(archive.all[0], 2)
+        await archive.forget_emptied()
         return found
 
     monkeypatch.setattr(session_module, "admit", slowly)
@@ -430,11 +427,11 @@ async def test_a_replica_whose_source_was_purged_as_a_whole_while_its_request_wa
     assert caught.value.args[0] == 1105 and f"{FIRST} was removed" in caught.value.args[1]
 
 
-class _Found(GtidPassage):
+class _Found(GtidSwitch):
     """Finds something at once."""
 
     def __init__(self) -> None:
-        super().__init__(*[None] * 5, strip_markers=False, check=print, server_id=print)  # type: ignore[arg-type]
+        super().__init__(*[None] * 5)  # type: ignore[arg-type]
 
     async def find(self, end: Position, walk: object) -> Any:
         return "a part"
@@ -448,9 +445,9 @@ async def test_a_stream_that_cannot_go_on_with_what_was_found_is_ended_with_an_e
         if found == "a part":
             raise ZeroDivisionError("a bug")
 
-    passage = _Found()
+    switch = _Found()
     with structlog.testing.capture_logs() as logs:
-        passage.begin(Position(FIRST, 4), None, done)
+        switch.begin(Position(FIRST, 4), None, done)
         async with asyncio.timeout(5):
             while len(told) < 2:
                 await asyncio.sleep(0)

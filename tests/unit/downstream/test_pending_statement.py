@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,10 +9,9 @@ from structlog.testing import capture_logs
 from protocol.errors import AnsweredError, ErrorCode, StatementRefused
 from protocol.statements import Done, GivenAnswer, Request
 from protocol.statements.requests import KillConnection, ShowBinaryLogs
-from relay.archive.archive import Generations
-from relay.downstream.connection.client_status import ConnectedClient
+from relay.downstream.connection.client import Client
 from relay.downstream.connection.connection_log import ConnectionLog
-from relay.downstream.connection.pending_statement import AskedStatement
+from relay.downstream.connection.pending_statement import PendingStatement
 from relay.downstream.connection.strangers import StrangerLog
 
 
@@ -35,9 +32,9 @@ class Asked:
         self.looked = self.cancelled = 0
         self.told: list[GivenAnswer | AnsweredError] = []
         self.faults: list[Exception] = []
-        client = ConnectedClient(cast(Generations, SimpleNamespace()))
+        client = Client()
         log = ConnectionLog(client, StrangerLog())
-        self.statement = AskedStatement(request, self.find, tells or self.told.append, log, self.faults.append)
+        self.statement = PendingStatement(request, self.find, tells or self.told.append, log, self.faults.append)
 
     async def find(self) -> GivenAnswer:
         self.looked += 1

@@ -16,9 +16,10 @@ from protocol.framing import frame_payload
 from protocol.resultset import Rows
 from protocol.statements import Done, GivenAnswer, Request
 from protocol.statements.requests import ShowBinaryLogs, ShowProcesslist
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
-from relay.downstream.connection.replica_session import Session
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.server import DownstreamServer
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
@@ -36,7 +37,7 @@ class SlowConsole:
         self.go = asyncio.Event()
         self.failure: Exception | None = None
 
-    async def answer(self, request: Request, asker: Session) -> GivenAnswer:
+    async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         self.asked.append(request)
         try:
             await self.go.wait()
@@ -74,21 +75,20 @@ async def until(true: Callable[[], object]) -> None:
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
-    await archive.begin_file("mysql-bin.000001")
-    await append_all(archive, BinlogBuilder().transaction(20).data)
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
+    await generation.begin_file("mysql-bin.000001")
+    await append_all(generation, BinlogBuilder().transaction(20).data)
     accounts = [Account.with_password(USER, PASSWORD), Account.with_password("dba", PASSWORD, admin=True)]
-    server = DownstreamServer(Generations.of(archive), accounts)
     console = SlowConsole()
-    server.console = console
+    server = DownstreamServer(Archive.of(generation), accounts, console=console)
     await server.start("127.0.0.1", 0)
     served = Served(server, console)
     yield served
     for client in served.clients:
         client.cut()
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 async def test_a_client_that_leaves_takes_its_question_along(served: Served) -> None:
@@ -167,8 +167,8 @@ async def test_what_floods_in_behind_a_question_is_not_read_until_it_is_answered
             sent += 1
     assert sent < 400
     (session,) = served.server.sessions
-    assert session._machine is not None
-    assert len(session._machine._input) < 1 << 20
+    assert session.client.machine is not None
+    assert len(session.client.machine._input) < 1 << 20
 
 
 async def test_a_bug_in_the_console_is_an_error_and_the_connection_goes_on(served: Served) -> None:

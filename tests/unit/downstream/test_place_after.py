@@ -9,7 +9,7 @@ import pytest
 
 from protocol.errors import Malformed
 from protocol.position import Position
-from relay.archive.archive import Generations
+from relay.archive.archive import Archive
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.start import place_after
 from relay.downstream.start.place_after import PlaceSearches
@@ -47,23 +47,23 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
 
 
 @pytest.fixture
-async def generations(tmp_path: Path) -> AsyncIterator[Generations]:
-    generations = await two_generations(tmp_path)
-    yield generations
-    await generations.close()
+async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
+    archive = await two_generations(tmp_path)
+    yield archive
+    await archive.close()
 
 
 @pytest.fixture
-def searches(generations: Generations) -> Iterator[PlaceSearches]:
-    gtids = GtidLookup(generations)
-    yield PlaceSearches(generations, gtids)
+def searches(archive: Archive) -> Iterator[PlaceSearches]:
+    gtids = GtidLookup(archive)
+    yield PlaceSearches(archive, gtids)
     gtids.shutdown()
 
 
 async def test_many_that_wait_ask_no_more_than_one_does(
-    generations: Generations, searches: PlaceSearches, looks: Looks
+    archive: Archive, searches: PlaceSearches, looks: Looks
 ) -> None:
-    ended = generations.all[0]
+    ended = archive.all[0]
     waiting = [asyncio.create_task(searches.find(ended)) for _ in range(100)]
     await looks.more_than(2)
     assert looks.count < 20
@@ -74,9 +74,9 @@ async def test_many_that_wait_ask_no_more_than_one_does(
 
 
 async def test_one_that_leaves_takes_the_search_from_nobody_and_the_last_one_ends_it(
-    generations: Generations, searches: PlaceSearches, looks: Looks
+    archive: Archive, searches: PlaceSearches, looks: Looks
 ) -> None:
-    ended = generations.all[0]
+    ended = archive.all[0]
     first, second = (asyncio.create_task(searches.find(ended)) for _ in range(2))
     await looks.more_than(0)
     first.cancel()
@@ -93,9 +93,9 @@ async def test_one_that_leaves_takes_the_search_from_nobody_and_the_last_one_end
 
 
 async def test_an_archive_that_cannot_be_read_is_an_error_for_all_and_the_next_one_asks_anew(
-    generations: Generations, searches: PlaceSearches, looks: Looks
+    archive: Archive, searches: PlaceSearches, looks: Looks
 ) -> None:
-    ended = generations.all[0]
+    ended = archive.all[0]
     looks.answer = Malformed("of a test")
     failed = await asyncio.gather(searches.find(ended), searches.find(ended), return_exceptions=True)
     assert [str(error) for error in failed] == ["of a test"] * 2

@@ -4,7 +4,6 @@ import pytest
 
 from protocol.commands import BinlogDump, DumpFlag
 from protocol.errors import ErrorCode, PositionRefused
-from protocol.statements import SourceFacts
 from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.downstream.request.refusal import MAX_TEXT_BYTES
 from relay.downstream.request.request_checks import (
@@ -12,11 +11,10 @@ from relay.downstream.request.request_checks import (
     check_checksum,
     check_flavour,
     check_request,
-    judge,
+    decide,
     not_here_yet,
 )
 
-FACTS = SourceFacts("mysql", "5.6.24-log", 1)
 FILE = "mysql-bin.000042"
 LONG = "b" * 400 + "é" * 50 + ".000042"
 HELD = ("mysql-bin.000001", FILE)
@@ -26,34 +24,34 @@ def request(file: str = FILE, offset: int = 4) -> BinlogDump:
     return BinlogDump(file, offset, DumpFlag(0), 9)
 
 
-def decide(check: PositionCheck, file: str = FILE, *, may_resume: bool = False) -> Decision:
-    return judge(check, file, 1015, files_held=HELD, facts=FACTS, may_resume=may_resume)
+def decided(check: PositionCheck, file: str = FILE, *, may_resume: bool = False) -> Decision:
+    return decide(check, file, 1015, files_held=HELD, may_resume=may_resume)
 
 
 def text_of(check: PositionCheck, file: str = FILE) -> str:
     with pytest.raises(PositionRefused) as caught:
-        decide(check, file)
+        decided(check, file)
     assert caught.value.number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG
     return caught.value.message
 
 
 def test_a_boundary_is_accepted() -> None:
-    assert decide(PositionCheck(Verdict.BOUNDARY, 1015, 1015, None)) is Decision.ACCEPT
+    assert decided(PositionCheck(Verdict.BOUNDARY, 1015, 1015, None)) is Decision.ACCEPT
 
 
 def test_what_may_still_come_is_held() -> None:
-    assert decide(PositionCheck(Verdict.FUTURE, 900, None, None)) is Decision.HOLD
+    assert decided(PositionCheck(Verdict.FUTURE, 900, None, None)) is Decision.HOLD
 
 
 def test_a_resume_inside_a_transaction_is_accepted() -> None:
     check = PositionCheck(Verdict.INSIDE_TRANSACTION, 730, 1177, (730, 1177))
-    assert decide(check, may_resume=True) is Decision.ACCEPT
+    assert decided(check, may_resume=True) is Decision.ACCEPT
 
 
 def test_a_resume_inside_an_event_is_not() -> None:
     check = PositionCheck(Verdict.INSIDE_EVENT, 730, 1177, (730, 1177))
     with pytest.raises(PositionRefused):
-        decide(check, may_resume=True)
+        decided(check, may_resume=True)
 
 
 def test_inside_a_transaction_names_place_range_and_neighbours_first() -> None:

@@ -17,15 +17,18 @@ from protocol.binlog.event_type import EventType
 from protocol.framing import frame_payload
 from protocol.position import Position
 from protocol.semisync import encode_acknowledgement
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.downstream.connection import replica_session as session
 from relay.downstream.connection.presentation import Presentation
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.downstream.stream import admission
 from relay.downstream.stream.acknowledgements import Acknowledgements
 from relay.downstream.stream.admission import AdmittedDump
+from relay.downstream.stream.dump import Dump
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import walk
@@ -55,7 +58,7 @@ def stamped(built: BinlogBuilder) -> bytes:
 class Served:
     """Two binlogs and a server that asks for acknowledgements, unless told otherwise."""
 
-    archive: Archive
+    generation: Generation
     server: DownstreamServer
     second: BinlogBuilder
     first_end: int
@@ -71,7 +74,7 @@ class Served:
     async def grow(self) -> int:
         start = self.second.size
         self.second.transaction(20)
-        await append_all(self.archive, stamped(self.second), start=start)
+        await append_all(self.generation, stamped(self.second), start=start)
         return self.second.size
 
     @property
@@ -84,23 +87,21 @@ class Served:
 async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Served]:
     first = BinlogBuilder().ddl().transaction(20, 400).rotate(SECOND)
     second = BinlogBuilder().transaction(20)
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
     for name, built in ((FIRST, first), (SECOND, second)):
-        await archive.begin_file(name)
-        await append_all(archive, stamped(built))
-    presentation = Presentation(semi_sync=getattr(request, "param", True))
-    server = DownstreamServer(
-        Generations.of(archive), [Account.with_password(USER, PASSWORD)], presentation=presentation
-    )
+        await generation.begin_file(name)
+        await append_all(generation, stamped(built))
+    options = ListenOptions(presentation=Presentation(semi_sync=getattr(request, "param", True)))
+    server = DownstreamServer(Archive.of(generation), [Account.with_password(USER, PASSWORD)], options=options)
     await server.start("127.0.0.1", 0)
     rotate = max(event.start for event in first.events)
-    served = Served(archive, server, second, rotate)
+    served = Served(generation, server, second, rotate)
     yield served
     for client in served.clients:
         client.cut()
     await server.close()
-    await archive.close()
+    await generation.close()
 
 
 def read(client: ReplicaClient, count: int) -> list[tuple[int, int]]:
@@ -147,8 +148,8 @@ async def test_what_is_acknowledged_is_known_to_the_server(served: Served) -> No
     await until(lambda: served.acknowledged == Position(FIRST, served.first_end))
     await call(lambda: acknowledge(client, Position(SECOND, served.second.size)))
     await until(lambda: served.acknowledged == Position(SECOND, served.second.size))
-    assert served.server.semi_sync_status["yes_tx"] == 2
-    assert served.server.semi_sync_status["clients"] == 1
+    assert served.server.clients.semi_sync_status["yes_tx"] == 2
+    assert served.server.clients.semi_sync_status["clients"] == 1
     end = await served.grow()
     while not (await call(lambda: read(client, 1)))[0][1]:
         pass
@@ -173,8 +174,8 @@ async def test_a_replica_that_lies_is_closed_and_its_lie_is_counted_for_nothing(
     with pytest.raises(pymysql.err.OperationalError):
         await call(lambda: client.connection._read_packet())
     await until(lambda: not served.server.sessions)
-    assert served.server.semi_sync_status["clients"] == 0
-    assert served.server.semi_sync_status["yes_tx"] == len(lies) - 1
+    assert served.server.clients.semi_sync_status["clients"] == 0
+    assert served.server.clients.semi_sync_status["yes_tx"] == len(lies) - 1
 
 
 async def test_a_lie_with_a_goodbye_right_behind_it_is_a_lie(served: Served) -> None:
@@ -211,7 +212,7 @@ async def test_where_no_acknowledgements_are_demanded_the_variable_changes_nothi
     await call(lambda: client.ask_dump(FIRST, 4))
     event = await call(client.event)
     assert event is not None and event.kind == EventType.ROTATE
-    assert served.server.semi_sync_status == {}
+    assert served.server.clients.semi_sync_status == {}
 
 
 async def test_a_client_that_reads_to_the_end_is_not_asked(served: Served) -> None:
@@ -250,7 +251,7 @@ async def refused(served: Served, offset: int = 4) -> tuple[dict[str, int | str]
         raise AssertionError("a dump began")
 
     error = await call(ask)
-    return served.server.semi_sync_status, error
+    return served.server.clients.semi_sync_status, error
 
 
 def fail_with(error: Exception) -> Any:
@@ -261,20 +262,20 @@ def fail_with(error: Exception) -> Any:
 
 
 async def test_a_position_that_is_refused_counts_nobody(served: Served) -> None:
-    before = served.server.semi_sync_status
+    before = served.server.clients.semi_sync_status
     counts, error = await refused(served, offset=5)
     assert (counts, error.args[0]) == (before, 1236)
 
 
 async def test_a_file_that_cannot_be_opened_counts_nobody(served: Served) -> None:
-    before = served.server.semi_sync_status
-    served.archive.path(FIRST).unlink()
+    before = served.server.clients.semi_sync_status
+    served.generation.path(FIRST).unlink()
     counts, error = await refused(served)
     assert (counts, error.args[0]) == (before, 1105)
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(ReplicaMarks, "begin"), (AdmittedDump, "_passage"), (admission, "Dump")],
+    ("owner", "name"), [(ReplicaMarks, "begin"), (AdmittedDump, "_switch"), (admission, "Dump")],
     ids=["its mark cannot be written", "its file was just purged", "the dump itself cannot be made"],
 )  # fmt: skip
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), ZeroDivisionError("a bug")])
@@ -282,13 +283,13 @@ async def test_a_dump_that_cannot_be_prepared_counts_nobody(
     served: Served, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, error: Exception
 ) -> None:
     other = await at_end(served)
-    before = served.server.semi_sync_status
+    before = served.server.clients.semi_sync_status
     assert before["clients"] == 1
     counts_at_its_end: list[dict[str, int | str]] = []
 
     def looks_before(end: Callable[[session.Session], None]) -> Callable[[session.Session], None]:
         def look(here: session.Session) -> None:
-            counts_at_its_end.append(served.server.semi_sync_status)
+            counts_at_its_end.append(served.server.clients.semi_sync_status)
             end(here)
 
         return look
@@ -303,21 +304,21 @@ async def test_a_dump_that_cannot_be_prepared_counts_nobody(
     assert counts_at_its_end == [before]
     client.cut()
     await until(lambda: len(served.server.sessions) == 1)
-    assert served.server.semi_sync_status == before
+    assert served.server.clients.semi_sync_status == before
     other.cut()
 
 
 async def test_a_connection_that_is_lost_while_its_request_is_held_counts_nobody(served: Served) -> None:
-    before = served.server.semi_sync_status
+    before = served.server.clients.semi_sync_status
     client = await served.replica()
     await call(lambda: client.ask_dump(SECOND, served.second.size + 1000))
-    await until(lambda: served.server.sessions[0].waits_for_position)
-    assert served.server.semi_sync_status == before
+    await until(lambda: served.server.sessions[0].client.waits_for_position)
+    assert served.server.clients.semi_sync_status == before
     client.cut()
     await until(lambda: not served.server.sessions)
-    assert served.server.semi_sync_status == before
+    assert served.server.clients.semi_sync_status == before
     await served.grow()
-    assert served.server.semi_sync_status == before
+    assert served.server.clients.semi_sync_status == before
 
 
 async def test_a_connection_that_is_lost_as_its_request_is_answered_gets_no_dump(
@@ -346,17 +347,17 @@ async def test_a_connection_that_is_lost_as_its_request_is_answered_gets_no_dump
     await until(lambda: not served.server.sessions and here._admission is None)
     assert (here.dump, here.acknowledgements, made) == (None, None, [])
     assert served.server.reads._files == {}
-    assert served.server.semi_sync_status["clients"] == 0
+    assert served.server.clients.semi_sync_status["clients"] == 0
 
 
 async def test_a_dump_that_fails_at_its_first_byte_counts_nobody(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = served.server.semi_sync_status
-    monkeypatch.setattr(AdmittedDump, "start", fail_with(ZeroDivisionError("a bug")))
+    before = served.server.clients.semi_sync_status
+    monkeypatch.setattr(Dump, "begin", fail_with(ZeroDivisionError("a bug")))
     client = await served.replica()
     with pytest.raises(pymysql.err.MySQLError):
         await call(lambda: (client.ask_dump(FIRST, 4), client.connection._read_packet()))
     await until(lambda: not served.server.sessions)
-    assert served.server.semi_sync_status == before
+    assert served.server.clients.semi_sync_status == before
     assert served.server.reads._files == {}

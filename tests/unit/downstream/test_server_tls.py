@@ -18,9 +18,11 @@ from protocol.auth.credentials import Credentials
 from protocol.capabilities import Capability
 from protocol.framing import frame_payload
 from protocol.statements import GivenAnswer, Request
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
-from relay.downstream.connection.replica_session import Session
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.downstream.connection.client_status import ClientStatus
+from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.process.certificates import load_server_tls
 from tests.support.archive_filling import append_all
@@ -36,9 +38,11 @@ SSL_REQUEST = b"\x20\0\0\1" + struct.pack("<IIB23x", 0x00BFA285 | Capability.SSL
 class Served:
     """A server with TLS, and who signed its certificate."""
 
-    def __init__(self, server: DownstreamServer, archive: Archive, authority: Authority, built: BinlogBuilder) -> None:
+    def __init__(
+        self, server: DownstreamServer, generation: Generation, authority: Authority, built: BinlogBuilder
+    ) -> None:
         self.server = server
-        self.archive = archive
+        self.generation = generation
         self.authority = authority
         self.built = built
         self.logs: list[Any] = []
@@ -68,10 +72,10 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     authority = Authority.make(tmp_path / "certificates")
     files = authority.server()
     built = BinlogBuilder().transaction(300).transaction(20, 4000)
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
-    await archive.begin_file(FILE)
-    await append_all(archive, built.data)
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
+    await generation.begin_file(FILE)
+    await append_all(generation, built.data)
     credentials = Credentials.from_password(PASSWORD)
     accounts = [
         Account.with_password(USER, PASSWORD),
@@ -79,14 +83,16 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         Account("known", credentials, require_client_cert=True),
     ]
     tls = load_server_tls(files.certificate, files.key, authority.certificate)
-    server = DownstreamServer(Generations.of(archive), accounts, tls=tls, handshake_timeout_s=1.0, max_login_failures=0)
+    server = DownstreamServer(
+        Archive.of(generation), accounts, options=ListenOptions(tls=tls, handshake_timeout_s=1.0, max_login_failures=0)
+    )
     with structlog.testing.capture_logs() as logs:
         await server.start("127.0.0.1", 0)
-        served = Served(server, archive, authority, built)
+        served = Served(server, generation, authority, built)
         served.logs = logs
         yield served
         await server.close()
-        await archive.close()
+        await generation.close()
 
 
 async def until_logged(served: Served, event: str) -> dict[str, Any]:
@@ -288,7 +294,7 @@ async def test_the_clients_goodbye_ends_its_connection(served: Served) -> None:
 class Speechless:
     """A console that never answers."""
 
-    async def answer(self, request: Request, asker: Session) -> GivenAnswer:
+    async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         await asyncio.Event().wait()
         raise AssertionError
 

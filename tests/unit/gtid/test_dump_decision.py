@@ -8,13 +8,14 @@ from protocol.gtid.dump_decision import (
     MariadbHoldings,
     MysqlHoldings,
     MysqlStart,
+    SourceHoldings,
     StillAwaited,
     mariadb_start,
     mysql_start,
 )
-from protocol.gtid.file_search import FileSearch
+from protocol.gtid.file_search import Break, FileSearch
 from protocol.gtid.gtid_set import GtidSet
-from protocol.gtid.mariadb import GtidList, GtidPosition
+from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from protocol.gtid.mysql_gtid import parse_uuid
 
 U = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -157,3 +158,36 @@ def test_a_position_ahead_is_awaited_and_one_beside_is_refused() -> None:
 def test_who_ignores_duplicates_waits_in_the_stream() -> None:
     found = mariadb_start(GtidPosition.from_text("0-1-21,1-1-5"), MARIADB, ignore_duplicates=True)
     assert [str(gtid) for gtid in found.awaited] == ["0-1-21", "1-1-5"]
+
+
+FORGETFUL = MariadbHoldings(
+    [GtidList.from_text(text) for text in ("0-1-1,11-5-1", "0-1-4,11-5-3", "0-1-4")],
+    GtidList.from_text("0-1-6"),
+    [Break(2, GtidList.from_text("11-5-3"))],
+)
+
+
+@pytest.mark.parametrize(
+    ("position", "number", "awaited"),
+    [
+        ("0-1-4,11-5-3", 2, []),
+        ("0-1-4,11-5-9", 2, []),
+        ("0-1-4,11-5-2", 0, ["0-1-4", "11-5-2"]),
+        ("0-1-4", 2, []),
+        # What comes of the domain before it was forgotten, and the replica has, is not sent again.
+        ("0-1-2,11-5-2", 0, ["0-1-2", "11-5-2"]),
+    ],
+)
+def test_a_domain_that_the_source_forgot_counts_in_the_files_before(
+    position: str, number: int, awaited: list[str]
+) -> None:
+    found = mariadb_start(GtidPosition.from_text(position), FORGETFUL, ignore_duplicates=False)
+    assert (found.number, [str(gtid) for gtid in found.awaited]) == (number, awaited)
+    assert [gtid.domain_id for gtid in found.strange] == ([11] if "11" in position else [])
+
+
+@pytest.mark.parametrize(
+    ("state", "lacks"), [("0-1-6", False), ("", False), ("0-1-6,11-5-1", True), ("0-1-6,11-5-2", False)]
+)
+def test_a_source_lacks_nothing_of_a_domain_that_it_does_not_have(state: str, lacks: bool) -> None:
+    assert SourceHoldings(GtidList.from_text(state)).lacks([DomainGtid(11, 5, 2)]) is lacks

@@ -8,7 +8,7 @@ import pytest
 
 from protocol.errors import Malformed
 from protocol.gtid.codec import encode_gtid_set
-from protocol.gtid.file_gtids import FileGtidCollector, Run, Stretch, gtid_text
+from protocol.gtid.file_gtids import FileGtidCollector, IndexBlock, Run, gtid_text
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
 
@@ -47,27 +47,27 @@ def test_a_recorded_binlog_tells_what_was_before_it_and_what_is_in_it(name: str,
 
 @pytest.mark.parametrize("name", ["mysql56-gtid", "mysql97-gtid", "mariadb", "mariadb118"])
 @pytest.mark.parametrize("pieces", [17, 1 << 20])
-def test_with_stretches_of_one_transaction_each_is_found_where_it_starts(name: str, pieces: int) -> None:
+def test_with_blocks_of_one_transaction_each_is_found_where_it_starts(name: str, pieces: int) -> None:
     wanted = []
     for line in (RECORDED / f"{name}.listing").read_text().splitlines():
         offset, _, rest = line.partition("\t")
         found = re.search(r"GTID_NEXT= '([^']+)'|GTID ([0-9]+-[0-9]+-[0-9]+)", rest)
         if found:
             wanted.append((int(offset), found[1] or found[2]))
-    stretches = collected(name, pieces, gap_bytes=0).take_stretches()
-    assert [(stretch.start, gtid_text(run.key, run.first)) for stretch in stretches for run in stretch.runs] == wanted
+    blocks = collected(name, pieces, gap_bytes=0).take_blocks()
+    assert [(block.start, gtid_text(run.key, run.first)) for block in blocks for run in block.runs] == wanted
 
 
-def test_stretches_follow_each_other_and_say_what_they_hold() -> None:
+def test_blocks_follow_each_other_and_say_what_they_hold() -> None:
     collector = collected("mysql97-gtid", 1 << 20, gap_bytes=600)
-    stretches = collector.take_stretches()
-    assert len(stretches) > 2
-    assert [one.stop for one in stretches[:-1]] == [one.start for one in stretches[1:]]
-    tagged = stretches[-1].runs[-1].key
-    assert sum(run.last - run.first + 1 for stretch in stretches for run in stretch.runs) == collector.transactions
-    assert stretches[0].has(stretches[0].runs[0].key, 2)
-    assert not stretches[0].has(tagged, 99)
-    assert collector.take_stretches() == []
+    blocks = collector.take_blocks()
+    assert len(blocks) > 2
+    assert [one.stop for one in blocks[:-1]] == [one.start for one in blocks[1:]]
+    tagged = blocks[-1].runs[-1].key
+    assert sum(run.last - run.first + 1 for block in blocks for run in block.runs) == collector.transactions
+    assert blocks[0].has(blocks[0].runs[0].key, 2)
+    assert not blocks[0].has(tagged, 99)
+    assert collector.take_blocks() == []
 
 
 def event(kind: int, body: bytes, flags: int = 0, server_id: int = 1) -> bytes:
@@ -84,35 +84,35 @@ def test_the_newest_group_of_a_domain_is_the_one_that_came_last_whatever_its_num
     collector.finish()
     inside = collector.inside()
     assert inside == GtidList.from_text("0-2-18446744073709551615,0-1-11,5-2-1,0-3-4")
-    (stretch,) = collector.take_stretches()
-    assert [gtid_text(run.key, run.last) for run in stretch.runs][-1] == "0-3-4"
+    (block,) = collector.take_blocks()
+    assert [gtid_text(run.key, run.last) for run in block.runs][-1] == "0-3-4"
     assert isinstance(inside, GtidList)
     assert inside.position.domain(0) == DomainGtid(0, 3, 4)
 
 
 def test_a_look_in_between_changes_nothing() -> None:
     collector = FileGtidCollector("mariadb", checksum=False)
-    assert collector.open_stretch() is None
+    assert collector.open_block() is None
     key = struct.pack("<II", 0, 1)
     size = len(group(0, 1, 1))
     for number in range(1, 6):
         collector.take(group(0, 1, number))
         assert str(collector.inside()) == f"0-1-{number}"
-        assert collector.open_stretch() == Stretch(4, 4 + number * size, 7, 0, (Run(key, 1, number, number),))
-    assert collector.take_stretches() == []
+        assert collector.open_block() == IndexBlock(4, 4 + number * size, 7, 0, (Run(key, 1, number, number),))
+    assert collector.take_blocks() == []
     collector.finish()
-    assert collector.take_stretches() == [Stretch(4, 4 + 5 * size, 7, 0, (Run(key, 1, 5, 5),))]
-    assert collector.open_stretch() is None
+    assert collector.take_blocks() == [IndexBlock(4, 4 + 5 * size, 7, 0, (Run(key, 1, 5, 5),))]
+    assert collector.open_block() is None
 
 
-def test_runs_that_were_interrupted_are_in_the_open_stretch_too() -> None:
+def test_runs_that_were_interrupted_are_in_the_open_block_too() -> None:
     collector = FileGtidCollector("mysql", checksum=False)
     for gno in (1, 2, 7, 8, 3):
         head = event(33, b"\1" + bytes(16) + struct.pack("<q", gno), 3 << 10)
         collector.take(head + event(16, b"", 5 << 10))
-    stretch = collector.open_stretch()
-    assert stretch is not None
-    assert [(run.first, run.last, run.serial) for run in stretch.runs] == [(1, 2, 2), (7, 8, 4), (3, 3, 5)]
+    block = collector.open_block()
+    assert block is not None
+    assert [(run.first, run.last, run.serial) for run in block.runs] == [(1, 2, 2), (7, 8, 4), (3, 3, 5)]
     assert str(collector.inside()) == "00000000-0000-0000-0000-000000000000:1-3:7-8"
     assert collector.inside() == collector.inside()
 
@@ -125,8 +125,8 @@ def test_a_file_that_was_cut_back_goes_on_where_it_was_cut() -> None:
     collector.take(group(0, 1, 3))
     collector.finish()
     assert str(collector.inside()) == "0-1-3"
-    assert collector.take_stretches() == [
-        Stretch(
+    assert collector.take_blocks() == [
+        IndexBlock(
             4,
             4 + 2 * len(first),
             7,

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from protocol.gtid.file_search import FileSearch, first_needed_list, lies_before, still_awaited
+from protocol.gtid.file_search import Break, FileSearch, first_needed_list, lies_before, still_awaited
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList, GtidPosition
 
@@ -128,6 +128,39 @@ def test_a_mariadb_replica_starts_in_the_file_that_a_server_chooses(
     asked = GtidPosition.from_text(position)
     assert first_needed_list(LISTS, asked) == number
     assert [str(gtid) for gtid in still_awaited(LISTS[number], asked)] == awaited
+
+
+# Domain 11 was taken out of the source's state before the files 3 and 6.
+FORGETFUL = [
+    GtidList.from_text(text)
+    for text in ("0-1-1,11-5-1", "0-1-2,11-5-3", "0-1-2,11-5-4", "0-1-2", "0-1-3", "0-1-4,11-5-1", "0-1-4", "0-1-5")
+]
+
+
+BREAKS = [Break(3, GtidList.from_text("11-5-4")), Break(6, GtidList.from_text("11-5-1"))]
+
+
+@pytest.mark.parametrize(
+    ("position", "number"),
+    [
+        ("0-1-2", 3),  # as one has it that was made from a backup taken since
+        ("0-1-3,11-5-9", 4),
+        ("0-1-4", 6),
+        ("0-1-9,11-5-4", 7),
+        ("0-1-9,11-5-3", 1),  # what it lacks of the domain is here
+        ("0-1-1,11-5-1", 0),
+        ("0-1-1,11-5-3", 0),
+        ("0-1-1", None),
+    ],
+)
+def test_the_newest_file_is_found_around_domains_that_were_forgotten(position: str, number: int | None) -> None:
+    assert first_needed_list(FORGETFUL, GtidPosition.from_text(position), BREAKS) == number
+
+
+@pytest.mark.parametrize(("position", "number"), [("0-1-9,11-5-3", 5), ("0-1-2,11-5-2", 1), ("0-1-1,11-5-1", None)])
+def test_what_is_in_no_file_of_a_domain_that_was_forgotten_is_not_expected(position: str, number: int | None) -> None:
+    breaks = [Break(each.number - 2, each.forgotten) for each in BREAKS]
+    assert first_needed_list(FORGETFUL[2:], GtidPosition.from_text(position), breaks) == number
 
 
 @pytest.mark.parametrize("position", ["", "0-1-2", "0-2-10"])

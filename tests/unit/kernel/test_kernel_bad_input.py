@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from protocol.kernel import codes
+from tests.support.binlog_builder import MARIADB_LENGTHS
 from tests.support.event_stream import (
     EventStream,
     artificial_rotate,
@@ -168,6 +169,25 @@ def test_a_format_description_with_a_wrong_checksum_is_named(build: KernelBuild)
     event[30] ^= 1
     got = walk(build, packetise([bytes(event)]))
     assert (got.status, got.position, got.produced) == (codes.BAD_CRC, 4, b"")
+
+
+@pytest.mark.parametrize("version", ["5.1.99", "5.7.99", "10.5.99", "none"])
+def test_a_mariadb_is_known_by_its_types_whatever_version_it_was_given(build: KernelBuild, version: str) -> None:
+    stream = EventStream(version=version, with_format=False)
+    stream.add_raw(raw_event(15, format_body(version, MARIADB_LENGTHS), offset=4))
+    stream.query("BEGIN").query("INSERT").add(16, bytes(8))
+    got = walk(build, packetise(stream.events), stamp=False)
+    assert (got.status, got.produced, got.violations) == (0, stream.data, [])
+    bad = bytearray(stream.events[-1])
+    bad[20] ^= 1
+    assert walk(build, packetise([*stream.events[:-1], bytes(bad)])).status == codes.BAD_CRC
+
+
+def test_positions_inside_of_a_transaction_are_checked_whatever_version_a_mariadb_was_given(build: KernelBuild) -> None:
+    stream = EventStream(version="5.1.99", with_format=False)
+    stream.add_raw(raw_event(15, format_body("5.1.99", MARIADB_LENGTHS), offset=4)).query("BEGIN")
+    bad = raw_event(2, query_body("INSERT"), offset=stream.offset, log_pos=stream.offset + 7)
+    check(build, bad, "BAD_POSITION", stream=stream)
 
 
 @pytest.mark.parametrize("packets", [True, False])

@@ -79,11 +79,11 @@ def check(file: File, pieces: list[int], gap_bytes: int) -> None:
             place = start
             if source >= 0:
                 found |= {(start, keys[source], number) for number in range(first, last + 1)}
-        stretches = [(start, stop) for start, source, _a, _t, stop in rows if source < 0]
-        assert all(stop - start >= gap_bytes for start, stop in stretches[:-1])
+        blocks = [(start, stop) for start, source, _a, _t, stop in rows if source < 0]
+        assert all(stop - start >= gap_bytes for start, stop in blocks[:-1])
         wanted = set()
         for offset, key, number in file.held:
-            (home,) = [start for start, stop in stretches if start <= offset < stop]
+            (home,) = [start for start, stop in blocks if start <= offset < stop]
             wanted.add((home, key, number))
         assert found == wanted
         assert sum(anonymous for _s, source, anonymous, _t, _e in rows if source < 0) == file.anonymous

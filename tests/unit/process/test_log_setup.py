@@ -56,6 +56,32 @@ def test_masking_leaves_the_callers_mapping_alone() -> None:
     assert account == {"password": "hunter2"}
 
 
+def warned(event: str, **values: object) -> dict[str, object]:
+    stream = io.StringIO()
+    setup_logging(stream=stream)
+    structlog.get_logger().warning(event, **values)
+    line: dict[str, object] = json.loads(stream.getvalue())
+    return line
+
+
+def test_a_warning_says_where_it_is_explained() -> None:
+    assert warned("few_descriptors")["see"] == "docs/ERRORS.md#log-few_descriptors"
+
+
+@pytest.mark.parametrize("event", ["archive_ledger", "archive_recovery_finding"])
+def test_a_line_about_a_ledger_row_points_to_its_kind(event: str) -> None:
+    assert warned(event, kind="gap")["see"] == "docs/ERRORS.md#ledger-gap"
+
+
+@pytest.mark.parametrize("event", ["source_lost", "source_given_up"])
+def test_a_line_about_a_lost_source_points_to_the_trouble(event: str) -> None:
+    assert warned(event, trouble="source_silent")["see"] == "docs/ERRORS.md#source-source_silent"
+
+
+def test_what_is_no_warning_points_nowhere() -> None:
+    assert "see" not in json.loads(logged())
+
+
 def test_lines_below_the_level_are_dropped() -> None:
     stream = io.StringIO()
     setup_logging("warning", stream=stream)
@@ -67,4 +93,5 @@ def test_standard_library_warnings_go_the_same_way() -> None:
     stream = io.StringIO()
     setup_logging(stream=stream)
     logging.getLogger("aiomysql").warning("odd %s", "thing")
-    assert json.loads(stream.getvalue())["event"] == "odd thing"
+    line = json.loads(stream.getvalue())
+    assert line["event"] == "odd thing" and "see" not in line

@@ -41,7 +41,7 @@ def refusal(certificate: Path, key: Path, client_ca: Path | None = None) -> Cert
 def test_a_certificate_and_its_key_are_taken_and_described(files: CertificateFiles) -> None:
     tls = load_server_tls(files.certificate, files.key, files.authority)
     assert tls.subject == "CN=server"
-    assert tls.trouble(datetime.datetime.now(datetime.UTC)) is None
+    assert tls.problem(datetime.datetime.now(datetime.UTC)) is None
 
 
 def test_a_missing_file_is_named(files: CertificateFiles, tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from protocol.errors import ErrorCode, Malformed, PeerError, Truncated
 from protocol.framing import frame_payload
 from protocol.position import Position
 from protocol.semisync import decode_acknowledgement, encode_acknowledgement, wants_semi_sync
-from protocol.source_side.machine import AckReceived, Closed, SourceSide, State
+from protocol.source_side.connection_events import AckReceived, Closed
+from protocol.source_side.connection_states import State
+from protocol.source_side.machine import SourceSide
 from tests.unit.source_side.test_source_side import dump, logged_in
 
 END = Position("mysql-bin.000001", 1177)

@@ -15,22 +15,18 @@ from protocol.errors import ErrorCode, PositionRefused, StatementRefused
 from protocol.framing import frame_payload
 from protocol.gtid.dump_request import BinlogDumpGtid, encode_binlog_dump_gtid
 from protocol.resultset import Rows
-from protocol.source_side.machine import (
-    TRANSITIONS,
+from protocol.source_side.connection_events import (
     Closed,
-    DumpAsked,
-    IllegalInput,
-    Input,
-    Limits,
+    DumpRequested,
     LoggedIn,
     LoginRefused,
     Registered,
-    SourceSide,
-    State,
-    StatementAsked,
     StatementFailed,
-    step,
+    StatementRequested,
 )
+from protocol.source_side.connection_states import TRANSITIONS, IllegalInput, Input, State, step
+from protocol.source_side.connection_terms import Limits, LoginTerms
+from protocol.source_side.machine import READERS, SourceSide
 from protocol.statements import Done, EncodedRows, GivenAnswer, KillConnection, Notice, SourceFacts, StatisticsText
 
 PASSWORD = "s3cret"
@@ -43,9 +39,10 @@ def machine(facts: SourceFacts = FACTS, limits: Limits | None = None) -> SourceS
     return SourceSide(
         connection_id=7,
         facts=facts,
-        accounts=Accounts([Account.with_password("repl", PASSWORD)], secret=bytes(32)),
+        login=LoginTerms(
+            Accounts([Account.with_password("repl", PASSWORD)], secret=bytes(32)), lambda count: bytes(range(count))
+        ),
         host="192.0.2.1",
-        random_bytes=lambda count: bytes(range(count)),
         now=100.0,
         wall_offset_s=1_000_000.0,
         limits=limits,
@@ -126,6 +123,11 @@ def test_nothing_leaves_the_closed_state() -> None:
 
 def test_every_open_state_can_break() -> None:
     assert all((state, Input.BROKEN) in TRANSITIONS for state in State if state is not State.CLOSED)
+
+
+def test_a_peer_is_read_unless_somebody_else_has_the_word() -> None:
+    waits = {State.TLS_EXPECTED, State.CHECK_PENDING, State.VERDICT_HELD, State.ANSWER_PENDING, State.CLOSED}
+    assert set(State) - set(READERS) == waits
 
 
 def test_the_greeting_offers_what_is_spoken_and_no_more() -> None:
@@ -327,7 +329,7 @@ def test_a_registration_that_lies_about_its_lengths_gets_an_error(body: bytes) -
 def test_a_dump_request_waits_for_the_shell() -> None:
     side = logged_in()
     events = side.receive(dump(offset=120, server_id=9), 100.0)
-    assert isinstance(events[0], DumpAsked)
+    assert isinstance(events[0], DumpRequested)
     assert (events[0].request.file, events[0].request.offset) == ("mysql-bin.000001", 120)
     assert side.state is State.DUMP_REQUESTED
     assert side.bytes_to_send() == b""
@@ -368,7 +370,7 @@ def gtid_dump(held: bytes = bytes(8)) -> bytes:
 def test_a_gtid_dump_request_is_handed_on() -> None:
     side = logged_in()
     (asked,) = side.receive(gtid_dump(), 100.0)
-    assert asked == DumpAsked(BinlogDumpGtid("", 4, DumpFlag(2), 9, bytes(8)))
+    assert asked == DumpRequested(BinlogDumpGtid("", 4, DumpFlag(2), 9, bytes(8)))
     assert side.state is State.DUMP_REQUESTED
 
 
@@ -384,7 +386,7 @@ def test_a_set_of_gtids_may_be_greater_than_any_other_command() -> None:
     side = logged_in(limits)
     packet = gtid_dump(bytes(900))
     assert side.receive(packet[:4], 100.0) == []
-    assert isinstance(side.receive(packet[4:], 100.0)[0], DumpAsked)
+    assert isinstance(side.receive(packet[4:], 100.0)[0], DumpRequested)
 
 
 @pytest.mark.parametrize("packet", [gtid_dump(bytes(1000)), command(3, bytes(200))])
@@ -450,7 +452,7 @@ def test_a_request_waits_for_the_shell_and_later_commands_wait_too(
     side = logged_in()
     events = side.receive(command(3, b"KILL 12") + command(0x0E), 100.0)
     assert side.account is not None
-    assert events == [StatementAsked(KillConnection(12), side.account)]
+    assert events == [StatementRequested(KillConnection(12), side.account)]
     assert side.bytes_to_send() == b""
     side.answer(answer, 100.0)
     answers = [payload[0] for _, payload in payloads(side.bytes_to_send())]

@@ -8,7 +8,10 @@ from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
 from protocol.auth.native import native_token
 from protocol.framing import frame_payload
-from protocol.source_side.machine import Closed, SourceSide, State, StatementAsked, StatementFailed
+from protocol.source_side.connection_events import Closed, StatementFailed, StatementRequested
+from protocol.source_side.connection_states import State
+from protocol.source_side.connection_terms import LoginTerms
+from protocol.source_side.machine import SourceSide
 from protocol.statements import SourceFacts
 from protocol.statements.requests import Flush, KillConnection, ShowProcesslist, ShowStatistics
 
@@ -29,9 +32,11 @@ def logged_in(
     side = SourceSide(
         connection_id=7,
         facts=facts,
-        accounts=Accounts([Account.with_password("u", "p", admin=admin)], secret=b"s" * 32),
+        login=LoginTerms(
+            Accounts([Account.with_password("u", "p", admin=admin)], secret=b"s" * 32),
+            lambda count: bytes(range(count)),
+        ),
         host="192.0.2.1",
-        random_bytes=lambda count: bytes(range(count)),
         now=NOW,
         wall_offset_s=0.0,
     )
@@ -108,8 +113,8 @@ def test_commands_that_have_no_answer_get_none(code: int) -> None:
 def test_a_command_about_the_relay_becomes_a_request(code: int, body: bytes, request_made: object) -> None:
     side = logged_in(admin=True)
     events, answer = send(side, code, body)
-    assert isinstance(events[0], StatementAsked)
-    assert (events[0].request, answer, side.state) == (request_made, b"", State.ANSWER_OWED)
+    assert isinstance(events[0], StatementRequested)
+    assert (events[0].request, answer, side.state) == (request_made, b"", State.ANSWER_PENDING)
 
 
 @pytest.mark.parametrize(("code", "body", "first"), [(0x07, b"\0", 0x00), (0x07, b"", 0x00), (0x0D, b"", 0xFE)])

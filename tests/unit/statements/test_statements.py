@@ -236,8 +236,16 @@ def test_a_variable_that_this_source_would_not_have_gets_1193(statement: str, fa
     assert refused(statement, facts) == ErrorCode.ER_UNKNOWN_SYSTEM_VARIABLE
 
 
-def test_mariadb_tells_its_gtid_domain() -> None:
-    assert one("SELECT @@GLOBAL.gtid_domain_id", MARIADB) == 0
+@pytest.mark.parametrize("version", ["10.11.19-MariaDB-log", "10.5.99", "5.7.99", "of my own"])
+def test_mariadb_tells_its_gtid_domain_whatever_version_it_was_given(version: str) -> None:
+    facts = replace(MARIADB, version=version)
+    assert one("SELECT @@GLOBAL.gtid_domain_id", facts) == 0
+    assert one("SELECT VERSION()", facts) == version
+
+
+def test_a_mariadb_of_before_its_gtids_has_no_gtid_domain() -> None:
+    facts = replace(MARIADB, version="5.5.68-MariaDB-log")
+    assert refused("SELECT @@GLOBAL.gtid_domain_id", facts) == ErrorCode.ER_UNKNOWN_SYSTEM_VARIABLE
 
 
 @pytest.mark.parametrize(

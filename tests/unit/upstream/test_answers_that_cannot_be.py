@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from relay.config import ServerSource
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.open_source import open_source
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from tests.support import fake_source
 from tests.support.fake_source import PASSWORD, USER, Dump, FakeSource
 
@@ -28,6 +28,27 @@ async def connected(source: FakeSource) -> SourceConnection:
         host="127.0.0.1", port=source.port, user=USER, password=SecretStr(PASSWORD), server_id=4242, connect_timeout_s=2
     )
     return await open_source(settings)
+
+
+@pytest.mark.parametrize(
+    ("greets_as", "variables", "version", "flavour"),
+    [
+        ("mariadb", {}, "10.11.6-MariaDB-log", "mariadb"),
+        ("mariadb", {}, "10.5.99", "mariadb"),
+        ("mariadb", {}, "5.7.99", "mariadb"),
+        ("mysql", {"gtid_domain_id": "0", "binlog_annotate_row_events": "ON"}, "10.5.99", "mariadb"),
+        ("mysql", {"binlog_annotate_row_events": "OFF"}, "5.5.68-MariaDB-log", "mariadb"),
+        ("mysql", {}, "5.7.44-log", "mysql"),
+        ("mysql", {}, "8.0.42-not-MariaDB", "mysql"),
+    ],
+)
+async def test_a_source_is_a_mariadb_by_its_greeting_or_its_variables_whatever_its_version(
+    greets_as: str, variables: dict[str, str], version: str, flavour: str
+) -> None:
+    with FakeSource({"mysql-bin.000001": b""}, greets_as, version, variables=variables) as source:
+        connection = await connected(source)
+        assert (connection.facts.flavour, connection.facts.version) == (flavour, version)
+        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -56,7 +77,7 @@ async def test_rows_of_another_shape(
     connection = await connected(source)
     with pytest.raises(UpstreamError, match=r"the answer of 127\.0\.0\.1:") as caught:
         await ask(connection)
-    assert caught.value.trouble is Trouble.SETUP
+    assert caught.value.kind is FailureKind.SETUP
     connection.close()
 
 
@@ -78,7 +99,7 @@ async def test_a_source_that_asks_for_a_file_of_this_machine_gets_none(
     monkeypatch.setattr(fake_source._Conversation, "_answer", answered)
     with pytest.raises(UpstreamError, match=r"the answer of 127\.0\.0\.1:") as caught:
         await connected(source)
-    assert (caught.value.trouble, got) == (Trouble.SETUP, [])
+    assert (caught.value.kind, got) == (FailureKind.SETUP, [])
 
 
 @pytest.mark.parametrize(
@@ -121,7 +142,7 @@ async def test_packets_of_a_dump_that_hold_no_event(source: FakeSource, packet: 
     connection = await connected(source)
     with pytest.raises(UpstreamError) as caught:
         await ask(connection)
-    assert caught.value.trouble in (Trouble.SETUP, Trouble.NETWORK)
+    assert caught.value.kind in (FailureKind.SETUP, FailureKind.NETWORK)
     connection.close()
 
 
@@ -131,7 +152,7 @@ async def test_a_first_file_whose_name_is_no_binlogs(source: FakeSource, name: s
     connection = await connected(source)
     with pytest.raises(UpstreamError, match=r"the answer of 127\.0\.0\.1:.* is none") as caught:
         await first_file(connection)
-    assert caught.value.trouble is Trouble.SETUP
+    assert caught.value.kind is FailureKind.SETUP
     connection.close()
 
 
@@ -140,5 +161,5 @@ async def test_a_place_beyond_what_the_dump_command_can_say_is_refused_by_name(s
     with pytest.raises(UpstreamError, match="beyond 4 GiB") as caught:
         async for _event in connection.events_up_to_end("mysql-bin.000001", 1 << 32):
             pass
-    assert caught.value.trouble is Trouble.POSITION_GONE
+    assert caught.value.kind is FailureKind.POSITION_GONE
     connection.close()

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.generation import Archive, ArchiveState, PublishPolicy, SourceIdentity, SyncPolicy
+from relay.archive.generation import Generation, GenerationState
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import Buffer, FileLayer
+from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import DirectorySource
 from relay.upstream.directory_source import DirectoryUpstream
 from relay.upstream.source import reconnect
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_status import SourceLink
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -56,8 +58,8 @@ class HastyLayer(FileLayer):
 class Following:
     """An archive and the upstream that fills it."""
 
-    def __init__(self, archive: Archive, task: asyncio.Task[UpstreamError], link: SourceLink) -> None:
-        self.archive = archive
+    def __init__(self, generation: Generation, task: asyncio.Task[UpstreamError], link: SourceLink) -> None:
+        self.generation = generation
         self.task = task
         self.link = link
 
@@ -74,7 +76,7 @@ class Following:
 
     async def until_end(self, file: str, offset: int) -> None:
         """Waits until the archive ends there."""
-        await self.until(lambda: str(self.archive.end) == f"{file}:{offset}")
+        await self.until(lambda: str(self.generation.end) == f"{file}:{offset}")
 
     async def given_up(self) -> UpstreamError:
         """The error that ended it."""
@@ -87,23 +89,20 @@ async def following(
     tmp_path: Path, source: Path, layer: FileLayer | None = None, publish: PublishPolicy = PublishPolicy.WRITTEN
 ) -> AsyncIterator[Following]:
     """Follows `source` into an archive under `tmp_path` until the block ends."""
-    archive = await Archive.open(
+    generation = await Generation.open(
         tmp_path / "archive",
-        sync=SyncPolicy.INTERVAL,
-        publish=publish,
-        sync_interval_s=0.02,
+        ArchiveOptions(sync=SyncPolicy.INTERVAL, publish=publish, sync_interval_s=0.02, on_failure=lambda error: None),
         layer=layer or HastyLayer(),
-        on_failure=lambda error: None,
     )
     settings = DirectorySource(kind="directory", path=source, poll_interval_s=0.02)
     link = SourceLink()
-    task = asyncio.create_task(DirectoryUpstream(archive, settings, link).run())
+    task = asyncio.create_task(DirectoryUpstream(generation, settings, link).run())
     try:
-        yield Following(archive, task, link)
+        yield Following(generation, task, link)
     finally:
         task.cancel()
         await asyncio.wait({task})
-        await archive.close()
+        await generation.close()
 
 
 def replace(path: Path, data: bytes | bytearray) -> None:
@@ -134,7 +133,7 @@ async def test_a_copy_replaced_when_the_next_file_is_there_too_is_read_to_its_en
         replace(source / FIRST, built.data)
         replace(source / SECOND, after.data)
         await upstream.until_end(SECOND, after.size)
-        first = upstream.archive.file(FIRST)
+        first = upstream.generation.file(FIRST)
         assert first is not None and first.end == built.size
 
 
@@ -145,7 +144,7 @@ async def test_a_copy_replaced_by_another_file_is_refused(tmp_path: Path, source
         await upstream.until_end(FIRST, built.size)
         replace(source / FIRST, BinlogBuilder(timestamp=1_700_005_000).ddl().ddl().transaction(30, 40).data)
         error = await upstream.given_up()
-    assert (error.trouble, error.name) == (Trouble.IDENTITY, "source_was_reset")
+    assert (error.kind, error.name) == (FailureKind.IDENTITY, "source_was_reset")
 
 
 async def test_a_file_cut_back_is_refused(tmp_path: Path, source: Path) -> None:
@@ -169,7 +168,7 @@ async def test_a_file_cut_back_while_the_relay_was_away_is_refused_also_when_the
     (source / SECOND).write_bytes(one_file().data)
     async with following(tmp_path, source) as upstream:
         error = await upstream.given_up()
-        assert upstream.archive.file(SECOND) is None
+        assert upstream.generation.file(SECOND) is None
     assert error.name == "source_lost_its_tail"
 
 
@@ -193,7 +192,7 @@ async def test_a_file_without_a_whole_format_description_is_named_when_the_next_
     (source / THIRD).write_bytes(one_file().data)
     async with following(tmp_path, source) as upstream:
         error = await upstream.given_up()
-    assert (error.trouble, error.name) == (Trouble.STREAM_BROKEN, "file_truncated")
+    assert (error.kind, error.name) == (FailureKind.STREAM_BROKEN, "file_truncated")
     assert SECOND in error.what
 
 
@@ -202,7 +201,7 @@ async def test_a_file_that_grew_after_its_successor_was_begun_is_named(tmp_path:
     (source / FIRST).write_bytes(built.data)
     (source / SECOND).write_bytes(b"")
     async with following(tmp_path, source) as upstream:
-        await upstream.until(lambda: upstream.archive.open_file is None and upstream.archive.end)
+        await upstream.until(lambda: upstream.generation.open_file is None and upstream.generation.end)
     (source / FIRST).write_bytes(built.ddl().data)
     (source / SECOND).write_bytes(after.data)
     async with following(tmp_path, source) as upstream:
@@ -240,7 +239,7 @@ async def test_the_last_bytes_of_a_source_that_is_gone_are_archived_once_the_dis
         await upstream.until_end(FIRST, built.size)
         layer.broken = broken
         (source / FIRST).write_bytes(built.ddl().data)
-        await upstream.until(lambda: upstream.archive.state is ArchiveState.FAILED)
+        await upstream.until(lambda: upstream.generation.state is GenerationState.FAILED)
         layer.broken = ""
         await upstream.until_end(FIRST, built.size)
 
@@ -249,10 +248,10 @@ async def test_what_a_server_told_of_itself_is_not_forgotten_when_its_directory_
     tmp_path: Path, source: Path
 ) -> None:
     (source / FIRST).write_bytes(one_file().data)
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
-    await archive.close()
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555"))
+    await generation.close()
     async with following(tmp_path, source) as upstream:
-        await upstream.until(lambda: upstream.archive.end)
-        identity = upstream.archive.identity
+        await upstream.until(lambda: upstream.generation.end)
+        identity = upstream.generation.identity
     assert identity is not None and identity.server_uuid == "11111111-2222-3333-4444-555555555555"

@@ -14,11 +14,11 @@ from relay.config import ServerSource
 from relay.config.sections import FailoverMode
 from relay.upstream import failover
 from relay.upstream.failover import Failover
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_status import SourceLink
 
-UNREACHABLE = UpstreamError(Trouble.NETWORK, "the source db1:3306 cannot be reached")
-REFUSES = UpstreamError(Trouble.IDENTITY, "it lacks transactions", name="source_lacks_transactions")
+UNREACHABLE = UpstreamError(FailureKind.NETWORK, "the source db1:3306 cannot be reached")
+REFUSES = UpstreamError(FailureKind.IDENTITY, "it lacks transactions", name="source_lacks_transactions")
 
 
 def source(host: str) -> ServerSource:
@@ -40,10 +40,10 @@ class Looking:
 
     async def _examine(self, source: ServerSource) -> str:
         if source.host == "db3":
-            raise UpstreamError(Trouble.NETWORK, "db3 does not answer")
+            raise UpstreamError(FailureKind.NETWORK, "db3 does not answer")
         self.asked += 1
         if self.asked <= self._good_after:
-            raise UpstreamError(Trouble.IDENTITY, "db2 is behind")
+            raise UpstreamError(FailureKind.IDENTITY, "db2 is behind")
         return "with a new generation"
 
     async def _take(self, source: ServerSource, why: str) -> None:
@@ -120,7 +120,7 @@ async def test_a_followed_source_that_answers_in_another_protocol_is_not_said_to
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     what = "db1:3306 answers with something that is not the MySQL protocol: its first packet has the number 80, not 0"
-    garbage = UpstreamError(Trouble.SETUP, what, "Check source.host and source.port.", name="not_mysql_protocol")
+    garbage = UpstreamError(FailureKind.SETUP, what, "Check source.host and source.port.", name="not_mysql_protocol")
     made = Looking("automatic")
     async with looking(made, monkeypatch) as logs:
         made.link.lost(garbage, final=True)

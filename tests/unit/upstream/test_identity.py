@@ -17,7 +17,7 @@ from relay.upstream.source.identity import (
     keep_registration,
     own_uuid,
 )
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 UUID, OTHER_UUID = "11111111-2222-3333-4444-555555555555", "22222222-3333-4444-5555-666666666666"
 OWN = Registration(4242, "relay-host", 3307)
@@ -81,7 +81,7 @@ def test_our_server_id_on_a_source_that_ends_the_others_stream_is_refused_with_i
     with pytest.raises(UpstreamError, match="another-host:3306, has our server_id 4242") as caught:
         check_replicas([ListedReplica(4242, "another-host", 3306, None)], OWN, None, UUID)
     # Tried again: the other may be gone for long, and still be listed.
-    assert (caught.value.name, caught.value.trouble) == ("server_id_clash", Trouble.AUTHENTICATION)
+    assert (caught.value.name, caught.value.kind) == ("server_id_clash", FailureKind.AUTHENTICATION)
 
 
 def test_our_server_id_on_a_source_that_tells_by_uuid_is_said() -> None:
@@ -120,7 +120,7 @@ def test_another_server_is_refused_unless_it_was_said_to_be_the_one(
 ) -> None:
     with pytest.raises(UpstreamError, match="the archive is of") as caught:
         check_source(known, found, 4242, "db:3306", accept_change=False)
-    assert caught.value.trouble is Trouble.IDENTITY
+    assert caught.value.kind is FailureKind.IDENTITY
     assert check_source(known, found, 4242, "db:3306", accept_change=True)
 
 

@@ -1,15 +1,15 @@
 """What becomes of a stream's bytes when they are bad, when the archive refuses them, and when they are wrong throughout."""
 
-from collections.abc import Callable
 from typing import Literal
 
 import pytest
 
 from protocol.position import Position
 from relay.archive.storage.archive_errors import ArchiveWriteError
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.archive.write.run import Run
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.stream.intake import Intake
-from relay.upstream.stream.receive_buffers import BufferPool, ReceiveBuffer
+from relay.upstream.stream.receive_buffers import ReceiveBuffer, ReceiveBufferPool
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import packetise
 
@@ -32,27 +32,16 @@ class HoldingArchive:
         """A new file."""
         self.position = 4
 
-    def append(
-        self,
-        run: memoryview | bytes,
-        *,
-        boundary: int,
-        position: int,
-        entries: bytes,
-        events: int,
-        groups: int,
-        timestamp: int,
-        on_written: Callable[[], None] | None = None,
-    ) -> None:
+    def append(self, run: Run) -> None:
         """Takes a run that follows, writes it at once."""
         if self.failure is not None:
             raise self.failure
-        assert self.position + len(run) == position
-        self.position = position
-        self.data += run
-        self.events += events
-        if on_written is not None:
-            on_written()
+        assert self.position + len(run.data) == run.position
+        self.position = run.position
+        self.data += run.data
+        self.events += run.events
+        if run.on_written is not None:
+            run.on_written()
 
     def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
         """Keeps a row."""
@@ -71,7 +60,7 @@ def feed(
 ) -> None:
     """Gives the events of `built`, with the bytes of `data`, as packets, `piece` bytes at a time."""
     stream = packetise([bytes(data[event.start : event.end]) for event in built.events])
-    buffer = buffer or ReceiveBuffer(BufferPool(1))
+    buffer = buffer or ReceiveBuffer(ReceiveBufferPool(1))
     fill = 0
     for at in range(0, len(stream), piece):
         part = stream[at : at + piece]
@@ -113,7 +102,7 @@ def test_a_buffer_whose_run_the_archive_refuses_is_free_again() -> None:
     built = BinlogBuilder().transaction(100_000)
     archive = HoldingArchive()
     archive.failure = ArchiveWriteError("no space", file=FILE, offset=4, errno=28)
-    buffer = ReceiveBuffer(BufferPool(1))
+    buffer = ReceiveBuffer(ReceiveBufferPool(1))
     with pytest.raises(ArchiveWriteError):
         feed(intake_for(archive), built, built.data, 1_000_000, buffer)
     assert buffer.pending == 0
@@ -134,7 +123,7 @@ def test_a_source_that_leaves_a_file_out_is_named() -> None:
     intake = intake_for(HoldingArchive())
     with pytest.raises(UpstreamError) as caught:
         intake.begin_file("mysql-bin.000002")
-    assert (caught.value.trouble, caught.value.name) == (Trouble.STREAM_BROKEN, "file_chain_broken")
+    assert (caught.value.kind, caught.value.name) == (FailureKind.STREAM_BROKEN, "file_chain_broken")
 
 
 def test_a_stream_that_goes_on_at_the_end_of_a_file_may_go_over_to_the_next() -> None:
@@ -154,7 +143,7 @@ def test_a_big_group_of_one_event_counts_when_its_end_is_there() -> None:
     built = BinlogBuilder().query("x" * BIG)
     intake = intake_for(HoldingArchive())
     stream = packetise([bytes(built.data[event.start : event.end]) for event in built.events])
-    buffer = ReceiveBuffer(BufferPool(1))
+    buffer = ReceiveBuffer(ReceiveBufferPool(1))
     buffer.view[:400_000] = stream[:400_000]
     intake.take(buffer, 0, 400_000)
     assert intake.ingest.in_event
@@ -176,7 +165,7 @@ def test_what_the_source_waits_for_is_told_when_the_archive_has_it() -> None:
     events = [bytes(built.data[event.start : event.end]) for event in built.events]
     stream = packetise([b"\xef\0" + event for event in events[:-1]])
     stream += packetise([b"\xef\1" + events[-1]], sequence=len(events))
-    buffer = ReceiveBuffer(BufferPool(1))
+    buffer = ReceiveBuffer(ReceiveBufferPool(1))
     buffer.view[: len(stream)] = stream
     assert intake.take(buffer, 0, len(stream)) == 0
     assert told == [(FILE, built.size, built.size)]

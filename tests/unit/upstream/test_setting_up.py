@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.upstream import server_source
 from relay.upstream.attach import attachment
 from relay.upstream.server_source import ServerUpstream
@@ -103,16 +103,16 @@ async def test_a_fault_of_the_upstream_side_itself_still_closes_the_archive(
     tmp_path: Path, source: FakeSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = []
-    close = Archive.close
+    close = Generation.close
 
-    async def noted(self: Archive) -> None:
+    async def noted(self: Generation) -> None:
         closed.append(True)
         await close(self)
 
     async def faulty(self: ServerUpstream) -> None:
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr(Archive, "close", noted)
+    monkeypatch.setattr(Generation, "close", noted)
     monkeypatch.setattr(ServerUpstream, "run", faulty)
     with pytest.raises(RuntimeError, match="a fault of ours"):
         async with relay_inside(tmp_path, source) as relay:

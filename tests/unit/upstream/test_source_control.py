@@ -11,14 +11,15 @@ import pytest
 import structlog.testing
 from pydantic import SecretStr
 
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, read_ledger
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
+from relay.archive.inspect.listing import read_ledger
 from relay.config import DirectorySource, ServerSource, SslMode
 from relay.upstream import failover
 from relay.upstream.control import SourceChange, SourceControl, SourceRefused
 from relay.upstream.server_source import ServerUpstream
 from relay.upstream.source import reconnect
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_settings import kept_source_settings
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.fake_source import PASSWORD, USER, FakeSource, with_crc
@@ -57,10 +58,10 @@ def settings_for(source: FakeSource) -> ServerSource:
 class Controlled:
     """An archive and the control of what fills it."""
 
-    def __init__(self, archive: Archive, settings: ServerSource | DirectorySource) -> None:
-        self.archive = archive
+    def __init__(self, generation: Generation, settings: ServerSource | DirectorySource) -> None:
+        self.generation = generation
         self.ended: list[Exception] = []
-        self.control = SourceControl(Generations.of(archive), settings, UUID, self.ended.append)
+        self.control = SourceControl(Archive.of(generation), settings, UUID, self.ended.append)
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Waits until `condition()` is true."""
@@ -71,18 +72,18 @@ class Controlled:
 
     async def until_end(self, offset: int) -> None:
         """Waits until the archive ends there."""
-        await self.until(lambda: self.archive.end is not None and self.archive.end.offset == offset)
+        await self.until(lambda: self.generation.end is not None and self.generation.end.offset == offset)
 
 
 @asynccontextmanager
 async def controlled(directory: Path, settings: ServerSource | DirectorySource) -> AsyncIterator[Controlled]:
-    archive = await Archive.open(directory / "archive")
-    made = Controlled(archive, settings)
+    generation = await Generation.open(directory / "archive")
+    made = Controlled(generation, settings)
     try:
         yield made
     finally:
         await made.control.close()
-        await archive.close()
+        await generation.close()
 
 
 async def test_status_before_the_start_and_while_streaming(tmp_path: Path, source: FakeSource) -> None:
@@ -110,7 +111,7 @@ async def test_stop_ends_the_stream_and_start_goes_on_from_the_archives_end(tmp_
         assert (stopped.io_running, stopped.stopped_by_operator, stopped.attached_at) == ("No", True, None)
         source.files = {FILE: bytes(LONGER.data)}
         await asyncio.sleep(0.1)
-        assert made.archive.end is not None and made.archive.end.offset == BUILT.size
+        assert made.generation.end is not None and made.generation.end.offset == BUILT.size
         assert await made.control.start()
         await made.until_end(LONGER.size)
         assert source.dumps == [(FILE, 4), (FILE, BUILT.size)]
@@ -294,8 +295,8 @@ async def test_another_server_with_the_same_binlogs_is_accepted_once_when_told(
             await made.control.change(SourceChange(port=other.port))
             await made.control.start()
             await made.until_end(LONGER.size)
-            assert made.archive.identity is not None
-            assert (made.archive.identity.server_uuid, made.archive.identity.server_id) == (OTHER_UUID, 9)
+            assert made.generation.identity is not None
+            assert (made.generation.identity.server_uuid, made.generation.identity.server_id) == (OTHER_UUID, 9)
             assert made.control.status().server_uuid == OTHER_UUID
             other.server_uuid = source.server_uuid
             other.drop()
@@ -349,7 +350,7 @@ async def test_another_server_whose_file_differs_is_refused_and_nothing_is_overw
             error = made.ended[0]
             assert isinstance(error, UpstreamError) and error.name == name, error
             assert (tmp_path / "archive" / FILE).read_bytes() == before
-            assert made.archive.identity is not None and made.archive.identity.server_uuid == source.server_uuid
+            assert made.generation.identity is not None and made.generation.identity.server_uuid == source.server_uuid
 
 
 async def test_markers_make_no_difference(tmp_path: Path, source: FakeSource) -> None:
@@ -469,17 +470,17 @@ async def test_a_source_that_is_named_after_another_refused_is_not_said_to_refus
     monkeypatch.setattr(failover, "_AGAIN_S", 0.01)
     first = settings_for(source)
     second = first.model_copy(update={"host": "db2"})
-    archive = await Archive.open(tmp_path / "archive")
-    control = SourceControl(Generations.of(archive), first, UUID, lambda error: None, candidates=(first, second))
+    generation = await Generation.open(tmp_path / "archive")
+    control = SourceControl(Archive.of(generation), first, UUID, lambda error: None, candidates=(first, second))
     with structlog.testing.capture_logs() as logs:
         looking = asyncio.create_task(control._failover.run(control._followed))
-        control._link.lost(UpstreamError(Trouble.IDENTITY, "it lacks transactions"), final=True)
+        control._link.lost(UpstreamError(FailureKind.IDENTITY, "it lacks transactions"), final=True)
         await control.change(SourceChange(host="db2"))
         await asyncio.sleep(0.1)
         looking.cancel()
         await asyncio.wait({looking})
     assert [line for line in logs if line["event"] == "source_candidates"] == []
-    await archive.close()
+    await generation.close()
 
 
 async def test_what_the_source_said_and_the_disk_refused_is_kept_at_the_next_attachment(
@@ -487,7 +488,7 @@ async def test_what_the_source_said_and_the_disk_refused_is_kept_at_the_next_att
 ) -> None:
     source.variables["binlog_format"] = "ROW"
     async with controlled(tmp_path, settings_for(source)) as made:
-        kept = made.archive.directory / "source-settings.json"
+        kept = made.generation.directory / "source-settings.json"
         in_the_way = kept.with_suffix(".tmp")
         in_the_way.mkdir()
         with structlog.testing.capture_logs() as logs:
@@ -498,4 +499,4 @@ async def test_what_the_source_said_and_the_disk_refused_is_kept_at_the_next_att
         in_the_way.rmdir()
         source.drop()
         await made.until(kept.exists)
-        assert kept_source_settings(made.archive.directory) == {"binlog_format": "ROW"}
+        assert kept_source_settings(made.generation.directory) == {"binlog_format": "ROW"}

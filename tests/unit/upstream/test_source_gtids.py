@@ -6,7 +6,7 @@ import pytest
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
-from relay.upstream.attach.missing_gtids import lacking, lacking_in_its_files
+from relay.upstream.attach.missing_gtids import missing_in_its_files, missing_in_set
 from relay.upstream.source.source_gtids import (
     SourceGtids,
     keep_source_gtids,
@@ -100,11 +100,11 @@ def test_a_kept_file_that_cannot_be_read_is_as_none(tmp_path: Path, text: str) -
     ],
 )
 def test_the_transactions_that_a_mysql_source_lacks_are_named(archived: str, source: str, lost: str) -> None:
-    assert lacking(GtidSet.from_text(archived), mysql(source), same_server=True) == lost
+    assert missing_in_set(GtidSet.from_text(archived), mysql(source), same_server=True) == lost
 
 
 def test_a_mysql_source_that_knows_no_gtids_lacks_none() -> None:
-    assert lacking(GtidSet.from_text(f"{A}:1"), SourceGtids(), same_server=True) == ""
+    assert missing_in_set(GtidSet.from_text(f"{A}:1"), SourceGtids(), same_server=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_a_mysql_source_that_knows_no_gtids_lacks_none() -> None:
 def test_the_groups_that_a_mariadb_source_lacks_are_named(
     archived: str, source: str, same_server: bool, lost: str
 ) -> None:
-    assert lacking(GtidList.from_text(archived), mariadb(source), same_server=same_server) == lost
+    assert missing_in_set(GtidList.from_text(archived), mariadb(source), same_server=same_server) == lost
 
 
 def test_a_mariadb_source_whose_state_was_not_asked_for_lacks_nothing() -> None:
     held = GtidList.from_text("0-1-5")
-    assert lacking(held, SourceGtids(), same_server=True) == ""
-    assert lacking_in_its_files(held, held, SourceGtids(), same_server=True) == ""
+    assert missing_in_set(held, SourceGtids(), same_server=True) == ""
+    assert missing_in_its_files(held, held, SourceGtids(), same_server=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_mariadb_source_whose_state_was_not_asked_for_lacks_nothing() -> None:
 def test_of_the_servers_before_it_a_mariadb_source_needs_the_last_group_of_each_domain(
     own: str, executed: str, source: str, lost: str
 ) -> None:
-    found = lacking_in_its_files(
+    found = missing_in_its_files(
         GtidList.from_text(own), GtidList.from_text(executed), mariadb(source), same_server=True
     )
     assert found == lost

@@ -1,9 +1,9 @@
 """The upstream side's notes on its connection."""
 
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_status import Phase, SourceLink
 
-ERROR = UpstreamError(Trouble.NETWORK, "the source went away", name="lost")
+ERROR = UpstreamError(FailureKind.NETWORK, "the source went away", name="lost")
 
 
 def test_what_was_wrong_stays_until_the_source_has_answered() -> None:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from relay.upstream.source.connection import SourceAddress, SourceConnection
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls
 
 PASSWORD = "not-to-be-had"
@@ -98,19 +98,19 @@ async def peer(*packets: bytes, stay: bool = False) -> AsyncIterator[Peer]:
 async def test_a_password_is_not_given_to_who_asks_for_it_in_clear_or_by_an_unknown_plugin(plugin: bytes) -> None:
     async with peer(greeting(), switch_to(plugin)) as other:
         error = await other.refused()
-        assert (error.name, error.trouble, error.number) == ("plugin_unavailable", Trouble.AUTHENTICATION, 2059)
+        assert (error.name, error.kind, error.number) == ("plugin_unavailable", FailureKind.AUTHENTICATION, 2059)
         assert plugin.decode("ascii", "replace") in error.what
 
 
 async def test_a_challenge_of_the_wrong_size_is_not_signed() -> None:
     async with peer(greeting(), switch_to(b"client_ed25519", b"short")) as other:
-        assert (await other.refused()).trouble is Trouble.SETUP
+        assert (await other.refused()).kind is FailureKind.SETUP
 
 
 async def test_a_handshake_that_is_answered_with_garbage_is_one_that_failed() -> None:
     async with peer(greeting(tls=True), b"this is no TLS record at all" * 8) as other:
         error = await other.refused()
-        assert error.trouble is Trouble.AUTHENTICATION and error.name in ("tls_failed", "tls_too_old")
+        assert error.kind is FailureKind.AUTHENTICATION and error.name in ("tls_failed", "tls_too_old")
 
 
 async def test_a_handshake_in_which_the_peer_closes_is_one_that_failed() -> None:
@@ -121,7 +121,7 @@ async def test_a_handshake_in_which_the_peer_closes_is_one_that_failed() -> None
 async def test_a_handshake_that_is_never_answered_ends_in_time() -> None:
     async with peer(greeting(tls=True), stay=True) as other:
         error = await other.refused()
-        assert error.trouble is Trouble.NETWORK and "did not answer within 1 s" in error.what
+        assert error.kind is FailureKind.NETWORK and "did not answer within 1 s" in error.what
 
 
 async def test_without_tls_on_offer_nothing_of_the_login_is_sent_where_it_is_required() -> None:
@@ -133,14 +133,14 @@ async def test_without_tls_on_offer_nothing_of_the_login_is_sent_where_it_is_req
 async def test_preferred_does_not_announce_tls_to_a_server_without() -> None:
     async with peer(greeting(), packet(2, b"\xff\x15\x04#28000Access denied")) as other:
         error = await other.refused("preferred")
-        assert (error.trouble, error.number) == (Trouble.AUTHENTICATION, 1045)
+        assert (error.kind, error.number) == (FailureKind.AUTHENTICATION, 1045)
         assert not struct.unpack_from("<I", other.received, 4)[0] & _SSL
 
 
 async def test_a_public_key_that_is_none_is_told_by_name() -> None:
     asked = [packet(2, b"\x01\x04"), packet(4, b"\x01no key")]
     async with peer(greeting(plugin=b"caching_sha2_password"), *asked) as other:
-        assert (await other.refused("disabled")).trouble in (Trouble.SETUP, Trouble.AUTHENTICATION)
+        assert (await other.refused("disabled")).kind in (FailureKind.SETUP, FailureKind.AUTHENTICATION)
 
 
 @pytest.mark.parametrize("plugin", [b"mysql_clear_password", b"mysql_old_password"])
@@ -162,7 +162,7 @@ async def test_a_public_key_of_another_kind_is_told_by_name() -> None:
     pem = key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     asked = [packet(2, b"\x01\x04"), packet(4, b"\x01" + pem)]
     async with peer(greeting(plugin=b"caching_sha2_password"), *asked) as other:
-        assert (await other.refused("disabled")).trouble in (Trouble.SETUP, Trouble.AUTHENTICATION)
+        assert (await other.refused("disabled")).kind in (FailureKind.SETUP, FailureKind.AUTHENTICATION)
 
 
 OK = packet(2, b"\0\0\0\x02\0\0\0")
@@ -178,4 +178,4 @@ NO_ROWS = (
 )
 async def test_an_answer_that_cannot_be_is_a_mistake_in_the_set_up(answer: bytes) -> None:
     async with peer(greeting(), OK, answer) as other:
-        assert (await other.refused()).trouble is Trouble.SETUP
+        assert (await other.refused()).kind is FailureKind.SETUP

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls, handshake_error, make_context
 from tests.support.certificates import Authority
 
@@ -45,7 +45,7 @@ def test_an_authority_that_holds_no_certificate_is_named(tmp_path: Path) -> None
     path.write_text("nothing\n")
     with pytest.raises(UpstreamError, match=r"source\.ssl_ca") as caught:
         make_context(SourceTls("verify_ca", path))
-    assert (caught.value.trouble, caught.value.number) == (Trouble.AUTHENTICATION, 2026)
+    assert (caught.value.kind, caught.value.number) == (FailureKind.AUTHENTICATION, 2026)
 
 
 def test_a_key_that_is_another_certificates_is_named(authority: Authority) -> None:
@@ -85,7 +85,7 @@ def test_a_failed_handshake_is_told_apart(reason: str, name: str) -> None:
     error = ssl.SSLError(1, f"[SSL: {reason}] words")
     error.reason = reason
     made = handshake_error(error, "db:3306", SourceTls("preferred"))
-    assert (made.name, made.trouble) == (name, Trouble.AUTHENTICATION)
+    assert (made.name, made.kind) == (name, FailureKind.AUTHENTICATION)
     assert reason in made.what
 
 

@@ -10,7 +10,7 @@ import structlog.testing
 
 from protocol.gtid.gtid_set import GtidSet
 from relay.upstream.source import source_watch
-from relay.upstream.source.source_errors import Trouble, UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 from relay.upstream.source.source_status import SourceLink
 from relay.upstream.source.source_watch import SourceWatch
@@ -87,7 +87,7 @@ async def test_each_file_is_an_occasion_to_see_another_mode() -> None:
 
 
 async def test_a_look_that_fails_leaves_the_mode_and_the_next_one_sees_it() -> None:
-    assert await looked(Source(UpstreamError(Trouble.NETWORK, "gone"), "ON")) == ("ON", 1)
+    assert await looked(Source(UpstreamError(FailureKind.NETWORK, "gone"), "ON")) == ("ON", 1)
 
 
 async def test_what_changes_without_a_new_file_is_looked_at_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

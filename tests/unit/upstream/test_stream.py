@@ -13,9 +13,9 @@ import uvloop
 
 from protocol.position import Position
 from relay.upstream.source.connection import SourceConnection, SourceFacts
-from relay.upstream.source.source_errors import Trouble, UpstreamError
-from relay.upstream.stream.intake import Archive, Intake
-from relay.upstream.stream.receive_buffers import BufferPool
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.stream.intake import Intake, RunWriter
+from relay.upstream.stream.receive_buffers import ReceiveBufferPool
 from relay.upstream.stream.source_stream import DumpStream
 
 
@@ -44,8 +44,8 @@ class SilentTransport:
 
 def stream_at(place: Position) -> DumpStream:
     """A stream that goes on at `place`, into an archive that is never reached."""
-    intake = Intake(cast(Archive, None), place, packets=True, on_violation="warn")
-    return DumpStream(intake, BufferPool(), cast(asyncio.Transport, SilentTransport()), b"")
+    intake = Intake(cast(RunWriter, None), place, packets=True, on_violation="warn")
+    return DumpStream(intake, ReceiveBufferPool(), cast(asyncio.Transport, SilentTransport()), b"")
 
 
 def receive(stream: DumpStream, data: bytes) -> None:
@@ -62,14 +62,14 @@ async def test_an_error_that_waits_to_be_gathered_when_the_source_closes_is_not_
     assert not stream.ended.done()
     stream.eof_received()
     stream.connection_lost(None)
-    assert (await stream.ended).trouble is Trouble.POSITION_GONE
+    assert (await stream.ended).kind is FailureKind.POSITION_GONE
 
 
 async def test_a_connection_that_ends_is_a_network_trouble() -> None:
     stream = stream_at(Position("mysql-bin.000001", 4))
     stream.connection_lost(ConnectionResetError("reset"))
     error = await stream.ended
-    assert (error.trouble, error.name) == (Trouble.NETWORK, "connection_lost")
+    assert (error.kind, error.name) == (FailureKind.NETWORK, "connection_lost")
 
 
 async def test_what_comes_after_a_burst_is_not_left_in_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +81,8 @@ async def test_what_comes_after_a_burst_is_not_left_in_the_system(monkeypatch: p
     loop = asyncio.get_running_loop()
 
     def owner() -> asyncio.BaseProtocol:
-        intake = Intake(cast(Archive, None), Position("mysql-bin.000001", 4), packets=True, on_violation="warn")
-        streams.append(DumpStream(intake, BufferPool(), cast(asyncio.Transport, SilentTransport()), b""))
+        intake = Intake(cast(RunWriter, None), Position("mysql-bin.000001", 4), packets=True, on_violation="warn")
+        streams.append(DumpStream(intake, ReceiveBufferPool(), cast(asyncio.Transport, SilentTransport()), b""))
         return streams[0]
 
     written: list[asyncio.StreamWriter] = []
@@ -128,15 +128,15 @@ def test_a_source_that_closes_right_before_the_dump_is_noticed(
         made: list[DumpStream] = []
 
         def take_over(transport: asyncio.Transport, early: bytes) -> DumpStream:
-            intake = Intake(cast(Archive, None), None, packets=True, on_violation="warn")
-            made.append(DumpStream(intake, BufferPool(), transport, early))
+            intake = Intake(cast(RunWriter, None), None, packets=True, on_violation="warn")
+            made.append(DumpStream(intake, ReceiveBufferPool(), transport, early))
             return made[0]
 
         try:
             with pytest.raises(UpstreamError) as ended:
                 connection.start_dump("", 4, 7, take_over)
                 raise await asyncio.wait_for(made[0].ended, 2)
-            assert (ended.value.trouble, ended.value.name) == (Trouble.NETWORK, "connection_lost")
+            assert (ended.value.kind, ended.value.name) == (FailureKind.NETWORK, "connection_lost")
         finally:
             writer.close()
             server.close()

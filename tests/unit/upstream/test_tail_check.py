@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.generation import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveCorrupt
 from relay.archive.storage.files import Buffer, FileLayer
 from relay.upstream.attach.tail_check import compare_tail
@@ -32,9 +32,9 @@ class Unreadable(FileLayer):
 async def test_an_archive_that_cannot_be_read_is_a_trouble_of_the_archive(tmp_path: Path) -> None:
     await fill(tmp_path, (FILE, BinlogBuilder().transaction(5).data))
     disk = Unreadable()
-    archive = await Archive.open(tmp_path, layer=disk)
-    assert archive.end is not None
+    generation = await Generation.open(tmp_path, layer=disk)
+    assert generation.end is not None
     disk.broken = True
     with pytest.raises(ArchiveCorrupt, match="what stands before the archive's end cannot be read: Input/output error"):
-        await compare_tail(SourceConnection.__new__(SourceConnection), archive, archive.end)
-    await archive.close()
+        await compare_tail(SourceConnection.__new__(SourceConnection), generation, generation.end)
+    await generation.close()

@@ -15,9 +15,10 @@ import pytest
 import structlog.testing
 from pydantic import SecretStr
 
-from relay.archive.archive import Generations
-from relay.archive.generation import Archive, SourceIdentity
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveCorrupt
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import ServerSource
 from relay.upstream.control import SourceControl
 from relay.upstream.source.connect_errors import Entering, refused_entry
@@ -44,9 +45,9 @@ def candidate(port: int, **more: Any) -> ServerSource:
 FOLLOWED = candidate(1)
 
 
-async def verdict(generations: Generations, other: ServerSource) -> str:
+async def verdict(archive: Archive, other: ServerSource) -> str:
     """What the look for another source says of this one."""
-    control = SourceControl(generations, FOLLOWED, OWN_UUID, lambda error: None, candidates=(FOLLOWED, other))
+    control = SourceControl(archive, FOLLOWED, OWN_UUID, lambda error: None, candidates=(FOLLOWED, other))
     verdicts, first = await control._failover._ask_others(FOLLOWED)
     ((where, said),) = verdicts.items()
     assert where == f"{other.host}:{other.port}"
@@ -55,14 +56,14 @@ async def verdict(generations: Generations, other: ServerSource) -> str:
 
 
 @pytest.fixture
-async def generations(tmp_path: Path) -> AsyncIterator[Generations]:
+async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
     """The one file of a source without GTIDs, server_id 1."""
-    archive = await Archive.open(tmp_path / "archive")
-    archive.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, UUID))
-    await archive.begin_file(FILE)
-    await append_all(archive, BUILT.data)
-    yield Generations.of(archive)
-    await archive.close()
+    generation = await Generation.open(tmp_path / "archive")
+    generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, UUID))
+    await generation.begin_file(FILE)
+    await append_all(generation, BUILT.data)
+    yield Archive.of(generation)
+    await generation.close()
 
 
 # --- what is no MySQL server, or none that answers --------------------------------------------------------------------
@@ -158,23 +159,23 @@ NOT_MYSQL = "answers with something that is not the MySQL protocol: "
     ],
 )
 async def test_what_answers_in_the_place_of_a_source_is_told_as_what_it_is(
-    generations: Generations, talk: Callable[[socket.socket], object], what: str, next_step: str
+    archive: Archive, talk: Callable[[socket.socket], object], what: str, next_step: str
 ) -> None:
     with listening(talk) as port:
-        said = await verdict(generations, candidate(port))
+        said = await verdict(archive, candidate(port))
     assert said.startswith("would not do: ") and what in said and next_step in said
 
 
-async def test_nobody_at_the_port_cannot_be_reached(generations: Generations) -> None:
+async def test_nobody_at_the_port_cannot_be_reached(archive: Archive) -> None:
     other = candidate(free_port())
-    assert await verdict(generations, other) == (
+    assert await verdict(archive, other) == (
         f"would not do: the source 127.0.0.1:{other.port} cannot be reached: Connection refused. "
         "Check source.host, source.port and the firewall, and that the server runs."
     )
 
 
-async def test_a_name_that_nobody_knows_is_told_so(generations: Generations) -> None:
-    said = await verdict(generations, candidate(3306, host="no-such-host.invalid"))
+async def test_a_name_that_nobody_knows_is_told_so(archive: Archive) -> None:
+    said = await verdict(archive, candidate(3306, host="no-such-host.invalid"))
     assert "cannot be reached: " in said and "2003" not in said and "[Errno" not in said
 
 
@@ -211,17 +212,17 @@ async def test_a_name_that_nobody_knows_is_told_so(generations: Generations) -> 
     ],
 )  # fmt: skip
 async def test_a_server_that_would_not_do_is_told_by_its_reason(
-    generations: Generations, facts: dict[str, Any], settings: dict[str, Any], what: str, next_step: str
+    archive: Archive, facts: dict[str, Any], settings: dict[str, Any], what: str, next_step: str
 ) -> None:
     with FakeSource(**{"files": {FILE: bytes(BUILT.data)}, **facts}) as other:
-        said = await verdict(generations, candidate(other.port, **settings))
+        said = await verdict(archive, candidate(other.port, **settings))
     assert said.startswith("would not do: ") and what in said and next_step in said
 
 
-async def test_an_account_without_the_privilege_to_replicate_is_told_so(generations: Generations) -> None:
+async def test_an_account_without_the_privilege_to_replicate_is_told_so(archive: Archive) -> None:
     with FakeSource({FILE: bytes(BUILT.data)}, **ANOTHER) as other:  # type: ignore[arg-type]
         other.serve = lambda dump: (dump.error(1227, "Access denied; you need REPLICATION SLAVE"), dump.until_gone())
-        said = await verdict(generations, candidate(other.port))
+        said = await verdict(archive, candidate(other.port))
     assert "does not let 'repl' replicate: 1227" in said
     assert "GRANT REPLICATION SLAVE ON *.* TO 'repl'@'<relay host>'" in said
 
@@ -238,27 +239,27 @@ async def test_an_account_without_the_privilege_to_replicate_is_told_so(generati
 async def test_a_server_with_other_transactions_is_told_by_them(
     tmp_path: Path, executed: str, purged: str, what: str, next_step: str
 ) -> None:
-    generations = await two_generations(tmp_path)
+    archive = await two_generations(tmp_path)
     variables = {"gtid_mode": "ON", "gtid_owned": "", "gtid_executed": executed, "gtid_purged": purged}
     try:
         with FakeSource({FILE: bytes(BUILT.data)}, server_uuid=OWN_UUID, server_id=7, variables=variables) as other:
             text = "Could not find first log file name in binary log index file"
             other.serve = lambda dump: (dump.error(1236, text), dump.until_gone())
-            said = await verdict(generations, candidate(other.port))
+            said = await verdict(archive, candidate(other.port))
     finally:
-        await generations.close()
+        await archive.close()
     assert said.startswith("would not do: ") and what in said and next_step in said
 
 
-async def test_the_archives_own_server_at_another_address_would_do(generations: Generations) -> None:
+async def test_the_archives_own_server_at_another_address_would_do(archive: Archive) -> None:
     with FakeSource({FILE: bytes(BUILT.data)}) as other:
-        said = await verdict(generations, candidate(other.port))
+        said = await verdict(archive, candidate(other.port))
     assert said == f"would do: at {FILE}:{BUILT.size}; it is the archive's own server"
 
 
-async def test_another_server_with_the_same_binlogs_would_do(generations: Generations) -> None:
+async def test_another_server_with_the_same_binlogs_would_do(archive: Archive) -> None:
     with FakeSource({FILE: bytes(BUILT.data)}, **ANOTHER) as other:  # type: ignore[arg-type]
-        assert await verdict(generations, candidate(other.port)) == f"would do: at {FILE}:{BUILT.size}"
+        assert await verdict(archive, candidate(other.port)) == f"would do: at {FILE}:{BUILT.size}"
 
 
 # --- what is not the candidate's fault --------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ async def test_another_server_with_the_same_binlogs_would_do(generations: Genera
     ],
 )  # fmt: skip
 async def test_a_look_that_fails_on_our_side_says_so_and_ends_no_other(
-    generations: Generations, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     fine = candidate(2)
 
@@ -282,9 +283,7 @@ async def test_a_look_that_fails_on_our_side_says_so_and_ends_no_other(
         raise error
 
     monkeypatch.setattr(SourceControl, "_examine", examine)
-    control = SourceControl(
-        generations, FOLLOWED, OWN_UUID, lambda error: None, candidates=(FOLLOWED, candidate(3), fine)
-    )
+    control = SourceControl(archive, FOLLOWED, OWN_UUID, lambda error: None, candidates=(FOLLOWED, candidate(3), fine))
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
             verdicts, first = await control._failover._ask_others(FOLLOWED)

@@ -1,0 +1,48 @@
+"""What one replica's connection is held to: its limits, and how it logs in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.auth.accounts import Accounts
+from protocol.errors import AnsweredError
+
+# Before the login anybody may send; a login with all its attributes stays far below (attributes alone are capped at
+# 64 KiB by real servers).
+LOGIN_LIMIT_BYTES: Final = 65536
+COMMAND_LIMIT_BYTES: Final = 1 << 20
+# A replica's set of GTIDs: 16 MB for a million intervals.
+GTID_DUMP_LIMIT_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one connection. Times in seconds; `command_wait_s` is the server's wait_timeout."""
+
+    login_bytes: int = LOGIN_LIMIT_BYTES
+    command_bytes: int = COMMAND_LIMIT_BYTES
+    gtid_dump_bytes: int = GTID_DUMP_LIMIT_BYTES
+    login_wait_s: float = 10.0
+    command_wait_s: float = 28800.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What becomes of a verdict: how long its answer is held, and what is answered instead of it."""
+
+    hold_s: float = 0.0
+    instead: AnsweredError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoginTerms:
+    """How a peer logs in.
+
+    random_bytes(n): unpredictable, for the scramble. offer_tls: in the greeting. rule(accepted): asked once a verdict is
+    reached; None: each is given at once.
+    """
+
+    accounts: Accounts
+    random_bytes: Callable[[int], bytes]
+    offer_tls: bool = False
+    rule: Callable[[bool], Ruling] | None = None

@@ -1,0 +1,80 @@
+"""Checks the places that replicas want to start from, for all files of a directory: `check_offset` in threads, indexes remade."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from relay.archive.read.held_files import HeldFiles
+from relay.archive.read.position_check import IndexUnusable, PositionCheck, Verdict, check_offset
+from relay.archive.storage.archive_errors import ArchiveCorrupt
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import FileLayer
+from relay.archive.storage.rebuild_index import rebuild_index
+
+_THREADS: Final = 2
+
+
+class PositionChecker:
+    """Checks positions in `held`, the files of `directory`. All on the event loop; `stop` may block.
+
+    `note(kind, file, offset, text)` puts an index that had to be made anew into the ledger.
+    """
+
+    def __init__(
+        self, directory: Path, layer: FileLayer, held: HeldFiles, note: Callable[[str, str, int, str], None]
+    ) -> None:
+        self._directory = directory
+        self._layer = layer
+        self._held = held
+        self._note = note
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="archive-check")
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def check(self, file: str, offset: int) -> PositionCheck:
+        """Checks a place to start from; see `PositionCheck`. The disk work is done in a thread.
+
+        An index that is missing or does not fit is made again (a scan of the file).
+        Raises: ArchiveCorrupt if the file itself cannot be read.
+        """
+        held = self._held.get(file)
+        if held is None:
+            coming = self._held.follows_newest(file)
+            return PositionCheck(Verdict.FUTURE if coming else Verdict.UNKNOWN_FILE, None, None, None)
+        end = held.end
+        if offset > end and held is self._held.open_file:
+            return PositionCheck(Verdict.FUTURE, end, None, None)
+        path = self._directory / file
+        check = (self._layer, path, end, held.cut, offset)
+        loop = asyncio.get_running_loop()
+        try:
+            try:
+                return await loop.run_in_executor(self._threads, check_offset, *check)
+            except IndexUnusable as error:
+                await self._remake_index(held, str(error))
+                return await loop.run_in_executor(self._threads, check_offset, *check)
+        except (IndexUnusable, OSError) as error:
+            raise ArchiveCorrupt(
+                f"the position cannot be checked: {error}",
+                file=file,
+                offset=offset,
+                advice="Run `archive verify --deep`.",
+            ) from error
+
+    async def _remake_index(self, file: ArchivedFile, why: str) -> None:
+        lock = self._locks.setdefault(file.name, asyncio.Lock())
+        async with lock:
+            if not file.sealed:
+                # The writer appends to this one; only a recovery may replace it.
+                raise ArchiveCorrupt(
+                    why, file=file.name, advice="Restart the relay: the open file's index is made anew then."
+                )
+            self._note("index_remade", file.name, -1, why)
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._threads, rebuild_index, self._directory, self._layer, file)
+        self._locks.pop(file.name, None)
+
+    def stop(self) -> None:
+        """Waits for what is at work; what waits is dropped. Blocking."""
+        self._threads.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,47 @@
+"""What whoever opens an archive may choose."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.storage.rebuild_index import Progress
+
+QUEUE_LIMIT_BYTES: Final = 64 << 20
+
+
+class SyncPolicy(Enum):
+    """When written bytes are forced to stable storage."""
+
+    TRANSACTION = "transaction"
+    """As soon as a transaction has ended; one fdatasync covers all that were written before it."""
+    INTERVAL = "interval"
+    """Every `sync_interval_s`."""
+    NONE = "none"
+    """Only when a file is sealed, and where `Generation.sync_up_to` asks."""
+
+
+class PublishPolicy(Enum):
+    """What readers may see."""
+
+    WRITTEN = "written"
+    """Whole transactions, as soon as they are written."""
+    SYNCED = "synced"
+    """Whole transactions, once they are on stable storage."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveOptions:
+    """The same for each generation of an archive."""
+
+    sync: SyncPolicy = SyncPolicy.INTERVAL
+    publish: PublishPolicy = PublishPolicy.WRITTEN
+    """SYNCED needs a `sync` that is not NONE."""
+    sync_interval_s: float = 1.0
+    queue_limit_bytes: int = QUEUE_LIMIT_BYTES
+    """The most that may wait for the disk. Upstream stops reading far earlier (`Generation.queued_bytes`)."""
+    on_failure: Callable[[ArchiveWriteError], None] | None = None
+    """Is called on the loop when the state becomes FAILED."""
+    on_progress: Progress | None = None
+    """Is called in another thread while files are read."""

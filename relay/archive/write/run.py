@@ -1,0 +1,26 @@
+"""A run of events on its way into an archived file."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from relay.archive.storage.files import Buffer
+
+
+class Run(NamedTuple):
+    """Bytes of the current file that follow what was appended before them, and what the kernel found in them."""
+
+    data: Buffer
+    """The writer's until `on_written` is called."""
+    boundary: int
+    """Offset of the newest transaction boundary, <= position."""
+    position: int
+    """Offset in the file where the run ends."""
+    records: bytes
+    """For NAME.idx: `Ingest.take_entries()`."""
+    events: int
+    """How many this run adds; `groups` too."""
+    groups: int
+    timestamp: int
+    """The newest event's, seconds."""
+    on_written: Callable[[], None] | None = None
+    """Is called on the loop, also when the writer has failed and dropped the run."""

@@ -1,0 +1,135 @@
+"""Who is at the other end of one connection: what it has said of itself, and what it asked for."""
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+from protocol.commands import BinlogDump, RegisterSlave
+from protocol.gtid.dump_request import BinlogDumpGtid
+from protocol.source_side.connection_states import State
+from protocol.source_side.machine import SourceSide
+from relay.archive.archive import Archive
+from relay.downstream.connection.client_status import ClientStatus
+from relay.downstream.request.dump_request import DumpRequest
+from relay.downstream.request.replica_variables import variable
+from relay.downstream.stream.acknowledgements import Acknowledgements
+from relay.downstream.stream.dump import Dump
+
+# No database has a longer name.
+_NAME_CHARACTERS: Final = 64
+_UUID_CHARACTERS: Final = 36
+
+
+class Client:
+    """One client, as its session, its log and the other connections need to know it. Times are the event loop's seconds."""
+
+    def __init__(self) -> None:
+        self.machine: SourceSide | None = None
+        """What the client says is read by; None: it was not greeted."""
+        self.connection_id = 0
+        self.address = ""
+        self.host = ""
+        """The peer's address without its port."""
+        self.registered: RegisterSlave | None = None
+        """What it said of itself as a replica."""
+        self.server_id = 0
+        """The server_id of the replica; 0 when it did not say."""
+        self.request_number = 0
+        """The number of its newest dump request; later requests, of any connection, have greater ones."""
+        self.requested_position: tuple[str, int] | None = None
+        """Where its newest dump request was to begin."""
+        self.last_heard_at = self.dump_began_at = asyncio.get_running_loop().time()
+
+    def registers(self, replica: RegisterSlave) -> None:
+        """It says that it is a replica."""
+        self.server_id = replica.server_id
+        self.registered = replica
+
+    def requests_dump(self, command: BinlogDump | BinlogDumpGtid, number: int) -> DumpRequest:
+        """It asks for a stream: the request, with what it has said before. number: of the request."""
+        machine = self.machine
+        assert machine is not None
+        self.server_id = command.server_id
+        self.requested_position = (command.file, command.offset)
+        self.request_number = number
+        return DumpRequest(
+            command=command,
+            variables=machine.session.user_variables,
+            facts=machine.session.facts,
+            account=machine.account,
+            registered=machine.replica.server_id if machine.replica is not None else None,
+            uuid=self.replica_uuid,
+        )
+
+    @property
+    def user(self) -> str:
+        """The account's name; empty before the login."""
+        return self.machine.account.user if self.machine and self.machine.account else ""
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the account may change the relay by statements."""
+        return self.machine is not None and self.machine.account is not None and self.machine.account.admin
+
+    @property
+    def replica_uuid(self) -> str:
+        """`@slave_uuid`, cut to the 36 characters a uuid has; empty for replicas without one."""
+        if self.machine is None:
+            return ""
+        value = variable(self.machine.session.user_variables, "replica_uuid", "slave_uuid")
+        return "".join(c for c in str(value or "") if c.isascii() and c.isprintable())[:_UUID_CHARACTERS]
+
+    @property
+    def waits_for_position(self) -> bool:
+        """Whether a dump was asked for and is not decided."""
+        return self.machine is not None and self.machine.state is State.DUMP_REQUESTED
+
+    def status(self, archive: Archive, dump: Dump | None, acknowledgements: Acknowledgements | None) -> ClientStatus:
+        """As it is now. dump, acknowledgements: of the stream that it gets; its newest position and time are in there."""
+        status = ClientStatus(
+            connection_id=self.connection_id,
+            address=self.address,
+            user=self.user,
+            is_admin=self.is_admin,
+            server_id=self.server_id,
+            replica_uuid=self.replica_uuid,
+            registered=self.registered,
+            last_heard_at=self.last_heard_at,
+            dump_began_at=self.dump_began_at,
+            requested_position=self.requested_position,
+            waits_for_position=self.waits_for_position,
+        )
+        if self.machine is not None:
+            status = _with_session(status, self.machine)
+        if dump is not None:
+            status = _with_stream(status, archive, dump, acknowledgements)
+        return status
+
+
+def _with_session(status: ClientStatus, machine: SourceSide) -> ClientStatus:
+    session = machine.session
+    chosen = session.database if status.user else None
+    return replace(
+        status,
+        database=chosen[:_NAME_CHARACTERS] if chosen else None,
+        channel=machine.channel,
+        facts=session.facts,
+        encoding=session.encoding,
+        server_status=session.status,
+    )
+
+
+def _with_stream(
+    status: ClientStatus, archive: Archive, dump: Dump, acknowledgements: Acknowledgements | None
+) -> ClientStatus:
+    generation, newest, position = dump.generation, archive.current, dump.position
+    acked = acknowledgements.acked if acknowledgements is not None else None
+    return replace(
+        status,
+        sent_position=(position.file, position.offset),
+        acknowledged_position=(acked.file, acked.offset) if acked is not None else None,
+        unacknowledged=acknowledgements.open if acknowledgements is not None else 0,
+        generation=generation.number if archive.holds(generation) else None,
+        is_at_end=generation is newest and position == newest.end,
+        sent_bytes=dump.sent_bytes,
+    )

@@ -1,0 +1,27 @@
+"""What the downstream side asks about the source that is followed. Each is asked when it is needed: it changes meanwhile."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from protocol.gtid.dump_decision import SourceHoldings
+from protocol.statements.session.gtid_variables import GtidVariables
+
+
+async def nobody_to_ask() -> SourceHoldings | None:
+    """Where no source is followed."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """Functions for the event loop.
+
+    gtid_variables, settings: the source's variables as replicas are shown them. gtid_mode: its GTID_MODE as far as it is
+    known; None: it has none, or there is nobody to ask. ask_gtids: what the source itself has, asked after the call; None: it
+    does not say now.
+    """
+
+    gtid_variables: Callable[[], GtidVariables] = GtidVariables
+    settings: Callable[[], Mapping[str, str]] = dict
+    gtid_mode: Callable[[], str | None] = lambda: None
+    ask_gtids: Callable[[], Awaitable[SourceHoldings | None]] = nobody_to_ask

@@ -1,0 +1,107 @@
+"""Where a MariaDB replica starts that says `@slave_connect_state`, and where it goes on in the next generation."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from protocol.errors import ErrorCode, Malformed
+from protocol.gtid.dump_decision import mariadb_start
+from protocol.gtid.dump_refusals import mariadb_purged_refused
+from protocol.gtid.file_search import still_awaited
+from protocol.gtid.mariadb import DomainGtid, DomainTwice, GtidList, GtidPosition
+from protocol.resultset import Value
+from protocol.statements import SourceFacts
+from relay.archive.storage.gtid_facts import GtidValue
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
+from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
+from relay.downstream.gtid_filter.mariadb_filter import Awaited, MariadbFilter, MariadbGroupFilter, Until
+from relay.downstream.request.refusal import refusal
+
+_UNTIL_BEFORE_SINCE: Final = (11, 3)
+
+
+class MariadbRequest:
+    """A position, and where the stream is to end. Raises PositionRefused for what cannot be read, as a source does."""
+
+    def __init__(self, user_variables: dict[str, Value], facts: SourceFacts, gtids: GtidLookup) -> None:
+        self._gtids = gtids
+        self._position = _reported_position(user_variables, "slave_connect_state")
+        self._strict = _is_on(user_variables.get("slave_gtid_strict_mode"))
+        self._ignore_duplicates = _is_on(user_variables.get("slave_gtid_ignore_duplicates"))
+        self._until: Until | None = None
+        if user_variables.get("slave_until_gtid") is not None:
+            last = _reported_position(user_variables, "slave_until_gtid")
+            before = _is_on(user_variables.get("slave_gtid_until_before_gtids"))
+            self._until = Until(list(last), before and facts.version_numbers >= _UNTIL_BEFORE_SINCE)
+
+    def start(self, series: Sequence[ArchivedGtids]) -> MariadbFilter | None:
+        """See `GtidRequest`. In the newest generation with a file that begins at or before the position."""
+        executed = series[-1].executed
+        chosen: ArchivedGtids | None = None
+        for archived in reversed(series):
+            if archived.mariadb is None:
+                continue
+            chosen = archived
+            if archived.mariadb.first_needed(self._position) is not None:
+                break
+        if chosen is None or chosen.mariadb is None:
+            return None
+        known = executed if isinstance(executed, GtidList) else chosen.mariadb.state
+        start = mariadb_start(self._position, chosen.mariadb, ignore_duplicates=self._ignore_duplicates, known=known)
+        until = self._until.behind(chosen.mariadb.befores[start.number]) if self._until is not None else None
+        awaited = Awaited(self._position, start.awaited, self._strict)
+        return self._planned(chosen, start.number, awaited, until, start.strange, continues=not start.is_new)
+
+    def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> MariadbFilter | None:
+        """See `GtidRequest`."""
+        if archived.mariadb is None:
+            return None
+        state = sent if isinstance(sent, GtidList) else GtidList()
+        waiting = before.waiting if isinstance(before, MariadbFilter) else {}
+        newest = state.position
+        reached = [waiting.get(gtid.domain_id, gtid) for gtid in newest]
+        # A domain that only the new source has, and a replica that is there already.
+        reached += [gtid for domain, gtid in waiting.items() if newest.domain(domain) is None]
+        position = GtidPosition(reached)
+        strange = [
+            gtid for gtid in self._position if newest.domain(gtid.domain_id) is None and gtid.domain_id not in waiting
+        ]
+        befores = archived.mariadb.befores
+        number = archived.mariadb.first_needed(position)
+        if number is None:
+            raise mariadb_purged_refused(position, befores[0])
+        awaited = Awaited(position, still_awaited(befores[number], position), self._strict)
+        until = self._until.behind(state) if self._until is not None else None
+        return self._planned(archived, number, awaited, until, strange, continues=True)
+
+    def _planned(
+        self,
+        archived: ArchivedGtids,
+        number: int,
+        awaited: Awaited,
+        until: Until | None,
+        strange: Sequence[DomainGtid],
+        *,
+        continues: bool,
+    ) -> MariadbFilter:
+        snapshot = archived.files[number]
+        groups: MariadbGroupFilter | None = None
+        if awaited.gtids or until is not None:
+            groups = MariadbGroupFilter(awaited, until)
+            groups.seek = groups.find_seek(snapshot)
+        return MariadbFilter(
+            self._gtids, archived.generation, snapshot.name, groups, continues=continues, strange=strange
+        )
+
+
+def _reported_position(user_variables: dict[str, Value], name: str) -> GtidPosition:
+    """A position that the replica reported. Raises: PositionRefused as a source, which looks when the dump is asked for."""
+    try:
+        return GtidPosition.from_text(str(user_variables.get(name) or ""))
+    except DomainTwice as error:
+        raise refusal(str(error), ErrorCode.ER_DUPLICATE_GTID_DOMAIN) from None
+    except Malformed as error:
+        raise refusal(f"Could not parse GTID list: @{name}: {error}", ErrorCode.ER_INCORRECT_GTID_STATE) from None
+
+
+def _is_on(value: Value) -> bool:
+    return value is not None and str(value) not in ("", "0")

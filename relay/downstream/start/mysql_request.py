@@ -1,0 +1,125 @@
+"""Where a MySQL replica starts that asks by COM_BINLOG_DUMP_GTID, and where it goes on in the next generation."""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.commands import DumpFlag
+from protocol.errors import ErrorCode, Malformed, PositionRefused
+from protocol.gtid.codec import decode_gtid_set
+from protocol.gtid.dump_decision import AnonymousInTheWay, mysql_start
+from protocol.gtid.dump_refusals import anonymous_refused, mode_refused
+from protocol.gtid.dump_request import BinlogDumpGtid
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mysql_gtid import parse_uuid
+from protocol.kernel.gtid_filter import GtidSkip
+from protocol.statements import SourceFacts
+from relay.archive.storage.gtid_facts import GtidValue
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
+from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids, GtidLookup
+from relay.downstream.gtid_filter.mysql_filter import MysqlFilter, MysqlGroupFilter
+from relay.downstream.gtid_filter.seek import exact_seek
+from relay.downstream.request.refusal import refusal, shown_name
+
+_HEARTBEAT_V2_SINCE: Final = (8, 0, 26)
+
+
+class MysqlRequest:
+    """A set of transactions. Raises PositionRefused where the source's GTID_MODE is not ON."""
+
+    def __init__(self, request: BinlogDumpGtid, facts: SourceFacts, gtids: GtidLookup) -> None:
+        if facts.gtid_mode != "ON":
+            raise mode_refused(facts.gtid_mode)
+        self._request = request
+        self._gtids = gtids
+        self._own = parse_uuid(gtids.source_uuid) if gtids.source_uuid else None
+        self._version = facts.version_numbers
+        self._takes_v2 = (
+            bool(request.flags & DumpFlag.HEARTBEAT_V2_OR_ANNOTATE) and self._version >= _HEARTBEAT_V2_SINCE
+        )
+        self._decoded: GtidSet | None = None
+
+    def _held(self) -> GtidSet:
+        if self._decoded is None:
+            try:
+                self._decoded = decode_gtid_set(self._request.held)
+            except Malformed:
+                text = "Malformed GTID set encoding."
+                raise PositionRefused(ErrorCode.ER_MALFORMED_GTID_SET_ENCODING, text) from None
+        return self._decoded
+
+    def start(self, series: Sequence[ArchivedGtids]) -> MysqlFilter | None:
+        """See `GtidRequest`. In the newest generation before which there is nothing that the replica lacks."""
+        held = self._held()
+        executed = series[-1].executed
+        known = executed if isinstance(executed, GtidSet) else None
+        if self._request.file:
+            archived, number = _named_file(self._request, series)
+            return self._planned(archived, held, self._own, known, number)
+        chosen: ArchivedGtids | None = None
+        for archived in reversed(series):
+            if archived.mysql is None:
+                continue
+            chosen = archived
+            if len(series) == 1 or archived.mysql.purged <= held:
+                break
+        return self._planned(chosen, held, self._own, known) if chosen is not None else None
+
+    def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> MysqlFilter | None:
+        """See `GtidRequest`."""
+        held = self._held() | sent if isinstance(sent, GtidSet) else self._held()
+        return self._planned(archived, held, None, None, goes_on=True)
+
+    def _planned(
+        self,
+        archived: ArchivedGtids,
+        held: GtidSet,
+        own: UUID | None,
+        known: GtidSet | None,
+        named: int | None = None,
+        *,
+        goes_on: bool = False,
+    ) -> MysqlFilter | None:
+        if archived.mysql is None:
+            return None
+        try:
+            start = mysql_start(held, archived.mysql, source_uuid=own, version=self._version, named=named, known=known)
+        except AnonymousInTheWay as met:
+            snapshot = archived.files[met.number]
+            raise anonymous_refused(snapshot.name, snapshot.first_anonymous()) from None
+        snapshot = archived.files[start.number]
+        groups: MysqlGroupFilter | None = None
+        if start.held_here or start.later:
+            intervals = start.held.intervals_by_key()
+            groups = MysqlGroupFilter(
+                start.held, start.held_here, intervals=intervals, later=start.later, takes_v2=self._takes_v2
+            )
+            groups.seek = exact_seek(snapshot, groups.find_seek(snapshot), GtidSkip(intervals), snapshot.head().end)
+        return MysqlFilter(
+            self._gtids,
+            archived,
+            snapshot.name,
+            groups,
+            # As a source, which looks at the first transaction only where it finds the file itself.
+            continues=goes_on or (groups is not None and groups.seek is not None and named is None),
+            strange=start.strange,
+            takes_v2=self._takes_v2,
+        )
+
+
+def _named_file(request: BinlogDumpGtid, series: Sequence[ArchivedGtids]) -> tuple[ArchivedGtids, int]:
+    """The file that the request names, of the newest generation that has one of that name. Raises: PositionRefused."""
+    if request.offset != FIRST_EVENT:
+        raise refusal(
+            f"{shown_name(request.file)}:{request.offset}: with a set of GTIDs binlog-relay starts at position 4 of a file"
+        )
+    for archived in reversed(series):
+        if request.file in archived.files.names:
+            return archived, archived.files.names.index(request.file)
+    names = series[-1].files.names
+    held = f"it holds {names[0]} to {names[-1]}" if names else "it holds no file yet"
+    raise refusal(
+        f"{shown_name(request.file)}: binlog-relay has no such file, {held}. "
+        "Could not find first log file name in binary log index file"
+    )

@@ -1,0 +1,136 @@
+"""Where a stream is: one record, whatever brought the stream there, and the one place where its file is opened."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
+from protocol.binlog.made_events import patch_format_description
+from protocol.errors import ErrorCode, Malformed, PositionRefused
+from relay.archive.generation import Generation
+from relay.archive.read.file_reads import FileReads, OpenFile
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.binlog_file.head import read_start
+from relay.downstream.gtid_filter.gtid_filter import GtidFilter
+from relay.downstream.request.dump_request import DumpRequest
+from relay.downstream.request.refusal import refusal
+from relay.downstream.request.request_checks import check_checksum, check_flavour
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One file's part of a stream, from the first byte that is sent of it.
+
+    offset: where it begins, as the Rotate before it says. head: the file's format description as this replica gets it; None:
+    it is part of what is stored from `offset` on. filter: of a replica by GTID, what is not sent of this generation; None: all
+    is sent. server_id: of the events that are made here. resumes: `offset` is inside a transaction, where this replica's
+    stream broke off.
+
+    Whoever has it closes `opened`.
+    """
+
+    generation: Generation
+    file: ArchivedFile
+    offset: int
+    opened: OpenFile
+    head: bytes | None
+    filter: GtidFilter | None
+    server_id: int
+    resumes: bool = False
+
+    @property
+    def stored_from(self) -> int:
+        """Offset of the first stored byte that is sent. At the file's beginning the head is in the place of the stored one."""
+        return self.offset + len(self.head) if self.head is not None and self.offset <= FIRST_EVENT else self.offset
+
+    def in_next_file(self, file: ArchivedFile, reads: FileReads) -> "Segment":
+        """The same stream in the generation's next file, opened. Raises: ArchiveError."""
+        try:
+            opened = reads.open(self.generation.path(file.name))
+        except OSError as error:
+            raise ArchiveError(
+                f"the next binlog cannot be opened: {error.strerror}",
+                file=file.name,
+                advice="Run 'binlog-relay archive verify' on the relay's host.",
+            ) from error
+        return replace(self, file=file, offset=FIRST_EVENT, opened=opened, head=None, resumes=False)
+
+
+class SegmentHost(Protocol):
+    """What opening a file for a replica needs of the server."""
+
+    reads: FileReads
+
+    def shown_server_id(self, generation: Generation) -> int:
+        """The server_id of the source whose binlogs these are, as replicas are to see it."""
+
+    def check_replica(self, server_id: int, server_uuid: str) -> None:
+        """Refuses a replica that has somebody else's ids. Raises: PositionRefused."""
+
+
+class SegmentOpener:
+    """Opens the files that one replica's stream begins in: for its request, and in each later generation."""
+
+    def __init__(self, host: SegmentHost, request: DumpRequest) -> None:
+        self._host = host
+        self._request = request
+
+    def check(self, flavour: str) -> None:
+        """Refuses a replica that cannot read this flavour's events, or has somebody else's ids. Raises: PositionRefused."""
+        request = self._request
+        check_flavour(flavour, request.variables)
+        if request.registered is not None:
+            # mysqlbinlog --stop-never registers no replica, and its server_id is 1 unless it is told another.
+            self._host.check_replica(request.registered, request.uuid)
+
+    async def open(
+        self,
+        generation: Generation,
+        name: str,
+        offset: int = FIRST_EVENT,
+        *,
+        filter: GtidFilter | None = None,
+        resumes: bool = False,
+    ) -> Segment:
+        """The stream that begins there. Raises: PositionRefused; OSError; Malformed for a file without a head."""
+        file = generation.file(name)
+        if file is None:
+            raise just_removed(name)
+        self.check(file.flavour)
+        check_checksum(name, file.checksum, self._request.variables)
+        opened = self._host.reads.open(generation.path(name))
+        try:
+            head = await self._head(file, offset, opened, filter)
+        except BaseException:
+            self._host.reads.close(opened)
+            raise
+        server_id = self._host.shown_server_id(generation)
+        return Segment(generation, file, offset, opened, head, filter, server_id, resumes)
+
+    async def _head(self, file: ArchivedFile, offset: int, opened: OpenFile, filter: GtidFilter | None) -> bytes | None:
+        begins = offset <= FIRST_EVENT
+        if begins and (filter is None or file.end <= FIRST_EVENT):
+            return None
+        stored = await asyncio.get_running_loop().run_in_executor(None, _read_format_description, opened)
+        return patch_format_description(
+            stored,
+            mid_file=not begins,
+            strip_markers=self._request.markers == "strip",
+            clear_created=filter is not None and filter.continues,
+        )
+
+
+def just_removed(name: str) -> PositionRefused:
+    """ERR 1105 for a file that went while a stream was to begin in it."""
+    text = f"{name} was removed from binlog-relay's archive just now. The replica may try again"
+    return refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+
+
+def _read_format_description(opened: OpenFile) -> bytes:
+    """The file's first event. In a thread. Raises: OSError, Malformed."""
+    start = read_start(opened)
+    if not start.is_whole or start.event[TYPE_AT] != EventType.FORMAT_DESCRIPTION:
+        raise Malformed(f"{opened.path.name} does not begin with a format description")
+    return start.event

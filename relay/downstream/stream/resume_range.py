@@ -1,0 +1,56 @@
+"""Where a replica by file and position may go on if its connection breaks now, noted in the archive before it is sent."""
+
+from collections.abc import Callable
+from typing import Final
+
+from relay.archive.storage.replica_marks import Mark
+from relay.downstream.stream.sent_range import SentRange
+
+# A receive window says less than its size about the last of it, and a proxy in between holds some.
+_UNREAD_MARGIN_BYTES: Final = 1 << 20
+# To ask for each run of 256 KiB takes a quarter of the time that sending it does.
+_UNREAD_ASKED_EVERY_BYTES: Final = 1 << 20
+_UNREAD_ASKED_EVERY_S: Final = 0.01
+
+
+class ResumeRange:
+    """`mark` is kept up with what is sent; `end` when the stream is over.
+
+    unread_bytes: of all that was written, what the replica has not read, as far as the system can tell; None: it cannot.
+    """
+
+    def __init__(self, mark: Mark, offset: int, unread_bytes: Callable[[], int | None]) -> None:
+        self._mark = mark
+        self._range = SentRange(offset)
+        self._ask_unread = unread_bytes
+        self._unread: int | None = None
+        self._unread_asked = 0.0
+        self._sent_since_asked = 0
+
+    def begin_file(self, offset: int) -> None:
+        """What is sent next is of another file, from `offset` on."""
+        self._range = SentRange(offset)
+
+    def sending(self, file: str, start: int, stop: int, *, event_ended: bool, now: float) -> None:
+        """[start, stop) of `file` is about to be sent. `event_ended`: an event's last byte is in it. `now`: the loop's time."""
+        self._range.sent(start, stop, event_ended=event_ended, unread_bytes=self._unread_at_most(stop - start, now))
+        self._mark.sending(file, self._range.low, self._range.high)
+
+    def arrived(self) -> None:
+        """The replica has stored everything: a start inside a transaction is no resume any more."""
+        self._range.arrived()
+        self._mark.arrived()
+
+    def end(self) -> None:
+        """The stream is over; the note stays for the replica's next request."""
+        self._mark.end()
+
+    def _unread_at_most(self, size: int, now: float) -> int | None:
+        """What the replica may not have read of what was sent before a run of `size` bytes."""
+        if self._sent_since_asked >= _UNREAD_ASKED_EVERY_BYTES or now >= self._unread_asked + _UNREAD_ASKED_EVERY_S:
+            self._unread_asked = now
+            self._unread = self._ask_unread()
+            self._sent_since_asked = 0
+        bound = None if self._unread is None else self._unread + self._sent_since_asked + _UNREAD_MARGIN_BYTES
+        self._sent_since_asked += size
+        return bound
