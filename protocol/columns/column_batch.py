@@ -13,9 +13,9 @@ if not cython.compiled:
     from protocol.columns.text.json_text import put_lossy
     from protocol.kernel.pure import Bytes, Numbers, Writable, bytes_of, copy_bytes, ints_of, longs_of, unset_bytes
 
-# Format of a column's values -> bytes of one. "n": i64 with nulls; "l": list of texts: its offsets. Texts have columns of their
-# own: "s": text with nulls, "d": text with nulls that rows share.
-_BYTES = {"q": 8, "n": 8, "i": 4, "l": 4, "B": 1}
+# Format of a column's values -> bytes of one, which every row sets. Other formats: "n": i64 with nulls; "l": list of texts: its
+# offsets; "s": text with nulls; "d": text with nulls that rows share.
+_BYTES = {"q": 8, "i": 4, "B": 1}
 
 
 class TextColumn:
@@ -136,9 +136,12 @@ class ColumnBatch:
         self.buffers = {}
         for name, kind in self.columns.items():
             if kind in _BYTES:
-                self.buffers[name] = bytearray((n + 1 if kind == "l" else n) * _BYTES[kind])
-            if kind == "n":
+                self.buffers[name] = unset_bytes(n * _BYTES[kind])
+            elif kind == "n":
+                self.buffers[name] = bytearray(8 * n)
                 self.buffers[name + ":valid"] = bytearray((n + 7) >> 3)
+            elif kind == "l":
+                self.buffers[name] = bytearray(4 * (n + 1))
         for texts in self.texts.values():
             texts.begin()
 

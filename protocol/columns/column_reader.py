@@ -4,9 +4,8 @@
 A reader's `walk` goes through the table without the GIL until its batch is full, room is lacking, or something inside an event
 is packed. Room is made here; for the rest its owner is asked by what `take` returns.
 
-ColumnReader        a row of the table is an event, and that is all
-PackedReader        what is packed inside events is asked for, unpacked by the owner and given back
-GroupReader         events make groups: transactions, and what stands stray between them
+Readers of events and statements are a ColumnReader; readers of transactions and rows are a GroupReader, for which events make
+groups: transactions, and what stands stray between them.
 """
 
 from array import array
@@ -56,87 +55,66 @@ class Held:
             self.view = None
 
 
-class EventFacts:
-    """The event that is read: what the walker's table says of it (see Ingest.set_table), and where it stands in the buffer.
+def event_finding(info: int, kind: int, flags: int) -> int:
+    """What is wrong with an event by the walker's word (`info`, see Ingest.set_table); 0: nothing."""
+    if info & INFO_BAD_CHECKSUM:
+        return CHECKSUM_MISMATCH
+    if info & INFO_VIOLATION:
+        return BOUNDARY_VIOLATION
+    if info & INFO_BAD_POSITION:
+        return POSITION_CHAIN_BROKEN
+    if info & INFO_MALFORMED:
+        return EVENT_MALFORMED
+    if kind == K_UNKNOWN and not flags & FLAG_IGNORABLE:
+        return UNKNOWN_EVENT_TYPE
+    return 0
 
-    `position`, `end`: in the file. `at`, `stop`: in the buffer, without checksum. `time`: µs since 1970. `opens`: a transaction
-    begins with it, or is it. `finding`: what is wrong with it by the walker's word; 0: nothing.
+
+def is_transaction(kind: int) -> bool:
+    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    return not (kind == K_SELF or kind == K_ROTATE or kind == K_GTID_LIST or kind == K_MEMBER or kind == K_INCIDENT)
+
+
+class EventFacts:
+    """What the walker's table says of the event that is read. `position`, `end`: in the file. `time`: µs since 1970. `opens`: a
+    transaction begins with it, or is it. `finding`: what is wrong with it by the walker's word; 0: nothing.
     """
 
-    def __init__(self, inference: Inference) -> None:
-        self.inference = inference
-        self.position = self.end = self.at = self.stop = 0
+    def __init__(self) -> None:
+        self.position = self.end = 0
         self.type = self.kind = self.boundary = self.flags = self.info = 0
         self.time = self.server_id = self.log_pos = 0
         self.opens = False
         self.finding = 0
 
-    def read(self, table: Numbers, row: int, base: int, have: int) -> None:
-        """Row `row` of the table, of a buffer with `have` bytes, the first of which is at `base` of the file."""
-        r = row * TABLE_ROW
-        info = table[r + 7]
-        self.position = table[r]
-        self.end = self.position + table[r + 1]
-        self.type = table[r + 2]
-        self.flags = table[r + 3]
-        self.time = table[r + 4] * MICROSECONDS
-        self.server_id = table[r + 5]
-        self.log_pos = table[r + 6]
-        self.info = info
-        self.kind = self.inference.kind[self.type]
-        self.boundary = info & INFO_BOUNDARY
-        self.opens = self.boundary == START or (self.boundary == SELF_CONTAINED and self.is_transaction())
-        self.at = self.position - base
-        self.stop = self.end - base
-        if self.stop > have:
-            self.stop = have
-        if info & INFO_CHECKSUM:
-            self.stop -= CHECKSUM_SIZE
-        self.finding = 0
-        if self.kind == K_UNKNOWN or info & (INFO_BAD_CHECKSUM | INFO_VIOLATION | INFO_BAD_POSITION | INFO_MALFORMED):
-            self.finding = self.what_is_wrong()
-
-    def what_is_wrong(self) -> int:
-        if self.info & INFO_BAD_CHECKSUM:
-            return CHECKSUM_MISMATCH
-        if self.info & INFO_VIOLATION:
-            return BOUNDARY_VIOLATION
-        if self.info & INFO_BAD_POSITION:
-            return POSITION_CHAIN_BROKEN
-        if self.info & INFO_MALFORMED:
-            return EVENT_MALFORMED
-        if self.kind == K_UNKNOWN and not self.flags & FLAG_IGNORABLE:
-            return UNKNOWN_EVENT_TYPE
-        return 0
-
-    def is_transaction(self) -> bool:
-        """Of a self-contained event: whether it is a transaction, and not a mark between two."""
-        return not (
-            self.kind == K_SELF
-            or self.kind == K_ROTATE
-            or self.kind == K_GTID_LIST
-            or self.kind == K_MEMBER
-            or self.kind == K_INCIDENT
-        )
-
 
 class ColumnReader:
-    """Calls `take_event` for each event of the table. `next_row`: where in the table it is.
+    """Takes events one by one: notes which transaction an event is in, then `take_event` is called until nothing stops it.
+    Types that are not in `takes` are only noted, but for events with which something is wrong.
 
-    `open`, `was_open`, `group_start`: whether a transaction is open behind the event, whether the event is in one, and where
-    it starts; only readers that `place` events say so.
+    What is packed inside an event is asked for: buf[open_start:open_stop] is to be unpacked and given back with `opened`, or of
+    a payload with `opened_events` and at last `payload_done`; or with `not_opened`, where it cannot be had.
+
+    `next_row`: where in the table it is. `pending`: a row is ready, and not written yet. `open`, `was_open`, `group_start`:
+    whether a transaction is open behind the event, whether the event is in one, and where it starts.
     """
 
     def __init__(self) -> None:
+        if not cython.compiled:
+            self.takes = bytearray(256)
+        for i in range(256):
+            self.takes[i] = 1
         self.inference = Inference()
-        self.event = EventFacts(self.inference)
+        self.event = EventFacts()
         self.tables = TableMaps()
         self.buffer = Held()
         self.rows = Held()
-        self.next_row = 0
+        self.in_groups = False
         self.lacks_tables = False
-        self.open = self.was_open = False
-        self.group_start = 0
+        self.opened_bytes = b""
+        self.opened_data = text_of(self.opened_bytes)
+        self.opened_size = 0
+        self.open_start = self.open_stop = self.opened_at = 0
 
     def begin_file(self, post_lengths: bytes) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's."""
@@ -144,8 +122,14 @@ class ColumnReader:
             self.inference.post_length[i] = post_lengths[i] if i < len(post_lengths) else 0
         self.tables.begin_file(self.inference.post_length[TABLE_MAP_EVENT])
         self.next_row = 0
+        self.entered = False
+        self.opening = NOTHING_ASKED
+        self.pending = False
+        self.in_group = False
         self.open = self.was_open = False
         self.group_start = 0
+
+    # ---- for the owner ----
 
     def take(self, buf: Bytes, base: int, table: "array[int]", count: int) -> int:
         """Takes `count` rows of Ingest's `table`, whose events stand whole in `buf`, buf[0] being at `base` of the file.
@@ -172,76 +156,6 @@ class ColumnReader:
         finally:
             let_go(self.buffer.view)
 
-    def walk(self, p: Bytes, have: int, base: int, table: Numbers, count: int) -> int:
-        """Goes on in the table at `next_row`; what is left of the batch and of room ends it, and `count`."""
-        while self.next_row < count:
-            self.event.read(table, self.next_row, base, have)
-            status = self.take_event(p, self.event.at, self.event.stop, self.event.type)
-            if status != DONE:
-                return status
-            self.next_row += 1
-        self.next_row = 0
-        return DONE
-
-    def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
-        """What the event in p[at:stop], without checksum and of type `t`, says. DONE, FULL, GROW or PLAN: again; or OPEN_..."""
-        return DONE
-
-    def resolve(self, status: int) -> bool:
-        """Does what a walk stopped for; False: its owner is asked about a table."""
-        self.make_room()
-        return True
-
-    def make_room(self) -> None:
-        """Of what the last walk did not find room for."""
-        if self.lacks_tables:
-            self.tables.grow()
-            self.lacks_tables = False
-
-    def learn_map(self, p: Bytes, at: int, stop: int) -> int:
-        """The slot of the Table_map in p[at:stop]; MAP_MALFORMED; NO_ROOM: grow, and again."""
-        slot = self.tables.take_map(p, at + HEADER_SIZE, stop)
-        if slot == NO_ROOM:
-            self.lacks_tables = True
-        return slot
-
-    def place(self) -> bool:
-        """Notes which transaction the event is in; whether it begins one."""
-        self.was_open = self.open
-        if self.event.opens:
-            self.group_start = self.event.position
-            self.was_open = True
-            self.open = self.event.boundary == START
-            return True
-        if self.event.boundary == END:
-            self.open = False
-        elif self.event.boundary == SELF_CONTAINED or (
-            self.event.boundary == INSIDE and not self.event.info & INFO_OPEN
-        ):
-            self.open = self.was_open = False
-        return False
-
-
-class PackedReader(ColumnReader):
-    """A reader that asks for what is packed inside events: buf[open_start:open_stop] is to be unpacked and given back with
-    `opened`, or of a payload with `opened_events` and at last `payload_done`; or with `not_opened`, where it cannot be had.
-    """
-
-    def __init__(self) -> None:
-        ColumnReader.__init__(self)
-        self.open_start = self.open_stop = self.opened_at = 0
-        self.opened_bytes = b""
-        self.opened_data = text_of(self.opened_bytes)
-        self.opened_size = 0
-        self.opening = NOTHING_ASKED
-        self.entered = False
-
-    def begin_file(self, post_lengths: bytes) -> None:
-        """Another file or another split of one. `post_lengths`: Ingest's."""
-        ColumnReader.begin_file(self, post_lengths)
-        self.opening = NOTHING_ASKED
-        self.entered = False
-
     def opened(self, data: bytes) -> None:
         """What was asked for, unpacked."""
         self.opened_bytes = data
@@ -252,10 +166,6 @@ class PackedReader(ColumnReader):
     def not_opened(self) -> None:
         """What was asked for cannot be unpacked."""
         self.opening = NOT_ANSWERED
-
-    def payload_done(self) -> None:
-        """All events of the payload were given."""
-        self.opening = EVENT_DONE
 
     def opened_events(self, buf: Bytes, start: int, stop: int) -> int:
         """Takes the whole events at buf[start:stop] of the payload that was asked for; `opened_at` is where it stopped.
@@ -280,39 +190,84 @@ class PackedReader(ColumnReader):
         finally:
             let_go(self.buffer.view)
 
+    def payload_done(self) -> None:
+        """All events of the payload were given."""
+        self.opening = EVENT_DONE
+
+    # ---- the walk ----
+
     def walk(self, p: Bytes, have: int, base: int, table: Numbers, count: int) -> int:
-        """As ColumnReader. An event that a walk stopped in is read again, but not entered again."""
+        """Goes on in the table at `next_row`; what is left of the batch and of room ends it, and `count`.
+
+        An event that it stopped in is read again, but not entered again.
+        """
         while True:
-            status = self.flush()
-            if status != DONE:
-                return status
+            if self.pending:
+                status = self.flush()
+                if status != DONE:
+                    return status
             if self.next_row >= count:
                 self.next_row = 0
                 return DONE
-            self.event.read(table, self.next_row, base, have)
+            r = self.next_row * TABLE_ROW
+            t = table[r + 2]
+            info = table[r + 7]
+            kind = self.inference.kind[t]
+            boundary = info & INFO_BOUNDARY
+            opens = boundary == START or (boundary == SELF_CONTAINED and is_transaction(kind))
+            finding = 0
+            if kind == K_UNKNOWN or info & (INFO_BAD_CHECKSUM | INFO_VIOLATION | INFO_BAD_POSITION | INFO_MALFORMED):
+                finding = event_finding(info, kind, table[r + 3])
             if not self.entered:
-                if not self.enter():
-                    continue
+                if self.in_groups:
+                    if not self.enter(table[r], table[r + 5], info, opens, finding):
+                        continue
+                else:
+                    if self.place(table[r], info, opens):
+                        self.begin_group(table[r], table[r + 5])
+                    if finding == 0 and not self.takes[t]:
+                        self.next_row += 1
+                        continue
                 self.entered = True
+            at = table[r] - base
+            stop = at + table[r + 1]
+            if stop > have:
+                stop = have
+            if info & INFO_CHECKSUM:
+                stop -= CHECKSUM_SIZE
+            self.event.position = table[r]
+            self.event.end = table[r] + table[r + 1]
+            self.event.type = t
+            self.event.kind = kind
+            self.event.flags = table[r + 3]
+            self.event.time = table[r + 4] * MICROSECONDS
+            self.event.server_id = table[r + 5]
+            self.event.log_pos = table[r + 6]
+            self.event.info = info
+            self.event.boundary = boundary
+            self.event.opens = opens
+            self.event.finding = finding
             if self.opening > NOTHING_ASKED:
                 return self.opening  # asked for, and not given
             if self.opening != EVENT_DONE:
-                status = self.take_event(p, self.event.at, self.event.stop, self.event.type)
-                if is_question(status):
-                    self.opening = status
+                status = self.take_event(p, at, stop, t)
                 if status != DONE:
+                    if is_question(status):
+                        self.opening = status
                     return status
             self.opening = NOTHING_ASKED
-            self.leave()
+            if self.in_group:
+                self.leave()
             self.entered = False
             self.next_row += 1
 
     def walk_opened(self, p: Bytes, start: int, stop: int) -> int:
         """The events of a payload: they have no checksums, and no position of their own."""
         while True:
-            status = self.flush()
-            if status != DONE:
-                return status
+            if self.pending:
+                status = self.flush()
+                if status != DONE:
+                    return status
             if stop - start < HEADER_SIZE:
                 return DONE
             length = load32(p, start + EVENT_SIZE_AT)
@@ -328,34 +283,76 @@ class PackedReader(ColumnReader):
             self.opened_at = start
 
     def flush(self) -> int:
-        """Writes the row that is ready, if one is. FULL: another batch first; GROW."""
+        """Writes the row that is `pending`. FULL: another batch first; GROW."""
         return DONE
 
-    def enter(self) -> bool:
-        """The event's first sight, before it is taken; False: a row must be written first, and then it is entered again."""
+    def enter(self, position: int, server_id: int, info: int, opens: bool, finding: int) -> bool:
+        """Of a GroupReader: an event's first sight, while `event` is still the one before; False: the group before it has ended,
+        and its row must be written first.
+        """
         return True
 
+    def begin_group(self, position: int, server_id: int) -> None:
+        """A transaction or group begins with the event at `position`."""
+
+    def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
+        """What the event in p[at:stop], without checksum and of type `t`, says. DONE, FULL, GROW or PLAN: again; or OPEN_..."""
+        return DONE
+
     def leave(self) -> None:
-        """The event was taken."""
+        """The event, which is in a group, was taken."""
+
+    def resolve(self, status: int) -> bool:
+        """Does what a walk stopped for; False: its owner is asked about a table."""
+        self.make_room()
+        return True
+
+    def make_room(self) -> None:
+        """Of what the last walk did not find room for."""
+        if self.lacks_tables:
+            self.tables.grow()
+            self.lacks_tables = False
+
+    # ---- for readers ----
+
+    def learn_map(self, p: Bytes, at: int, stop: int) -> int:
+        """The slot of the Table_map in p[at:stop]; MAP_MALFORMED; NO_ROOM: grow, and again."""
+        slot = self.tables.take_map(p, at + HEADER_SIZE, stop)
+        if slot == NO_ROOM:
+            self.lacks_tables = True
+        return slot
+
+    def place(self, position: int, info: int, opens: bool) -> bool:
+        """Notes which transaction the event is in; whether it begins one."""
+        boundary = info & INFO_BOUNDARY
+        self.was_open = self.open
+        if opens:
+            self.group_start = position
+            self.was_open = True
+            self.open = boundary == START
+        elif boundary == END:
+            self.open = False
+        elif boundary == SELF_CONTAINED or (boundary == INSIDE and not info & INFO_OPEN):
+            self.open = self.was_open = False
+        return opens
 
 
-class GroupReader(PackedReader):
-    """A reader of groups. `in_group`: an event is in one, and `stray`: it is none that a transaction began.
+class GroupReader(ColumnReader):
+    """A reader of groups. `in_group`: the event is in one; `stray`: which no transaction began.
 
     Events outside of transactions that can only be inside of one are a group; with `groups_findings` so is one with which
     something is wrong.
     """
 
     def __init__(self) -> None:
-        PackedReader.__init__(self)
-        self.in_group = False
+        ColumnReader.__init__(self)
+        self.in_groups = True
         self.stray = False
         self.groups_findings = False
 
     def begin_file(self, post_lengths: bytes) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's."""
-        PackedReader.begin_file(self, post_lengths)
-        self.in_group = False
+        ColumnReader.begin_file(self, post_lengths)
         self.stray = False
 
     def finish(self) -> int:
@@ -363,37 +360,35 @@ class GroupReader(PackedReader):
         if self.in_group:
             self.in_group = False
             self.end_group(not self.stray)
-        while True:
+        while self.pending:
             status = self.flush()
-            if status != GROW:
-                return status
-            self.make_room()
+            if status == FULL:
+                return FULL
+            if status == GROW:
+                self.make_room()
+        return DONE
 
-    def enter(self) -> bool:
-        inner = self.event.boundary == INSIDE or self.event.boundary == END
-        if self.in_group and (self.event.opens or self.event.boundary == SELF_CONTAINED or (self.stray and not inner)):
+    def enter(self, position: int, server_id: int, info: int, opens: bool, finding: int) -> bool:
+        boundary = info & INFO_BOUNDARY
+        inner = boundary == INSIDE or boundary == END
+        if self.in_group and (opens or boundary == SELF_CONTAINED or (self.stray and not inner)):
             self.in_group = False
             self.end_group(not self.stray)
             return False
-        if not self.in_group and (self.event.opens or inner or (self.groups_findings and self.event.finding)):
-            self.stray = not self.event.opens
+        if not self.in_group and (opens or inner or (self.groups_findings and finding)):
+            self.stray = not opens
             self.in_group = True
             self.tables.between_groups()
-            self.begin_group()
+            self.begin_group(position, server_id)
         return True
 
     def leave(self) -> None:
-        if not self.in_group:
-            return
         if self.stray:
             self.in_group = self.event.boundary == INSIDE or self.event.boundary == END
         else:
             self.in_group = self.event.boundary != END and self.event.boundary != SELF_CONTAINED
         if not self.in_group:
             self.end_group(False)
-
-    def begin_group(self) -> None:
-        """The event is the first of a group."""
 
     def end_group(self, unfinished: bool) -> None:
         """The group has no more events; `unfinished`: it is a transaction, and none of them ended it."""

@@ -21,6 +21,7 @@ cdef class EventFilter:
 cdef class EventBatch(ColumnBatch):
     cdef bint has_position, has_end, has_end_log_pos, has_time, has_server_id, has_type, has_flags, has_boundary
     cdef bint has_stamped, has_inferred, has_crc, has_transaction, has_ordinal, has_schema, has_table, has_finding
+    cdef bint has_place, has_names
     cdef TextColumn schema, table
     cdef int64_t* position_out
     cdef int64_t* end_out
@@ -64,6 +65,7 @@ cdef class EventColumns(ColumnReader):
     cdef int64_t schema_at
     cdef int64_t schema_length
 
+    cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil
     @cython.locals(finding=cython.int, slot=int64_t)
     cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final

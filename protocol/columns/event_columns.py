@@ -87,6 +87,8 @@ class EventBatch(ColumnBatch):
         self.has_schema = "schema" in wanted
         self.has_table = "table" in wanted
         self.has_finding = "finding" in wanted
+        self.has_place = self.has_transaction or self.has_ordinal
+        self.has_names = self.has_schema or self.has_table
         self.schema = self.text("schema")
         self.table = self.text("table")
         self.begin()
@@ -112,10 +114,12 @@ class EventBatch(ColumnBatch):
         self.finding_out = self.u8("finding")
 
     def is_full(self) -> bool:
-        return (
-            self.rows >= self.capacity
-            or (self.has_schema and not self.schema.fits(LONGEST_NAME))
-            or (self.has_table and not self.table.fits(LONGEST_NAME))
+        return self.rows >= self.capacity or (
+            self.has_names
+            and (
+                (self.has_schema and self.schema.used + LONGEST_NAME > self.schema.room)
+                or (self.has_table and self.table.used + LONGEST_NAME > self.table.room)
+            )
         )
 
     def put(self, event: EventFacts, finding: int) -> None:
@@ -194,9 +198,7 @@ class EventColumns(ColumnReader):
     def keep_all(self) -> None:
         """No filter."""
         self.filter = EventFilter()
-        self.tables.set_names(None, None)
-        self.filters_names = False
-        self.needs_names = self.batch.has_schema or self.batch.has_table
+        self.keep_names(None, None)
 
     def keep_times(self, time_from: int, time_to: int) -> None:
         """Only events with time_from <= time <= time_to, in µs since 1970."""
@@ -212,16 +214,26 @@ class EventColumns(ColumnReader):
         """Only events of these type codes."""
         for i in range(256):
             self.filter.types[i] = i in types
+        self.choose_types()
 
     def keep_names(self, schemas: Sequence[bytes] | None, tables: Sequence[bytes] | None) -> None:
         """Only events of these schemas and tables; None: of any, and of none at all."""
         self.tables.set_names(schemas, tables)
         self.filters_names = schemas is not None or tables is not None
-        self.needs_names = self.filters_names or self.batch.has_schema or self.batch.has_table
+        self.needs_names = self.filters_names or self.batch.has_names
+        self.choose_types()
 
     def keep_findings(self) -> None:
         """Only events with which something is wrong."""
         self.filter.only_findings = True
+        self.choose_types()
+
+    def choose_types(self) -> None:
+        """Only events that the filter may let through are taken, and Table_maps, since what they say is needed later."""
+        for i in range(256):
+            self.takes[i] = self.filter.types[i] and not self.filter.only_findings
+        if self.needs_names:
+            self.takes[TABLE_MAP_EVENT] = True
 
     def begin_file(self, post_lengths: bytes, in_use: bool = False) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's; `in_use`: the file's first event has the flag."""
@@ -229,15 +241,17 @@ class EventColumns(ColumnReader):
         self.in_use = in_use
         self.ordinal = 0
 
+    def begin_group(self, position: int, server_id: int) -> None:
+        self.ordinal += 1
+        self.tables.between_groups()
+
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
         if self.batch.is_full():
             return FULL
         finding = self.event.finding
-        if self.event.boundary == START:
-            self.tables.between_groups()
         slot = -1
         self.schema_at = -1
-        if self.needs_names:  # a Table_map is always read, since what it says is needed later
+        if self.needs_names:
             if t == TABLE_MAP_EVENT:
                 slot = self.learn_map(p, at, stop)
                 if slot == NO_ROOM:
@@ -246,19 +260,18 @@ class EventColumns(ColumnReader):
                     finding = EVENT_MALFORMED
             else:
                 slot = self.find_names(p, at, stop, t)
-        if self.place():
-            self.ordinal += 1
         if not self.filter.wants(self.event, finding) or (self.filters_names and not self.wants_names(p, slot)):
             return DONE
         if self.in_use and self.event.position == FIRST_EVENT:
             self.event.flags |= FLAG_IN_USE
         self.batch.put(self.event, finding)
-        if self.was_open:
+        if self.was_open and self.batch.has_place:
             self.batch.put_transaction(self.group_start, self.ordinal)
-        if slot >= 0:
-            self.batch.put_names(self.tables, slot)
-        else:
-            self.batch.put_schema(p, self.schema_at, self.schema_length)
+        if self.batch.has_names:
+            if slot >= 0:
+                self.batch.put_names(self.tables, slot)
+            else:
+                self.batch.put_schema(p, self.schema_at, self.schema_length)
         self.batch.rows += 1
         return DONE
 

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from protocol.columns.column_batch cimport ColumnBatch, TextColumn
 from protocol.columns.codes.column_codes cimport *
-from protocol.columns.column_reader cimport EventFacts, PackedReader
+from protocol.columns.column_reader cimport ColumnReader, EventFacts
 from protocol.columns.digest cimport StatementDigest, changes_rows
 from protocol.columns.tables cimport TableMaps
 from protocol.kernel.codes cimport *
@@ -59,7 +59,7 @@ cdef class StatementBatch(ColumnBatch):
     @cython.final
     cdef void put_finding(self, int finding) noexcept nogil
 
-cdef class StatementColumns(PackedReader):
+cdef class StatementColumns(ColumnReader):
     cdef readonly StatementBatch batch
     cdef bint maps
     cdef StatementDigest digest
@@ -69,7 +69,7 @@ cdef class StatementColumns(PackedReader):
     cdef int seeds
 
     cpdef make_room(self)
-    cdef bint enter(self) noexcept nogil
+    cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil
     @cython.locals(kind=cython.int, text=int64_t)
     cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final

@@ -10,7 +10,7 @@ from collections.abc import Collection
 import cython
 
 from protocol.columns.column_batch import ColumnBatch
-from protocol.columns.column_reader import EventFacts, PackedReader
+from protocol.columns.column_reader import ColumnReader, EventFacts
 from protocol.columns.digest import StatementDigest
 
 if not cython.compiled:
@@ -186,16 +186,23 @@ class StatementBatch(ColumnBatch):
         self.rows += 1
 
 
-class StatementColumns(PackedReader):
+class StatementColumns(ColumnReader):
     """Rows of statements, or with `maps` of Table_maps, in `batch`. `wanted`: names of COLUMNS; `capacity`: rows of a batch.
 
     A Table_map is a row where its bytes are not those seen last for its number: once, or a few times, for a table.
     """
 
     def __init__(self, wanted: Collection[str], capacity: int, maps: bool = False) -> None:
-        PackedReader.__init__(self)
+        ColumnReader.__init__(self)
         self.batch = StatementBatch(wanted, capacity)
         self.maps = maps
+        for i in range(256):
+            kind = self.inference.kind[i]
+            self.takes[i] = not maps and (
+                kind == K_SEED or kind == K_QUERY or kind == K_QUERY_COMPRESSED or kind == K_EXECUTE_LOAD_QUERY
+            )
+        self.takes[TABLE_MAP_EVENT] = maps
+        self.takes[TRANSACTION_PAYLOAD_EVENT] = True
         self.digest = StatementDigest()
         self.time_from = -FAR
         self.time_to = FAR
@@ -208,19 +215,17 @@ class StatementColumns(PackedReader):
 
     def begin_file(self, post_lengths: bytes) -> None:
         """Another file or another split of one. `post_lengths`: Ingest's."""
-        PackedReader.begin_file(self, post_lengths)
+        ColumnReader.begin_file(self, post_lengths)
         self.seeds = 0
 
     def make_room(self) -> None:
         """Of what the last walk did not find room for."""
-        PackedReader.make_room(self)
+        ColumnReader.make_room(self)
         self.batch.make_room()
 
-    def enter(self) -> bool:
-        if self.place():
-            self.seeds = 0
-            self.tables.between_groups()
-        return True
+    def begin_group(self, position: int, server_id: int) -> None:
+        self.seeds = 0
+        self.tables.between_groups()
 
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
         """The row of the event in p[at:stop], if it has one."""

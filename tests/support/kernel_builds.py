@@ -32,7 +32,7 @@ MODULES: Final = {
     "tables": "protocol.columns.tables",
     "column_reader": "protocol.columns.column_reader",
     "event_columns": "protocol.columns.event_columns",
-    "transaction_columns": "protocol.columns.transactions.transaction_columns",
+    "transaction_columns": "protocol.columns.transaction_columns",
     "digest": "protocol.columns.digest",
     "statement_columns": "protocol.columns.statement_columns",
     "row_columns": "protocol.columns.rows.row_columns",

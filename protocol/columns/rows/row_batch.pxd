@@ -3,6 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from protocol.columns.column_batch cimport ColumnBatch, SharedTexts, TextColumn
 from protocol.columns.codes.column_codes cimport *
+from protocol.columns.column_reader cimport EventFacts
 from protocol.columns.gtid_text cimport GtidText
 from protocol.columns.tables cimport TableMaps
 from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of
@@ -23,7 +24,7 @@ cdef class RowBatch(ColumnBatch):
     cdef bint has_statement
     cdef int64_t statement_number
     # the event
-    cdef int64_t position, end, time
+    cdef EventFacts event
     cdef int64_t plan
     cdef int finding
     cdef int64_t finding_position

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import cython
 
 from protocol.columns.column_batch import ColumnBatch, SharedTexts
+from protocol.columns.column_reader import EventFacts
 from protocol.columns.gtid_text import GtidText
 from protocol.columns.tables import TableMaps
 
@@ -39,17 +40,18 @@ _TEXT_ROOM = 256  # bytes of an image or a statement, at first
 
 
 class RowBatch(ColumnBatch):
-    """Rows of changed rows. What is to be written of the next row is set before: of its group, of its event, and `plan`, that
-    of its table (0: it has none).
+    """Rows of changed rows, of `event`. What else is to be written of the next row is set before: of its group, and `plan`, that of
+    its table (0: it has none).
     """
 
-    def __init__(self, capacity: int, wanted: Iterable[str] | None, tables: TableMaps) -> None:
+    def __init__(self, capacity: int, wanted: Iterable[str] | None, tables: TableMaps, event: EventFacts) -> None:
         names = set(COLUMNS if wanted is None else wanted)
         unknown = names - set(COLUMNS)
         if unknown:
             raise ValueError(f"no such columns: {sorted(unknown)}")
         ColumnBatch.__init__(self, capacity, COLUMNS, _TEXT_ROOM)
         self.tables = tables
+        self.event = event
         self.makes_before = "before" in names
         self.makes_after = "after" in names
         self.makes_statement = "statement" in names
@@ -81,7 +83,6 @@ class RowBatch(ColumnBatch):
         self.forget_names()
         self.finding = 0
         self.plan = 0
-        self.position = self.end = self.time = 0
         self.begin_group(0, 0)
 
     def begin_group(self, position: int, server_id: int) -> None:
@@ -204,10 +205,10 @@ class RowBatch(ColumnBatch):
     # ---- rows out ----
 
     def found(self, finding: int) -> None:
-        """Something is wrong with the event: a row for it comes next. The first counts."""
+        """Something is wrong with the event: a row for it comes next, before another event is read. The first counts."""
         if self.finding == 0:
             self.finding = finding
-            self.finding_position = self.position
+            self.finding_position = self.event.position
 
     def put_finding(self) -> bool:
         """A row that is only a finding; False: no room for it in this batch."""
@@ -226,9 +227,9 @@ class RowBatch(ColumnBatch):
         n = self.rows
         self.transaction_out[n] = self.group_start
         self.row_out[n] = self.ordinal
-        self.position_out[n] = self.position
-        self.end_out[n] = self.end
-        self.time_out[n] = self.time
+        self.position_out[n] = self.event.position
+        self.end_out[n] = self.event.end
+        self.time_out[n] = self.event.time
         self.server_out[n] = self.server_id
         self.operation_out[n] = operation
         self.finding_out[n] = finding

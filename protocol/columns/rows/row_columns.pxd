@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 from protocol.columns.codes.column_codes cimport *
-from protocol.columns.column_reader cimport GroupReader, PackedReader
+from protocol.columns.column_reader cimport ColumnReader, GroupReader
 from protocol.columns.rows.row_batch cimport RowBatch
 from protocol.columns.rows.row_writer cimport RowWriter
 from protocol.columns.rows.table_plans cimport RowTables
@@ -27,15 +27,19 @@ cdef class RowColumns(GroupReader):
     cpdef make_room(self)
     cpdef not_opened(self)
     cdef int flush(self) noexcept nogil
-    cdef bint enter(self) noexcept nogil
     cdef void leave(self) noexcept nogil
-    cdef void begin_group(self) noexcept nogil
+    cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil
     cdef void end_group(self, bint unfinished) noexcept nogil
     @cython.locals(kind=cython.int)
     cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final
-    @cython.locals(rows=int64_t, status=cython.int)
+    cdef void found(self, int finding) noexcept nogil
+    @cython.final
+    @cython.locals(status=cython.int)
     cdef int take_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    @cython.locals(rows=int64_t)
+    cdef bint begin_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
     @cython.final
     cdef bint wants(self, int operation) noexcept nogil
     @cython.final

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import cython
 
-from protocol.columns.column_reader import GroupReader, PackedReader
+from protocol.columns.column_reader import ColumnReader, GroupReader
 from protocol.columns.rows.row_batch import COLUMNS as COLUMNS
 from protocol.columns.rows.row_batch import OPERATIONS as OPERATIONS
 from protocol.columns.rows.row_batch import RowBatch
@@ -35,7 +35,7 @@ class RowColumns(GroupReader):
 
     def __init__(self, capacity: int, wanted: Iterable[str] | None = None, asks: bool = False) -> None:
         GroupReader.__init__(self)
-        self.batch = RowBatch(capacity, wanted, self.tables)
+        self.batch = RowBatch(capacity, wanted, self.tables, self.event)
         self.writer = RowWriter(self.tables, self.batch)
         self.plans = RowTables(self.tables, self.writer.values.plans, asks)
         self.asked_position = 0
@@ -75,20 +75,20 @@ class RowColumns(GroupReader):
     # ---- what Python does between two walks ----
 
     def take(self, buf: Bytes, base: int, table: "array[int]", count: int) -> int:
-        """As ColumnReader; raises what Python code below the walk raised."""
+        """As ColumnReader's; raises what Python code below the walk raised."""
         if self.plans.asked is not None:
             return OPEN_TABLE
         if not self.in_group and self.next_row == 0 and self.plans.are_too_many():
             self.plans.forget()
             self.batch.forget_names()
-        return self.raised(PackedReader.take(self, buf, base, table, count))
+        return self.raised(ColumnReader.take(self, buf, base, table, count))
 
     def opened_events(self, buf: Bytes, start: int, stop: int) -> int:
-        """As PackedReader; raises what Python code below the walk raised."""
+        """As ColumnReader's; raises what Python code below the walk raised."""
         if self.plans.asked is not None:
             self.opened_at = start
             return OPEN_TABLE
-        return self.raised(PackedReader.opened_events(self, buf, start, stop))
+        return self.raised(ColumnReader.opened_events(self, buf, start, stop))
 
     def raised(self, status: int) -> int:
         if self.writer.values.charsets.failure is not None:
@@ -102,7 +102,7 @@ class RowColumns(GroupReader):
             return True
         known = self.plans.make_plan()
         if self.plans.malformed:
-            self.batch.found(EVENT_MALFORMED)
+            self.found(EVENT_MALFORMED)
         self.batch.reserve_plan(self.plans.plans.count + 1)
         self.asked_position = self.event.position
         return known
@@ -127,48 +127,50 @@ class RowColumns(GroupReader):
     def not_opened(self) -> None:
         """What was asked for cannot be unpacked."""
         self.batch.plan = 0
-        self.batch.found(ROWS_UNREADABLE if self.opening == OPEN_ROWS else PAYLOAD_UNREADABLE)
+        self.found(ROWS_UNREADABLE if self.opening == OPEN_ROWS else PAYLOAD_UNREADABLE)
         self.opening = EVENT_DONE
         self.writer.begun = False
 
     # ---- groups ----
 
+    def found(self, finding: int) -> None:
+        """Something is wrong with the event: a row for it comes next."""
+        self.batch.found(finding)
+        self.pending = True
+
     def flush(self) -> int:
-        if self.batch.finding and not self.batch.put_finding():
+        if not self.batch.put_finding():
             return FULL if self.batch.rows else GROW
+        self.pending = False
         return DONE
 
-    def enter(self) -> bool:
-        if not GroupReader.enter(self):
-            return False
-        self.batch.position = self.event.position
-        self.batch.end = self.event.end
-        self.batch.time = self.event.time
-        self.writer.begin_event(self.event.finding)
-        return True
-
     def leave(self) -> None:
-        self.writer.end_event()
+        if self.event.finding and not self.writer.finding_shown:
+            self.found(self.event.finding)
+        self.writer.finding_shown = False
         GroupReader.leave(self)
 
-    def begin_group(self) -> None:
-        self.batch.begin_group(self.event.position, self.event.server_id)
+    def begin_group(self, position: int, server_id: int) -> None:
+        self.batch.begin_group(position, server_id)
 
     def end_group(self, unfinished: bool) -> None:
         if unfinished:
             self.batch.plan = 0
             self.batch.finding = TRANSACTION_UNFINISHED
             self.batch.finding_position = self.batch.group_start
+            self.pending = True
 
     # ---- events ----
 
     def take_event(self, p: Bytes, at: int, stop: int, t: int) -> int:
-        if not self.in_group:
-            return DONE
-        self.batch.time = self.event.time
         kind = self.inference.kind[t]
-        if kind == K_ROWS:
+        if kind == K_ROWS and self.in_group:
             return self.take_rows(p, at, stop, t)
+        self.batch.plan = 0
+        if not self.in_group:
+            if self.event.finding:
+                self.found(self.event.finding)
+            return DONE
         if t == TABLE_MAP_EVENT:
             return self.take_map(p, at, stop)
         if t == ROWS_QUERY_EVENT:  # a length that is not right above 255, text
@@ -183,33 +185,42 @@ class RowColumns(GroupReader):
             self.open_stop = stop
             return OPEN_PAYLOAD
         elif kind == K_ROW_FRAGMENT:
-            self.batch.found(ROWS_UNREADABLE)
+            self.found(ROWS_UNREADABLE)
         return DONE
 
     def take_rows(self, p: Bytes, at: int, stop: int, t: int) -> int:
-        if not self.writer.begun:
-            rows = self.writer.begin(p, at, stop, t, self.inference.post_length[t])
-            if rows < 0:
-                return DONE
-            if is_packed(t):
-                if self.opening != ANSWERED:
-                    self.open_start = rows
-                    self.open_stop = stop
-                    return OPEN_ROWS
-                rows = 0
-            self.writer.begin_rows(rows, self.wants(self.writer.operation))
-        self.tables.stand_in(p)
-        if self.opening == ANSWERED:
-            status = self.writer.put_rows(self.opened_data, self.opened_size)
-        else:
-            status = self.writer.put_rows(p, stop)
-        if status == DONE and self.inference.ends_statement(p, at, t):
-            self.batch.end_statement()
+        status = DONE
+        if self.begin_rows(p, at, stop, t):
+            if self.opening == ANSWERED:
+                status = self.writer.put_rows(self.opened_data, self.opened_size)
+            elif is_packed(t):
+                return OPEN_ROWS
+            else:
+                status = self.writer.put_rows(p, stop)
+            if status == DONE and self.inference.ends_statement(p, at, t):
+                self.batch.end_statement()
+        self.pending = self.batch.finding != 0
         return status
+
+    def begin_rows(self, p: Bytes, at: int, stop: int, t: int) -> bool:
+        """Reads the rows event up to its rows, if that was not done before; False: they cannot be read."""
+        if self.writer.begun:
+            self.tables.stand_in(p)
+            return True
+        rows = self.writer.begin(p, at, stop, t, self.inference.post_length[t])
+        if rows < 0:
+            return False
+        self.open_start = rows
+        self.open_stop = stop
+        if not is_packed(t):
+            self.writer.begin_rows(rows, self.wants(self.writer.operation))
+        elif self.opening == ANSWERED:
+            self.writer.begin_rows(0, self.wants(self.writer.operation))
+        return True
 
     def wants(self, operation: int) -> bool:
         """Whether the filter lets rows of the event through."""
-        if self.batch.time < self.time_from or self.batch.time > self.time_to:
+        if self.event.time < self.time_from or self.event.time > self.time_to:
             return False
         if operation == OPERATION_INSERT:
             return self.keeps_inserts
@@ -220,7 +231,7 @@ class RowColumns(GroupReader):
         if slot == NO_ROOM:
             return GROW
         if slot < 0:
-            self.batch.found(EVENT_MALFORMED)
+            self.found(EVENT_MALFORMED)
         elif self.tables.slots[slot + SLOT_MARK] < 0:
             if self.tables.slots[slot + SLOT_WANTED]:
                 self.plans.slot = slot

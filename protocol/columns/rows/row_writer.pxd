@@ -14,8 +14,7 @@ cdef class RowWriter:
     cdef RowBatch batch
     cdef RowValues values
     # the event
-    cdef int event_fault
-    cdef bint fault_shown
+    cdef bint finding_shown
     cdef bint begun
     cdef int64_t row_at
     cdef int operation
@@ -24,8 +23,6 @@ cdef class RowWriter:
     cdef int64_t before_end, after_end, image_end
 
     cpdef begin_file(self)
-    cdef void begin_event(self, int fault) noexcept nogil
-    cdef void end_event(self) noexcept nogil
     @cython.locals(rows=int64_t)
     cdef int64_t begin(self, const uint8_t* p, int64_t at, int64_t stop, int t, int64_t post) noexcept nogil
     cdef void begin_rows(self, int64_t row_at, bint wanted) noexcept nogil

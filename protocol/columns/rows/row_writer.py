@@ -16,9 +16,8 @@ if not cython.compiled:
 
 
 class RowWriter:
-    """Writes to `batch`. `begun`: an event's rows are being written, the next of them at `row_at`.
-
-    `event_fault`: a finding of the event itself, which its rows show, if it has any (`fault_shown`).
+    """Writes to `batch`. `begun`: an event's rows are being written, the next of them at `row_at`; `finding_shown`: they show
+    what is wrong with the event itself.
     """
 
     def __init__(self, tables: TableMaps, batch: RowBatch) -> None:
@@ -34,22 +33,11 @@ class RowWriter:
         """Another file."""
         self.begun = False
         self.row_at = 0
-        self.begin_event(0)
-
-    def begin_event(self, fault: int) -> None:
-        """Another event, with this finding or 0."""
-        self.event_fault = fault
-        self.fault_shown = False
-        self.batch.plan = 0
-
-    def end_event(self) -> None:
-        """All of the event was taken; its finding becomes a row, if no row showed it."""
-        if self.event_fault and not self.fault_shown:
-            self.batch.found(self.event_fault)
-            self.event_fault = 0
+        self.finding_shown = False
 
     def begin(self, p: Bytes, at: int, stop: int, t: int, post: int) -> int:
         """Reads the rows event in p[at:stop], of type `t`, up to its rows: where they begin; -1: they cannot be read."""
+        self.batch.plan = 0
         if t <= PRE_GA_DELETE_ROWS_EVENT:
             # the first betas of 5.1 wrote rows in the layout of the table's record
             self.batch.found(ROWS_UNREADABLE)
@@ -70,7 +58,6 @@ class RowWriter:
         """The rows of the event that `begin` read come from `row_at` on; not `wanted`: they are only counted."""
         self.begun = True
         self.row_at = row_at
-        self.batch.plan = 0
         if self.tables.row_slot < 0:
             self.batch.found(TABLE_MAP_MISSING)
         elif wanted and self.tables.slots[self.tables.row_slot + SLOT_MARK] > 0:
@@ -135,9 +122,9 @@ class RowWriter:
         finding = 0
         if self.batch.skips_row:
             finding = ROW_TOO_LARGE
-        elif self.event_fault:
-            self.fault_shown = True
-            finding = self.event_fault
+        elif self.batch.event.finding:
+            self.finding_shown = True
+            finding = self.batch.event.finding
         elif self.values.malformed:
             finding = VALUE_MALFORMED
         self.close_image(
@@ -147,7 +134,7 @@ class RowWriter:
             self.batch.after, self.batch.makes_after and self.operation != OPERATION_DELETE, self.after_end
         )
         self.batch.skips_row = False
-        self.batch.put(self.operation, finding, self.batch.position if finding else 0)
+        self.batch.put(self.operation, finding, self.batch.event.position if finding else 0)
         self.batch.ordinal += 1
         return at
 

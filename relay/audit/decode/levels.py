@@ -9,14 +9,12 @@ import pyarrow.compute as pc
 
 from protocol.binlog.boundary import BOUNDARY_LABELS
 from protocol.binlog.event_type import event_type_name
-from protocol.columns import event_columns, statement_columns
+from protocol.columns import event_columns, statement_columns, transaction_columns
 from protocol.columns.codes.column_codes import FULL, ROWS_UNREADABLE
 from protocol.columns.column_batch import ColumnBatch
 from protocol.columns.event_columns import EventBatch, EventColumns
 from protocol.columns.statement_columns import StatementBatch, StatementColumns
-from protocol.columns.transactions import transaction_columns
-from protocol.columns.transactions.transaction_batch import TransactionBatch
-from protocol.columns.transactions.transaction_columns import TransactionColumns
+from protocol.columns.transaction_columns import TransactionBatch, TransactionColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.other_findings import OtherFindings
 from relay.audit.decode.rows import read_rows

@@ -9,7 +9,7 @@ from protocol.binlog.compression import unpack_compressed
 from protocol.binlog.layout import HEADER_SIZE, event_size, is_event_size
 from protocol.binlog.transaction_payload import decode_transaction_payload
 from protocol.columns.codes.column_codes import DONE, OPEN_PAYLOAD, OPEN_QUERY, OPEN_ROWS
-from protocol.columns.column_reader import PackedReader, whole_events
+from protocol.columns.column_reader import ColumnReader, whole_events
 from protocol.errors import ProtocolError
 from relay.binlog_file.event_reader import EventRun
 
@@ -21,7 +21,7 @@ _NONE: Final = 255
 Batches = Iterator[pa.RecordBatch]
 
 
-def take_run(columns: PackedReader, run: EventRun, stopped: Callable[[int], Batches]) -> Batches:
+def take_run(columns: ColumnReader, run: EventRun, stopped: Callable[[int], Batches]) -> Batches:
     """Takes all of a run; what is packed is unpacked and given to `columns`, or it is said that it cannot be had.
 
     `stopped`: does what a status asks for that `columns` stops with, but for that; gives the batches that come of it.
@@ -35,11 +35,11 @@ def take_run(columns: PackedReader, run: EventRun, stopped: Callable[[int], Batc
             yield from stopped(status)
 
 
-def _packed(columns: PackedReader, run: EventRun) -> bytes:
+def _packed(columns: ColumnReader, run: EventRun) -> bytes:
     return bytes(memoryview(run.buffer)[columns.open_start : columns.open_stop])
 
 
-def _open_event(columns: PackedReader, packed: bytes) -> None:
+def _open_event(columns: ColumnReader, packed: bytes) -> None:
     """What MariaDB packed into an event: a statement, or rows."""
     try:
         columns.opened(unpack_compressed(packed))
@@ -47,7 +47,7 @@ def _open_event(columns: PackedReader, packed: bytes) -> None:
         columns.not_opened()
 
 
-def _take_payload(columns: PackedReader, packed: bytes, stopped: Callable[[int], Batches]) -> Batches:
+def _take_payload(columns: ColumnReader, packed: bytes, stopped: Callable[[int], Batches]) -> Batches:
     """The events of a compressed transaction, which is unpacked piece by piece."""
     for events in payload_events(packed):
         at = 0

@@ -3,11 +3,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from protocol.columns.column_batch cimport ColumnBatch, TextColumn
 from protocol.columns.codes.column_codes cimport *
-from protocol.columns.column_reader cimport EventFacts
+from protocol.columns.column_reader cimport ColumnReader, EventFacts, GroupReader
+from protocol.columns.digest cimport changes_rows
 from protocol.columns.gtid_text cimport GtidText
-from protocol.columns.tables cimport TableMaps, same_bytes
+from protocol.columns.tables cimport TableMaps, inserts_rows, is_packed, same_bytes, updates_rows
 from protocol.kernel.codes cimport *
-from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, longs_of
+from protocol.kernel.inference cimport kind_of_text
+from protocol.kernel.native cimport bytes_of, copy_bytes, ints_of, load64, longs_of, signed64
 
 @cython.final
 cdef class Transaction:
@@ -77,3 +79,38 @@ cdef class TransactionBatch(ColumnBatch):
     cdef void put_name(self, TableMaps maps, int64_t at, int64_t length) noexcept nogil
 
 cdef int kind_of(int parts) noexcept nogil
+
+cdef class TransactionColumns(GroupReader):
+    cdef readonly TransactionBatch batch
+    cdef Transaction transaction
+    cdef bint counts_rows
+    # the filter
+    cdef int64_t first_from, first_to, last_from, last_to
+    cdef bint only_findings
+
+    cpdef make_room(self)
+    @cython.locals(query=cython.bint)
+    cpdef opened(self, bytes data)
+    @cython.locals(finding=cython.int)
+    cpdef not_opened(self)
+    cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil
+    cdef void leave(self) noexcept nogil
+    cdef void end_group(self, bint unfinished) noexcept nogil
+    @cython.final
+    cdef bint is_wanted(self) noexcept nogil
+    cdef int flush(self) noexcept nogil
+    @cython.locals(kind=cython.int, slot=int64_t)
+    cdef int take_event(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    cdef void found(self, int finding) noexcept nogil
+    @cython.final
+    @cython.locals(text=int64_t, statement=cython.int)
+    cdef void take_query(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    cdef void count_statement(self, const uint8_t* p, int64_t at, int64_t stop) noexcept nogil
+    @cython.final
+    @cython.locals(rows=int64_t)
+    cdef int take_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil
+    @cython.final
+    @cython.locals(count=int64_t, update=cython.bint)
+    cdef void count_rows(self, const uint8_t* p, int64_t at, int64_t stop, int t) noexcept nogil

@@ -1,1 +1,0 @@
-"""Runs of events become one row a transaction."""
