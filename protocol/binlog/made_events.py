@@ -5,6 +5,7 @@ flags u16. A checksum is CRC32 of all bytes before it, u32, at the end. What rep
 docs/PROTOCOL.md#positions-of-a-replica and docs/PROTOCOL.md#heartbeats.
 """
 
+import contextlib
 import struct
 import zlib
 from typing import Final
@@ -123,18 +124,25 @@ def replica_position(tail: bytes, end: Position, *, with_checksum: bool) -> Posi
     crc = CHECKSUM_SIZE if with_checksum else 0
     if _ends_with(tail, HEADER_SIZE + crc, EventType.STOP, end.offset, with_checksum):
         return Position(end.file, end.offset - HEADER_SIZE - crc)
+    size = rotate_size(tail, end, with_checksum=with_checksum)
+    if size:
+        body = tail[len(tail) - size + HEADER_SIZE : len(tail) - crc]
+        return Position(body[8:].decode(), int.from_bytes(body[:8], "little"))
+    return end
+
+
+def rotate_size(tail: bytes, end: Position, *, with_checksum: bool) -> int:
+    """Bytes of the Rotate that ends a file at `end`, `tail` being what is before that (256 are enough); 0: another event does."""
+    crc = CHECKSUM_SIZE if with_checksum else 0
     # The next file's name is as long as this one's, but where the number gets a digit more.
     for name_bytes in (len(end.file.encode()), len(end.file.encode()) + 1):
         size = HEADER_SIZE + 8 + name_bytes + crc
         if _ends_with(tail, size, EventType.ROTATE, end.offset, with_checksum):
-            body = tail[len(tail) - size + HEADER_SIZE : len(tail) - crc]
-            name = body[8:].decode("utf-8", "replace")
-            try:
+            name = tail[len(tail) - crc - name_bytes : len(tail) - crc].decode("utf-8", "replace")
+            with contextlib.suppress(Malformed):
                 binlog_number(name)
-            except Malformed:
-                continue
-            return Position(name, int.from_bytes(body[:8], "little"))
-    return end
+                return size
+    return 0
 
 
 def _ends_with(tail: bytes, size: int, kind: EventType, end: int, with_checksum: bool) -> bool:

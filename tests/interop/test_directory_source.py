@@ -1,6 +1,7 @@
 """Binlogs copied from a source while it lives: followed as the copies grow, archived and served like a stream."""
 
 import random
+import shutil
 import time
 from pathlib import Path
 
@@ -87,3 +88,51 @@ def check(relay: RelayProcess, source: Server, copier: Copier, replicas: list[Se
         replica.wait_caught_up(*end)
         assert replica.checksum_tables(databases) == wanted
     check_archive(relay.archive, copies)
+
+
+@pytest.mark.parametrize("checksum", ["CRC32", "NONE"])
+@pytest.mark.parametrize(
+    ("source_name", "replica_names"),
+    [("mysql56", ("mysql56", "mysql97", "mariadb")), ("mariadb", ("mariadb", "mariadb118"))],
+)
+def test_replicas_get_heartbeats_behind_a_last_file_whose_next_one_is_not_there(
+    servers: ServerFactory, tmp_path: Path, source_name: str, replica_names: tuple[str, ...], checksum: str
+) -> None:
+    source = servers(source_name).start(server_id=1, options=[f"--binlog-checksum={checksum}"])
+    source.execute_many(["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY)", "FLUSH LOGS"])
+    source.sql("INSERT INTO one.t VALUES (1)")
+    first, *others = source.binlogs()[-2:]
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    shutil.copy(first, copies)
+    with RelayProcess(tmp_path / "relay", copies, port=free_port()) as relay:
+        replicas = [servers(name).start(server_id=10 + number) for number, name in enumerate(replica_names)]
+        for replica in replicas:
+            replica.attach("127.0.0.1", relay.port, REPLICA_USER, REPLICA_PASSWORD, first.name, 4, heartbeat_period=0.5)
+        for replica in replicas:
+            wait_until(lambda replica=replica: has_table(replica), "what the file holds is applied")
+        time.sleep(3)
+        for replica in replicas:
+            status = replica.replica_status()
+            assert (status["io_running"], status["io_errno"], status["sql_errno"]) == ("Yes", 0, 0), status
+            if replica.name != "mysql97":  # there only the performance schema tells
+                (row,) = replica.sql("SHOW GLOBAL STATUS LIKE 'Slave_received_heartbeats'")
+                assert int(row[1]) >= 4
+            # The Rotate waits: behind it a replica takes no heartbeat.
+            assert status["source_file"] == first.name
+        assert int(
+            dict(relay.sql("SHOW STATUS LIKE 'Binlog_relay_replicas_at_end'"))["Binlog_relay_replicas_at_end"]
+        ) == len(replicas)
+        for other in others:
+            shutil.copy(other, copies)
+        for replica in replicas:
+            wait_until(
+                lambda replica=replica: replica.sql("SELECT id FROM one.t") == [(1,)],
+                "the next file is applied",
+            )
+            assert replica.replica_status()["source_file"] == others[0].name
+        assert len(relay.logged("dump_started")) == len(replicas)
+
+
+def has_table(server: Server) -> bool:
+    return bool(server.sql("SELECT 1 FROM information_schema.tables WHERE table_schema = 'one'"))

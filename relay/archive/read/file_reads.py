@@ -10,9 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.made_events import rotate_size
+from protocol.position import Position
 from relay.archive.storage.files import CAN_READ_CACHED, FileLayer
 
 STEP_BYTES: Final = 256 * 1024
+TAIL_BYTES: Final = 320
+"""Of a file's end, enough for a whole Rotate or Stop event."""
 _THREADS: Final = 4
 
 
@@ -24,6 +28,8 @@ class OpenFile:
         self.fd = layer.open_read(path)
         self.users = 0
         self._layer = layer
+        self._rotate: tuple[int, int | None] = (0, None)
+        """Where was looked for a Rotate last, and what was found."""
 
     @property
     def size(self) -> int:
@@ -37,6 +43,17 @@ class OpenFile:
     def read(self, offset: int, count: int) -> bytes:
         """Up to `count` bytes at `offset`; fewer only at the end of the file. Blocking. Raises: OSError."""
         return self._layer.pread(self.fd, count, offset)
+
+    def last_rotate(self, end: int, *, with_checksum: bool) -> int | None:
+        """Offset of the Rotate that ends at `end`; None: another event does. Blocking, once for each end. Raises: OSError."""
+        looked_at, found = self._rotate
+        if looked_at != end:
+            size = min(TAIL_BYTES, end)
+            tail = self.read(end - size, size)
+            size = rotate_size(tail, Position(self.path.name, end), with_checksum=with_checksum)
+            found = end - size if size else None
+            self._rotate = end, found
+        return found
 
 
 class BufferPool:

@@ -9,6 +9,7 @@ from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.source_side.connection_states import State
 from protocol.source_side.machine import SourceSide
 from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.replica_variables import variable
@@ -131,6 +132,12 @@ def _with_stream(
         acknowledged_position=(acked.file, acked.offset) if acked is not None else None,
         unacknowledged=acknowledgements.open if acknowledgements is not None else 0,
         generation=generation.number if archive.holds(generation) else None,
-        is_at_end=generation is newest and position == newest.end,
+        is_at_end=_is_at_end(dump, newest),
         sent_bytes=dump.sent_bytes,
     )
+
+
+def _is_at_end(dump: Dump, newest: Generation) -> bool:
+    """Whether it has sent all there is; of a Rotate that ends the newest file, that waits for the next one."""
+    end = newest.end
+    return dump.generation is newest and end is not None and dump.position.file == end.file and dump.has_sent_all

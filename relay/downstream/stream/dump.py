@@ -6,6 +6,7 @@ output buffer, and nobody waits for it.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +19,9 @@ from protocol.binlog.made_events import MAX_WIRE_POSITION, heartbeat_event, repl
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
 from relay.archive.generation import Generation
-from relay.archive.read.file_reads import STEP_BYTES, BufferPool, FileReads
+from relay.archive.read.file_reads import STEP_BYTES, TAIL_BYTES, BufferPool, FileReads
 from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.gtid_filter.gtid_filter import End, FilterTo, GtidFilter, SendFirst, SendTo, SkipTo, Step
 from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
 from relay.downstream.start.next_generation import Found, GenerationSwitch
@@ -35,8 +37,6 @@ log = structlog.get_logger("relay.downstream")
 _TURN_BYTES: Final = 1 << 20
 # To go on to the next file takes as long as to send so much: of thousands of tiny files a turn takes no more than these.
 _FILE_COST_BYTES: Final = 256 << 10
-# Of the newest bytes sent, enough for a whole Rotate or Stop event.
-_TAIL_BYTES: Final = 320
 # Of a run in a buffer, so many bytes; False if they are too few.
 _Send = Callable[[bytearray, int], bool]
 
@@ -168,7 +168,40 @@ class Dump:
     def is_at_rest(self) -> bool:
         """Whether the socket has taken all that was published of this file; a stream that is read or cut short is not."""
         busy = self._closed or self._silenced or self._read_pending or self._turn_scheduled
-        return not busy and not self._owner.write_paused and self._offset >= self._file.end
+        return not busy and not self._owner.write_paused and self.has_sent_all
+
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether nothing of this file is left to be sent now."""
+        return self._offset >= self._end
+
+    @property
+    def _end(self) -> int:
+        """Up to where of the file is sent now. A Rotate that ends it is held back until the file that it names has begun.
+
+        Behind a Rotate a replica takes nothing but a format description, and so no heartbeat: where the next file does not
+        come, it would give its source up.
+        """
+        file = self._file
+        if self._options.ends_at_end or self._is_followed(file):
+            return file.end
+        rotate = None
+        with contextlib.suppress(OSError):  # whoever reads what is to be sent will hear of it
+            rotate = self._segment.opened.last_rotate(file.end, with_checksum=bool(file.checksum))
+        return file.end if rotate is None else rotate
+
+    def _is_followed(self, file: ArchivedFile) -> bool:
+        """Whether what comes behind this file is there, or nothing ever does."""
+        if not file.sealed:
+            return False
+        generation = self._segment.generation
+        try:
+            following = generation.next_file(file.name)
+        except ArchiveError:
+            return True  # it is told when all of this file was sent
+        if following is None:
+            return generation.ended
+        return following.end > FIRST_EVENT
 
     def unread_bytes(self) -> int | None:
         """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
@@ -267,7 +300,7 @@ class Dump:
         if self._failure is not None:
             self.fail(self._failure)
         while not self._closed and not self._owner.write_paused:
-            offset, published = self._offset, self._file.end
+            offset, published = self._offset, self._end
             stop = min(published, offset + STEP_BYTES)
             send = self._send_run
             if self._filter is not None:
@@ -476,7 +509,7 @@ class Dump:
         with_checksum = bool(self._file.checksum)
         try:
             # Only what this session sent: a replica that started behind a Stop event does count it.
-            size = min(_TAIL_BYTES, self._offset - self._start_in_file)
+            size = min(TAIL_BYTES, self._offset - self._start_in_file)
             tail = self._segment.opened.read(self._offset - size, size)
         except OSError as error:
             self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))

@@ -5,7 +5,13 @@ import zlib
 
 import pytest
 
-from protocol.binlog.made_events import heartbeat_event, patch_format_description, replica_position, rotate_event
+from protocol.binlog.made_events import (
+    heartbeat_event,
+    patch_format_description,
+    replica_position,
+    rotate_event,
+    rotate_size,
+)
 from protocol.errors import Malformed, Truncated
 from protocol.position import Position
 from tests.support.binlog_builder import HEADER, BinlogBuilder
@@ -108,6 +114,19 @@ def test_a_replica_stands_in_the_file_that_a_rotate_names(checksum: bool, follow
     built = BinlogBuilder(checksum=checksum).transaction(20).rotate(following)
     tail = bytes(built.data[-200:])
     assert replica_position(tail, Position(FILE, built.size), with_checksum=checksum) == Position(following, 4)
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+def test_the_rotate_that_ends_a_file_is_known_and_no_other_event(checksum: bool) -> None:
+    built = BinlogBuilder(checksum=checksum).transaction(20)
+    before = Position(FILE, built.size)
+    assert rotate_size(bytes(built.data[-200:]), before, with_checksum=checksum) == 0
+    built.rotate("mysql-bin.000008")
+    end = Position(FILE, built.size)
+    size = rotate_size(bytes(built.data[-200:]), end, with_checksum=checksum)
+    assert size == end.offset - before.offset
+    assert rotate_size(bytes(built.data[-size + 1 :]), end, with_checksum=checksum) == 0
+    assert rotate_size(bytes(built.data[-200:]), Position(FILE, end.offset + 1), with_checksum=checksum) == 0
 
 
 @pytest.mark.parametrize("checksum", [True, False])

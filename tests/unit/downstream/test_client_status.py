@@ -56,7 +56,12 @@ def logged_in(*, admin: bool = False) -> Client:
 
 
 def dumping(file: str = SECOND, offset: int = 400, generation: Any = CURRENT) -> Dump:
-    return cast(Dump, SimpleNamespace(position=Position(file, offset), generation=generation, sent_bytes=396))
+    return cast(
+        Dump,
+        SimpleNamespace(
+            position=Position(file, offset), generation=generation, sent_bytes=396, has_sent_all=offset >= 900
+        ),
+    )
 
 
 def acknowledging(asked: int, acked: str | None) -> Acknowledgements:

@@ -30,6 +30,7 @@ T = TypeVar("T")
 FIRST = "mysql-bin.000001"
 SECOND = "mysql-bin.000002"
 THIRD = "mysql-bin.000003"
+FOURTH = "mysql-bin.000004"
 
 
 class Served:
@@ -334,6 +335,37 @@ async def test_heartbeats_behind_a_stop_event_do_not_count_it(served: Served) ->
         return client.events(1)[0].end_log_pos
 
     assert await call(first_after_stop) == end
+
+
+async def test_a_rotate_at_the_end_waits_for_the_file_that_it_names_and_heartbeats_go_on(served: Served) -> None:
+    client = await served.replica(heartbeat_s=0.05)
+    end = served.files[THIRD].size
+    await call(lambda: client.ask_dump(THIRD, end))
+    await call(lambda: client.events(2))
+    rotate = await served.grow(lambda built: built.rotate(FOURTH))
+    heartbeats = await call(lambda: client.events(3))
+    assert {(event.kind, event.end_log_pos) for event in heartbeats} == {(EventType.HEARTBEAT, end)}
+    fourth = BinlogBuilder().transaction(20)
+    await served.generation.begin_file(FOURTH)
+    await append_all(served.generation, fourth.data)
+
+    def behind_the_heartbeats() -> list[bytes]:
+        event = client.events(1)[0]
+        while event.kind == EventType.HEARTBEAT:
+            event = client.events(1)[0]
+        return [event.data, *(event.data for event in client.events(2))]
+
+    artificial = rotate_event(Position(FOURTH, 4), 1, with_checksum=True)
+    head = bytes(fourth.data[4 : fourth.events[0].end])
+    assert await call(behind_the_heartbeats) == [rotate, artificial, head]
+
+
+async def test_a_reader_of_what_there_is_gets_a_rotate_at_the_end_at_once(served: Served) -> None:
+    rotate = await served.grow(lambda built: built.rotate(FOURTH))
+    client = await served.replica()
+    client.ask_dump(THIRD, served.files[THIRD].size - len(rotate), flags=1)
+    events = await call(client.events_to_eof)
+    assert events[-1].data == rotate
 
 
 async def test_no_heartbeats_come_where_none_were_asked_for(served: Served) -> None:
