@@ -180,7 +180,7 @@ def test_a_mariadb_is_known_by_its_types_whatever_version_it_was_given(build: Ke
     assert (got.status, got.produced, got.violations) == (0, stream.data, [])
     bad = bytearray(stream.events[-1])
     bad[20] ^= 1
-    assert walk(build, packetise([*stream.events[:-1], bytes(bad)])).status == build.ingest.BAD_CRC
+    assert walk(build, packetise([*stream.events[:-1], bytes(bad)])).status == codes.BAD_CRC
 
 
 def test_positions_inside_of_a_transaction_are_checked_whatever_version_a_mariadb_was_given(build: KernelBuild) -> None:
