@@ -24,6 +24,8 @@ cdef class Framer:
     cdef readonly int64_t events
     cdef int problem
     cdef bint asks
+    cdef int left_out
+    cdef bint leaving_out
     cdef bint asked
     cdef readonly int64_t asked_end
     cdef readonly int64_t asked_events
@@ -34,7 +36,7 @@ cdef class Framer:
     cpdef int64_t frame(self, const uint8_t[::1] src, int64_t start, int64_t stop, uint8_t[::1] dst) except -1
     @cython.locals(
         r=int64_t, length=int64_t, payload=int64_t, n=int64_t, t=cython.int, crc=cython.int, flags=uint32_t,
-        bits=uint32_t, checksum=cython.int, mode=cython.int, prefix=cython.int, at=int64_t, stored=uint32_t, hold=int64_t
+        bits=uint32_t, checksum=cython.int, mode=cython.int, prefix=cython.int, left_out=cython.int, at=int64_t, stored=uint32_t, hold=int64_t
     )
     cdef int64_t walk(self, const uint8_t* p, int64_t start, int64_t stop, uint8_t* q, int64_t o) noexcept nogil
     @cython.locals(newest=int64_t, size=int64_t, r=int64_t, length=int64_t, o=int64_t)

@@ -57,11 +57,12 @@ class Framer:
 
     mode: KEEP or STRIP the boundary markers, or convert them to EDGES. prefix: bytes before each event, at most MAX_PREFIX.
     asks: acknowledgements are asked for (the events carry markers, and the last byte of the prefix is the flag).
+    left_out: type of the events that make no packet, -1: none; those before and behind them stay as they are.
     `sequence`: of the next packet. `asked_events`: how many were asked for so far. `asked_end`: where in src the newest
     of them ends, -1 if the last call asked for none or that one goes on.
     """
 
-    def __init__(self, mode: int = KEEP, prefix: bytes = b"\0", asks: bool = False) -> None:
+    def __init__(self, mode: int = KEEP, prefix: bytes = b"\0", asks: bool = False, left_out: int = -1) -> None:
         if mode < KEEP or mode > EDGES:
             raise ValueError(f"mode {mode} is none of KEEP, STRIP, EDGES")
         if not 1 <= len(prefix) <= MAX_PREFIX:
@@ -76,6 +77,8 @@ class Framer:
         self.edges = Edges()
         self.prefix_length = len(prefix)
         self.asks = asks
+        self.left_out = left_out
+        self.leaving_out = False  # the event that goes on
         self.asked = False  # for the event that goes on
         self.asked_end = -1
         self.asked_events = 0
@@ -100,6 +103,7 @@ class Framer:
         self.event_left = 0
         self.packet_left = 0
         self.more_packets = False
+        self.leaving_out = False
         self.asked = False
         self.edges.begin()
 
@@ -192,6 +196,7 @@ class Framer:
         r = start
         prefix = self.prefix_length
         mode = self.mode
+        left_out = self.left_out
         self.problem = 0
         while r < stop or self.more_packets:
             if self.event_left == 0 and not self.more_packets:
@@ -202,6 +207,10 @@ class Framer:
                 if length < HEADER_SIZE:
                     self.problem = length if length else -1
                     break
+                if t == left_out:
+                    self.leaving_out = True
+                    self.event_left = length
+                    continue
                 payload = length + prefix
                 checksum = self.checksum
                 flags = load16(p, r + FLAGS_AT)
@@ -276,6 +285,13 @@ class Framer:
             n = stop - r
             if n > self.event_left:
                 n = self.event_left
+            if self.leaving_out:
+                r += n
+                self.event_left -= n
+                if self.event_left == 0:
+                    self.leaving_out = False
+                    self.events += 1
+                continue
             if self.effect and n > self.event_left - CHECKSUM_SIZE:
                 # the checksum changes: its four bytes are taken together
                 n = self.event_left - CHECKSUM_SIZE

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from protocol.auth.account import Account
-from protocol.commands import BinlogDump
+from protocol.commands import BinlogDump, DumpFlag
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.resultset import Value
 from protocol.semisync import wants_semi_sync
@@ -55,6 +55,16 @@ class DumpRequest:
     def wants_semi_sync(self) -> bool:
         """Whether it is to be asked for acknowledgements."""
         return self.facts.semi_sync and wants_semi_sync(self.variables) and not self.command.ends_at_end
+
+    @property
+    def wants_annotations(self) -> bool:
+        """Whether it is sent MariaDB's Annotate_rows. Who does not ask for them gets none, as from a source.
+
+        In a request of MySQL's the same flag says something else, and its streams have no such events. Source: MariaDB 11.8
+        `sql_repl.cc (send_event_to_slave)`.
+        """
+        command = self.command
+        return isinstance(command, BinlogDump) and bool(command.flags & DumpFlag.HEARTBEAT_V2_OR_ANNOTATE)
 
     @property
     def markers(self) -> str:

@@ -63,6 +63,7 @@ class AdmittedDump:
             ends_at_end=request.command.ends_at_end,
             mode=_MODES[request.markers],
             semi_sync=request.wants_semi_sync,
+            annotations=request.wants_annotations,
         )
 
     def described(self) -> dict[str, object]:

@@ -83,7 +83,7 @@ class DumpOptions:
 
     `heartbeat_s`: silence after which a heartbeat is sent, 0: none. `first_rotate_checksum`: the replica's variable.
     `ends_at_end`: EOF instead of waiting. `takes_checksums`: it set the variable. `mode`: of the framer. `semi_sync`:
-    acknowledgements are asked for.
+    acknowledgements are asked for. `annotations`: MariaDB's Annotate_rows are sent.
     """
 
     heartbeat_s: float
@@ -92,6 +92,7 @@ class DumpOptions:
     ends_at_end: bool
     mode: int
     semi_sync: bool
+    annotations: bool
 
 
 class Dump:
@@ -115,7 +116,7 @@ class Dump:
         self._options = options
         self._resume = resume
         self._switch = switch
-        self._packets = EventPackets(options.mode, asks=options.semi_sync)
+        self._packets = EventPackets(options.mode, asks=options.semi_sync, annotations=options.annotations)
         self._framer = self._packets.framer
         self._failure: AnsweredError | None = None
         """What the stream ends with once the socket took everything."""
@@ -389,7 +390,10 @@ class Dump:
             self._resume.sending(self._file.name, start, self._offset, event_ended=ended, now=self._loop.time())
         if framer.asked_events != requested:
             self._ask(start, framer.asked_events - requested)
-        self._write_output(output, made)
+        if made:
+            self._write_output(output, made)
+        else:
+            outputs.give(output)
         return True
 
     def _write_output(self, output: bytearray, made: int) -> None:

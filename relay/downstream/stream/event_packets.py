@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from protocol.binlog.event_type import EventType
 from protocol.framing import frame_payload, packet_count
 from protocol.kernel.frame import Framer, required_size
 from protocol.semisync import PREFIX as SEMI_SYNC_PREFIX
@@ -9,6 +10,7 @@ from relay.archive.read.file_reads import STEP_BYTES
 
 OUTPUT_BYTES: Final = required_size(STEP_BYTES, len(SEMI_SYNC_PREFIX))
 _STATUS: Final = b"\0"
+_NO_TYPE: Final = -1
 # Of an event that may take a second packet.
 _PACKET_HEADERS: Final = 8
 
@@ -16,12 +18,13 @@ _PACKET_HEADERS: Final = 8
 class EventPackets:
     """Numbers and prefixes are one stream's, whoever makes the packet.
 
-    mode: of the framer. asks: acknowledgements are asked for, semi-sync.
+    mode: of the framer. asks: acknowledgements are asked for, semi-sync. annotations: Annotate_rows are sent.
     """
 
-    def __init__(self, mode: int, *, asks: bool) -> None:
+    def __init__(self, mode: int, *, asks: bool, annotations: bool) -> None:
         self._prefix = SEMI_SYNC_PREFIX if asks else _STATUS
-        self.framer = Framer(mode, self._prefix, asks)
+        left_out = _NO_TYPE if annotations else EventType.ANNOTATE_ROWS
+        self.framer = Framer(mode, self._prefix, asks, left_out)
 
     def framed(self, event: bytes) -> bytes:
         """The packets of an event that is made here; it stands between stored events."""

@@ -20,9 +20,10 @@ def framed(
     prefix: bytes = b"\0",
     checksum: int = 1,
     sequence: int = 1,
+    left_out: int = -1,
 ) -> bytes:
     """`data` through a Framer in pieces that end at `cuts`, with output buffers of just the size that it asks for."""
-    framer = build.frame.Framer(mode, prefix)
+    framer = build.frame.Framer(mode, prefix, False, left_out)
     framer.begin_file(checksum)
     framer.sequence = sequence
     out = bytearray()
@@ -168,3 +169,58 @@ def test_reading_on_from_the_middle_of_a_buffer_works(build: KernelBuild) -> Non
     framer = build.frame.Framer()
     size = framer.frame(source, 7, 7 + len(stream.data), target)
     assert (bytes(target[:size]), framer.consumed) == (packetise(stream.events), 7 + len(stream.data))
+
+
+def annotated_stream(*, checksum: bool = True, size: int = 30) -> EventStream:
+    """MariaDB's: each statement's rows have their statement before them, in an event of their own."""
+    stream = EventStream(version="10.11.19-MariaDB", checksum=checksum)
+    for number in range(3):
+        stream.query("BEGIN")
+        for _ in range(2):
+            stream.add(160, b"x" * size * (number + 1)).add(19, bytes(20)).add(23, rows_body())
+        stream.add(16, bytes(8))
+    return stream
+
+
+@pytest.mark.parametrize("checksum", [True, False], ids=["crc32", "none"])
+@pytest.mark.parametrize("cuts", [(), range(4000), range(0, 4000, 7), [100, 300, 301]], ids=repr)
+def test_events_of_the_type_that_is_left_out_make_no_packet_wherever_the_input_is_cut(
+    build: KernelBuild, checksum: bool, cuts: Iterable[int]
+) -> None:
+    stream = annotated_stream(checksum=checksum)
+    kept = [event for event in stream.events if event[4] != 160]
+    assert len(kept) == len(stream.events) - 6
+    assert framed(build, stream.data, cuts, checksum=int(checksum), left_out=160) == packetise(kept)
+    assert framed(build, stream.data, cuts, checksum=int(checksum)) == packetise(stream.events)
+
+
+@pytest.mark.parametrize("mode", [KEEP, STRIP])
+def test_what_is_left_out_changes_no_marker_of_the_rest(build: KernelBuild, mode: int) -> None:
+    marked = stamped(build, annotated_stream())
+    whole = framed(build, marked, mode=mode)
+    events = []
+    at = 0
+    while at < len(whole):
+        length = int.from_bytes(whole[at : at + 3], "little")
+        events.append(whole[at + 5 : at + 4 + length])
+        at += 4 + length
+    kept = [event for event in events if event[4] != 160]
+    assert framed(build, marked, range(0, 9000, 11), mode=mode, left_out=160) == packetise(kept)
+
+
+def test_an_event_that_is_left_out_may_be_greater_than_a_packet(build: KernelBuild) -> None:
+    stream = EventStream(version="10.11.19-MariaDB").query("BEGIN").add(160, bytes(MAX_PAYLOAD + 9)).add(16, bytes(8))
+    kept = [event for event in stream.events if event[4] != 160]
+    assert framed(build, stream.data, [100, 300_000], left_out=160) == packetise(kept)
+
+
+def test_in_the_middle_of_what_is_left_out_no_place_is_between_events(build: KernelBuild) -> None:
+    stream = annotated_stream()
+    end = sum(map(len, stream.events[:2]))
+    framer = build.frame.Framer(KEEP, b"\0", False, 160)
+    framer.begin_file(1)
+    target = bytearray(build.frame.required_size(len(stream.data)))
+    framer.frame(stream.data, 0, end + 25, target)
+    assert not framer.between_events
+    framer.frame(stream.data, framer.consumed, end + len(stream.events[2]), target)
+    assert framer.between_events
