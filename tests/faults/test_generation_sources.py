@@ -74,7 +74,7 @@ async def test_a_change_that_is_stopped_before_its_first_file_can_be_made_again(
             gtids=SourceGtids(),
             place=None,
             file="mysql-bin.000007",
-            asked=True,
+            binlogs_listed=True,
             semi_sync=False,
             another=True,
             begins=True,
