@@ -189,7 +189,6 @@ class ServerUpstream:
         """Takes the connection over for the stream; the error that ended it."""
         settings = self._settings
         connection, place, semi_sync = attached.connection, attached.place, attached.semi_sync
-        generation = generation
         facts = connection.facts
         intake = Intake(
             generation,

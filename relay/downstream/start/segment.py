@@ -100,13 +100,13 @@ class SegmentOpener:
             raise just_removed(name)
         self.check(file.flavour)
         check_checksum(name, file.checksum, self._request.variables)
+        server_id = self._host.shown_server_id(generation)
         opened = self._host.reads.open(generation.path(name))
         try:
             head = await self._head(file, offset, opened, filter)
         except BaseException:
             self._host.reads.close(opened)
             raise
-        server_id = self._host.shown_server_id(generation)
         return Segment(generation, file, offset, opened, head, filter, server_id, resumes)
 
     async def _head(self, file: ArchivedFile, offset: int, opened: OpenFile, filter: GtidFilter | None) -> bytes | None:

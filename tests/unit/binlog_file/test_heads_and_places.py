@@ -138,6 +138,30 @@ def test_the_head_says_what_was_executed_before_the_file(opened) -> None:
     assert gtids_before(opened(bytes(BinlogBuilder().transaction().data)), "mysql", checksum=True) is None
 
 
+class CountedBytes(DescriptorBytes):
+    """How many bytes were read of a file."""
+
+    read = 0
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        got = super().read_into(view, offset)
+        self.read += got
+        return got
+
+
+def test_of_a_file_without_gtids_only_the_head_is_read(tmp_path: Path) -> None:
+    """Else a file of servers before GTIDs was read up to 64 MiB to learn that it says nothing."""
+    binlog = BinlogBuilder()
+    for _ in range(60):
+        binlog.transaction(20_000)
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(bytes(binlog.data))
+    with path.open("rb") as file:
+        counted = CountedBytes(file.fileno())
+        assert gtids_before(counted, "mysql", checksum=True) is None
+        assert counted.read < 10_000 < counted.size
+
+
 def test_damage_behind_the_head_does_not_hide_it(opened) -> None:
     binlog = BinlogBuilder("mariadb").transaction()
     bad = binlog.events[-1]

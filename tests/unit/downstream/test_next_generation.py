@@ -324,7 +324,6 @@ async def test_a_switch_that_fails_for_a_reason_nobody_thought_of_ends_the_strea
 
 
 async def purge_oldest(generation: Generation, count: int = 1) -> None:
-    generation = generation
     await generation.purge([file.name for file in generation.files[:count]], "a test")
 
 
