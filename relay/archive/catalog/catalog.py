@@ -17,7 +17,7 @@ from relay.archive.storage.files import FileLayer
 from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, decode_state, encode_state
 from relay.archive.storage.origin import Origin
 
-_SCHEMA_VERSION: Final = 3
+_SCHEMA_VERSION: Final = 4
 _ORIGIN_SCHEMA: Final = """
 CREATE TABLE beginning (            -- of a generation that is not the first; `Origin` says what it means
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -37,7 +37,21 @@ CREATE TABLE gtids (                -- of sealed files
     anonymous INTEGER NOT NULL      -- transactions without a GTID
 ) STRICT;
 """
-_SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_ORIGIN_SCHEMA}
+_DAMAGE_SCHEMA: Final = """
+CREATE TABLE damage (               -- where archived files are not what was archived; a repair removes the row
+    file TEXT NOT NULL,
+    offset INTEGER NOT NULL,        -- the first byte that is known to be wrong
+    boundary INTEGER NOT NULL,      -- end of the last whole transaction before it: streams end there
+    found REAL NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (file, offset)
+) STRICT;
+CREATE TABLE checks (               -- of sealed files: when all bytes were last found to be what was archived
+    number INTEGER PRIMARY KEY,
+    time REAL NOT NULL
+) STRICT;
+"""
+_SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_ORIGIN_SCHEMA}{_DAMAGE_SCHEMA}
 CREATE TABLE files (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -69,13 +83,19 @@ CREATE TABLE ledger (
     kind TEXT NOT NULL,
     file TEXT NOT NULL,
     offset INTEGER NOT NULL,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    details TEXT NOT NULL DEFAULT ''    -- JSON, for programs; empty: none
 ) STRICT;
 CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
 # What catalogs of earlier layouts lack. Recovery fills the GTIDs from the files.
-_EARLIER: Final = {1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA, 2: _ORIGIN_SCHEMA}
+_SINCE_3: Final = f"{_DAMAGE_SCHEMA} ALTER TABLE ledger ADD COLUMN details TEXT NOT NULL DEFAULT '';"
+_EARLIER: Final = {
+    1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA + _SINCE_3,
+    2: _ORIGIN_SCHEMA + _SINCE_3,
+    3: _SINCE_3,
+}
 _FILE_COLUMNS: Final = (
     "name, number, end, sealed, created, server_version, server_id, checksum, flavour, "
     "first_timestamp, last_timestamp, events, groups, cut, damaged, digest"
@@ -84,7 +104,7 @@ _SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # n
 _PUT_FILE: Final = f"INSERT OR REPLACE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 16)})"  # noqa: S608
 
 _ADD_LEDGER_ONCE: Final = (
-    "INSERT INTO ledger (time, kind, file, offset, text) SELECT ?, ?, ?, ?, ? "
+    "INSERT INTO ledger (time, kind, file, offset, text, details) SELECT ?, ?, ?, ?, ?, ? "
     "WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE time = ? AND kind = ? AND file = ?)"
 )
 
@@ -95,12 +115,31 @@ class CatalogUnreadable(ArchiveError):
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One thing that an operator must be able to find later. `time` in seconds since 1970, `offset` -1 where none."""
+    """One thing that an operator must be able to find later. `time` in seconds since 1970, `offset` -1 where none.
+
+    `details`: what a program must be able to read of it, as a JSON object; empty: nothing.
+    """
 
     time: float
     kind: str
     file: str
     offset: int
+    text: str
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedPlace:
+    """A place where an archived file is not what was archived.
+
+    `offset`: the first byte that is known to be wrong. `boundary`: the end of the last whole transaction before it, where
+    streams end. `found`: seconds since 1970. `text`: what is wrong, without a full stop.
+    """
+
+    file: str
+    offset: int
+    boundary: int
+    found: float
     text: str
 
 
@@ -246,6 +285,8 @@ class Catalog:
                 left -= 1
                 self._db.execute("DELETE FROM files WHERE number = ?", (number,))
                 self._db.execute("DELETE FROM gtids WHERE number = ?", (number,))
+                self._db.execute("DELETE FROM checks WHERE number = ?", (number,))
+                self._db.execute("DELETE FROM damage WHERE file = ?", (name,))
             elif successors:
                 successors = False
                 if stored[0] is None and chain.state is not None:
@@ -283,7 +324,7 @@ class Catalog:
             try:
                 self._forget(row.file for row in rows)
                 for row in rows:
-                    values = (row.time, row.kind, row.file, row.offset, row.text)
+                    values = (row.time, row.kind, row.file, row.offset, row.text, row.details)
                     self._db.execute(_ADD_LEDGER_ONCE, (*values, row.time, row.kind, row.file))
             except BaseException:
                 self._db.execute("ROLLBACK")
@@ -340,8 +381,8 @@ class Catalog:
         self._db.execute("PRAGMA synchronous=FULL")
         try:
             self._db.execute(
-                "INSERT INTO ledger (time, kind, file, offset, text) VALUES (?, ?, ?, ?, ?)",
-                (row.time, row.kind, row.file, row.offset, row.text),
+                "INSERT INTO ledger (time, kind, file, offset, text, details) VALUES (?, ?, ?, ?, ?, ?)",
+                (row.time, row.kind, row.file, row.offset, row.text, row.details),
             )
         finally:
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -356,12 +397,36 @@ class Catalog:
 
     def ledger(self) -> list[LedgerRow]:
         """All rows, oldest first."""
-        rows = self._db.execute("SELECT time, kind, file, offset, text FROM ledger ORDER BY id").fetchall()
+        rows = self._db.execute("SELECT time, kind, file, offset, text, details FROM ledger ORDER BY id").fetchall()
         return [LedgerRow(*row) for row in rows]
 
     def count_ledger(self) -> dict[str, int]:
         """How many rows there are of each kind."""
         return dict(self._db.execute("SELECT kind, count(*) FROM ledger GROUP BY kind").fetchall())
+
+    def damaged_places(self) -> list[DamagedPlace]:
+        """All, by file and offset. Raises: sqlite3.Error."""
+        rows = self._db.execute("SELECT file, offset, boundary, found, text FROM damage ORDER BY file, offset")
+        return [DamagedPlace(*row) for row in rows.fetchall()]
+
+    def add_damage(self, place: DamagedPlace) -> None:
+        """Remembers a place, once."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO damage (file, offset, boundary, found, text) VALUES (?, ?, ?, ?, ?)",
+            (place.file, place.offset, place.boundary, place.found, place.text),
+        )
+
+    def forget_damage(self, file: str) -> None:
+        """The file is what was archived again."""
+        self._db.execute("DELETE FROM damage WHERE file = ?", (file,))
+
+    def checks(self) -> dict[int, float]:
+        """By number, when each sealed file was last found to be what was archived, in seconds since 1970."""
+        return dict(self._db.execute("SELECT number, time FROM checks").fetchall())
+
+    def note_check(self, number: int, time_s: float) -> None:
+        """All bytes of the sealed file `number` were found to be what was archived."""
+        self._db.execute("INSERT OR REPLACE INTO checks (number, time) VALUES (?, ?)", (number, time_s))
 
     def damage(self) -> str | None:
         """What SQLite finds wrong with the database file, or None."""

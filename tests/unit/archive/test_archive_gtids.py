@@ -126,7 +126,10 @@ async def test_a_catalog_of_the_first_layout_gets_its_gtids_from_the_files(
 ) -> None:
     before = await live(tmp_path, files)
     db = sqlite3.connect(tmp_path / "catalog.sqlite")
-    db.executescript("DROP TABLE gtids; DROP TABLE beginning; PRAGMA user_version = 1;")
+    db.executescript(
+        "DROP TABLE gtids; DROP TABLE beginning; DROP TABLE damage; DROP TABLE checks; "
+        "ALTER TABLE ledger DROP COLUMN details; PRAGMA user_version = 1;"
+    )
     db.close()
     assert shown(await reopened(tmp_path)) == shown(before)
 
