@@ -18,6 +18,7 @@ MODULES = (
     "kernel.ingest",
     "kernel.edges",
     "kernel.frame",
+    "kernel.event_check",
     "kernel.gtid_head",
     "kernel.gtid_filter",
     "kernel.gtid_scan",

@@ -107,6 +107,7 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
     archive, source = facts.archive, facts.source
     generation = archive.current
     held = [file for generation in archive.all for file in generation.files]
+    damaged = [place for generation in archive.all for place in generation.damaged_files.all]
     values: dict[str, Value] = {
         "Binlog_relay_archive_bytes": sum(file.end for file in held),
         "Binlog_relay_archive_files": len(held),
@@ -116,6 +117,8 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
         "Binlog_relay_archive_purged_bytes": archive.purged_bytes,
         "Binlog_relay_archive_queued_bytes": generation.queued_bytes,
         "Binlog_relay_archive_state": generation.state.value,
+        "Binlog_relay_archive_damaged_files": len(damaged),
+        "Binlog_relay_archive_damaged_first": f"{damaged[0].file}:{damaged[0].offset}" if damaged else "",
         "Binlog_relay_archived_file": source.archived_file,
         "Binlog_relay_archived_position": source.archived_offset,
         "Binlog_relay_received_file": source.received_file,

@@ -15,9 +15,10 @@ import structlog
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position, binlog_number
-from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog import DamagedPlace, LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
+from relay.archive.read.damaged_files import DamagedFiles
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.read.position_check import PositionCheck
 from relay.archive.read.position_checker import PositionChecker
@@ -26,6 +27,7 @@ from relay.archive.recovery.digest import DigestThread
 from relay.archive.recovery.recovery import Recovered, Recovery
 from relay.archive.recovery.reopening import recover_again
 from relay.archive.storage.archive_errors import (
+    ArchiveDamaged,
     ArchiveMisuse,
     ArchiveQueueFull,
     ArchiveWriteError,
@@ -34,6 +36,7 @@ from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
+from relay.archive.storage.ledger_kinds import DAMAGED
 from relay.archive.storage.origin import covers, joined, without_domains
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.archive.storage.watchers import Watchers
@@ -104,7 +107,9 @@ class Generation:
         self.held = HeldFiles(directory, layer, recovered.files)
         """The files as readers have them; only the generation changes them."""
         self._loop = asyncio.get_running_loop()
-        self._position_checker = PositionChecker(directory, layer, self.held, self.append_ledger)
+        self.damaged_files = DamagedFiles(recovered.damaged_places, self._damage_found)
+        """What readers have met, or the scrub."""
+        self._position_checker = PositionChecker(directory, layer, self.held, self.damaged_files, self.append_ledger)
         self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
@@ -418,6 +423,12 @@ class Generation:
         """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none."""
         log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
         self._catalog.add_ledger(kind, file, offset, text)
+
+    def _damage_found(self, place: DamagedPlace, error: ArchiveDamaged) -> None:
+        self._catalog.submit(lambda catalog: catalog.add_damage(place))
+        ends = f"; streams end at {place.boundary}" if place.boundary else "; nothing of it is served"
+        self.append_ledger(DAMAGED, place.file, place.offset, f"{place.text}{ends}. {error.advice}")
+        self.held.moved()
 
     async def purge(self, names: Sequence[str], reason: str) -> None:
         """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.

@@ -25,6 +25,7 @@ MODULES: Final = {
     "stream_notes": "protocol.kernel.stream_notes",
     "ingest": "protocol.kernel.ingest",
     "frame": "protocol.kernel.frame",
+    "event_check": "protocol.kernel.event_check",
     "gtid_head": "protocol.kernel.gtid_head",
     "gtid_filter": "protocol.kernel.gtid_filter",
     "gtid_scan": "protocol.kernel.gtid_scan",
@@ -54,6 +55,7 @@ class KernelBuild:
     stream_notes: Any
     ingest: Any
     frame: Any
+    event_check: Any
     gtid_head: Any
     gtid_filter: Any
     gtid_scan: Any

@@ -26,6 +26,7 @@ class OpenFile:
     def __init__(self, layer: FileLayer, path: Path) -> None:
         self.path = path
         self.fd = layer.open_read(path)
+        self.inode = layer.inode(self.fd)
         self.users = 0
         self._layer = layer
         self._rotate: tuple[int, int | None] = (0, None)
@@ -92,9 +93,9 @@ class FileReads:
         self._nowait = CAN_READ_CACHED
 
     def open(self, path: Path) -> OpenFile:
-        """The file, opened if nobody has it open. Raises: OSError."""
+        """The file, opened if nobody has it open, or another one is in its place by now. Raises: OSError."""
         file = self._files.get(path)
-        if file is None:
+        if file is None or file.inode != self._layer.inode_of(path):
             file = OpenFile(self._layer, path)
             self._files[path] = file
         file.users += 1
@@ -104,7 +105,8 @@ class FileReads:
         """Ends one use of the file."""
         file.users -= 1
         if file.users == 0:
-            del self._files[file.path]
+            if self._files.get(file.path) is file:
+                del self._files[file.path]
             if self._held is not None and self._held[0] is file:
                 self._held = None
             self._layer.close(file.fd)
@@ -137,30 +139,39 @@ class FileReads:
         return got
 
     def read_later(
-        self, file: OpenFile, offset: int, size_bytes: int, done: Callable[[bytearray, int, OSError | None], None]
+        self, file: OpenFile, offset: int, size_bytes: int, done: Callable[[bytearray, int, Exception | None], None]
     ) -> None:
         """Reads in a thread, then calls `done(buffer, size, error)` on the loop. The file stays open meanwhile.
 
         The buffer is the callee's only during the call.
         """
-        loop = asyncio.get_running_loop()
         buffer = self._read_buffers.take()
-        file.users += 1
 
-        def read() -> tuple[int, OSError | None]:
+        def finish(size: int | None, error: Exception | None) -> None:
             try:
-                return file.read_into(memoryview(buffer)[:size_bytes], offset), None
-            except OSError as error:
-                return 0, error
-
-        def finish(future: asyncio.Future[tuple[int, OSError | None]]) -> None:
-            self.close(file)
-            if future.cancelled():
-                return
-            size, error = future.result()
-            try:
-                done(buffer, size, error)
+                done(buffer, size or 0, error)
             finally:
                 self._read_buffers.give(buffer)
 
-        loop.run_in_executor(self._executor, read).add_done_callback(finish)
+        self.look_later(file, lambda: file.read_into(memoryview(buffer)[:size_bytes], offset), finish)
+
+    def look_later(
+        self, file: OpenFile, look: Callable[[], int], done: Callable[[int | None, Exception | None], None]
+    ) -> None:
+        """Calls `look` in a thread, then `done(what it returned, None)` or `done(None, what it raised)` on the loop.
+
+        The file stays open meanwhile. After `shutdown` nothing is called any more.
+        """
+        file.users += 1
+
+        def finish(future: asyncio.Future[int]) -> None:
+            self.close(file)
+            if future.cancelled():
+                return
+            error = future.exception()
+            if error is None:
+                done(future.result(), None)
+            elif isinstance(error, Exception):
+                done(None, error)
+
+        asyncio.get_running_loop().run_in_executor(self._executor, look).add_done_callback(finish)

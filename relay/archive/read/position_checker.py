@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
+from relay.archive.read.damaged_files import DamagedFiles
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.read.position_check import IndexUnusable, PositionCheck, Verdict, check_offset
-from relay.archive.storage.archive_errors import ArchiveCorrupt
+from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.archive.storage.rebuild_index import rebuild_index
@@ -23,11 +25,17 @@ class PositionChecker:
     """
 
     def __init__(
-        self, directory: Path, layer: FileLayer, held: HeldFiles, note: Callable[[str, str, int, str], None]
+        self,
+        directory: Path,
+        layer: FileLayer,
+        held: HeldFiles,
+        damaged_files: DamagedFiles,
+        note: Callable[[str, str, int, str], None],
     ) -> None:
         self._directory = directory
         self._layer = layer
         self._held = held
+        self._damaged_files = damaged_files
         self._note = note
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="archive-check")
         self._locks: dict[str, asyncio.Lock] = {}
@@ -35,8 +43,8 @@ class PositionChecker:
     async def check(self, file: str, offset: int) -> PositionCheck:
         """Checks a place to start from; see `PositionCheck`. The disk work is done in a thread.
 
-        An index that is missing or does not fit is made again (a scan of the file).
-        Raises: ArchiveCorrupt if the file itself cannot be read.
+        An index that is missing or does not fit is made again (a scan of the file), unless it is the file that is damaged.
+        Raises: ArchiveDamaged if the file is not what was archived; ArchiveCorrupt if it cannot be read.
         """
         held = self._held.get(file)
         if held is None:
@@ -52,9 +60,28 @@ class PositionChecker:
             try:
                 return await loop.run_in_executor(self._threads, check_offset, *check)
             except IndexUnusable as error:
+                size = await loop.run_in_executor(self._threads, self._layer.size_of, path)
+                if size < end:
+                    what = f"the file has {size} bytes, {end} were archived"
+                    raise ArchiveDamaged(what, file=file, offset=size, boundary=size) from error
+                known = self._damaged_files.first(file)
+                if known is not None:
+                    raise ArchiveDamaged(known.text, file=file, offset=known.offset, boundary=known.boundary) from error
                 await self._remake_index(held, str(error))
                 return await loop.run_in_executor(self._threads, check_offset, *check)
-        except (IndexUnusable, OSError) as error:
+        except ArchiveDamaged as error:
+            self._damaged_files.report(error)
+            raise
+        except (FileNotFoundError, PermissionError) as error:
+            damage = ArchiveDamaged(f"it cannot be opened: {error.strerror}", file=file, offset=0, boundary=0)
+            self._damaged_files.report(damage)
+            raise damage from error
+        except IndexUnusable as error:
+            # The index was made from this very file.
+            damage = ArchiveDamaged(str(error), file=file, offset=offset, boundary=FIRST_EVENT)
+            self._damaged_files.report(damage)
+            raise damage from error
+        except OSError as error:
             raise ArchiveCorrupt(
                 f"the position cannot be checked: {error}",
                 file=file,

@@ -16,7 +16,7 @@ from typing import Final
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
-from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, DamagedPlace, LedgerRow
 from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
 from relay.archive.catalog.purge_intent import forget_intent, read_intent, remove_files
 from relay.archive.gtids.gtid_recorder import recover_gtids
@@ -78,6 +78,7 @@ class Recovered:
     gtids: GtidState
     chain: GtidChain
     origin: Origin | None = None
+    damaged_places: list[DamagedPlace] = field(default_factory=list)
     findings: list[LedgerRow] = field(default_factory=list)
 
 
@@ -127,7 +128,8 @@ class Recovery:
             self._reconcile_index(files)
             if self._layer.exists(self._directory / PURGE_NAME):
                 forget_intent(self._layer, self._directory)
-            return Recovered(files, catalog.identity(), state, chain, catalog.origin(), self._findings)
+            damaged = catalog.damaged_places()
+            return Recovered(files, catalog.identity(), state, chain, catalog.origin(), damaged, self._findings)
         finally:
             catalog.close()
 
@@ -391,7 +393,7 @@ def recover_file(
                     text,
                     file=file.name,
                     offset=size,
-                    advice="Check the disk; then run `archive rebuild` to go on with what is left.",
+                    advice="Check the disk, stop the relay, run `archive rebuild` and start it: the source sends the rest again.",
                 )
             find("damaged", file.name, size, f"{text}; nothing is served from there on. {PUT_BACK}")
             file.end, file.damaged = size, True

@@ -38,7 +38,7 @@ def recover_again(
             f"{file.end} bytes were published, {scratch.end} can be read",
             file=file.name,
             offset=scratch.end,
-            advice="Check the disk; replicas may hold what is lost here.",
+            advice="Check the disk, stop the relay, run `archive rebuild` and start it: the source sends the rest again.",
         )
     write_again(layer, directory / file.name, synced, scratch.end)
     return scratch

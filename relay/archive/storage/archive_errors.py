@@ -10,6 +10,10 @@ DISK_ADVICE: Final = {
     errno_numbers.EROFS: "The file system is read-only: look into the kernel's log, then remount it.",
 }
 """The next step, by the system's error number."""
+REPAIR: Final = (
+    "Run 'binlog-relay archive repair' on the relay's host, which fetches the file again; then start the replica again."
+)
+"""The next step where bytes of an archived file are not what was archived."""
 PUT_BACK: Final = "Stop the relay, put the source's own file or a backup's in its place and run `archive rebuild`."
 """The next step where a binlog is missing or damaged."""
 
@@ -50,6 +54,17 @@ class ArchiveWriteError(ArchiveError):
 
 class ArchiveCorrupt(ArchiveError):
     """Bytes in the archive that cannot be what was archived. Nothing past them is served."""
+
+
+class ArchiveDamaged(ArchiveCorrupt):
+    """An archived file is not what was archived. `offset`: the first byte that is known to be wrong.
+
+    `boundary`: end of the last whole transaction before it, as far as that was looked for.
+    """
+
+    def __init__(self, what: str, *, file: str, offset: int, boundary: int) -> None:
+        super().__init__(what, file=file, offset=offset, advice=REPAIR)
+        self.boundary = boundary
 
 
 class ArchiveGap(ArchiveError):

@@ -96,6 +96,14 @@ class FileLayer:
         """The file's size in bytes."""
         return os.fstat(fd).st_size
 
+    def inode(self, fd: int) -> int:
+        """Which file it is on its disk."""
+        return os.fstat(fd).st_ino
+
+    def inode_of(self, path: Path) -> int:
+        """Which file is at `path`."""
+        return os.stat(path).st_ino
+
     def size_of(self, path: Path) -> int:
         """Bytes of a file that is not open."""
         return path.stat().st_size

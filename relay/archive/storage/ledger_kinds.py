@@ -4,6 +4,8 @@ from typing import Final
 
 CATALOG_SET_ASIDE: Final = "catalog_set_aside"
 """A catalog that cannot be read was kept under another name, and a new one was made."""
+DAMAGED: Final = "damaged"
+"""A file is not what was archived."""
 PURGED: Final = "purged"
 """A file was removed as asked."""
 FILE_MISSING: Final = "file_missing"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from protocol.binlog.layout import FIRST_EVENT
-from relay.archive.storage.archive_errors import ArchiveCorrupt
+from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.boundary_index import index_path
 from relay.archive.storage.files import FileLayer, StoredFile, replace_file
@@ -17,17 +17,12 @@ Progress = Callable[[str, int], None]
 def rebuild_index(directory: Path, layer: FileLayer, file: ArchivedFile, progress: Progress | None = None) -> None:
     """Makes a sealed file's NAME.idx anew from its bytes.
 
-    Raises: ArchiveCorrupt if the file itself cannot be read up to its end.
+    Raises: ArchiveDamaged if the file itself cannot be read up to its end.
     """
     path = directory / file.name
     on_progress = None if progress is None else (lambda count: progress(file.name, count))
     with StoredFile.open(layer, path) as stored:
         result = scan(stored, FIRST_EVENT, file.end, on_progress=on_progress)
     if result.fault is not None:
-        raise ArchiveCorrupt(
-            result.fault,
-            file=file.name,
-            offset=result.position,
-            advice="Run `archive verify --deep`, then restore this file from the source or from another relay.",
-        )
+        raise ArchiveDamaged(result.fault, file=file.name, offset=result.position, boundary=result.boundary)
     replace_file(layer, index_path(path), result.records)

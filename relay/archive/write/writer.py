@@ -252,6 +252,7 @@ class Writer:
             if file is None:
                 file = self._create(batch, size)
             else:
+                self._check_size(file)
                 write_all(self._layer, file.fd, [run.data for run in batch], file.position, size)
             # Before they are published: a look-up between the two would take the next group for part of the last one.
             records = b"".join([run.records for run in batch])
@@ -284,6 +285,12 @@ class Writer:
         self._loop.call_soon_threadsafe(self._events.advanced, last.position, file.boundary, batch, gtids)
         if moved:
             self._sync.grow(file.written(), before)
+
+    def _check_size(self, file: _OpenFile) -> None:
+        """Raises: OSError for a file that somebody has shortened: written on, it would have a hole of zeroes."""
+        size = self._layer.size(file.fd)
+        if size < file.position:
+            raise OSError(f"the file was shortened from outside: it has {size} bytes, {file.position} were written")
 
     def _record_gtids(self, file: _OpenFile, batch: list[Run]) -> GtidNews | None:
         recorder = file.gtids
@@ -454,6 +461,8 @@ class Writer:
         self._loop.call_soon_threadsafe(self._events.synced_to, name, boundary)
 
     def _cut_back(self, file: _OpenFile) -> None:
+        if self._layer.size(file.fd) < file.boundary:
+            return  # cut to the boundary it would grow, by zeroes
         file.gtids.cut_back(file.boundary)
         events = file.written().events(self._layer)
         self._layer.truncate(file.fd, file.boundary)

@@ -8,6 +8,7 @@ from typing import Final
 
 from protocol.errors import ErrorCode, PositionRefused
 from protocol.packets import cut_text
+from relay.archive.storage.archive_errors import ArchiveDamaged
 
 # The servers keep an error's text in a field of about 512 bytes and put words of their own before it.
 MAX_TEXT_BYTES: Final = 480
@@ -19,6 +20,13 @@ _MAX_NAME_BYTES: Final = 100
 def refusal(text: str, number: int = ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG) -> PositionRefused:
     """The error for a request that is not served; `text` is cut to what a server's error field holds."""
     return PositionRefused(number, cut_text(text, MAX_TEXT_BYTES).decode())
+
+
+def damage_refusal(error: ArchiveDamaged) -> PositionRefused:
+    """ERR 1236 for a stream that came to a damaged place, or would begin there."""
+    place = f"{shown_name(error.file or '')}:{error.offset}"
+    sent = f"All before {error.boundary} of this file is good; nothing behind it is sent. " if error.boundary else ""
+    return refusal(f"binlog-relay's archive is damaged at {place}: {error.what}. {sent}{error.advice}")
 
 
 def stops_replica(error: PositionRefused) -> bool:

@@ -16,10 +16,10 @@ from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
-from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
-from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
+from relay.downstream.request.refusal import INTERNAL_ERROR, damage_refusal, refusal
 from relay.downstream.start.gtid_request import GtidRequest
 from relay.downstream.start.place_after import PlaceSearches, rest
 from relay.downstream.start.same_place import SamePlace
@@ -79,6 +79,8 @@ class _Task(ABC):
             found = await self.find(end, before)
         except PositionRefused as refused:
             found = refused
+        except ArchiveDamaged as error:
+            found = damage_refusal(error)
         except (ArchiveError, OSError, Malformed) as error:
             text = f"{end}: the files of the next source cannot be read: {error}"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)

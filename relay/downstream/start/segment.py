@@ -1,8 +1,9 @@
 """Where a stream is: one record, whatever brought the stream there, and the one place where its file is opened."""
 
 import asyncio
+import errno
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
@@ -10,13 +11,16 @@ from protocol.binlog.made_events import patch_format_description
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import FileReads, OpenFile
-from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.binlog_file.head import read_start
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import refusal
 from relay.downstream.request.request_checks import check_checksum, check_flavour
+
+_NOT_OF_THE_FILE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
+"""Errors of opening a file that say nothing about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +50,8 @@ class Segment:
         return self.offset + len(self.head) if self.head is not None and self.offset <= FIRST_EVENT else self.offset
 
     def in_next_file(self, file: ArchivedFile, reads: FileReads) -> "Segment":
-        """The same stream in the generation's next file, opened. Raises: ArchiveError."""
-        try:
-            opened = reads.open(self.generation.path(file.name))
-        except OSError as error:
-            raise ArchiveError(
-                f"the next binlog cannot be opened: {error.strerror}",
-                file=file.name,
-                advice="Run 'binlog-relay archive verify' on the relay's host.",
-            ) from error
+        """The same stream in the generation's next file, opened. Raises: ArchiveDamaged; OSError."""
+        opened = open_file(self.generation, file, reads)
         return replace(self, file=file, offset=FIRST_EVENT, opened=opened, head=None, resumes=False)
 
 
@@ -94,18 +91,22 @@ class SegmentOpener:
         filter: GtidFilter | None = None,
         resumes: bool = False,
     ) -> Segment:
-        """The stream that begins there. Raises: PositionRefused; OSError; Malformed for a file without a head."""
+        """The stream that begins there. Raises: PositionRefused; ArchiveDamaged; OSError."""
         file = generation.file(name)
         if file is None:
             raise just_removed(name)
         self.check(file.flavour)
         check_checksum(name, file.checksum, self._request.variables)
         server_id = self._host.shown_server_id(generation)
-        opened = self._host.reads.open(generation.path(name))
         try:
-            head = await self._head(file, offset, opened, filter)
-        except BaseException:
-            self._host.reads.close(opened)
+            opened = open_file(generation, file, self._host.reads)
+            try:
+                head = await self._head(file, offset, opened, filter)
+            except BaseException:
+                self._host.reads.close(opened)
+                raise
+        except ArchiveDamaged as error:
+            generation.damaged_files.report(error)
             raise
         return Segment(generation, file, offset, opened, head, filter, server_id, resumes)
 
@@ -113,13 +114,35 @@ class SegmentOpener:
         begins = offset <= FIRST_EVENT
         if begins and (filter is None or file.end <= FIRST_EVENT):
             return None
-        stored = await asyncio.get_running_loop().run_in_executor(None, _read_format_description, opened)
+        try:
+            stored = await asyncio.get_running_loop().run_in_executor(None, _read_format_description, opened)
+        except Malformed as error:
+            raise ArchiveDamaged(str(error), file=file.name, offset=FIRST_EVENT, boundary=FIRST_EVENT) from error
         return patch_format_description(
             stored,
             mid_file=not begins,
             strip_markers=self._request.markers == "strip",
             clear_created=filter is not None and filter.continues,
         )
+
+
+def open_file(generation: Generation, file: ArchivedFile, reads: FileReads) -> OpenFile:
+    """The file for reading. One that is shorter than it should be is reported, and opened all the same: what is there is good.
+
+    Raises: ArchiveDamaged where it is not there or may not be read; OSError where the system cannot open any file now.
+    """
+    try:
+        opened = reads.open(generation.path(file.name))
+    except OSError as error:
+        if error.errno in _NOT_OF_THE_FILE:
+            raise
+        what = f"it cannot be opened: {error.strerror}"
+        raise ArchiveDamaged(what, file=file.name, offset=0, boundary=0) from error
+    size = opened.size
+    if size < file.end:
+        what = f"the file has {size} bytes, {file.end} were archived"
+        generation.damaged_files.report(ArchiveDamaged(what, file=file.name, offset=size, boundary=size))
+    return opened
 
 
 def just_removed(name: str) -> PositionRefused:

@@ -9,10 +9,10 @@ from protocol.errors import ErrorCode, Malformed
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.kernel.codes import EDGES, KEEP, STRIP
 from relay.archive.read.file_reads import FileReads
-from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
 from relay.archive.storage.replica_marks import Mark
 from relay.downstream.request.dump_request import DumpRequest
-from relay.downstream.request.refusal import refusal, shown_name
+from relay.downstream.request.refusal import damage_refusal, refusal, shown_name
 from relay.downstream.request.replica_variables import replica_checksum, variable
 from relay.downstream.request.request_checks import check_request
 from relay.downstream.start.by_gtid import find_gtid_start, gtid_request
@@ -128,6 +128,8 @@ def _archive_errors_refused(command: BinlogDump | BinlogDumpGtid) -> Iterator[No
     """What is wrong with the archive is told to the replica, which may try again."""
     try:
         yield
+    except ArchiveDamaged as error:
+        raise damage_refusal(error) from error
     except ArchiveError as error:
         text = f"binlog-relay cannot read its archive: {error}"
         raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR) from error

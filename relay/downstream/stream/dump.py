@@ -19,11 +19,12 @@ from protocol.binlog.made_events import MAX_WIRE_POSITION, heartbeat_event, repl
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
 from relay.archive.generation import Generation
+from relay.archive.read.checked_bytes import CheckedBytes, sound_ahead
 from relay.archive.read.file_reads import STEP_BYTES, TAIL_BYTES, BufferPool, FileReads
-from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.gtid_filter.gtid_filter import End, FilterTo, GtidFilter, SendFirst, SendTo, SkipTo, Step
-from relay.downstream.request.refusal import INTERNAL_ERROR, refusal
+from relay.downstream.request.refusal import INTERNAL_ERROR, damage_refusal, refusal
 from relay.downstream.start.next_generation import Found, GenerationSwitch
 from relay.downstream.start.segment import Segment
 from relay.downstream.stream.event_packets import EventPackets
@@ -138,6 +139,7 @@ class Dump:
         self._file = segment.file
         self._offset = self._start_in_file = segment.offset
         self._framer.begin_file(segment.file.checksum)
+        self._checked = CheckedBytes(segment.file.name, segment.file.checksum, segment.offset)
         self._filter: GtidFilter | None = segment.filter
         if self._filter is not None:
             self._filter.begin_file(segment.file, segment.server_id)
@@ -284,13 +286,20 @@ class Dump:
         """Ends the stream by an error that came up in it. One that nobody foresaw is ours, and in the log."""
         if isinstance(error, PositionRefused):
             self.fail(error)
+        elif isinstance(error, ArchiveDamaged):
+            self._segment.generation.damaged_files.report(error)
+            self.fail(damage_refusal(error))
         elif isinstance(error, ArchiveError):
             self.fail(refusal(f"{self.position}: {error}"))
         elif isinstance(error, OSError):
-            self.fail(refusal(f"{self.position}: the archive cannot be read: {error.strerror}"))
+            text = (
+                f"{self.position}: binlog-relay's archive cannot be read: {error.strerror}. The replica may try again"
+            )
+            self.fail(refusal(text, ErrorCode.ER_UNKNOWN_ERROR))
         elif isinstance(error, ValueError | Malformed):
             # The archive holds bytes that are no event: serving on from here would be guessing.
-            self.fail(refusal(f"{self.position}: the archived file is damaged: {error}"))
+            name, offset = self._file.name, self._offset
+            self._end_by(ArchiveDamaged(str(error), file=name, offset=offset, boundary=offset))
         else:
             log.error("dump_fault", position=str(self.position), exc_info=error)
             text = f"{INTERNAL_ERROR}. The replica may try again"
@@ -324,11 +333,15 @@ class Dump:
                 return
             size = stop - offset
             got = self._reads.read_now(self._segment.opened, offset, size)
-            if got == 0 or not send(self._reads.buffer, got):
+            if got == 0 or not self._send_sound(send, self._reads.buffer, got, published):
                 self._read_pending = True
-                self._reads.read_later(self._segment.opened, offset, size, partial(self._read_done, send))
+                if got < size:
+                    read = partial(self._read_done, send, published)
+                    self._reads.read_later(self._segment.opened, offset, size, read)
+                else:
+                    self._look_ahead(published)
                 return
-            left -= got
+            left -= self._offset - offset
 
     def _take_step(self, step: Step) -> bool:
         """Does what the filter says where that is not to send stored bytes; False: there is nothing more to do now."""
@@ -356,18 +369,47 @@ class Dump:
         self._turn_scheduled = False
         self.pump()
 
-    def _read_done(self, send: _Send, buffer: bytearray, size: int, error: OSError | None) -> None:
+    def _read_done(self, send: _Send, end: int, buffer: bytearray, size: int, error: Exception | None) -> None:
         self._read_pending = False
         if self._closed:
             return
         try:
             if error is not None:
                 raise error
-            if not send(buffer, size):
-                raise ValueError(f"{size} bytes that are published hold no whole header")
+            if not self._send_sound(send, buffer, size, end):
+                self._read_pending = True
+                self._look_ahead(end)
+                return
         except Exception as failure:
             self._end_by(failure)
         else:
+            self.pump()
+
+    def _send_sound(self, send: _Send, source: bytearray, size: int, end: int) -> bool:
+        """Sends of a run what may be sent now; False: nothing, before all of the next transaction was checked. Raises:
+        ArchiveDamaged; ValueError."""
+        sendable = self._checked.sendable(source, size, self._offset, end)
+        if not sendable:
+            return False
+        if not send(source, sendable):
+            raise ValueError(f"{sendable} bytes of whole events could not be sent")
+        return True
+
+    def _look_ahead(self, end: int) -> None:
+        """The next transaction, which is longer than a run, is checked in a thread."""
+        opened, file, offset = self._segment.opened, self._file, self._offset
+        look = partial(sound_ahead, opened.read_into, file.name, file.checksum, offset, end)
+        self._reads.look_later(opened, look, self._looked_ahead)
+
+    def _looked_ahead(self, sound_to: int | None, error: Exception | None) -> None:
+        self._read_pending = False
+        if self._closed:
+            return
+        if sound_to is None:
+            assert error is not None
+            self._end_by(error)
+        else:
+            self._checked.found_ahead(self._offset, sound_to)
             self.pump()
 
     def _send_run(self, source: bytearray, size: int) -> bool:

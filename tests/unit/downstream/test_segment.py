@@ -10,11 +10,11 @@ import pytest
 from protocol.auth.account import Account
 from protocol.binlog.made_events import patch_format_description
 from protocol.commands import BinlogDump, DumpFlag
-from protocol.errors import ErrorCode, Malformed, PositionRefused
+from protocol.errors import ErrorCode, PositionRefused
 from protocol.statements import SourceFacts
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import FileReads
-from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.downstream.gtid_filter.group_filter import GroupFilter
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
@@ -119,7 +119,7 @@ async def test_the_next_file_of_the_generation_is_sent_as_it_is_stored(generatio
     assert (following.head, following.filter, following.server_id) == (None, filter, 42)
     generation.path(SECOND).unlink()
     host.reads.close(following.opened)
-    with pytest.raises(ArchiveError, match="the next binlog cannot be opened"):
+    with pytest.raises(ArchiveDamaged, match="it cannot be opened: No such file"):
         segment.in_next_file(generation.files[1], host.reads)
 
 
@@ -152,6 +152,7 @@ async def test_a_file_without_a_head_is_closed_again(generation: Generation) -> 
     path = generation.path(FIRST)
     path.write_bytes(path.read_bytes()[:8] + b"\x02" + path.read_bytes()[9:])
     host = Host()
-    with pytest.raises(Malformed, match="does not begin with a format description"):
+    with pytest.raises(ArchiveDamaged, match="does not begin with a format description"):
         await SegmentOpener(host, REQUEST).open(generation, FIRST, generation.files[0].end)
     assert host.reads._files == {}
+    assert [(place.file, place.offset) for place in generation.damaged_files.all] == [(FIRST, 4)]

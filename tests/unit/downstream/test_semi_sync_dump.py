@@ -271,7 +271,7 @@ async def test_a_file_that_cannot_be_opened_counts_nobody(served: Served) -> Non
     before = served.server.clients.semi_sync_status
     served.generation.path(FIRST).unlink()
     counts, error = await refused(served)
-    assert (counts, error.args[0]) == (before, 1105)
+    assert (counts, error.args[0]) == (before, 1236)
 
 
 @pytest.mark.parametrize(

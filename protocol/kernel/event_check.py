@@ -1,0 +1,113 @@
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""Archived events before they are sent: of a length that can be, their CRC32 right, and where transactions end.
+
+The markers in the events' flags say where; they are covered by the CRC32, as all of an event is.
+"""
+
+import cython
+
+if not cython.compiled:
+    from protocol.kernel.codes import *
+    from protocol.kernel.pure import Bytes, crc32_of, load16, load32, native_setup
+
+native_setup()
+
+
+class EventCheck:
+    """Goes over the bytes of one file in order, which may be cut anywhere. Offsets are the file's.
+
+    position: up to where was looked; less than an event's header in front of it may wait for the next call.
+    sound_to: end of the last event that is whole and right. whole_to: end of the last transaction of which all is.
+    problem: 0, or why the event at `sound_to` cannot be what was archived: BAD_LENGTH, BAD_CRC.
+    """
+
+    def __init__(self) -> None:
+        self.checksum = 0
+        self.position = 0
+        self.sound_to = 0
+        self.whole_to = 0
+        self.problem = 0
+        self.event_left = 0  # of the event that goes on
+        self.crc = 0  # of what was seen of it
+        self.stored = 0  # its CRC32, as far as it was seen
+        self.ends = False  # whether a transaction ends with it
+
+    @property
+    def in_event(self) -> bool:
+        """Whether an event was begun and has not ended at `position`."""
+        return self.event_left > 0
+
+    def begin(self, offset: int, checksum: int) -> None:
+        """The next byte is the first of an event, at `offset`. checksum: of the file, 0 none, 1 CRC32."""
+        self.checksum = checksum
+        self.position = offset
+        self.sound_to = offset
+        self.whole_to = offset
+        self.problem = 0
+        self.event_left = 0
+
+    def look(self, src: Bytes, start: int, stop: int) -> int:
+        """Looks at src[start:stop], which stands at `position`; returns `problem`. Nothing is looked at behind a problem.
+
+        Raises: IndexError for a range outside src.
+        """
+        if start < 0 or stop < start or stop > len(src):
+            raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
+        if start == stop or self.problem:
+            return self.problem
+        if cython.compiled:
+            with cython.nogil:
+                self.walk(cython.address(src[0]), start, stop)
+        else:
+            self.walk(memoryview(src).cast("B"), start, stop)
+        return self.problem
+
+    def walk(self, p: Bytes, start: int, stop: int) -> None:
+        base = self.position - start
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        r = start
+        while r < stop:
+            if self.event_left == 0:
+                if stop - r < HEADER_SIZE:
+                    break
+                length = load32(p, r + EVENT_SIZE_AT)
+                if length < HEADER_SIZE + trailer or length > MAX_EVENT:
+                    self.problem = BAD_LENGTH
+                    break
+                boundary = (load16(p, r + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
+                self.ends = boundary == END or boundary == SELF_CONTAINED
+                if length <= stop - r:
+                    if trailer and crc32_of(p, r, r + length - CHECKSUM_SIZE, 0) != load32(
+                        p, r + length - CHECKSUM_SIZE
+                    ):
+                        self.problem = BAD_CRC
+                        break
+                    r += length
+                    self.finish_event(base + r)
+                    continue
+                self.event_left = length
+                self.crc = 0
+                self.stored = 0
+            n = stop - r
+            if n > self.event_left - trailer:
+                n = self.event_left - trailer
+            if n > 0:
+                if trailer:
+                    self.crc = crc32_of(p, r, r + n, self.crc)
+                r += n
+                self.event_left -= n
+            while trailer and r < stop and 0 < self.event_left <= CHECKSUM_SIZE:
+                self.stored = self.stored | (p[r] << (8 * (CHECKSUM_SIZE - self.event_left)))
+                r += 1
+                self.event_left -= 1
+            if self.event_left == 0:
+                if trailer and self.crc != self.stored:
+                    self.problem = BAD_CRC
+                    break
+                self.finish_event(base + r)
+        self.position = base + r
+
+    def finish_event(self, end: int) -> None:
+        self.sound_to = end
+        if self.ends:
+            self.whole_to = end
