@@ -166,6 +166,18 @@ class RelayProcess:
         self._process.send_signal(signal.SIGTERM)
         return self.wait_ended(timeout_s)
 
+    def command(self, *words: str, timeout_s: float = 60.0) -> "subprocess.CompletedProcess[str]":
+        """`binlog-relay WORDS... --config` this relay's configuration, with what it printed."""
+        return subprocess.run(
+            [sys.executable, "-m", "relay", *words, "--config", str(self.config)],
+            cwd=Path(__file__).resolve().parents[2],
+            env={**os.environ, **self._environment},
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
     def wait_ended(self, timeout_s: float = 10.0) -> int:
         """The exit code. Raises: RelayError if it does not end in time."""
         assert self._process is not None

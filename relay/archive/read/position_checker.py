@@ -60,13 +60,13 @@ class PositionChecker:
             try:
                 return await loop.run_in_executor(self._threads, check_offset, *check)
             except IndexUnusable as error:
-                size = await loop.run_in_executor(self._threads, self._layer.size_of, path)
-                if size < end:
-                    what = f"the file has {size} bytes, {end} were archived"
-                    raise ArchiveDamaged(what, file=file, offset=size, boundary=size) from error
                 known = self._damaged_files.first(file)
                 if known is not None:
                     raise ArchiveDamaged(known.text, file=file, offset=known.offset, boundary=known.boundary) from error
+                size = await loop.run_in_executor(self._threads, self._layer.size_of, path)
+                if size < end:
+                    what = f"the file has {size} bytes, {end} were archived"
+                    raise ArchiveDamaged(what, file=file, offset=size, boundary=0) from error
                 await self._remake_index(held, str(error))
                 return await loop.run_in_executor(self._threads, check_offset, *check)
         except ArchiveDamaged as error:

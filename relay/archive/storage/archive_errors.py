@@ -10,6 +10,10 @@ DISK_ADVICE: Final = {
     errno_numbers.EROFS: "The file system is read-only: look into the kernel's log, then remount it.",
 }
 """The next step, by the system's error number."""
+NOT_OF_A_FILE: Final = frozenset(
+    {errno_numbers.EMFILE, errno_numbers.ENFILE, errno_numbers.ENOMEM, errno_numbers.EINTR, errno_numbers.EAGAIN}
+)
+"""Errors of the system that say nothing about the file that was to be opened or read."""
 REPAIR: Final = (
     "Run 'binlog-relay archive repair' on the relay's host, which fetches the file again; then start the replica again."
 )

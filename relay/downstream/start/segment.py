@@ -1,9 +1,8 @@
 """Where a stream is: one record, whatever brought the stream there, and the one place where its file is opened."""
 
 import asyncio
-import errno
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
@@ -11,16 +10,13 @@ from protocol.binlog.made_events import patch_format_description
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import FileReads, OpenFile
-from relay.archive.storage.archive_errors import ArchiveDamaged
+from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.binlog_file.head import read_start
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import refusal
 from relay.downstream.request.request_checks import check_checksum, check_flavour
-
-_NOT_OF_THE_FILE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
-"""Errors of opening a file that say nothing about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ class Segment:
 
     def in_next_file(self, file: ArchivedFile, reads: FileReads) -> "Segment":
         """The same stream in the generation's next file, opened. Raises: ArchiveDamaged; OSError."""
-        opened = open_file(self.generation, file, reads)
+        opened = open_file(self.generation, file, reads, FIRST_EVENT)
         return replace(self, file=file, offset=FIRST_EVENT, opened=opened, head=None, resumes=False)
 
 
@@ -99,7 +95,7 @@ class SegmentOpener:
         check_checksum(name, file.checksum, self._request.variables)
         server_id = self._host.shown_server_id(generation)
         try:
-            opened = open_file(generation, file, self._host.reads)
+            opened = open_file(generation, file, self._host.reads, offset)
             try:
                 head = await self._head(file, offset, opened, filter)
             except BaseException:
@@ -126,22 +122,24 @@ class SegmentOpener:
         )
 
 
-def open_file(generation: Generation, file: ArchivedFile, reads: FileReads) -> OpenFile:
-    """The file for reading. One that is shorter than it should be is reported, and opened all the same: what is there is good.
+def open_file(generation: Generation, file: ArchivedFile, reads: FileReads, offset: int) -> OpenFile:
+    """The file for reading from `offset` on. One that ends too early behind that is opened: what is there is good.
 
-    Raises: ArchiveDamaged where it is not there or may not be read; OSError where the system cannot open any file now.
+    Raises: ArchiveDamaged where it is not there, may not be read, or ends before; OSError where the system cannot open any file
+    now.
     """
     try:
         opened = reads.open(generation.path(file.name))
     except OSError as error:
-        if error.errno in _NOT_OF_THE_FILE:
+        if error.errno in NOT_OF_A_FILE:
             raise
         what = f"it cannot be opened: {error.strerror}"
         raise ArchiveDamaged(what, file=file.name, offset=0, boundary=0) from error
     size = opened.size
-    if size < file.end:
+    if size < min(max(offset, FIRST_EVENT + 1), file.end):
+        reads.close(opened)
         what = f"the file has {size} bytes, {file.end} were archived"
-        generation.damaged_files.report(ArchiveDamaged(what, file=file.name, offset=size, boundary=size))
+        raise ArchiveDamaged(what, file=file.name, offset=size, boundary=0)
     return opened
 
 

@@ -21,7 +21,7 @@ from protocol.position import Position
 from relay.archive.generation import Generation
 from relay.archive.read.checked_bytes import CheckedBytes, sound_ahead
 from relay.archive.read.file_reads import STEP_BYTES, TAIL_BYTES, BufferPool, FileReads
-from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
+from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged, ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.gtid_filter.gtid_filter import End, FilterTo, GtidFilter, SendFirst, SendTo, SkipTo, Step
 from relay.downstream.request.refusal import INTERNAL_ERROR, damage_refusal, refusal
@@ -291,15 +291,14 @@ class Dump:
             self.fail(damage_refusal(error))
         elif isinstance(error, ArchiveError):
             self.fail(refusal(f"{self.position}: {error}"))
-        elif isinstance(error, OSError):
-            text = (
-                f"{self.position}: binlog-relay's archive cannot be read: {error.strerror}. The replica may try again"
-            )
+        elif isinstance(error, OSError) and error.errno in NOT_OF_A_FILE:
+            text = f"{self.position}: binlog-relay cannot read its archive: {error.strerror}. The replica may try again"
             self.fail(refusal(text, ErrorCode.ER_UNKNOWN_ERROR))
-        elif isinstance(error, ValueError | Malformed):
-            # The archive holds bytes that are no event: serving on from here would be guessing.
+        elif isinstance(error, OSError | ValueError | Malformed):
+            # No bytes, or bytes that are no event: serving on from here would be guessing.
+            what = f"it cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
             name, offset = self._file.name, self._offset
-            self._end_by(ArchiveDamaged(str(error), file=name, offset=offset, boundary=offset))
+            self._end_by(ArchiveDamaged(what, file=name, offset=offset, boundary=offset))
         else:
             log.error("dump_fault", position=str(self.position), exc_info=error)
             text = f"{INTERNAL_ERROR}. The replica may try again"
