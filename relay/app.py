@@ -14,9 +14,11 @@ from protocol.auth.account import Account as ReplicaAccount
 from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
 from relay.archive.archive import Archive
+from relay.archive.inspect.scrub import Scrub
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
+from relay.config.values import interval_s
 from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
@@ -139,7 +141,8 @@ class Relay:
         )
         options = listen_options(config, uuid)
         clients = Clients(options)
-        console = Console(archive, control, clients, config_path=self._config_path.absolute())
+        scrub = Scrub(archive, interval_s(config.archive.scrub))
+        console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
         accounts = replica_accounts(config)
         server = DownstreamServer(archive, accounts, source_state(archive, control), options, clients, console)
         try:
@@ -155,11 +158,13 @@ class Relay:
                 return EXIT_WRONG_USE
             loop.add_signal_handler(signal.SIGHUP, self._reload, server)
             control.begin()
+            scrub.begin()
             await self._stop.wait()
             if self._fault is not None:
                 raise self._fault
             return self._code
         finally:
+            await scrub.close()
             await self._shut_down(server, control, console, archive)
 
     def _source_ended(self, error: Exception) -> None:

@@ -50,6 +50,7 @@ from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import count_ledgers
+from relay.archive.inspect.scrub import Scrub, ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
 
 _SHOWN_CHARACTERS: Final = 300
@@ -70,12 +71,14 @@ class Console:
         archive: Archive,
         source: Source,
         connections: Connections,
+        scrub: Scrub | None = None,
         *,
         config_path: Path | None = None,
     ) -> None:
         self._archive = archive
         self._source = source
         self._connections = connections
+        self._scrub = scrub
         self._config_path = config_path
         self._lag = Lag(archive, lambda: source.received_heartbeats)
         self._events = BinlogEvents()
@@ -174,6 +177,7 @@ class Console:
             connections=self._connections,
             seconds_behind=self._lag.seconds_behind(status),
             ledger=ledger,
+            scrub=self._scrub.status if self._scrub is not None else ScrubStatus(),
         )
 
     async def _ledger(self) -> Mapping[str, int] | None:

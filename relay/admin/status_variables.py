@@ -5,7 +5,8 @@ Names and spelling are the servers' where a relay has such a thing. Its own begi
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from protocol.resultset import Rows, Value
@@ -16,6 +17,7 @@ from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
 from relay.admin.view import Connections
 from relay.archive.archive import Archive
+from relay.archive.inspect.scrub import ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
 from relay.upstream.source.source_status import SourceStatus
 
@@ -32,6 +34,7 @@ class StatusFacts:
     connections: Connections
     seconds_behind: int | None
     ledger: Mapping[str, int] | None
+    scrub: ScrubStatus = field(default_factory=ScrubStatus)
 
 
 def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker: ClientStatus) -> Rows:
@@ -135,10 +138,23 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
         "Binlog_relay_source_retries": source.retries,
         "Binlog_relay_source_running": source.io_running,
     }
+    values |= _scrub_values(facts.scrub)
     if facts.ledger is not None:
         values["Binlog_relay_ledger_rows"] = sum(facts.ledger.values())
         values["Binlog_relay_violations"] = facts.ledger.get(VIOLATION, 0)
     return values
+
+
+def _scrub_values(scrub: ScrubStatus) -> dict[str, Value]:
+    oldest = datetime.fromtimestamp(scrub.oldest, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if scrub.oldest else ""
+    return {
+        "Binlog_relay_scrub_state": scrub.state,
+        "Binlog_relay_scrub_files_due": scrub.due,
+        "Binlog_relay_scrub_checked_bytes": scrub.checked_bytes,
+        "Binlog_relay_scrub_total_bytes": scrub.total_bytes,
+        "Binlog_relay_scrub_oldest_check": oldest,
+        "Binlog_relay_scrub_last": scrub.last,
+    }
 
 
 def statistics_text(connections: Connections, dialect: Dialect) -> StatisticsText:

@@ -36,7 +36,7 @@ from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.archive.storage.ledger_kinds import DAMAGED
+from relay.archive.storage.ledger_kinds import DAMAGED, SOUND_AGAIN
 from relay.archive.storage.origin import covers, joined, without_domains
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.archive.storage.watchers import Watchers
@@ -109,6 +109,8 @@ class Generation:
         self._loop = asyncio.get_running_loop()
         self.damaged_files = DamagedFiles(recovered.damaged_places, self._damage_found)
         """What readers have met, or the scrub."""
+        self.checks = recovered.checks
+        """By a sealed file's number, when all of it was last found to be what was archived, in seconds since 1970."""
         self._position_checker = PositionChecker(directory, layer, self.held, self.damaged_files, self.append_ledger)
         self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
@@ -429,6 +431,16 @@ class Generation:
         ends = f"; streams end at {place.boundary}" if place.boundary else "; nothing of it is served"
         self.append_ledger(DAMAGED, place.file, place.offset, f"{place.text}{ends}. {error.advice}")
         self.held.moved()
+
+    def file_was_checked(self, file: ArchivedFile) -> None:
+        """All bytes of a sealed file were found to be what was archived, just now."""
+        now, number, name = time.time(), file.number, file.name
+        self.checks[number] = now
+        self._catalog.submit(lambda catalog: catalog.note_check(number, now))
+        if self.damaged_files.forget(name):
+            self._catalog.submit(lambda catalog: catalog.forget_damage(name))
+            self.append_ledger(SOUND_AGAIN, name, -1, f"All of {name} was read and is what was archived.")
+            self.held.moved()
 
     async def purge(self, names: Sequence[str], reason: str) -> None:
         """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.

@@ -12,7 +12,7 @@ from pathlib import Path
 from protocol.position import is_binlog_name
 from relay.archive.catalog.catalog import CatalogUnreadable, LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
-from relay.archive.inspect.listing import list_generations, read_ledgers, rebuild_archive
+from relay.archive.inspect.listing import damaged_places, list_generations, read_ledgers, rebuild_archive
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
 from relay.archive.storage.archived_file import ArchivedFile
@@ -25,9 +25,10 @@ def list_files(directory: Path, *, as_json: bool) -> None:
     """Prints one line a file. Works beside a running relay. Raises: CommandFailed."""
     with archive_failures(directory):
         generations = list_generations(directory)
+        damaged = damaged_places(directory)
     held = [(number, file) for number, files in generations for file in files]
     if as_json:
-        _print_lines(json.dumps(_file_record(number, file)) for number, file in held)
+        _print_lines(json.dumps(_file_record(number, file, damaged.get((number, file.name)))) for number, file in held)
         return
     rows = [
         (
@@ -40,7 +41,7 @@ def list_files(directory: Path, *, as_json: bool) -> None:
             str(file.groups),
             f"{file.flavour} {file.server_version}",
             "CRC32" if file.checksum else "none",
-            ", ".join(word for word, there in (("cut", file.cut), ("damaged", file.damaged)) if there),
+            _notes(file, damaged.get((number, file.name))),
         )
         for number, file in held
     ]
@@ -73,7 +74,7 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
             else:
                 name = shown_name(number, finding.file)
                 place = name if finding.offset is None else f"{name}:{finding.offset}"
-                sys.stdout.write(f"{place}: {finding.what}\n")
+                sys.stdout.write(f"{place}: {finding.text}\n")
     if not as_json:
         found = "1 finding" if count == 1 else f"{count} findings"
         sys.stdout.write(f"{found}.\n" if count else "The archive is fine.\n")
@@ -152,7 +153,16 @@ def shown_name(number: int, name: str) -> str:
     return name if number == FIRST or not name else f"{generation_path(Path(), number)}/{name}"
 
 
-def _file_record(number: int, file: ArchivedFile) -> dict[str, object]:
+def _notes(file: ArchivedFile, damaged_at: int | None) -> str:
+    notes = ["cut"] if file.cut else []
+    if damaged_at is not None:
+        notes.append(f"damaged at {damaged_at}")
+    elif file.damaged:
+        notes.append(f"damaged from {file.end} on")
+    return ", ".join(notes)
+
+
+def _file_record(number: int, file: ArchivedFile, damaged_at: int | None) -> dict[str, object]:
     return {
         "file": file.name,
         "generation": number,
@@ -167,7 +177,8 @@ def _file_record(number: int, file: ArchivedFile) -> dict[str, object]:
         "server_id": file.server_id,
         "checksum": "crc32" if file.checksum else "none",
         "cut": file.cut,
-        "damaged": file.damaged,
+        "damaged": file.damaged or damaged_at is not None,
+        "damaged_at": damaged_at,
         "digest": file.digest,
     }
 

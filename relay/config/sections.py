@@ -23,6 +23,7 @@ from relay.config.values import (
     checked_gtids,
     checked_hash,
     checked_host,
+    checked_interval,
     checked_source_name,
     checked_version,
 )
@@ -186,6 +187,9 @@ class ArchiveSection(_Section):
     publish: Literal["written", "synced"] = "written"
     """When replicas may see a transaction. `"written"`: when the operating system has it. `"synced"`: when it is
     forced to the disk; this needs another `sync` than `"none"`. Example: `"synced"`"""
+    scrub: Annotated[str, AfterValidator(checked_interval)] = "30d"
+    """Within this time everything that is archived is read once and compared with its checksums, so slowly that nobody
+    notices. Damage is said in log, ledger and `SHOW STATUS`. Days (`d`), hours (`h`) or `"off"`. Example: `"7d"`"""
     sync_interval_s: Seconds = 1.0
     """The time between two syncs with `sync = "interval"`. A crash of the machine can cost about this much of the
     archive; the relay asks the source for it again. Example: `1`"""

@@ -26,6 +26,23 @@ PathText = Annotated[Path, Field(strict=False)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 
+_INTERVAL = re.compile(r"([1-9][0-9]{0,4})([hd])")
+_UNIT_S: Final = {"h": 3600.0, "d": 86400.0}
+
+
+def checked_interval(text: str) -> str:
+    """Hours or days, or never."""
+    if text != "off" and _INTERVAL.fullmatch(text) is None:
+        raise Wrong("this is no time between two checks", 'Write such as "30d" (days) or "12h" (hours), or "off"')
+    return text
+
+
+def interval_s(text: str) -> float | None:
+    """Seconds of what `checked_interval` let pass; None: never."""
+    match = _INTERVAL.fullmatch(text)
+    return float(match[1]) * _UNIT_S[match[2]] if match is not None else None
+
+
 def checked_source_name(name: str) -> str:
     """The name of the source's directory in the archive. Raises: Wrong, as all of these do."""
     # It becomes a directory: a path in it would put the archive outside the archive directory.

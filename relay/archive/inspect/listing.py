@@ -26,6 +26,22 @@ def list_archive(directory: Path) -> list[ArchivedFile]:
         catalog.close()
 
 
+def damaged_places(directory: Path) -> dict[tuple[int, str], int]:
+    """By generation and file, the first byte that is known to be wrong. Works beside a running relay. Blocking.
+
+    Raises: CatalogUnreadable; sqlite3.Error; OSError.
+    """
+    places: dict[tuple[int, str], int] = {}
+    for number, path in begun_generations(directory):
+        catalog = Catalog.open_read_only(path / CATALOG_NAME)
+        try:
+            for place in catalog.damaged_places():
+                places.setdefault((number, place.file), place.offset)
+        finally:
+            catalog.close()
+    return places
+
+
 def read_ledger(directory: Path) -> list[LedgerRow]:
     """All ledger rows, oldest first. Works beside a running relay. Raises: CatalogUnreadable."""
     catalog = Catalog.open_read_only(directory / CATALOG_NAME)

@@ -6,22 +6,18 @@ from pathlib import Path
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.layout import FIRST_EVENT, HEADER_SIZE, TYPE_AT
-from protocol.errors import Malformed
+from protocol.binlog.layout import HEADER_SIZE, TYPE_AT
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.inspect.file_check import check_bytes, check_head, check_index
 from relay.archive.inspect.verify_gtids import GtidCheck
-from relay.archive.recovery.digest import file_digest
 from relay.archive.storage.archive_errors import PUT_BACK
 from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
-from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.boundary_index import BoundaryIndex, index_path
 from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, FileLayer, StoredFile
-from relay.archive.storage.scan import scan
-from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.event_places import event_around
-from relay.binlog_file.head import read_start
 
 _ROTATE_NAME_AT: Final = HEADER_SIZE + 8
 
@@ -145,33 +141,20 @@ def _check_file(
 ) -> Iterator[ArchiveFinding]:
     path = directory / file.name
     if file.damaged:
-        yield ArchiveFinding(file.name, file.end, f"is known to be damaged; nothing is served from here on. {PUT_BACK}")
+        what = "is known to be damaged; nothing is served from here on"
+        yield ArchiveFinding(file.name, file.end, what, file.end)
         return
     try:
         stored = StoredFile.open(layer, path)
     except FileNotFoundError:
-        yield ArchiveFinding(file.name, None, f"is in the catalog and not in the directory. {PUT_BACK}")
+        yield ArchiveFinding(file.name, 0, "is in the catalog and not in the directory", 0)
         return
     with stored:
-        size = stored.size
-        if size < file.end or (file.sealed and size > file.end):
-            yield ArchiveFinding(
-                file.name, min(size, file.end), f"has {size} bytes; {file.end} were archived. {PUT_BACK}"
-            )
-            if size < file.end:
-                return
-        try:
-            start = read_start(stored)
-            wrong = wrong_magic(start.magic)
-            if wrong is not None:
-                raise Malformed(f"it {wrong[1]}")
-            head = describe_new_file(file.name, start.event)
-            if head.created != file.created or head.server_id != file.server_id:
-                raise Malformed("its format description is not the one that was archived")
-        except Malformed as error:
-            yield ArchiveFinding(file.name, FIRST_EVENT, str(error))
+        findings = list(check_head(stored, file))
+        yield from findings
+        if any(finding.boundary is not None for finding in findings):
             return
-        yield from _check_index(layer, path, file)
+        yield from check_index(layer, path, file)
         yield from gtids.quick(path, file)
         if file.sealed and following is not None and not file.cut:
             yield from _check_link(layer, stored, path, file, following)
@@ -179,27 +162,8 @@ def _check_file(
             if on_progress is not None:
                 on_progress(file.name, file.end)
             return
-        yield from _check_bytes(layer, stored, path, file, gtids, on_progress)
-
-
-def _check_index(layer: FileLayer, path: Path, file: ArchivedFile) -> Iterator[ArchiveFinding]:
-    idx = index_path(path)
-    try:
-        fd = layer.open_read(idx)
-    except FileNotFoundError:
-        yield ArchiveFinding(idx.name, None, "is missing; it is made again when it is needed")
-        return
-    try:
-        fault = BoundaryIndex(layer, fd).first_fault(growing=not file.sealed)
-        index = BoundaryIndex(layer, fd)
-        if fault is not None:
-            yield ArchiveFinding(idx.name, None, f"{fault}; it is made again when it is needed")
-        elif not index.count and file.sealed:
-            yield ArchiveFinding(idx.name, None, "is empty; it is made again when it is needed")
-        elif file.sealed and index.record(index.count - 1).offset > file.end:
-            yield ArchiveFinding(idx.name, None, f"has a record behind the file's end {file.end}")
-    finally:
-        layer.close(fd)
+        progress = None if on_progress is None else (lambda count: on_progress(file.name, count))
+        yield from check_bytes(layer, stored, path, file, gtids.reading(path, file), progress)
 
 
 def _check_link(
@@ -228,66 +192,3 @@ def _check_link(
             yield ArchiveFinding(
                 file.name, start, f"ends with a Rotate to {name}; the next file held is {following.name}"
             )
-
-
-def _check_bytes(
-    layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, gtids: GtidCheck, on_progress: Progress | None
-) -> Iterator[ArchiveFinding]:
-    progress = None if on_progress is None else (lambda count: on_progress(file.name, count))
-    reading = gtids.reading(path, file)
-    result = scan(stored, FIRST_EVENT, file.end, on_progress=progress, on_bytes=reading.take)
-    if result.broken is not None:
-        yield ArchiveFinding(file.name, result.position, f"{result.broken.detail}. {PUT_BACK}")
-        return
-    if result.incomplete:
-        yield ArchiveFinding(file.name, result.position, f"the last event is incomplete. {PUT_BACK}")
-    elif result.in_group and not file.cut:
-        yield ArchiveFinding(file.name, result.boundary, "the last transaction has no end")
-    for offset in result.violations:
-        yield ArchiveFinding(file.name, offset, "an event stands where its transaction boundary cannot be")
-    if file.sealed and (result.events, result.groups) != (file.events, file.groups) and not file.cut:
-        yield ArchiveFinding(
-            CATALOG_NAME,
-            None,
-            f"counts {file.events} events and {file.groups} transactions in {file.name}; "
-            f"there are {result.events} and {result.groups}. Run `archive rebuild`.",
-        )
-    yield from _compare_index(layer, stored, path, file, result.records)
-    yield from reading.findings()
-    if file.sealed and file.digest is not None:
-        try:
-            digest = file_digest(layer, path, file.end)
-        except EOFError as error:
-            yield ArchiveFinding(file.name, None, str(error))
-            return
-        if digest != file.digest:
-            yield ArchiveFinding(
-                file.name, None, f"its digest is {digest}; {file.digest} was noted when it was sealed. {PUT_BACK}"
-            )
-
-
-def _compare_index(
-    layer: FileLayer, stored: StoredFile, path: Path, file: ArchivedFile, records: bytes
-) -> Iterator[ArchiveFinding]:
-    """Every record leads to an event's start. Records may stand elsewhere than a fresh scan puts them (after a resume)."""
-    try:
-        with StoredFile.open(layer, index_path(path)) as index:
-            content = index.read_all()
-    except FileNotFoundError:
-        return
-    if content == records:
-        return
-    fresh = [entry[0] for entry in RECORD.iter_unpack(records)]
-    place = 0
-    for offset, _, _, _ in RECORD.iter_unpack(content[: len(content) // RECORD.size * RECORD.size]):
-        if offset >= file.end:
-            return
-        while place + 1 < len(fresh) and fresh[place + 1] <= offset:
-            place += 1
-        try:
-            start, _ = event_around(stored, fresh[place], offset, file.end)
-        except (ValueError, IndexError):
-            start = -1
-        if start != offset:
-            yield ArchiveFinding(index_path(path).name, None, f"a record is for {offset}, where no event starts")
-            return

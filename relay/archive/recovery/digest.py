@@ -12,19 +12,35 @@ from relay.binlog_file.file_bytes import pieces
 from relay.process.background import tell_fault
 
 
+class FileDigest:
+    """The digest of bytes that come piece by piece. `size`: how many came."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._value = 0
+
+    def take(self, piece: memoryview) -> None:
+        """The next bytes of the file."""
+        self._value = crc32(piece, 0, len(piece), self._value)
+        self.size += len(piece)
+
+    @property
+    def text(self) -> str:
+        """`crc32:%08x` of all that came."""
+        return f"crc32:{self._value:08x}"
+
+
 def file_digest(layer: FileLayer, path: Path, end: int, stop: Callable[[], bool] = lambda: False) -> str | None:
     """`crc32:%08x` of the file's first `end` bytes; None if `stop()` came true first. Raises: OSError, EOFError."""
-    value = 0
-    at = 0
+    digest = FileDigest()
     with StoredFile.open(layer, path) as stored:
         for piece in pieces(stored, 0, end):
             if stop():
                 return None
-            value = crc32(piece, 0, len(piece), value)
-            at += len(piece)
-    if at < end:
-        raise EOFError(f"{path.name} ends at {at}, not at {end}")
-    return f"crc32:{value:08x}"
+            digest.take(piece)
+    if digest.size < end:
+        raise EOFError(f"{path.name} ends at {digest.size}, not at {end}")
+    return digest.text
 
 
 class DigestThread:

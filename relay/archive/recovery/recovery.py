@@ -79,6 +79,7 @@ class Recovered:
     chain: GtidChain
     origin: Origin | None = None
     damaged_places: list[DamagedPlace] = field(default_factory=list)
+    checks: dict[int, float] = field(default_factory=dict)
     findings: list[LedgerRow] = field(default_factory=list)
 
 
@@ -128,8 +129,16 @@ class Recovery:
             self._reconcile_index(files)
             if self._layer.exists(self._directory / PURGE_NAME):
                 forget_intent(self._layer, self._directory)
-            damaged = catalog.damaged_places()
-            return Recovered(files, catalog.identity(), state, chain, catalog.origin(), damaged, self._findings)
+            return Recovered(
+                files,
+                catalog.identity(),
+                state,
+                chain,
+                catalog.origin(),
+                catalog.damaged_places(),
+                catalog.checks(),
+                self._findings,
+            )
         finally:
             catalog.close()
 

@@ -15,7 +15,8 @@ NOT_OF_A_FILE: Final = frozenset(
 )
 """Errors of the system that say nothing about the file that was to be opened or read."""
 REPAIR: Final = (
-    "Run 'binlog-relay archive repair' on the relay's host, which fetches the file again; then start the replica again."
+    "Run 'binlog-relay archive repair' on the relay's host, which fetches the file again; "
+    "replicas that were stopped are started then."
 )
 """The next step where bytes of an archived file are not what was archived."""
 PUT_BACK: Final = "Stop the relay, put the source's own file or a backup's in its place and run `archive rebuild`."
