@@ -386,6 +386,25 @@ def archive_rebuild(config: ConfigOption, json: JsonOption = False) -> None:
     rebuild(_loaded(config).archive_directory, as_json=json)
 
 
+@archive_app.command("repair")
+def archive_repair(
+    config: ConfigOption,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="These; none: all known to be damaged.")
+    ] = None,
+    origin: Annotated[
+        str | None, typer.Option("--from", metavar="DIR|HOST:PORT", help="Copies, or another relay; else the source.")
+    ] = None,
+    generation: Annotated[int | None, typer.Option(help="Of these files, as `archive list` shows it.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Fetch damaged or missing files again and put them in place. The relay must be stopped; in a running one use CALL."""
+    from relay.commands.archive_repair import repair
+
+    if repair(_loaded(config), files or [], origin, generation=generation, as_json=json):
+        raise typer.Exit(FINDINGS)
+
+
 @archive_app.command("find")
 def archive_find(
     config: ConfigOption,

@@ -442,6 +442,16 @@ class Generation:
             self.append_ledger(SOUND_AGAIN, name, -1, f"All of {name} was read and is what was archived.")
             self.held.moved()
 
+    def file_was_repaired(self, file: ArchivedFile, row: LedgerRow) -> None:
+        """The archived bytes are in place again, as `row`, which goes into the ledger, says."""
+        name = file.name
+        log.warning("archive_ledger", kind=row.kind, file=name, offset=row.offset, text=row.text)
+        self._catalog.submit(lambda catalog: catalog.add_ledger(row))
+        if self.damaged_files.forget(name):
+            self._catalog.submit(lambda catalog: catalog.forget_damage(name))
+        self.checks[file.number] = row.time
+        self.held.moved()
+
     async def purge(self, names: Sequence[str], reason: str) -> None:
         """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.
 

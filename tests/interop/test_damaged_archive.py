@@ -1,5 +1,6 @@
 """Archived files that were changed, shortened, removed or locked while the relay runs: replicas stop before that, by name."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +8,9 @@ import pytest
 
 from deploy.servers import BinlogPosition, Server
 from tests.interop.conftest import ChainFactory
-from tests.support.chain import Chain, wait_until
+from tests.support.chain import Chain, purge_before_newest, wait_until
+from tests.support.free_port import free_port
+from tests.support.relay_process import RelayProcess
 
 pytestmark = pytest.mark.interop
 
@@ -123,3 +126,120 @@ def test_a_growing_file_that_is_shortened_has_no_hole_and_is_fetched_again(chain
     chain.relay.start()
     chain.check_archive()
     chain.check_tables([chain.replica("mysql56")], ["d"])
+
+
+@pytest.mark.parametrize(
+    ("source_name", "damage"),
+    [
+        *(("mysql56", how) for how in ("changed", "shortened", "removed", "emptied")),
+        ("mysql97", "changed"),
+        ("mariadb", "changed"),
+    ],
+)
+def test_a_repair_fetches_from_the_source_what_was_archived(
+    chains: ChainFactory, source_name: str, damage: str
+) -> None:
+    chain, path, begins = a_chain(chains, source_name)
+    sound = path.read_bytes()
+    if damage == "changed":
+        change_a_byte(path, begins)
+    elif damage == "shortened":
+        shorten(path, begins)
+    elif damage == "emptied":
+        path.write_bytes(b"")
+    else:
+        path.unlink()
+    replica = chain.replica(source_name)
+    stopped_by_name(replica, path.name)
+    chain.relay.stop()
+    repaired = chain.relay.command("archive", "repair")
+    assert (repaired.returncode, "was fetched again from" in repaired.stdout) == (0, True), repaired.stderr
+    assert path.read_bytes() == sound
+    chain.relay.start()
+    replica.stop_replica()
+    replica.start_replica()
+    chain.check_tables([replica], ["d"])
+    chain.relay.stop()
+    assert chain.relay.command("archive", "verify", "--deep").stdout == "The archive is fine.\n"
+    assert "damaged" not in chain.relay.command("archive", "list").stdout
+    kinds = [line.split("\t")[1] for line in chain.relay.command("archive", "ledger").stdout.splitlines()]
+    assert kinds == ["damaged", "repaired"]
+
+
+def test_a_file_that_was_missing_at_a_start_is_put_back(chains: ChainFactory) -> None:
+    chain, path, _begins = a_chain(chains)
+    for _ in range(2):
+        chain.source.execute_many(["FLUSH BINARY LOGS", "INSERT INTO d.t VALUES (200 + RAND() * 100000, 'more')"])
+    chain.wait_published()
+    middle = path.with_name(chain.source.binlogs()[1].name)
+    sound = middle.read_bytes()
+    chain.relay.stop()
+    middle.unlink()
+    chain.relay.start()
+    chain.relay.stop()
+    assert chain.relay.command("archive", "repair").returncode == 0
+    assert middle.read_bytes() == sound
+    chain.relay.start()
+    chain.check_archive()
+    chain.check_tables([chain.replica("mysql56")], ["d"])
+
+
+def test_a_repair_from_another_relays_archive_and_from_another_relay(chains: ChainFactory, tmp_path: Path) -> None:
+    chain, path, begins = a_chain(chains)
+    sound = path.read_bytes()
+    copies = tmp_path / "copies"
+    shutil.copytree(path.parent, copies)
+    second = RelayProcess(tmp_path / "second", chain.source, port=free_port(), server_id=4343)
+    second.add_account(user=chain.source.replication_user, password=chain.source.replication_password)
+    with second:
+        second.wait_archived(*chain.source.master_status())
+        chain.relay.stop()
+        for origin in (str(copies), f"127.0.0.1:{second.port}"):
+            change_a_byte(path, begins)
+            fetched = chain.relay.command("archive", "repair", path.name, "--from", origin)
+            assert (fetched.returncode, path.read_bytes() == sound) == (0, True), fetched.stdout + fetched.stderr
+    kept = sorted(path.parent.glob(f"{path.name}.damaged-*"))
+    assert len(kept) == 2
+    assert all(len(one.read_bytes()) == len(sound) for one in kept)
+
+
+def test_another_file_of_that_name_is_not_put_in_place(chains: ChainFactory, tmp_path: Path) -> None:
+    chain, path, begins = a_chain(chains)
+    copies = tmp_path / "copies"
+    shutil.copytree(path.parent, copies)
+    change_a_byte(path, begins)
+    damaged = path.read_bytes()
+    chain.relay.stop()
+    (copies / path.name).write_bytes((copies / chain.source.binlogs()[1].name).read_bytes())
+    refused = chain.relay.command("archive", "repair", path.name, "--from", str(copies))
+    assert (refused.returncode, "has another" in refused.stdout) == (1, True)
+    assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["mysql-bin.000077"], "is no file of the archive"),
+        (["--from", "nowhere"], "this is no directory and no HOST:PORT"),
+        (["--generation", "7"], "has no generation 7"),
+    ],
+)
+def test_a_wrong_use_of_a_repair_is_named(chains: ChainFactory, words: list[str], told: str) -> None:
+    chain, _path, _begins = a_chain(chains)
+    running = chain.relay.command("archive", "repair")
+    assert (running.returncode, "CALL binlog_relay.repair()" in running.stderr) == (2, True)
+    chain.relay.stop()
+    assert "No file is known to be damaged" in chain.relay.command("archive", "repair").stdout
+    wrong = chain.relay.command("archive", "repair", *words)
+    assert (wrong.returncode, told in wrong.stderr) == (2, True)
+
+
+def test_a_source_that_has_the_file_no_more_is_named(chains: ChainFactory) -> None:
+    chain, path, begins = a_chain(chains)
+    purge_before_newest(chain.source)
+    change_a_byte(path, begins)
+    stopped_by_name(chain.replica("mysql56", BinlogPosition(path.name, 4)), path.name)
+    chain.relay.stop()
+    failed = chain.relay.command("archive", "repair")
+    assert (failed.returncode, path.name in failed.stdout) == (1, True)
+    assert "Could not find first log file name" in failed.stdout

@@ -26,6 +26,7 @@ from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, de
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import (
     CATALOG_NAME,
+    DAMAGED_INFIX,
     GTX_SUFFIX,
     IDX_SUFFIX,
     INDEX_NAME,
@@ -220,7 +221,7 @@ class Recovery:
                 if base not in mine:
                     self._layer.unlink(self._directory / name)
                 continue
-            if QUARANTINE_INFIX in name:
+            if QUARANTINE_INFIX in name or DAMAGED_INFIX in name:
                 continue
             self._find("foreign_file", name, -1, f"{name} is not part of the archive and is left alone.")
 

@@ -37,6 +37,8 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 """A file that was being made when the process ended; removed at open."""
 QUARANTINE_INFIX: Final = ".lost-"
 """NAME.lost-OFFSET: bytes that recovery cut off although they were not merely an incomplete tail."""
+DAMAGED_INFIX: Final = ".damaged-"
+"""NAME.damaged-TIME: a file as it was before a repair put another in its place."""
 
 _NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
 CAN_READ_CACHED: Final = bool(_NOWAIT)
@@ -119,6 +121,10 @@ class FileLayer:
     def rename(self, source: Path, target: Path) -> None:
         """Replaces `target` by `source`. Durable after `sync_directory`."""
         os.rename(source, target)
+
+    def link(self, path: Path, other: Path) -> None:
+        """Gives the file at `path` one more name, which must be free."""
+        os.link(path, other)
 
     def unlink(self, path: Path) -> None:
         """Removes a file; fine when there is none."""

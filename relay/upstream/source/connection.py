@@ -436,6 +436,10 @@ class SourceConnection:
         if await self.variable("binlog_checksum") is not None:
             await self.query(checksum)
 
+    async def set_up_look(self) -> None:
+        """What comes before a dump of which nobody is told: no registration. Raises: UpstreamError; pymysql.err.MySQLError."""
+        await self._announce([])
+
     async def set_up_dump(self, own: Registration, server_uuid: str, heartbeat_period_s: float) -> None:
         """What a replica says before its dump. Raises: UpstreamError."""
         period = int(heartbeat_period_s * 1_000_000_000)

@@ -1,0 +1,78 @@
+"""`binlog-relay archive repair`: damaged or missing files of the archive are fetched again; the relay is stopped meanwhile."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from relay.archive.catalog.generation_directories import FIRST, begun_generations
+from relay.archive.storage.archive_errors import ArchiveLocked
+from relay.commands.archive_command import archive_failures, shown_name
+from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.config import Config, DirectorySource, ServerSource
+from relay.repair.file_origin import DirectoryOrigin, FileOrigin, ServerOrigin
+from relay.repair.repair import RepairOutcome, RepairRefused, StoppedRepair
+from relay.upstream.chosen_source import first_source, kept_chosen
+
+
+def repair(config: Config, names: Sequence[str], origin: str | None, *, generation: int | None, as_json: bool) -> int:
+    """Prints what became of each file; returns how many could not be repaired. Raises: CommandFailed.
+
+    names: those files; none: all that are known to be damaged. origin: a directory or HOST:PORT; None: the source. generation:
+    the one of the files; None: the newest.
+    """
+    directory = config.archive_directory
+    with archive_failures(directory):
+        generations = begun_generations(directory)
+        newest = generations[-1][0]
+        number = newest if generation is None else generation
+        path = dict(generations).get(number)
+        if path is None:
+            raise CommandFailed(f"{directory} has no generation {number}; the newest is {newest}.", WRONG_USE)
+        if number != newest and origin is None:
+            text = f"Generation {number} is of a former source: say with --from where its files can be had."
+            raise CommandFailed(text, WRONG_USE)
+        one = StoppedRepair(path, _origin(config, path, number, origin))
+        try:
+            outcomes = asyncio.run(_outcomes(one, names, number, as_json=as_json))
+        except RepairRefused as error:
+            raise CommandFailed(f"{str(error).removesuffix('.')}.", WRONG_USE) from error
+        except ArchiveLocked as error:
+            text = f"A relay runs on {directory}: CALL binlog_relay.repair() there repairs, or stop it first."
+            raise CommandFailed(text, WRONG_USE) from error
+    if not outcomes and not as_json:
+        sys.stdout.write(
+            "No file is known to be damaged. 'binlog-relay archive verify --deep' reads all; name a file to fetch it again.\n"
+        )
+    return sum(not outcome.is_repaired for outcome in outcomes)
+
+
+async def _outcomes(one: StoppedRepair, names: Sequence[str], number: int, *, as_json: bool) -> list[RepairOutcome]:
+    outcomes = []
+    async for outcome in one.run(names):
+        outcomes.append(outcome)
+        if as_json:
+            sys.stdout.write(json.dumps({**asdict(outcome), "generation": number}) + "\n")
+        else:
+            sys.stdout.write(f"{shown_name(number, outcome.file)}: {outcome.text}\n")
+    return outcomes
+
+
+def _origin(config: Config, path: Path, number: int, origin: str | None) -> FileOrigin:
+    source = config.source
+    if origin is None:
+        if isinstance(source, DirectorySource):
+            return DirectoryOrigin(source.path)
+        candidates = [one for one in config.sources if isinstance(one, ServerSource)] or [source]
+        return ServerOrigin(first_source(candidates, kept_chosen(path), None).settings)
+    copies = Path(origin)
+    if copies.is_dir():
+        # Another archive keeps its later generations as this one does.
+        inner = copies / path.name if number != FIRST else copies
+        return DirectoryOrigin(inner if inner.is_dir() else copies)
+    host, colon, port = origin.rpartition(":")
+    if not colon or not port.isdigit() or not isinstance(source, ServerSource):
+        raise CommandFailed(f"--from {origin}: this is no directory and no HOST:PORT of a server.", WRONG_USE)
+    return ServerOrigin(source.model_copy(update={"host": host, "port": int(port)}))

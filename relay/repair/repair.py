@@ -1,0 +1,243 @@
+"""Repairing an archive: which files need it, and each of them fetched, compared and put in place, with a row in the ledger.
+
+With the relay stopped all can be repaired. In a running one, what was found damaged since it started: files that recovery took
+out, or has shortened, are read again at the next start only.
+"""
+
+import asyncio
+import json
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.generation import Generation
+from relay.archive.recovery.recovery import Recovery
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.directory_lock import take_lock
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.repair.file_origin import FileOrigin, following_name
+from relay.repair.repaired_file import WantedFile, empty_scratch, put_in_place
+from relay.upstream.source.source_errors import UpstreamError
+
+log = structlog.get_logger(__name__)
+
+REPAIRED: Final = "repaired"
+"""The ledger's kind of a file that was fetched again and put in place."""
+_MOST_MISSING: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOutcome:
+    """What became of one file. `kept`: the name under which the damaged bytes are, None: there were none, or it failed."""
+
+    file: str
+    is_repaired: bool
+    text: str
+    kept: str | None = None
+
+
+class RepairRefused(Exception):
+    """Nothing was begun; `str()` says why and what to do."""
+
+
+# --- which files ----------------------------------------------------------------------------------------------------------
+
+
+def damaged_in(directory: Path) -> list[WantedFile]:
+    """The files of one generation that are known to be damaged or missing, by number. Blocking.
+
+    Raises: CatalogUnreadable; sqlite3.Error; OSError.
+    """
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        files = catalog.files()
+        places = {place.file for place in catalog.damaged_places()}
+    finally:
+        catalog.close()
+    wanted: list[WantedFile] = []
+    expected: str | None = None
+    for file in files:
+        while expected is not None and expected != file.name and len(wanted) < _MOST_MISSING:
+            wanted.append(WantedFile(expected, None))
+            expected = following_name(expected)
+        if file.sealed and (file.damaged or file.name in places or _is_short(directory / file.name, file.end)):
+            wanted.append(WantedFile.of(file))
+        expected = following_name(file.name)
+    return wanted
+
+
+def _is_short(path: Path, end: int) -> bool:
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        return True
+    return not stat.S_ISREG(facts.st_mode) or facts.st_size < end
+
+
+def chosen(directory: Path, names: Sequence[str]) -> list[WantedFile]:
+    """These files of one generation. Blocking. Raises: RepairRefused for one that grows, or is none; as `damaged_in`."""
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        held = {file.name: file for file in catalog.files()}
+    finally:
+        catalog.close()
+    missing = {file.name: file for file in damaged_in(directory)}
+    wanted = []
+    for name in names:
+        file = held.get(name)
+        if file is None and name not in missing:
+            raise RepairRefused(
+                f"{name} is no file of the archive in {directory}. 'binlog-relay archive list' shows them"
+            )
+        if file is not None and not file.sealed:
+            raise RepairRefused(
+                f"{name} still grows: it is repaired when it is complete. Is it damaged, stop the relay, run "
+                "'binlog-relay archive rebuild' and start it: the source sends again what is cut off"
+            )
+        wanted.append(WantedFile.of(file) if file is not None else missing[name])
+    return wanted
+
+
+# --- one file -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    file: ArchivedFile
+    kept: str | None
+    row: LedgerRow
+
+
+async def _replace(directory: Path, wanted: WantedFile, origin: FileOrigin, layer: FileLayer) -> _Replaced:
+    """Raises: UpstreamError; ArchiveError; OSError; RepairRefused where another file came."""
+    scratch = await asyncio.to_thread(empty_scratch, directory, layer)
+    remade = await origin.fetch(wanted.name, scratch)
+    difference = wanted.difference(remade)
+    if difference is not None:
+        raise RepairRefused(
+            f"{origin.where} has another {wanted.name}: {difference}. Nothing was changed. Name a copy of the archived one with --from"
+        )
+    kept = await asyncio.to_thread(put_in_place, directory, remade, layer)
+    before = f"; the bytes that were there are kept in {kept}" if kept is not None else ""
+    proof = "the digest is the archived one's" if wanted.digest is not None else f"digest {remade.digest}"
+    text = f"{wanted.name} was fetched again from {origin.where}, {remade.facts.end} bytes, {proof}{before}."
+    details = {"from": origin.where, "bytes": remade.facts.end, "digest": remade.digest, "kept": kept}
+    return _Replaced(remade.facts, kept, LedgerRow(time.time(), REPAIRED, wanted.name, -1, text, json.dumps(details)))
+
+
+def _failed(name: str, error: Exception) -> RepairOutcome:
+    if isinstance(error, UpstreamError):
+        advice = f" {error.advice}" if error.advice else ""
+        return RepairOutcome(name, False, f"{error.what}.{advice}")
+    if isinstance(error, OSError):
+        return RepairOutcome(name, False, f"{error.filename or name}: {error.strerror}.")
+    return RepairOutcome(name, False, f"{str(error).removesuffix('.')}.")
+
+
+_EXPECTED: Final = (UpstreamError, ArchiveError, OSError, RepairRefused)
+
+
+# --- with the relay stopped -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class StoppedRepair:
+    """Of one generation's directory while no relay has it open. findings: of the recovery behind it."""
+
+    directory: Path
+    origin: FileOrigin
+    layer: FileLayer = field(default_factory=FileLayer)
+    findings: list[LedgerRow] = field(default_factory=list)
+
+    async def run(self, names: Sequence[str] = ()) -> AsyncIterator[RepairOutcome]:
+        """Repairs these files, or all that are known to be damaged, one by one.
+
+        Raises: ArchiveLocked while a relay runs; RepairRefused; CatalogUnreadable; ArchiveError; OSError.
+        """
+        lock = await asyncio.to_thread(take_lock, self.directory, self.layer)
+        try:
+            wanted = await asyncio.to_thread(chosen, self.directory, names) if names else None
+            if wanted is None:
+                wanted = await asyncio.to_thread(damaged_in, self.directory)
+            anew = False
+            for one in wanted:
+                try:
+                    replaced = await _replace(self.directory, one, self.origin, self.layer)
+                except _EXPECTED as error:
+                    yield _failed(one.name, error)
+                    continue
+                # What the catalog says of its end is what was left of it: the file is read again as one that is new.
+                reads_again = one.end is None
+                await asyncio.to_thread(self._note, replaced.row, reads_again)
+                anew = anew or reads_again
+                yield RepairOutcome(one.name, True, replaced.row.text, replaced.kept)
+            if anew:
+                recovered = await asyncio.to_thread(Recovery(self.directory, self.layer).run)
+                self.findings = recovered.findings
+        finally:
+            os.close(lock)
+
+    def _note(self, row: LedgerRow, reads_again: bool) -> None:
+        catalog = Catalog.open(self.directory / CATALOG_NAME, self.layer)
+        try:
+            if reads_again:
+                catalog.forget_files([row])
+            else:
+                catalog.forget_damage(row.file)
+                catalog.add_ledger(row)
+        finally:
+            catalog.close()
+
+
+# --- in a running relay ---------------------------------------------------------------------------------------------------
+
+
+class RunningRepair:
+    """Of the generation that is written now, while its replicas go on. On the event loop."""
+
+    def __init__(self, layer: FileLayer | None = None) -> None:
+        self._layer = layer or FileLayer()
+        self._busy = asyncio.Lock()
+
+    async def run(self, generation: Generation, origin: FileOrigin, names: Sequence[str] = ()) -> list[RepairOutcome]:
+        """Repairs these files, or all that were found damaged. Raises: RepairRefused."""
+        if self._busy.locked():
+            raise RepairRefused("another repair is at work: wait for its end")
+        async with self._busy:
+            chosen_names = list(names) or [place.file for place in generation.damaged_files.all]
+            files = [self._file(generation, name) for name in chosen_names]
+            return [await self._one(generation, file, origin) for file in files]
+
+    @staticmethod
+    def _file(generation: Generation, name: str) -> ArchivedFile:
+        file = generation.file(name)
+        if file is None:
+            raise RepairRefused(
+                f"the relay has no file {name}. Is it missing, stop it and run 'binlog-relay archive repair'"
+            )
+        if not file.sealed:
+            raise RepairRefused(f"{name} still grows: it is repaired when it is complete")
+        if file.damaged:
+            raise RepairRefused(
+                f"{name} was damaged when the relay started: stop it and run 'binlog-relay archive repair'"
+            )
+        return file
+
+    async def _one(self, generation: Generation, file: ArchivedFile, origin: FileOrigin) -> RepairOutcome:
+        try:
+            replaced = await _replace(generation.directory, WantedFile.of(file), origin, self._layer)
+        except _EXPECTED as error:
+            return _failed(file.name, error)
+        except sqlite3.Error as error:
+            return RepairOutcome(file.name, False, f"the catalog of what was fetched: {error}.")
+        generation.file_was_repaired(file, replaced.row)
+        return RepairOutcome(file.name, True, replaced.row.text, replaced.kept)

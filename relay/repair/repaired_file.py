@@ -1,0 +1,91 @@
+"""One file of an archive: whether what was fetched is what was archived, and its way into the damaged one's place."""
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import DAMAGED_INFIX, FileLayer
+from relay.repair.file_origin import RemadeFile
+
+SCRATCH: Final = ".repair"
+"""A directory in the archive's, where files are made anew. What is in it is of a repair that runs, or was killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedFile:
+    """What is known of a file that is to be fetched again. None: it is not known."""
+
+    name: str
+    end: int | None
+    created: int | None = None
+    server_id: int | None = None
+    digest: str | None = None
+
+    @classmethod
+    def of(cls, file: ArchivedFile) -> "WantedFile":
+        """What the catalog knows of it. Of one that was found damaged at a start, its end is not what was archived."""
+        end = None if file.damaged else file.end
+        return cls(file.name, end, file.created or None, file.server_id or None, None if file.damaged else file.digest)
+
+    def difference(self, remade: RemadeFile) -> str | None:
+        """What shows that the fetched file is another one; None: nothing does."""
+        facts = remade.facts
+        if self.created is not None and (facts.created, facts.server_id) != (self.created, self.server_id):
+            return (
+                f"it was made at {facts.created} by server_id {facts.server_id}, the archived one at {self.created} by "
+                f"server_id {self.server_id} (Unix seconds)"
+            )
+        if self.end is not None and facts.end != self.end:
+            return f"it has {facts.end} bytes, {self.end} were archived"
+        if self.digest is not None and remade.digest != self.digest:
+            return f"its digest is {remade.digest}; {self.digest} was noted when the archived one was complete"
+        return None
+
+
+def empty_scratch(directory: Path, layer: FileLayer) -> Path:
+    """A new empty directory for one file, in the archive's own so that a rename puts it in place. Blocking. Raises: OSError."""
+    scratch = directory / SCRATCH
+    if scratch.exists():
+        shutil.rmtree(scratch)
+    layer.make_directory(scratch)
+    return scratch
+
+
+def put_in_place(directory: Path, remade: RemadeFile, layer: FileLayer) -> str | None:
+    """Puts the file and its indexes where the damaged ones are; returns the name that the damaged file's bytes keep, if any.
+
+    At each moment the old or the new file is there under its name. Blocking. Raises: OSError.
+    """
+    name = remade.facts.name
+    path = directory / name
+    kept = None
+    if path.exists():
+        kept = _free_name(directory, name)
+        if path.is_file():
+            layer.link(path, directory / kept)
+        else:
+            layer.rename(path, directory / kept)
+    made = sorted(part for part in layer.names(remade.directory) if part.startswith(f"{name}."))
+    for part in [name, *made]:
+        fd = layer.open_write(remade.directory / part)
+        try:
+            layer.sync_data(fd)
+        finally:
+            layer.close(fd)
+    for part in [name, *made]:
+        layer.rename(remade.directory / part, directory / part)
+    layer.sync_directory(directory)
+    shutil.rmtree(remade.directory)
+    return kept
+
+
+def _free_name(directory: Path, name: str) -> str:
+    base = f"{name}{DAMAGED_INFIX}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    free, serial = base, 1
+    while (directory / free).exists():
+        serial += 1
+        free = f"{base}-{serial}"
+    return free
