@@ -17,6 +17,7 @@ from typing import Final
 
 import structlog
 
+from protocol.position import binlog_number
 from relay.archive.catalog.catalog import Catalog, LedgerRow
 from relay.archive.generation import Generation
 from relay.archive.recovery.recovery import Recovery
@@ -24,6 +25,7 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
 from relay.repair.file_origin import FileOrigin, following_name
 from relay.repair.repaired_file import WantedFile, empty_scratch, put_in_place
 from relay.upstream.source.source_errors import UpstreamError
@@ -61,9 +63,15 @@ def damaged_in(directory: Path) -> list[WantedFile]:
     try:
         files = catalog.files()
         places = {place.file for place in catalog.damaged_places()}
+        lost = _lost(catalog.ledger()) - {file.name for file in files}
     finally:
         catalog.close()
-    wanted: list[WantedFile] = []
+    # Those before the oldest one that is left; all others are holes in the numbers.
+    wanted = [
+        WantedFile(name, None)
+        for name in sorted(lost, key=binlog_number)
+        if not files or binlog_number(name) < files[0].number
+    ]
     expected: str | None = None
     for file in files:
         while expected is not None and expected != file.name and len(wanted) < _MOST_MISSING:
@@ -73,6 +81,17 @@ def damaged_in(directory: Path) -> list[WantedFile]:
             wanted.append(WantedFile.of(file))
         expected = following_name(file.name)
     return wanted
+
+
+def _lost(ledger: Sequence[LedgerRow]) -> set[str]:
+    """What was found missing, and neither purged nor put back since."""
+    lost: set[str] = set()
+    for row in ledger:
+        if row.kind == FILE_MISSING:
+            lost.add(row.file)
+        elif row.kind in (PURGED, REPAIRED):
+            lost.discard(row.file)
+    return lost
 
 
 def _is_short(path: Path, end: int) -> bool:

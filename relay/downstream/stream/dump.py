@@ -204,7 +204,7 @@ class Dump:
             return True  # it is told when all of this file was sent
         if following is None:
             return generation.ended
-        return following.end > FIRST_EVENT
+        return following.end > FIRST_EVENT or following.damaged
 
     def unread_bytes(self) -> int | None:
         """Of all that was written, what the replica has not read, as far as the system can tell; None: it cannot."""
@@ -491,6 +491,9 @@ class Dump:
                 advice="Run 'binlog-relay archive verify' on the relay's host.",
             )
         following = generation.next_file(file.name) if file.sealed else None
+        if following is not None and following.damaged and following.end <= FIRST_EVENT:
+            what = "nothing of the file can be read"
+            raise ArchiveDamaged(what, file=following.name, offset=following.end, boundary=following.end)
         # Until the next file has its format description, a heartbeat could come between Rotate and it.
         if following is None or following.end <= FIRST_EVENT:
             if file.sealed and following is None and self._may_switch():
