@@ -39,7 +39,7 @@ from relay.downstream.connection.pending_statement import PendingStatement
 from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.connection.traffic import Traffic
 from relay.downstream.request.dump_request import DumpRequest
-from relay.downstream.request.refusal import INTERNAL_ERROR, refusal, stops_replica
+from relay.downstream.request.refusal import INTERNAL_ERROR, SetUpMissing, refusal
 from relay.downstream.stream.acknowledgements import Acknowledgements, AcknowledgementSums
 from relay.downstream.stream.admission import AdmissionHost, AdmittedDump, admit
 from relay.downstream.stream.dump import Dump
@@ -471,7 +471,7 @@ class Session(asyncio.BufferedProtocol):
             refused = refusal(INTERNAL_ERROR, ErrorCode.ER_UNKNOWN_ERROR)
         self._admission = None
         if machine.state is State.DUMP_REQUESTED:
-            if request.is_of_a_library and stops_replica(refused):
+            if request.is_of_a_library and isinstance(refused, SetUpMissing):
                 # What is refused for want of the replica's set-up would stop it for good.
                 self.log.dump_dropped(request.command, refused)
                 self._after(machine.drop_dump(refused))

@@ -29,9 +29,14 @@ def damage_refusal(error: ArchiveDamaged) -> PositionRefused:
     return refusal(f"binlog-relay's archive is damaged at {place}: {error.what}. {sent}{error.advice}")
 
 
-def stops_replica(error: PositionRefused) -> bool:
-    """Whether a replica that is told this asks no more until a human acts."""
-    return error.number == ErrorCode.ER_MASTER_FATAL_ERROR_READING_BINLOG
+class SetUpMissing(PositionRefused):
+    """ERR 1236 for want of what a replica says before its request: it may have said it on a connection that broke."""
+
+
+def set_up_missing(text: str) -> SetUpMissing:
+    """As `refusal`, for want of the set-up."""
+    refused = refusal(text)
+    return SetUpMissing(refused.number, refused.message)
 
 
 def shown_name(file: str) -> str:

@@ -9,7 +9,7 @@ from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.position import binlog_number
 from protocol.resultset import Value
 from relay.archive.read.position_check import PositionCheck, Verdict
-from relay.downstream.request.refusal import refusal, shown_name
+from relay.downstream.request.refusal import refusal, set_up_missing, shown_name
 from relay.downstream.request.replica_variables import mariadb_capability, replica_checksum
 
 # What a client sends for a position that its 32 bits cannot carry.
@@ -59,7 +59,7 @@ def check_flavour(flavour: str, user_variables: dict[str, Value]) -> None:
     """
     if flavour != "mariadb" or mariadb_capability(user_variables) >= _GTID_CAPABILITY:
         return
-    raise refusal(
+    raise set_up_missing(
         "This stream comes from a MariaDB source, whose events MySQL cannot read, only MariaDB 10.0.2 or newer and its "
         "mariadb-binlog; this client did not set @mariadb_slave_capability=4. Replicate to a MariaDB server"
     )
@@ -68,7 +68,7 @@ def check_flavour(flavour: str, user_variables: dict[str, Value]) -> None:
 def check_checksum(file: str, checksum: int, user_variables: dict[str, Value]) -> None:
     """Refuses a replica that knows nothing of checksums where the file has them. Raises: PositionRefused."""
     if checksum and replica_checksum(user_variables) is None:
-        raise refusal(
+        raise set_up_missing(
             "Slave can not handle replication events with the checksum that master is configured to log; "
             f"{shown_name(file)} has CRC32 and the replica did not set @master_binlog_checksum"
         )

@@ -188,6 +188,16 @@ async def test_a_reader_that_is_no_replica_is_told_why_it_is_refused_also_withou
         await call(client.event)
 
 
+@pytest.mark.parametrize(
+    ("file", "told"), [("mysql-bin.000099", "has no such file"), ("no-binlog", "is not a binlog file name")]
+)
+async def test_what_no_set_up_would_cure_is_told_also_without_a_word(served: Served, file: str, told: str) -> None:
+    client = await bare(served)
+    client.ask_dump(file, 4, server_id=77)
+    with pytest.raises(pymysql.MySQLError, match=told):
+        await call(client.event)
+
+
 async def test_a_library_that_asks_without_the_set_up_is_served_where_none_is_needed(unchecked: Served) -> None:
     client = await bare(unchecked)
     assert len(await call(lambda: start_of(client, 4, 3))) == 3
