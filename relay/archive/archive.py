@@ -9,6 +9,7 @@ source: a crash before that leaves the one before as it was, a crash after that 
 
 import asyncio
 import contextlib
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +46,7 @@ from relay.process.background import begin_task, run_to_end, tell_fault
 log = structlog.get_logger(__name__)
 
 _END_AGAIN_S: Final = 1.0
+_NAMED: Final = re.compile(r"g([0-9]{4,9})\.(.+)")
 _DEFAULTS: Final = ArchiveOptions()
 
 
@@ -213,6 +215,16 @@ class Archive:
     def after(self, generation: Generation) -> Generation | None:
         """The one that goes on where `generation` ended; None: it is the current one."""
         return next((other for other in self._all if other.number > generation.number), None)
+
+    def named(self, name: str) -> tuple[Generation, str] | None:
+        """A file that is named with the generation it is of, as in g0002.mysql-bin.000001; None: it is not so named.
+
+        Where a source used a name again behind a gap, nothing else tells which file is meant.
+        """
+        match = _NAMED.fullmatch(name)
+        if match is None or any(one.file(name) is not None for one in self._all):
+            return None
+        return next(((one, match[2]) for one in self._all if one.number == int(match[1])), None)
 
     def holds(self, generation: Generation) -> bool:
         """Whether `generation` is one of this archive's; False once it was purged as a whole."""

@@ -56,8 +56,10 @@ CASES: Final = (
     *(Case("mysql97", accident, "gtid") for accident in ACCIDENTS if accident != "tail_cut"),
     *(Case("mariadb", accident, "gtid") for accident in ("purged", "tail_lost", "newest_lost", "reset")),
     *(Case("mariadb", accident, "position") for accident in ("tail_cut", "restored", "copy")),
+    *(Case(server, "promoted", "gtid") for server in ("mysql56", "mysql97", "mariadb")),
+    *(Case("mysql56", accident, "gtid") for accident in ("tail_lost", "purged")),
 )
-"""All twenty."""
+"""All of them."""
 STOPS: Final = {
     "purged": ("position_purged",),
     "tail_lost": ("source_lost_its_tail",),
@@ -65,6 +67,7 @@ STOPS: Final = {
     "newest_lost": ("source_lost_its_tail", "source_was_reset", "position_gone", "source_lacks_transactions"),
     "reset": ("source_lost_its_tail", "source_was_reset", "position_gone", "source_lacks_transactions"),
     "restored": ("source_lost_its_tail", "source_was_reset", "position_gone", "source_lacks_transactions"),
+    "promoted": ("source_lacks_transactions", "source_lost_its_tail", "source_file_differs", "position_gone"),
     "copy": ("source_lacks_transactions", "source_file_differs", "source_lost_its_tail", "position_gone"),
 }
 
@@ -180,9 +183,28 @@ class AccidentRun:
         index.write_text(index.read_text().replace(str(self.source.datadir), str(copy.datadir)))
         self.source = copy.start(server_id=2, options=self._options)
         self._write(20, 21)
+        self._change_relay()
+
+    def _promoted(self) -> None:
+        """A replica of the source takes its place that had not got all; its binlogs are its own."""
+        other = self._servers(self.case.server).start(server_id=2, options=self._options)
+        other.sql("FLUSH BINARY LOGS")
+        follow_by_gtid(other, self.source.port, self.source.replication_user, self.source.replication_password)
+        self._write(3)
+        self._wait_rows(other, 3)
+        self._wait_rows(self.along, 3)
+        other.stop_replica()
+        self._write(10, 11)
+        self._wait_rows(self.along, 5)
+        self.source.kill()
+        self.source = other
+        self._write(20, 21)
+        self._change_relay()
+
+    def _change_relay(self) -> None:
         relay = self.relay
         relay.sql("STOP SLAVE")
-        relay.sql(f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={copy.port}")
+        relay.sql(f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={self.source.port}")
         relay.sql("START SLAVE")
 
     @property
@@ -273,6 +295,11 @@ class AccidentRun:
         self.along.start_replica()
         self._refused_as_ahead(self.along)
         self._behind_goes_on()
+        if self._by_gtid:
+            # The source has given the numbers again that it lost; who has the new ones is no stranger.
+            self._wait_rows(self.behind, len(self._rows(self.source)))
+            self.behind.stop_replica()
+            self.behind.start_replica()
         self._equal(self.behind)
 
     def _after_tail_cut(self) -> None:

@@ -40,7 +40,8 @@ class AcceptedGap:
     common: up to where the archive and the source have the same; None: they have no file in common, or the source has purged
     it, and `after` counts. to: where the source goes on; the generation begins with that file's first byte. created,
     server_id: when and by whom that file was made, Unix seconds.
-    is_whole: nothing is missing, as far as GTIDs or positions tell. missing: GTIDs that nobody archived, as text; empty: none,
+    is_whole: nothing is missing, as far as GTIDs or positions tell. has_place: by file and position, `to` is what follows; it is
+    not where another server's binlogs go on, which are found by GTID. missing: GTIDs that nobody archived, as text; empty: none,
     or they are not known. lost: GTIDs that the archive has and the source lost, as text; state: what was executed at `common`,
     as text; None: without GTIDs. replicas: who was sent what the source has lost.
     """
@@ -57,6 +58,7 @@ class AcceptedGap:
     created: int
     server_id: int
     is_whole: bool
+    has_place: bool = True
     missing: str = ""
     lost: str = ""
     state: str | None = None
@@ -90,7 +92,7 @@ class AcceptedGap:
         return self._facts() == other._facts()
 
     def _facts(self) -> "AcceptedGap":
-        return replace(self, stop="", time=0.0, by="", source="", replicas=())
+        return replace(self, stop="", time=0.0, by="", source="", has_place=True, replicas=())
 
     # --- for people --------------------------------------------------------------------------------------------------
 

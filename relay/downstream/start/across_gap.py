@@ -34,6 +34,11 @@ def place_behind(archive: Archive, following: Generation, gap: AcceptedGap) -> P
 def at_gap(end: Position, gap: AcceptedGap, place: Position) -> PositionRefused:
     """ERR 1236 for a replica by file and position that has all that is before the gap. MySQL 5.6 shows 320 characters of it."""
     change = f"CHANGE MASTER TO MASTER_LOG_FILE='{place.file}', MASTER_LOG_POS={place.offset}"
+    if not gap.has_place:
+        text = "the binlogs of another server go on there, and no file and position is known to follow"
+        return refusal(
+            f"{end} is where an accepted gap begins: {text}. Follow by GTID, or copy the data to the replica anew"
+        )
     if gap.is_whole:
         text = f"Nothing is missing there: when the replica has applied all, {change}"
         return refusal(f"{end} is where an accepted gap begins. {text}")

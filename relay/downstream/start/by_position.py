@@ -6,7 +6,6 @@ sent the files of a former source asks for them again by the same names, so what
 
 import asyncio
 import contextlib
-import re
 from typing import Final, Protocol
 
 from protocol.commands import BinlogDump
@@ -24,7 +23,6 @@ from relay.downstream.start.place_after import place_after
 from relay.downstream.start.segment import Segment, SegmentOpener
 
 _RECHECK_S: Final = 0.05
-_NAMED: Final = re.compile(r"g([0-9]{4,9})\.(.+)")
 
 
 class PositionHost(Protocol):
@@ -59,7 +57,7 @@ async def find_position_start(
         oldest = archive.all[0].files
         name = request.file or (oldest[0].name if oldest else "")
         generation = archive.current
-        named = _named_generation(archive, name)
+        named = archive.named(name)
         if named is not None:
             generation, name = named
             check = await generation.check_position(name, request.offset)
@@ -119,14 +117,6 @@ async def _generation_of(
             if other.verdict is Verdict.BOUNDARY or newest.file(name) is None:
                 return generation, other
     return newest, check
-
-
-def _named_generation(archive: Archive, name: str) -> tuple[Generation, str] | None:
-    """A generation that a request names, as in g0002.mysql-bin.000001: where a source used a name again nothing else tells."""
-    match = _NAMED.fullmatch(name)
-    if match is None or any(one.file(name) is not None for one in archive.all):
-        return None
-    return next(((one, match[2]) for one in archive.all if one.number == int(match[1])), None)
 
 
 def _check_before_gap(archive: Archive, generation: Generation, name: str, request: BinlogDump) -> None:

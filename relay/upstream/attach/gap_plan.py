@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+import pymysql.err
+
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
@@ -21,7 +23,9 @@ from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.upstream.attach.source_file import SourceFile, is_boundary, read_source_file, same_up_to
+from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.source.connection import SourceConnection
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, read_source_gtids
 
 Open = Callable[[], Awaitable[SourceConnection]]
@@ -81,6 +85,9 @@ class GapPlan:
             self._check_kind(found)
             listed = await connection.binlogs()
             gtids = await read_source_gtids(connection, facts.flavour)
+        except pymysql.err.MySQLError as error:
+            text = f"the source does not tell its GTID variables: {error}"
+            raise UpstreamError(FailureKind.SETUP, text) from error
         finally:
             connection.close()
         if not listed:
@@ -100,10 +107,15 @@ class GapPlan:
                 f"{self._where} has nothing behind {common.place}, up to where it has what the archive has. Run FLUSH BINARY "
                 "LOGS there, then try again."
             )
-        to = await self._checked(request.to, listed, rest, common)
-        first = await self._look(rest[0][0])
-        head = first if to.file == first.name else await self._look(to.file)
         same_server = self._is_same(found)
+        first = await self._look(rest[0][0])
+        if request.to is not None:
+            to = await self._checked(request.to, listed, rest, common)
+        elif common is None and not same_server:
+            to = Position(await self._file_by_gtid(gtids, first), FIRST_EVENT)
+        else:
+            to = Position(first.name, FIRST_EVENT)
+        head = first if to.file == first.name else await self._look(to.file)
         of_gtids = gap_gtids(self._archive.executed, gtids, first, head, same_server=same_server)
         adjacent = common is not None and to == Position(rest[0][0], FIRST_EVENT)
         return AcceptedGap(
@@ -119,6 +131,7 @@ class GapPlan:
             created=head.created,
             server_id=head.server_id,
             is_whole=adjacent or (of_gtids is not None and not of_gtids.missing),
+            has_place=common is not None or same_server or request.to is not None,
             missing=of_gtids.missing if of_gtids is not None else "",
             lost=of_gtids.lost if of_gtids is not None else "",
             state=of_gtids.state if of_gtids is not None else None,
@@ -178,6 +191,24 @@ class GapPlan:
             connection.close()
         return None if offset is None else Position(name, offset)
 
+    async def _file_by_gtid(self, gtids: SourceGtids, first: SourceFile) -> str:
+        """Of another server, the file with the first transaction that the archive lacks; its oldest where that is gone."""
+        of_gtids = gap_gtids(self._archive.executed, gtids, first, first, same_server=False)
+        if of_gtids is None:
+            return first.name
+        state = of_gtids.state
+        if isinstance(self._archive.executed, GtidList):
+            state = str(GtidList.from_text(state).position)
+        connection = await self._open()
+        try:
+            return await file_for_gtids(connection, state, gtids, of="the archive")
+        except UpstreamError as error:
+            if error.kind is not FailureKind.POSITION_GONE:
+                raise
+            return first.name
+        finally:
+            connection.close()
+
     async def _look(self, name: str) -> SourceFile:
         connection = await self._open()
         try:
@@ -187,14 +218,12 @@ class GapPlan:
 
     async def _checked(
         self,
-        to: Position | None,
+        to: Position,
         listed: list[tuple[str, int]],
         rest: list[tuple[str, int]],
         common: _Common | None,
     ) -> Position:
-        """Where the archive goes on. Raises: GapRefused for a place where it cannot."""
-        if to is None:
-            return Position(rest[0][0], FIRST_EVENT)
+        """Where somebody wants to go on. Raises: GapRefused for a place where the archive cannot."""
         sizes = dict(listed)
         if to.file not in sizes:
             raise GapRefused(f"{self._where} has no {to.file}; it has {listed[0][0]} to {listed[-1][0]}.")
