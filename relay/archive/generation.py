@@ -18,8 +18,8 @@ from protocol.position import Position, binlog_number
 from relay.archive.catalog.catalog import DamagedPlace, LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
-from relay.archive.read.damaged_files import DamagedFiles
 from relay.archive.gaps.accepted_gap import AcceptedGap
+from relay.archive.read.damaged_files import DamagedFiles
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.read.position_check import PositionCheck
 from relay.archive.read.position_checker import PositionChecker

@@ -18,6 +18,7 @@ from relay.archive.gaps.lost_gtids import GapGtids, lost_and_held, mariadb_gap, 
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.files import ACCEPTED_NAME, CATALOG_NAME, GAP_NAME
+from relay.commands.archive_command import list_files, show_ledger, verify
 from tests.support.generation_filling import A, append_files, identity, mysql_series
 
 GAP = AcceptedGap(
@@ -208,3 +209,21 @@ def test_a_mariadb_replica_that_has_what_was_lost_is_known(held: str, found: str
 def test_what_is_held_of_another_kind_was_not_lost() -> None:
     assert lost_and_held(GAP, GtidPosition.from_text("0-1-5"), None, None) == ""
     assert lost_and_held(replace(GAP, flavour="mariadb", lost="0-1-6", state=None), GtidSet(), None, None) == ""
+
+
+async def test_the_commands_show_the_gap_and_find_nothing_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await (await behind_a_gap(tmp_path)).close()
+    capsys.readouterr()
+    list_files(tmp_path, as_json=False)
+    notes = [line.split("\t")[-1] for line in capsys.readouterr().out.splitlines()]
+    assert notes == ["-", "-", "behind an accepted gap"]
+    list_files(tmp_path, as_json=True)
+    assert [json.loads(line)["behind_gap"] for line in capsys.readouterr().out.splitlines()] == [False, False, True]
+    assert verify(tmp_path, deep=True, as_json=False) == 0
+    assert "g0002/mysql-bin.000002 stands behind an accepted gap: No binlog is missing" in capsys.readouterr().out
+    show_ledger(tmp_path, as_json=True)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (details,) = [row["details"] for row in rows if row["kind"] == "gap_accepted"]
+    assert details["stop"] == "source_lost_its_tail"
