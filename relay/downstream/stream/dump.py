@@ -186,12 +186,11 @@ class Dump:
         come, it would give its source up.
         """
         file = self._file
-        if self._options.ends_at_end:
-            return file.end  # whoever reads once may read what the source has lost, too
-        served = self._segment.generation.served_end(file)
+        # Who reads one generation and no more, as mysqlbinlog does, may read what the source has lost, too.
+        served = file.end if self._switch is None else self._segment.generation.served_end(file)
         if served < file.end:
             return max(served, self._offset)
-        if self._is_followed(file):
+        if self._options.ends_at_end or self._is_followed(file):
             return file.end
         rotate = None
         with contextlib.suppress(OSError):  # whoever reads what is to be sent will hear of it
@@ -518,7 +517,7 @@ class Dump:
     def _at_fork(self, file: ArchivedFile) -> bool:
         """Whether the source has lost what is archived behind here, so that a replica is not sent it."""
         fork = self._segment.generation.fork
-        return fork is not None and not self._options.ends_at_end and file.number >= binlog_number(fork.file)
+        return fork is not None and self._switch is not None and file.number >= binlog_number(fork.file)
 
     def _may_switch(self) -> bool:
         """Whether the next generation is looked for: this one has ended, and all of it was sent."""

@@ -12,46 +12,14 @@ from protocol.gtid.mariadb import GtidList, GtidPosition
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import begun_generations
-from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before, kept_gap
+from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before, kept_gap
 from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.gaps.lost_gtids import GapGtids, lost_and_held, mariadb_gap, mysql_gap
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.files import ACCEPTED_NAME, CATALOG_NAME, GAP_NAME
 from relay.commands.archive_command import list_files, show_ledger, verify
-from tests.support.generation_filling import A, append_files, identity, mysql_series
-
-GAP = AcceptedGap(
-    flavour="mysql",
-    stop="source_lost_its_tail",
-    time=1_700_000_000.0,
-    by="'root'@'localhost'",
-    source="db:3306",
-    after=Position("mysql-bin.000002", 0),
-    last_time=1_600_000_000,
-    common=Position("mysql-bin.000001", 0),
-    to=Position("mysql-bin.000002", 4),
-    created=1_600_000_100,
-    server_id=1,
-    is_whole=True,
-    lost=f"{A}:4-6",
-    state=f"{A}:1-3",
-    replicas=("server_id 7 up to mysql-bin.000002:300",),
-)
-
-
-async def behind_a_gap(directory: Path) -> Archive:
-    """Files 1 and 2 with 1-3 and 4-6, of which the source lost file 2; generation 2 begins with its new file 2, with 4-5."""
-    archive = await Archive.open(directory)
-    archive.current.set_identity(identity(A, 1))
-    await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
-    first, end = archive.current.files[0], archive.current.end
-    assert end is not None
-    gap = replace(GAP, after=end, common=Position(first.name, first.end))
-    await archive.prepare(identity(A, 1), "db:3306", "mysql-bin.000002", gap)
-    await append_files(archive, mysql_series(2, f"{A}:4-5", start=f"{A}:1-3"))
-    await archive.settled()
-    return archive
+from tests.support.generation_filling import GAP, A, behind_a_gap
 
 
 async def test_behind_a_gap_the_archive_has_what_the_source_has_and_remembers_the_gap(tmp_path: Path) -> None:
