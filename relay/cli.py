@@ -405,6 +405,24 @@ def archive_repair(
         raise typer.Exit(FINDINGS)
 
 
+@archive_app.command("accept-gap")
+def archive_accept_gap(
+    config: ConfigOption,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE:POSITION",
+            help="Go on there; by default with the first file of the source that is not archived.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Go on although the source no longer has what comes next, from the next start on; what is missing is recorded."""
+    from relay.commands.archive_accept_gap import accept_gap
+
+    accept_gap(_loaded(config), config, to=to, as_json=json)
+
+
 @archive_app.command("find")
 def archive_find(
     config: ConfigOption,

@@ -147,6 +147,19 @@ class ChangeSource(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptGap(Request):
+    """CALL binlog_relay.accept_gap([file [, offset]]): the relay is to go on behind what its source has no more.
+
+    `file` empty: with the first file that the source still has. `offset`: between two of its transactions.
+    """
+
+    privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
+
+    file: str = ""
+    offset: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeTo(Request):
     """PURGE BINARY LOGS TO file: everything before it."""
 

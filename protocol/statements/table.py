@@ -24,6 +24,7 @@ from protocol.statements.databases import show_databases, show_tables, use_datab
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured, fit
 from protocol.statements.expression.show_conditions import row_filter
+from protocol.statements.procedures import call
 from protocol.statements.replica_statements import (
     reset_replica,
     reset_source,
@@ -143,6 +144,7 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
     ("PURGE BINARY|MASTER LOGS BEFORE {rest}",          purge_before),
     ("FLUSH [NO_WRITE_TO_BINLOG|LOCAL] {rest}",         flush),
     ("TRUNCATE [TABLE] {rest}",                         truncate),
+    ("CALL {rest}",                                     call),
     ("KILL {rest}",                                     _kill),
     ("SHUTDOWN {tail}",                                 _shutdown),
     ("USE {name}",                                      use_database),

@@ -15,6 +15,7 @@ import structlog
 from protocol.resultset import Rows
 from protocol.statements import GivenAnswer, Request, Words
 from protocol.statements.requests import (
+    AcceptGap,
     AskGtidPosition,
     ChangeSource,
     Flush,
@@ -39,6 +40,7 @@ from relay.admin.dialect import Dialect
 from relay.admin.flush_statements import flush
 from relay.admin.gtid_position import gtid_position
 from relay.admin.lag import Lag
+from relay.admin.procedures.gap_procedure import accept_gap
 from relay.admin.purge_statements import purge_before, purge_to
 from relay.admin.refusals import not_here
 from relay.admin.replica_status import ReplicaFacts, replica_status
@@ -145,6 +147,8 @@ class Console:
                 return await start_replica(self._source, request, dialect)
             case ChangeSource():
                 return await change_source(self._source, request, dialect)
+            case AcceptGap():
+                return await accept_gap(self._source, request, by=f"'{asker.user}'@'{asker.address}'")
             case PurgeTo():
                 reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
                 return await purge_to(self._archive, request.file, self._connections.statuses, reason)

@@ -15,6 +15,7 @@ from protocol.gtid.mariadb import DomainGtid, GtidList
 from protocol.resultset import Column, ColumnType, Rows
 from protocol.statements.requests import AskGtidPosition
 from relay.archive.archive import Archive
+from relay.archive.generation import Generation
 from relay.archive.read.file_snapshot import FileSnapshot
 from relay.archive.read.position_check import Verdict
 from relay.archive.storage.archive_errors import ArchiveError
@@ -33,7 +34,12 @@ async def gtid_position(archive: Archive, request: AskGtidPosition) -> Rows:
 
 
 async def _text(archive: Archive, name: str, offset: int) -> str | None:
-    generation = next((one for one in reversed(archive.all) if one.file(name) is not None), None)
+    named = archive.named(name)
+    if named is not None:
+        generation: Generation | None = named[0]
+        name = named[1]
+    else:
+        generation = next((one for one in reversed(archive.all) if one.file(name) is not None), None)
     file = generation.file(name) if generation is not None else None
     if generation is None or file is None or file.flavour != "mariadb" or offset > file.end:
         return None

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from protocol.position import Position
+from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.traffic import Traffic
 from relay.upstream.control import SourceChange
@@ -51,3 +53,6 @@ class Source(Protocol):
 
     async def change(self, change: SourceChange) -> None:
         """Raises: SourceRefused."""
+
+    async def accept_gap(self, to: Position | None, by: str) -> tuple[AcceptedGap, bool]:
+        """What is missing, and whether the archive goes on behind it by now. Raises: SourceRefused."""

@@ -9,6 +9,7 @@ source: a crash before that leaves the one before as it was, a crash after that 
 
 import asyncio
 import contextlib
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +18,9 @@ from typing import Final
 
 import structlog
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.gtid.gtid_set import GtidSet
+from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog, LedgerRow
 from relay.archive.catalog.generation_directories import (
     BEGUN,
@@ -28,11 +31,13 @@ from relay.archive.catalog.generation_directories import (
     is_prepared_only,
     remove_prepared,
 )
+from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before, keep_gap
 from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
+from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.archive.storage.origin import Origin, joined
 from relay.archive.storage.watchers import Watchers
 from relay.archive.write.options import ArchiveOptions
@@ -41,6 +46,7 @@ from relay.process.background import begin_task, run_to_end, tell_fault
 log = structlog.get_logger(__name__)
 
 _END_AGAIN_S: Final = 1.0
+_NAMED: Final = re.compile(r"g([0-9]{4,9})\.(.+)")
 _DEFAULTS: Final = ArchiveOptions()
 
 
@@ -107,8 +113,14 @@ class Archive:
         for number in numbers:
             generation = self._first if number == FIRST else await self._open_generation(number)
             generation.before = before
-            if generation.origin is not None and generation.origin.state is not None:
-                generation.before = joined(generation.before, generation.origin.state)
+            origin = generation.origin
+            if number != FIRST:
+                generation.gap = await asyncio.to_thread(self._gap_before, generation)
+            if generation.gap is not None:
+                # What the generations before have beyond the gap's beginning, the source has lost.
+                generation.before = generation.gap.executed
+            elif origin is not None and origin.state is not None:
+                generation.before = joined(generation.before, origin.state)
             self._add(generation)
             before = generation.executed
         for generation, following in zip(self._all, self._all[1:], strict=False):
@@ -121,7 +133,33 @@ class Archive:
         generation.number = number
         return generation
 
+    def _gap_before(self, generation: Generation) -> AcceptedGap | None:
+        """Which gap it stands behind. Blocking."""
+        try:
+            return gap_before(generation.directory)
+        except (GapUnreadable, OSError) as error:
+            log.error("gap_unreadable", generation=generation.number, why=str(error))
+        # That there is one is known: nobody must pass it in silence.
+        first = Position(generation.files[0].name if generation.files else "", FIRST_EVENT)
+        before = self._all[-1].end if self._all else None
+        return AcceptedGap(
+            flavour=generation.gtids.flavour,
+            stop="a trouble that is not known any more",
+            time=0.0,
+            by="somebody",
+            source="the source",
+            after=before or first,
+            last_time=0,
+            common=None,
+            to=first,
+            created=0,
+            server_id=0,
+            is_whole=False,
+        )
+
     def _add(self, generation: Generation) -> None:
+        if generation.gap is not None and self._all:
+            self._all[-1].fork = generation.gap.fork
         self._all.append(generation)
         generation.held.watchers = self._watchers
 
@@ -178,6 +216,16 @@ class Archive:
         """The one that goes on where `generation` ended; None: it is the current one."""
         return next((other for other in self._all if other.number > generation.number), None)
 
+    def named(self, name: str) -> tuple[Generation, str] | None:
+        """A file that is named with the generation it is of, as in g0002.mysql-bin.000001; None: it is not so named.
+
+        Where a source used a name again behind a gap, nothing else tells which file is meant.
+        """
+        match = _NAMED.fullmatch(name)
+        if match is None or any(one.file(name) is not None for one in self._all):
+            return None
+        return next(((one, match[2]) for one in self._all if one.number == int(match[1])), None)
+
     def holds(self, generation: Generation) -> bool:
         """Whether `generation` is one of this archive's; False once it was purged as a whole."""
         return generation in self._all
@@ -228,27 +276,33 @@ class Archive:
 
     # --- a change of source ------------------------------------------------------------------------------------------
 
-    async def prepare(self, source: SourceIdentity, where: str, file: str) -> Generation:
-        """A generation for the binlogs of another source, at `where` (host:port), from its `file` on.
+    async def prepare(
+        self, source: SourceIdentity, where: str, file: str, gap: AcceptedGap | None = None
+    ) -> Generation:
+        """A generation for the binlogs of another source, at `where` (host:port), from its `file` on. gap: or of the same
+        source, which does not lead on from the current one.
 
         It becomes the current one when its first file is published; then the one before it ends. Until then the archive is
         as it was: `discard_prepared` takes it back, and so does a crash. The current one must be trimmed and stay so.
         Cancelling the caller does not stop it: `discard_prepared` waits for it and takes it back.
         Raises: ArchiveError; ArchiveMisuse while the current one has no file, or another is prepared.
         """
-        preparing = self._prepare_alone(source, where, file)
+        preparing = self._prepare_alone(source, where, file, gap)
         return await run_to_end(preparing, "preparing a generation of the archive", expected=(ArchiveError,))
 
-    async def _prepare_alone(self, source: SourceIdentity, where: str, file: str) -> Generation:
+    async def _prepare_alone(
+        self, source: SourceIdentity, where: str, file: str, gap: AcceptedGap | None
+    ) -> Generation:
         async with self._preparing:
-            return await self._prepare(source, where, file)
+            return await self._prepare(source, where, file, gap)
 
-    async def _prepare(self, source: SourceIdentity, where: str, file: str) -> Generation:
+    async def _prepare(self, source: SourceIdentity, where: str, file: str, gap: AcceptedGap | None) -> Generation:
         end = self.current.end
         if self._prepared is not None or end is None:
             raise ArchiveMisuse("another generation is being prepared, or the current one has no file")
         number = self._newest_number + 1
-        origin = Origin(time.time(), file, end.file, end.offset, self.executed)
+        executed = self.executed if gap is None else gap.executed
+        origin = Origin(time.time(), file, end.file, end.offset, executed)
         known = self.current.identity
         before = f", {_named(known)}," if known is not None else ""
         text = (
@@ -257,11 +311,12 @@ class Archive:
         )
         path = generation_path(self.directory, number)
         try:
-            await asyncio.to_thread(self._make_directory, number, origin, source, text)
+            await asyncio.to_thread(self._make_directory, number, origin, source, text, gap)
         except (OSError, sqlite3.Error) as error:
             raise _not_opened(error, path) from error
         generation = await self._open_generation(number)
         generation.before = origin.state
+        generation.gap = gap
         self._prepared = generation
 
         def begin() -> None:
@@ -309,7 +364,7 @@ class Archive:
             self._newest_number = generation.number
             return
         begun = await self._open_generation(generation.number)
-        begun.before = generation.before
+        begun.before, begun.gap = generation.before, generation.gap
         self._begin(begun)
 
     def _removed(self, number: int) -> bool:
@@ -319,7 +374,9 @@ class Archive:
         remove_prepared(self.directory, number, self._layer)
         return True
 
-    def _make_directory(self, number: int, origin: Origin, source: SourceIdentity, text: str) -> None:
+    def _make_directory(
+        self, number: int, origin: Origin, source: SourceIdentity, text: str, gap: AcceptedGap | None
+    ) -> None:
         path = generation_path(self.directory, number)
         if self._layer.exists(path):
             # Of an attempt that failed half way, maybe with another source.
@@ -330,8 +387,13 @@ class Archive:
             catalog.set_identity(source)
             catalog.set_origin(origin)
             catalog.add_ledger_once(LedgerRow(origin.time, BEGUN, origin.file, -1, text))
+            if gap is not None:
+                row = LedgerRow(origin.time, GAP_ACCEPTED, gap.to.file, gap.to.offset, gap.text, gap.to_json())
+                catalog.add_ledger_once(row)
         finally:
             catalog.close()
+        if gap is not None:
+            keep_gap(path, gap)
         self._layer.sync_directory(path)
 
     def _begin(self, generation: Generation) -> None:
@@ -347,6 +409,8 @@ class Archive:
             before=before.number,
             ended_at=str(before.end),
         )
+        if generation.gap is not None:
+            log.warning("gap_accepted", generation=generation.number, what=generation.gap.text)
         self._ending.add(task := begin_task(self._end(before, generation), "ending a generation of the archive"))
         task.add_done_callback(self._ending.discard)
         self._moved()

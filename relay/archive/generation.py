@@ -18,6 +18,7 @@ from protocol.position import Position, binlog_number
 from relay.archive.catalog.catalog import DamagedPlace, LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
+from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.read.damaged_files import DamagedFiles
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.read.position_check import PositionCheck
@@ -83,6 +84,11 @@ class Generation:
         """Its place among the generations of its archive, from 1."""
         self.before: GtidValue | None = None
         """All that was executed by the end of the generation before this one; None: nothing, or it is not known."""
+        self.gap: AcceptedGap | None = None
+        """What is missing before this one, which somebody accepted; None: it goes on where the one before ended."""
+        self.fork: Position | None = None
+        """Where the part ends that the next generation goes on from, if a gap is behind it; None: there is none. What is
+        archived beyond it the source has lost: no replica is sent that."""
         self._has_before = False
         """Whether all of that has come here too, so that nothing has to be put together any more."""
         self._executed_at_end: GtidValue | None = None
@@ -300,6 +306,13 @@ class Generation:
             self._executed_at_end = executed
         return executed
 
+    def served_end(self, file: ArchivedFile) -> int:
+        """Up to where of `file` replicas are sent: its end, or as far as the source has it too."""
+        fork = self.fork
+        if fork is None or file.number < binlog_number(fork.file):
+            return file.end
+        return min(file.end, fork.offset) if file.name == fork.file else FIRST_EVENT
+
     @property
     def held_gtids(self) -> GtidSet:
         """The GTIDs of MySQL's in the files that are there."""
@@ -421,10 +434,10 @@ class Generation:
         self._append_at = newest.end if newest is not None else FIRST_EVENT
         return self.end
 
-    def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
-        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none."""
+    def append_ledger(self, kind: str, file: str, offset: int, text: str, *, details: str = "") -> None:
+        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none; `details`: JSON, for programs."""
         log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
-        self._catalog.add_ledger(kind, file, offset, text)
+        self._catalog.add_ledger(kind, file, offset, text, details)
 
     def _damage_found(self, place: DamagedPlace, error: ArchiveDamaged) -> None:
         self._catalog.submit(lambda catalog: catalog.add_damage(place))

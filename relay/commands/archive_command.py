@@ -12,7 +12,13 @@ from pathlib import Path
 from protocol.position import is_binlog_name
 from relay.archive.catalog.catalog import CatalogUnreadable, LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
-from relay.archive.inspect.listing import damaged_places, list_generations, read_ledgers, rebuild_archive
+from relay.archive.inspect.listing import (
+    damaged_places,
+    gaps_before,
+    list_generations,
+    read_ledgers,
+    rebuild_archive,
+)
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
 from relay.archive.storage.archived_file import ArchivedFile
@@ -26,9 +32,19 @@ def list_files(directory: Path, *, as_json: bool) -> None:
     with archive_failures(directory):
         generations = list_generations(directory)
         damaged = damaged_places(directory)
+        gaps = gaps_before(directory)
     held = [(number, file) for number, files in generations for file in files]
+    behind = {(number, gap.to.file) for number, gap in gaps}
     if as_json:
-        _print_lines(json.dumps(_file_record(number, file, damaged.get((number, file.name)))) for number, file in held)
+        _print_lines(
+            json.dumps(
+                {
+                    **_file_record(number, file, damaged.get((number, file.name))),
+                    "behind_gap": (number, file.name) in behind,
+                }
+            )
+            for number, file in held
+        )
         return
     rows = [
         (
@@ -41,7 +57,7 @@ def list_files(directory: Path, *, as_json: bool) -> None:
             str(file.groups),
             f"{file.flavour} {file.server_version}",
             "CRC32" if file.checksum else "none",
-            _notes(file, damaged.get((number, file.name))),
+            _notes(file, damaged.get((number, file.name)), behind_gap=(number, file.name) in behind),
         )
         for number, file in held
     ]
@@ -78,6 +94,8 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
     if not as_json:
         found = "1 finding" if count == 1 else f"{count} findings"
         sys.stdout.write(f"{found}.\n" if count else "The archive is fine.\n")
+        for number, gap in gaps_before(directory):
+            sys.stdout.write(f"{shown_name(number, gap.to.file)} stands behind an accepted gap: {gap.text}\n")
     return count
 
 
@@ -153,8 +171,10 @@ def shown_name(number: int, name: str) -> str:
     return name if number == FIRST or not name else f"{generation_path(Path(), number)}/{name}"
 
 
-def _notes(file: ArchivedFile, damaged_at: int | None) -> str:
-    notes = ["cut"] if file.cut else []
+def _notes(file: ArchivedFile, damaged_at: int | None, *, behind_gap: bool) -> str:
+    notes = ["behind an accepted gap"] if behind_gap else []
+    if file.cut:
+        notes.append("cut")
     if damaged_at is not None:
         notes.append(f"damaged at {damaged_at}")
     elif file.damaged:
@@ -191,6 +211,7 @@ def _ledger_record(number: int, row: LedgerRow) -> dict[str, object]:
         "generation": number,
         "offset": row.offset if row.offset >= 0 else None,
         "text": row.text,
+        "details": json.loads(row.details) if row.details else None,
     }
 
 

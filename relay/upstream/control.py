@@ -1,6 +1,8 @@
 """Stopping, starting and changing the source while the relay goes on serving what it has."""
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -8,11 +10,16 @@ from typing import Final, Protocol
 import structlog
 from pydantic import SecretStr, ValidationError
 
+from protocol.position import Position
 from relay.archive.archive import Archive
+from relay.archive.gaps.accepted_gap import AcceptedGap
+from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.generation import Generation
+from relay.archive.storage.archive_errors import ArchiveError
 from relay.config import DirectorySource, FailoverSection, ServerSource
 from relay.process.background import begin_task, run_to_end
 from relay.upstream.attach.attachment import Attacher
+from relay.upstream.attach.gap_plan import GapRefused, GapRequest
 from relay.upstream.chosen_source import address, first_source, kept_chosen, with_address
 from relay.upstream.directory_source import DirectoryUpstream
 from relay.upstream.failover import Failover
@@ -30,7 +37,11 @@ log = structlog.get_logger()
 # As servers say it: ER_SLAVE_MUST_STOP, ER_WRONG_ARGUMENTS, ER_MASTER_INFO's neighbour for options that do not go together.
 ER_MUST_STOP: Final = 1198
 ER_WRONG_ARGUMENTS: Final = 1210
+ER_UNKNOWN: Final = 1105
 _CANCEL_AGAIN_S: Final = 0.2
+# So long it is waited for the first file behind a gap: who accepted it sees that it has begun.
+_GAP_BEGINS_S: Final = 10.0
+_NO_STOP: Final = "a stream that was stopped"
 
 
 class Upstream(Protocol):
@@ -106,6 +117,8 @@ class SourceControl:
         self._changed_by_operator = False
         self._listening = listening
         self._identity_change = IdentityChange()
+        self._decision = GapDecision(archive.directory)
+        self._decision.load(generation.gap)
         if isinstance(settings, ServerSource):
             self._candidates = tuple(candidates) or (settings,)
             first = first_source(self._candidates, kept_chosen(generation.directory), wanted)
@@ -218,6 +231,64 @@ class SourceControl:
                 note="kept once it was attached to, but for a password; change relay.toml too",
             )
 
+    async def accept_gap(self, to: Position | None, by: str) -> tuple[AcceptedGap, bool]:
+        """Goes on behind what the source does not have any more, in a new generation of the archive. to: where; None: as soon as
+        it can. by: who decided. Returns what is missing, and whether the generation has begun.
+
+        The decision is kept until then, across restarts. Raises: SourceRefused where there is nothing to accept, or not so.
+        """
+        gap = await run_to_end(self._accept_gap(to, by), "accepting a gap", expected=(SourceRefused,))
+        return gap, await self._begins_behind(gap)
+
+    async def _accept_gap(self, to: Position | None, by: str) -> AcceptedGap:
+        async with self._order:
+            settings, given_up = self._settings, self._link.given_up
+            if not isinstance(settings, ServerSource):
+                text = f"this relay follows the directory {settings.path}: put the missing files there"
+                raise SourceRefused(ER_WRONG_ARGUMENTS, text)
+            if self.running:
+                error = self._link.last_error
+                text = "There is no gap: the relay follows its source"
+                if error is not None:
+                    text = f"The source is tried again and again ({error.what}): STOP REPLICA first, if it is meant all the same"
+                raise SourceRefused(ER_UNKNOWN, text)
+            attacher = self._attacher(settings)
+            plan = attacher.gap_plan(accept_another=self._identity_change.accepted)
+            stop = given_up.name if given_up is not None else _NO_STOP
+            try:
+                gap = await plan.find(GapRequest(by, time.time(), stop, to))
+                await self._decision.keep(gap)
+            except GapRefused as refused:
+                raise SourceRefused(ER_UNKNOWN, str(refused)) from refused
+            except UpstreamError as error:
+                raise SourceRefused(
+                    ER_UNKNOWN, f"The source cannot be looked at: {error.what}. {error.advice}"
+                ) from error
+            except (ArchiveError, OSError) as error:
+                raise SourceRefused(ER_UNKNOWN, f"The archive cannot be used: {error}") from error
+            log.warning("gap_decided", what=gap.text)
+            self._stopped_by_operator = False
+            self._started_by_operator = True
+            self._link.forget_error()
+            self._run()
+            return gap
+
+    async def _begins_behind(self, gap: AcceptedGap) -> bool:
+        """Waits for the generation behind the gap, while the source is followed and not for long."""
+        moved = asyncio.Event()
+        self._archive.watch(moved.set)
+        try:
+            async with asyncio.timeout(_GAP_BEGINS_S):
+                while self._archive.current.gap != gap and self.running:
+                    moved.clear()
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(moved.wait(), _CANCEL_AGAIN_S)
+        except TimeoutError:
+            return False
+        finally:
+            self._archive.unwatch(moved.set)
+        return self._archive.current.gap == gap
+
     async def close(self) -> None:
         """The relay's end."""
         if self._looking is not None:
@@ -234,11 +305,12 @@ class SourceControl:
 
     async def _examine(self, source: ServerSource) -> str:
         """Whether the archive could go on with it now. Raises: UpstreamError; ArchiveError."""
+        return await self._attacher(source).examine(self._generation.end)
+
+    def _attacher(self, source: ServerSource) -> Attacher:
+        """For a look at a source, without the notes that the stream keeps."""
         own = own_registration(source.server_id, self._listening.port)
-        attacher = Attacher(
-            self._archive, source, own, self._server_uuid, SourceLink(), listen_host=self._listening.host
-        )
-        return await attacher.examine(self._generation.end)
+        return Attacher(self._archive, source, own, self._server_uuid, SourceLink(), listen_host=self._listening.host)
 
     async def _take_over(self, source: ServerSource, why: str) -> None:
         async with self._order:
@@ -271,6 +343,7 @@ class SourceControl:
                 listening=self._listening,
                 change=self._identity_change,
                 candidates=self._candidates,
+                decision=self._decision,
             )
         return DirectoryUpstream(self._generation, settings, self._link)
 

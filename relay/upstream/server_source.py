@@ -10,18 +10,20 @@ import structlog
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
 from relay.archive.archive import Archive
+from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.config import ServerSource
 from relay.process.background import begin_task
 from relay.schema_history.schema_watch import ScannedFile, SchemaRecording, SchemaWatch
 from relay.upstream.attach.attachment import Attached, Attacher
+from relay.upstream.attach.gap_plan import GapRefused
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
 from relay.upstream.retry_loop import keep_trying
 from relay.upstream.source.identity import own_registration
 from relay.upstream.source.log_replica_updates import note_never_logged, warn_of_a_replica
 from relay.upstream.source.own_address import NOWHERE, ListenAddress
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, keep_source_gtids, kept_part
 from relay.upstream.source.source_settings import keep_source_settings, read_source_settings
 from relay.upstream.source.source_status import SourceLink
@@ -49,7 +51,7 @@ class IdentityChange:
 class ServerUpstream:
     """The upstream side for `source.kind = "server"`. `run()` ends only by an error that a retry cannot cure.
 
-    candidates: the sources of relay.toml, in their order.
+    candidates: the sources of relay.toml, in their order. decision: the gap that somebody accepted, if it is to be gone over.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class ServerUpstream:
         listening: ListenAddress = NOWHERE,
         change: IdentityChange | None = None,
         candidates: Sequence[ServerSource] = (),
+        decision: GapDecision | None = None,
     ) -> None:
         self._archive = archive
+        self._decision = decision or GapDecision(archive.directory)
         self._own = own_registration(settings.server_id, listening.port)
         self._change = change or IdentityChange()
         self._settings = settings
@@ -88,7 +92,7 @@ class ServerUpstream:
     async def _follow(self) -> None:
         place = await self._place_to_resume()
         self._pool.put_back()  # the writer has given back everything of the stream before
-        attached = await self._attacher.attach(place, accept_another=self._change.accepted)
+        attached = await self._attach(place)
         try:
             generation = await self._ready_generation(attached)
             error = await self._stream(attached, generation)
@@ -101,18 +105,34 @@ class ServerUpstream:
                 await asyncio.shield(self._archive.discard_prepared())
             if attached.begins and self._archive.current.identity == attached.identity:
                 self._change.accepted = False
+            if attached.gap is not None and self._archive.current.gap == attached.gap:
+                await self._decision.drop()
         if error.name == "server_id_clash":
             error = await self._attacher.with_the_others_name(error)
         if not attached.binlogs_listed and error.kind is FailureKind.POSITION_GONE:
             error = await self._attacher.explained(error, place)
         raise error
 
+    async def _attach(self, place: Position | None) -> Attached:
+        accept_another, gap = self._change.accepted, self._decision.gap
+        if gap is not None:
+            try:
+                return await self._attacher.attach(place, accept_another=accept_another, gap=gap)
+            except GapRefused as refused:
+                text = f"What {gap.by} accepted is not carried out. {refused}"
+                log.warning("gap_not_carried_out", what=text)
+                self._archive.current.append_ledger("gap_not_carried_out", gap.to.file, gap.to.offset, text)
+                await self._decision.drop()
+        return await self._attacher.attach(place, accept_another=accept_another)
+
     async def _ready_generation(self, attached: Attached) -> Generation:
         """The generation that the stream belongs to, with what is kept beside it."""
         generation = self._archive.current
         try:
             if attached.begins:
-                generation = await self._archive.prepare(attached.identity, self._attacher.where, attached.file)
+                generation = await self._archive.prepare(
+                    attached.identity, self._attacher.where, attached.file, attached.gap
+                )
             else:
                 where, executed = self._attacher.where, self._archive.executed
                 note_never_logged(generation, executed, attached.gtids, where, attached.leaves_out)
@@ -300,6 +320,6 @@ def check_same_file(held: ArchivedFile, ingest: Ingest) -> None:
         FailureKind.IDENTITY,
         f"{held.name} of the source was made at {ingest.created} by server_id {ingest.server_id}; "
         f"the archived one at {held.created} by server_id {held.server_id} (Unix seconds)",
-        "The source was reset (RESET MASTER) or is another one: start a new archive for it with a source.name of its own.",
+        f"The source was reset (RESET MASTER), restored, or is another one: then give it a source.name of its own. {ACCEPT_GAP}",
         name="source_was_reset",
     )

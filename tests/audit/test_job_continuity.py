@@ -16,8 +16,10 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
+from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.generation import Generation
 from relay.audit.continuity import gtid_ranges
 from relay.audit.continuity.gtid_continuity import FileRange, compare, merged, without
@@ -136,6 +138,40 @@ async def two_sources(generation: Path) -> Archive:
     fourth = with_gtids(f"{SOURCE}:1-9", [10, 11], timestamp=BEGUN + 300, server_id=2)
     await change_source(archive, identity(OTHER, 2), [("b.000007", third.data), ("b.000008", fourth.data)])
     return archive
+
+
+async def test_an_accepted_gap_is_a_finding_and_no_other_source(spark: Any, tmp_path: Path) -> None:
+    directory = tmp_path / "archive"
+    archive = await Archive.open(directory)
+    archive.current.set_identity(identity(SOURCE, 1))
+    await append_files(archive, [("bin.000001", with_gtids("", range(1, 4)).data)])
+    end = archive.current.end
+    assert end is not None
+    gap = AcceptedGap(
+        flavour="mysql",
+        stop="position_purged",
+        time=1.0,
+        by="somebody",
+        source="db:3306",
+        after=end,
+        last_time=BEGUN,
+        common=None,
+        to=Position("bin.000003", 4),
+        created=BEGUN + 100,
+        server_id=1,
+        is_whole=False,
+        missing=f"{SOURCE}:4-6",
+        state=f"{SOURCE}:1-3",
+    )
+    await archive.prepare(identity(SOURCE, 1), "db:3306", "bin.000003", gap)
+    third = with_gtids(f"{SOURCE}:1-6", [7, 8], timestamp=BEGUN + 100)
+    await append_files(archive, [("bin.000003", third.data)])
+    await archive.settled()
+    await archive.close()
+    done = run(spark, "continuity", directory, tmp_path)
+    assert done.places("ledger_gap_accepted") == ["g0002/bin.000003:4"]
+    assert f"{SOURCE}:4-6" in done.finding("ledger_gap_accepted").places[0].text
+    assert "source_replaced" not in {finding.name for finding in done.outcome.result.findings}
 
 
 async def test_an_archive_that_went_on_with_another_source_is_complete(spark: Any, tmp_path: Path) -> None:

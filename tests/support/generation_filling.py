@@ -1,11 +1,15 @@
 """Archives of several sources, filled as upstream would fill them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
+from protocol.position import Position
 from relay.archive.archive import Archive
+from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from tests.support.archive_filling import append_all
@@ -72,4 +76,41 @@ async def two_generations(directory: Path) -> Archive:
     await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
     files = mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4")
     await change_source(archive, identity(B, 2), files)
+    return archive
+
+
+GAP: Final = AcceptedGap(
+    flavour="mysql",
+    stop="source_lost_its_tail",
+    time=1_700_000_000.0,
+    by="'root'@'localhost'",
+    source="db:3306",
+    after=Position("mysql-bin.000002", 0),
+    last_time=1_600_000_000,
+    common=Position("mysql-bin.000001", 0),
+    to=Position("mysql-bin.000002", 4),
+    created=1_600_000_100,
+    server_id=1,
+    is_whole=True,
+    lost=f"{A}:4-6",
+    state=f"{A}:1-3",
+    replicas=("server_id 7 up to mysql-bin.000002:300",),
+)
+
+
+async def behind_a_gap(directory: Path, archive: Archive | None = None) -> Archive:
+    """Files 1 and 2 with 1-3 and 4-6, of which the source lost file 2; generation 2 begins with its new file 2, with 4-5.
+
+    archive: one with the first two files.
+    """
+    if archive is None:
+        archive = await Archive.open(directory)
+        archive.current.set_identity(identity(A, 1))
+        await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
+    first, end = archive.current.files[0], archive.current.end
+    assert end is not None
+    gap = replace(GAP, after=end, common=Position(first.name, first.end))
+    await archive.prepare(identity(A, 1), "db:3306", "mysql-bin.000002", gap)
+    await append_files(archive, mysql_series(2, f"{A}:4-5", start=f"{A}:1-3"))
+    await archive.settled()
     return archive

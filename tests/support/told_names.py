@@ -184,7 +184,7 @@ def _first_of_tuples(function: str) -> Iterator[str]:
 
 # --- errors of replicas ----------------------------------------------------------------------------------------------
 
-_REFUSALS: Final = ("refusal", "_refused", "PositionRefused", "AnsweredError", "PeerError")
+_REFUSALS: Final = ("refusal", "set_up_missing", "_refused", "PositionRefused", "AnsweredError", "PeerError")
 _TOLD_BY: Final = ("relay/downstream", "protocol/gtid", "protocol/source_side")
 
 

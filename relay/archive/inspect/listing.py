@@ -1,11 +1,13 @@
 """An archive from outside of the process that writes it: what its catalog says, and making that anew."""
 
+import contextlib
 import os
 from collections import Counter
 from pathlib import Path
 
 from relay.archive.catalog.catalog import Catalog, LedgerRow
-from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.catalog.generation_directories import FIRST, begun_generations
+from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
 from relay.archive.recovery.recovery import Recovered, Recovery
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
@@ -66,6 +68,20 @@ def list_generations(directory: Path) -> list[tuple[int, list[ArchivedFile]]]:
     Raises: CatalogUnreadable; OSError.
     """
     return [(number, list_archive(path)) for number, path in begun_generations(directory)]
+
+
+def gaps_before(directory: Path) -> list[tuple[int, AcceptedGap]]:
+    """The accepted gaps, each with the number of the generation behind it; without those of which nothing can be read.
+
+    Works beside a running relay. Blocking. Raises: OSError.
+    """
+    found = []
+    for number, path in begun_generations(directory):
+        with contextlib.suppress(GapUnreadable):
+            gap = gap_before(path) if number != FIRST else None
+            if gap is not None:
+                found.append((number, gap))
+    return found
 
 
 def read_ledgers(directory: Path) -> list[tuple[int, LedgerRow]]:

@@ -25,8 +25,10 @@ from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, Arch
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import (
+    ACCEPTED_NAME,
     CATALOG_NAME,
     DAMAGED_INFIX,
+    GAP_NAME,
     GTX_SUFFIX,
     IDX_SUFFIX,
     INDEX_NAME,
@@ -59,6 +61,7 @@ _OWN_NAMES: Final = frozenset(
     {
         *(INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
+        *(GAP_NAME, ACCEPTED_NAME),
     }
 )
 

@@ -16,12 +16,13 @@ import struct
 import time
 import zlib
 from collections import OrderedDict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from protocol.errors import Malformed
-from protocol.position import binlog_number
+from protocol.position import Position, binlog_number
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import FILE_MODE
 
@@ -45,6 +46,14 @@ class ReplicaIdentity:
 
     server_id: int
     server_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentPlace:
+    """Up to where a replica was being sent a file."""
+
+    identity: ReplicaIdentity
+    place: Position
 
 
 class _Window:
@@ -203,6 +212,21 @@ class ReplicaMarks:
         if oldest.low and oldest.number < number < newest.number:
             return True
         return newest.holds(number, name_crc, offset) or oldest.holds(number, name_crc, offset)
+
+    def knows(self, identity: ReplicaIdentity) -> bool:
+        """Whether this replica was ever sent something of these files."""
+        return identity in self._slots
+
+    def sent_in(self, files: Iterable[str]) -> list[SentPlace]:
+        """Who was being sent one of `files` last, and up to where in it."""
+        names = {_file_key(name): name for name in files}
+        found = []
+        for identity, slot in self._slots.items():
+            state = self._state(slot)
+            name = names.get((state[2], state[3])) if state is not None else None
+            if state is not None and name is not None:
+                found.append(SentPlace(identity, Position(name, state[5])))
+        return found
 
     def write(self, at: int, data: bytes) -> None:
         """Puts bytes into the mapped file; for `Mark`."""

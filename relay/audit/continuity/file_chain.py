@@ -13,6 +13,7 @@ from protocol.binlog.layout import HEADER_SIZE, event_size
 from protocol.binlog.rotate import decode_rotate
 from protocol.errors import ProtocolError
 from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.audit.continuity.ledger import gap_before
 from relay.audit.plan.store import store_of
 from relay.audit.report.charts import time_step
@@ -131,8 +132,10 @@ def _rotates_to(audit: Audit, head: AuditedHead, position: int) -> str | None:
         reader.close()
 
 
-def identity_findings(heads: list[AuditedHead], limit: int) -> Iterator[AuditFinding]:
-    """Who wrote each file, and when it was begun, against the file before it."""
+def identity_findings(heads: list[AuditedHead], ledger: list[LedgerRow], limit: int) -> Iterator[AuditFinding]:
+    """Who wrote each file, and when it was begun, against the file before it. Behind an accepted gap, which is a finding of its
+    own, the source is the same one, or is told there."""
+    behind_gap = {row.file for row in ledger if row.kind == GAP_ACCEPTED}
     changed: list[Place] = []
     versions: list[Place] = []
     back: list[Place] = []
@@ -140,7 +143,7 @@ def identity_findings(heads: list[AuditedHead], limit: int) -> Iterator[AuditFin
     replaced = [
         Place(after.name, 4, f"server {after.server_id} ({after.version}); {_server(before)}", after.begun)
         for before, after in pairwise(known)
-        if before.generation != after.generation
+        if before.generation != after.generation and after.name not in behind_gap
     ]
     for before, after in _of_one_source(known):
         if before.server_id != after.server_id or before.flavour != after.flavour:

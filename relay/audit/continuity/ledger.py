@@ -9,6 +9,7 @@ from typing import Final
 from relay.archive.catalog.catalog import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.files import CATALOG_NAME
+from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore, plain_path, store_of
 from relay.audit.report.content import ReportTable, Section
@@ -18,6 +19,7 @@ from relay.audit.runner.audit_result import AuditFinding, Place
 # of the archive is missing by them.
 GAPS: Final = {
     "gap": "Files that the archive knows to be missing",
+    GAP_ACCEPTED: "Gaps in the source's binlogs that somebody accepted",
     "file_missing": "Files that were archived and are lost",
     "damaged": "Files that the archive found damaged",
     "cut_group": "Transactions that the source's crash cut",

@@ -29,7 +29,7 @@ def run(audit: Audit) -> AuditResult:
     ends = {row["file"]: row for row in audit.keep(file_ends(audit)).collect()}
     heads = audit.heads
     ledger = read_ledgers(audit.options.archive, audit.files, of_these=audit.options.timed)
-    findings = [*chain_findings(audit, heads, ends, ledger), *identity_findings(heads, limit)]
+    findings = [*chain_findings(audit, heads, ends, ledger), *identity_findings(heads, ledger, limit)]
     audit.step("Looking at times")
     findings += times_back(audit, audit.read_whole("transactions", *_TRANSACTIONS).where("events IS NOT NULL"))
     audit.step("Comparing GTIDs")

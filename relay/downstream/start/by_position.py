@@ -16,7 +16,9 @@ from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.request.dump_request import DumpRequest
+from relay.downstream.request.refusal import refusal
 from relay.downstream.request.request_checks import Decision, decide, not_here_yet
+from relay.downstream.start.across_gap import gap_behind, is_ahead
 from relay.downstream.start.place_after import place_after
 from relay.downstream.start.segment import Segment, SegmentOpener
 
@@ -55,8 +57,14 @@ async def find_position_start(
         oldest = archive.all[0].files
         name = request.file or (oldest[0].name if oldest else "")
         generation = archive.current
-        if name:
+        named = archive.named(name)
+        if named is not None:
+            generation, name = named
+            check = await generation.check_position(name, request.offset)
+        elif name:
             generation, check = await _generation_of(host, identity, name, request)
+        if name:
+            _check_before_gap(archive, generation, name, request)
             inside = check.verdict is Verdict.INSIDE_TRANSACTION
             if inside and identity is not None:
                 await host.until_left(identity)
@@ -87,6 +95,9 @@ async def _generation_of(
     earlier = [one for one in reversed(archive.all[:-1]) if one.file(name) is not None]
     if not earlier:
         return newest, check
+    gap = next((one.gap for one in archive.all if one.gap is not None and one.number > earlier[-1].number), None)
+    if gap is not None and newest.file(name) is not None and identity is not None and newest.replicas.knows(identity):
+        return newest, check  # nobody goes back across a gap
     is_boundary = check.verdict is Verdict.BOUNDARY
     if identity is not None:
         await host.until_left(identity)
@@ -98,6 +109,8 @@ async def _generation_of(
             if is_boundary and await _is_place_after(archive, host.gtid_lookup, generation, Position(name, offset)):
                 break
             return generation, await generation.check_position(name, offset)
+    if gap is not None and is_boundary:
+        await _check_unambiguous(earlier, newest, name, offset)
     if not is_boundary:
         for generation in earlier:
             other = await generation.check_position(name, offset)
@@ -106,6 +119,30 @@ async def _generation_of(
     return newest, check
 
 
+def _check_before_gap(archive: Archive, generation: Generation, name: str, request: BinlogDump) -> None:
+    """Refuses a replica that has what the source has lost. Raises: PositionRefused."""
+    behind = gap_behind(archive, generation)
+    if behind is None or request.ends_at_end or generation.file(name) is None:
+        return
+    place, gap = Position(name, request.offset), behind[1]
+    if place > gap.fork:
+        raise is_ahead(place, gap)
+
+
+async def _check_unambiguous(earlier: list[Generation], newest: Generation, name: str, offset: int) -> None:
+    """Refuses a place that is one in two generations, where nothing tells which is meant. Raises: PositionRefused."""
+    for generation in earlier:
+        check = await generation.check_position(name, offset)
+        if check.verdict is Verdict.BOUNDARY:
+            raise refusal(
+                f"{name}:{offset} is a place in two files: the source used the name again behind an accepted gap. Name the one "
+                f"that is meant: MASTER_LOG_FILE='g{generation.number:04d}.{name}' before the gap, or "
+                f"'g{newest.number:04d}.{name}' behind it"
+            )
+
+
 async def _is_place_after(archive: Archive, gtids: GtidLookup, generation: Generation, place: Position) -> bool:
+    if gap_behind(archive, generation) is not None:
+        return False  # that place has a name of its own
     found = await place_after(archive, gtids, generation)
     return found is not None and found.position == place

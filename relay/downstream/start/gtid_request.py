@@ -7,13 +7,18 @@ to the first file that is read there and that file's format description. What it
 from collections.abc import Sequence
 from typing import Protocol
 
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidPosition
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import ArchivedGtids
 
 
 class GtidRequest(Protocol):
-    """What a replica reported that it has. Both methods are for a thread."""
+    """What a replica reported that it has. All methods are for a thread."""
+
+    def reported(self) -> GtidSet | GtidPosition:
+        """What it has. Raises: PositionRefused where that cannot be read."""
 
     def start(self, series: Sequence[ArchivedGtids]) -> GtidFilter | None:
         """The filter for the generation, and the file of it, where it starts; None: there is no file yet.

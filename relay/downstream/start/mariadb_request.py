@@ -33,6 +33,10 @@ class MariadbRequest:
             before = _is_on(user_variables.get("slave_gtid_until_before_gtids"))
             self._until = Until(list(last), before and facts.version_numbers >= _UNTIL_BEFORE_SINCE)
 
+    def reported(self) -> GtidPosition:
+        """See `GtidRequest`."""
+        return self._position
+
     def start(self, series: Sequence[ArchivedGtids]) -> MariadbFilter | None:
         """See `GtidRequest`. In the newest generation with a file that begins at or before the position."""
         executed = series[-1].executed

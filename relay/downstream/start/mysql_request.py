@@ -40,7 +40,8 @@ class MysqlRequest:
         )
         self._decoded: GtidSet | None = None
 
-    def _held(self) -> GtidSet:
+    def reported(self) -> GtidSet:
+        """See `GtidRequest`."""
         if self._decoded is None:
             try:
                 self._decoded = decode_gtid_set(self._request.held)
@@ -51,7 +52,7 @@ class MysqlRequest:
 
     def start(self, series: Sequence[ArchivedGtids]) -> MysqlFilter | None:
         """See `GtidRequest`. In the newest generation before which there is nothing that the replica lacks."""
-        held = self._held()
+        held = self.reported()
         executed = series[-1].executed
         known = executed if isinstance(executed, GtidSet) else None
         if self._request.file:
@@ -68,7 +69,7 @@ class MysqlRequest:
 
     def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> MysqlFilter | None:
         """See `GtidRequest`."""
-        held = self._held() | sent if isinstance(sent, GtidSet) else self._held()
+        held = self.reported() | sent if isinstance(sent, GtidSet) else self.reported()
         return self._planned(archived, held, None, None, goes_on=True)
 
     def _planned(

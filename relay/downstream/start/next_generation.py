@@ -15,11 +15,13 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position
 from relay.archive.archive import Archive
+from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.request.refusal import INTERNAL_ERROR, damage_refusal, refusal
+from relay.downstream.start.across_gap import at_gap, gap_behind, is_ahead, lacks_some, note_follower, place_behind
 from relay.downstream.start.gtid_request import GtidRequest
 from relay.downstream.start.place_after import PlaceSearches, rest
 from relay.downstream.start.same_place import SamePlace
@@ -123,13 +125,32 @@ class GtidSwitch(_Task):
             began = loop.time()
             following, sent = self.following, self.reading.executed
             assert following is not None
-            start = await self._gtids.ask_of(following, lambda archived: self._requested.go_on(sent, before, archived))  # noqa: B023
+            gap = following.gap
+            if gap is not None:
+                self._check_not_ahead(end, gap)
+                sent = following.before
+            try:
+                start = await self._gtids.ask_of(
+                    following,
+                    lambda archived: self._requested.go_on(sent, before, archived),  # noqa: B023
+                )
+            except PositionRefused as refused:
+                if gap is None:
+                    raise
+                raise lacks_some(gap, refused) from refused
             if start is not None and self._has_begun(start):
                 break
             await rest(loop.time() - began)
         segment = await self._opener.open(following, start.first_file, filter=start)
+        note_follower(self.archive, following, self._opener.identity)
         self.reading = following
         return segment
+
+    def _check_not_ahead(self, end: Position, gap: AcceptedGap) -> None:
+        """Whoever was sent all of a generation was sent what the source lost of it. Raises: PositionRefused."""
+        lost_in_it = gap.lost and gap.fork == gap.after
+        if lost_in_it or end > gap.fork:
+            raise is_ahead(end, gap, gap.lost)
 
     def _has_begun(self, start: GtidFilter) -> bool:
         """Whether the file's format description is published; one that was removed meanwhile is for the opener to refuse."""
@@ -146,6 +167,12 @@ class PositionSwitch(_Task):
 
     async def find(self, end: Position, before: GtidFilter | None) -> Segment:
         """See `_Task`. Always raises."""
+        behind = gap_behind(self.archive, self.reading)
+        if behind is not None:
+            following, gap = behind
+            if end > gap.fork:
+                raise is_ahead(end, gap)
+            raise at_gap(end, gap, place_behind(self.archive, following, gap))
         place = await self._searches.find(self.reading)
         raise ended_here(end, place, self.following)
 

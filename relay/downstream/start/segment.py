@@ -12,6 +12,7 @@ from relay.archive.generation import Generation
 from relay.archive.read.file_reads import FileReads, OpenFile
 from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.binlog_file.head import read_start
 from relay.downstream.gtid_filter.gtid_filter import GtidFilter
 from relay.downstream.request.dump_request import DumpRequest
@@ -69,6 +70,11 @@ class SegmentOpener:
     def __init__(self, host: SegmentHost, request: DumpRequest) -> None:
         self._host = host
         self._request = request
+
+    @property
+    def identity(self) -> ReplicaIdentity | None:
+        """Whose stream it is; None for a client that is no replica."""
+        return self._request.identity
 
     def check(self, flavour: str) -> None:
         """Refuses a replica that cannot read this flavour's events, or has somebody else's ids. Raises: PositionRefused."""

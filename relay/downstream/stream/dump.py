@@ -17,7 +17,7 @@ import structlog
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.binlog.made_events import MAX_WIRE_POSITION, heartbeat_event, replica_position, rotate_event
 from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
-from protocol.position import Position
+from protocol.position import Position, binlog_number
 from relay.archive.generation import Generation
 from relay.archive.read.checked_bytes import CheckedBytes, sound_ahead
 from relay.archive.read.file_reads import STEP_BYTES, TAIL_BYTES, BufferPool, FileReads
@@ -186,6 +186,10 @@ class Dump:
         come, it would give its source up.
         """
         file = self._file
+        # Who reads one generation and no more, as mysqlbinlog does, may read what the source has lost, too.
+        served = file.end if self._switch is None else self._segment.generation.served_end(file)
+        if served < file.end:
+            return max(served, self._offset)
         if self._options.ends_at_end or self._is_followed(file):
             return file.end
         rotate = None
@@ -203,7 +207,7 @@ class Dump:
         except ArchiveError:
             return True  # it is told when all of this file was sent
         if following is None:
-            return generation.ended
+            return generation.ended and generation.fork is None  # behind a gap there is not what it names
         return following.end > FIRST_EVENT or following.damaged
 
     def unread_bytes(self) -> int | None:
@@ -490,7 +494,7 @@ class Dump:
                 offset=file.end,
                 advice="Run 'binlog-relay archive verify' on the relay's host.",
             )
-        following = generation.next_file(file.name) if file.sealed else None
+        following = generation.next_file(file.name) if file.sealed and not self._at_fork(file) else None
         if following is not None and following.damaged and following.end <= FIRST_EVENT:
             what = "nothing of the file can be read"
             raise ArchiveDamaged(what, file=following.name, offset=following.end, boundary=following.end)
@@ -512,6 +516,11 @@ class Dump:
         if self._filter is not None:
             self._filter.look_for_seek(self.pump)
         return True
+
+    def _at_fork(self, file: ArchivedFile) -> bool:
+        """Whether the source has lost what is archived behind here, so that a replica is not sent it."""
+        fork = self._segment.generation.fork
+        return fork is not None and self._switch is not None and file.number >= binlog_number(fork.file)
 
     def _may_switch(self) -> bool:
         """Whether the next generation is looked for: this one has ended, and all of it was sent."""

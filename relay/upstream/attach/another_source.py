@@ -20,7 +20,7 @@ from relay.archive.storage.gtid_facts import GtidValue
 from relay.upstream.attach.missing_gtids import missing_in_set, missing_of_position, missing_transactions_error
 from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.source.connection import SourceConnection
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 
 _WHAT: Final = "the archive"
@@ -54,8 +54,8 @@ async def file_to_go_on_with(
                 FailureKind.POSITION_GONE,
                 f"the source {where} has purged binlogs with transactions that the archive lacks: {shown_set(purged)}; "
                 f"the archive has {shown_set(held)}",
-                "Nothing was changed here. Name a source that still has them, or put the purged binlogs back there; a new "
-                "archive, with a source.name of its own, can begin with what this source has.",
+                "Nothing was changed here. Name a source that still has them, or put the purged binlogs back there. "
+                f"{ACCEPT_GAP}",
                 name="source_purged_transactions",
             )
         text = held.line
@@ -91,7 +91,7 @@ def _both_have_gtids(
         f"{not_the_same.what}. It could be gone on with by GTID, but {why}",
         "Without GTIDs a source can only be exchanged for one with the same binlogs at the same coordinates, such as a copy of "
         "its disk. Nothing was changed here and replicas are served on: name such a source, or give this one an archive of "
-        "its own (source.name).",
+        f"its own (source.name). {ACCEPT_GAP}",
         name=not_the_same.name,
     )
 

@@ -8,10 +8,12 @@ import structlog
 
 from protocol.position import Position
 from relay.archive.archive import Archive
+from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import ServerSource, StartGtid
 from relay.upstream.attach.another_source import file_to_go_on_with
+from relay.upstream.attach.gap_plan import GapPlan, GapRefused, GapRequest
 from relay.upstream.attach.missing_gtids import missing_in_its_files, missing_transactions_error
 from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.attach.starting_place import agree_on_start, beyond_the_command
@@ -52,6 +54,8 @@ class Attached:
     """Whether it is another server than the archive's, accepted by an operator."""
     begins: bool
     """Whether a new generation of the archive begins with `file`."""
+    gap: AcceptedGap | None = None
+    """The accepted gap that it stands behind."""
     leaves_out: str | None = None
     """The variable by which the source writes nothing of what it applies as a replica; None: it writes that too."""
 
@@ -108,19 +112,22 @@ class Attacher:
             raise UpstreamError(FailureKind.SETUP, text, advice, name="source_is_this_relay")
         return await open_source(settings)
 
-    async def attach(self, place: Position | None, *, accept_another: bool) -> Attached:
-        """A connection, after all statements that come before the dump. place: the archive's end. Raises: UpstreamError.
+    async def attach(self, place: Position | None, *, accept_another: bool, gap: AcceptedGap | None = None) -> Attached:
+        """A connection, after all statements that come before the dump. place: the archive's end. gap: as somebody accepted it.
+        Raises: UpstreamError; GapRefused where the gap is another one by now.
 
         MariaDB does not list its binlogs while a commit waits for an acknowledgement. It may wait for ours, or for that of
         a replica that is away: the list is done without then, and the source's answer to the dump command tells. For another
         server than the archive's the list is needed.
         """
-        ask = self._settings.ack == "none" or beyond_the_command(place)
+        ask = self._settings.ack == "none" or beyond_the_command(place) or gap is not None
         connection = await self.open()
         try:
             try:
-                return await self._set_up(connection, place, ask, accept_another)
+                return await self._set_up(connection, place, ask, accept_another, gap)
             except BinlogsWithheld as error:
+                if gap is not None:
+                    raise
                 connection.close()  # its statement may be answered in an hour
                 log.info("binlog_list_withheld", what=error.what, note="attaching without it")
                 connection = await self.open()
@@ -150,16 +157,28 @@ class Attacher:
         return where if another or self._generation.identity is None else f"{where}; it is the archive's own server"
 
     async def _set_up(
-        self, connection: SourceConnection, place: Position | None, ask: bool, accept_another: bool
+        self,
+        connection: SourceConnection,
+        place: Position | None,
+        ask: bool,
+        accept_another: bool,
+        gap: AcceptedGap | None = None,
     ) -> Attached:
         settings = self._settings
         found = source_identity(connection.facts)
         self._link.identity = found
         another = check_source(
-            self._generation.identity, found, settings.server_id, self.where, accept_change=accept_another
+            self._generation.identity,
+            found,
+            settings.server_id,
+            self.where,
+            accept_change=accept_another or gap is not None,
         )
         await self._check_own_identity(connection)
-        agreed = await self._agree_on_start(connection, place, ask=ask or another, another=another)
+        if gap is not None:
+            agreed = await self._behind_gap(connection, gap)
+        else:
+            agreed = await self._agree_on_start(connection, place, ask=ask or another, another=another)
         await connection.set_up_dump(self._own, self._server_uuid, settings.heartbeat_period_s)
         semi_sync = await self._ask_semi_sync(connection)
         leaves_out = await switched_off(connection)
@@ -173,8 +192,21 @@ class Attacher:
             semi_sync=semi_sync,
             another=another,
             begins=agreed.begins,
+            gap=gap,
             leaves_out=leaves_out,
         )
+
+    def gap_plan(self, *, accept_another: bool) -> GapPlan:
+        """Who finds out what lies between the archive's end and what this source has."""
+        return GapPlan(self._archive, self.open, self.where, self._settings.server_id, accept_another=accept_another)
+
+    async def _behind_gap(self, connection: SourceConnection, gap: AcceptedGap) -> _Agreed:
+        """Where to go on as it was accepted. Raises: UpstreamError; GapRefused where the gap is another one by now."""
+        plan = self.gap_plan(accept_another=True)
+        now = await plan.find(GapRequest(gap.by, gap.time, gap.stop, gap.to))
+        if not now.same_facts(gap):
+            raise GapRefused(f"It is another gap by now. Accepted: {gap.text} Now: {now.text}")
+        return _Agreed(None, gap.to.file, await self._ask_gtids(connection, True), begins=True)
 
     async def _agree_on_start(
         self, connection: SourceConnection, place: Position | None, *, ask: bool, another: bool

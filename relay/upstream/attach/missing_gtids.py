@@ -3,7 +3,7 @@
 from protocol.gtid.dump_refusals import shown_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
 
 
@@ -72,7 +72,6 @@ def missing_transactions_error(missing: str, where: str) -> UpstreamError:
         f"the source {where} lacks transactions that the archive has: {missing}",
         "It lost them in a crash, was reset (RESET MASTER), was restored from a backup, or never had them when it was promoted; "
         "replicas of this relay may have them. The archive is untouched and served on. Wait until the source has applied them, "
-        "or put them back there, and START REPLICA at the relay; or name another source, or start a new archive for this one "
-        "with a source.name of its own.",
+        f"or put them back there, and START REPLICA at the relay; or name another source. {ACCEPT_GAP}",
         name="source_lacks_transactions",
     )

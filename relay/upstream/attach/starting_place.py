@@ -6,7 +6,7 @@ from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.config import ServerSource, StartPosition
 from relay.upstream.source.connection import OFFSET_LIMIT, SourceConnection
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
 
 log = structlog.get_logger()
 
@@ -32,9 +32,10 @@ async def agree_on_start(
         raise UpstreamError(
             FailureKind.POSITION_GONE if purged else FailureKind.IDENTITY,
             f"the source no longer has {place.file}, where the archive ends at {place.offset}; it has {oldest} to {newest}",
-            "Files between were purged: copy them from a backup into the archive and run `archive rebuild`, or start a new archive."
+            f"Files between were purged: copy them from a backup into the archive and run `archive rebuild`. {ACCEPT_GAP}"
             if purged
-            else "The source was reset (RESET MASTER) or is another one: start a new archive for it with a source.name of its own.",
+            else "The source was reset (RESET MASTER), restored, or is another one: then give it a source.name of its own. "
+            f"{ACCEPT_GAP}",
             name="position_purged" if purged else "source_was_reset",
         )
     size = sizes[place.file]
@@ -43,7 +44,7 @@ async def agree_on_start(
             FailureKind.POSITION_GONE,
             f"the source came back shorter: its {place.file} ends at {size}, the archive holds it up to {place.offset}",
             f"The source lost its last {place.offset - size} bytes (a crash without sync_binlog=1), or was reset. Replicas of "
-            "this relay have what it lost. Decide which side is right before anything else; the archive is untouched.",
+            f"this relay have what it lost. Decide which side is right before anything else; the archive is untouched. {ACCEPT_GAP}",
             name="source_lost_its_tail",
         )
     at = names.index(place.file)

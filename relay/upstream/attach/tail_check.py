@@ -24,11 +24,14 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.binlog_file.event_places import event_headers
 from relay.binlog_file.file_bytes import read_bytes
 from relay.upstream.source.connection import SourceConnection
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
 
 _TAIL_BYTES: Final = 1024
 # The marker bits of both layouts and the in-use bit, which stands in the low byte.
 _IGNORED_FLAGS: Final = 0x3C01
+_NOTHING_CHANGED: Final = (
+    "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own."
+)
 
 
 async def compare_tail(connection: SourceConnection, generation: Generation, place: Position) -> None:
@@ -75,7 +78,7 @@ def _made_otherwise(file: ArchivedFile, theirs: bytes) -> UpstreamError:
         FailureKind.IDENTITY,
         f"the source's {file.name} is not the archived one: {made}, the archived "
         f"one at {file.created} by server_id {file.server_id} (Unix seconds)",
-        "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",
+        f"{_NOTHING_CHANGED} {ACCEPT_GAP}",
         name="source_file_differs",
     )
 
@@ -86,7 +89,7 @@ def _differs(file: str, offset: int, size: int, got: int) -> UpstreamError:
         FailureKind.IDENTITY,
         f"the source's {file} is not the archived one: at offset {offset}, where the archive has an event of {size} bytes, "
         f"it {theirs}",
-        "It has binlogs of the same name with another content. Nothing was changed here: give it a source.name of its own.",
+        f"{_NOTHING_CHANGED} {ACCEPT_GAP}",
         name="source_file_differs",
     )
 

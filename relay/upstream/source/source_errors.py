@@ -18,6 +18,11 @@ class FailureKind(Enum):
 
 TERMINAL = frozenset({FailureKind.POSITION_GONE, FailureKind.IDENTITY, FailureKind.SETUP})
 
+ACCEPT_GAP: Final = (
+    "Or go on without it, which is recorded: CALL binlog_relay.accept_gap() here, or `binlog-relay archive accept-gap` "
+    "while the relay is stopped."
+)
+"""The end of the advice at a stop behind which the archive can go on, once somebody accepts the gap."""
 # What a replica shows as Last_IO_Errno for such an end: CR_CONN_HOST_ERROR, ER_ACCESS_DENIED_ERROR,
 # ER_SLAVE_RELAY_LOG_WRITE_FAILURE, ER_MASTER_FATAL_ERROR_READING_BINLOG, ER_SLAVE_FATAL_ERROR.
 _NUMBERS: Final[dict[FailureKind, int]] = {

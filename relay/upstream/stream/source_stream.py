@@ -10,7 +10,7 @@ import structlog
 from protocol.kernel import codes
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.process.background import guarded
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
 from relay.upstream.stream.intake import Intake
 from relay.upstream.stream.receive_buffers import ReceiveBufferPool
 
@@ -241,7 +241,10 @@ class DumpStream(asyncio.BufferedProtocol):
             advice = "Another replica of this source has our server_id: give source.server_id a number of its own."
             return UpstreamError(FailureKind.SETUP, reason, advice, name="server_id_clash")
         if number == _ER_FATAL_READING_BINLOG:
-            advice = "What the archive holds stays and is served. Compare SHOW BINARY LOGS on the source with `archive list`."
+            advice = (
+                "What the archive holds stays and is served. Compare SHOW BINARY LOGS on the source with `archive list`. "
+                f"{ACCEPT_GAP}"
+            )
             return UpstreamError(FailureKind.POSITION_GONE, reason, advice, name="position_gone")
         if number in _ER_ACCESS:
             advice = "On the source: GRANT REPLICATION SLAVE ON *.* to the relay's user."

@@ -5,8 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from protocol.position import Position
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.replica_marks import ARRIVED_AFTER_BYTES, SLOT_SIZE, ReplicaIdentity, ReplicaMarks
+from relay.archive.storage.replica_marks import (
+    ARRIVED_AFTER_BYTES,
+    SLOT_SIZE,
+    ReplicaIdentity,
+    ReplicaMarks,
+    SentPlace,
+)
 
 ONE = ReplicaIdentity(7, "3e11fa47-71ca-11e1-9e33-c80aa9429562")
 OTHER = ReplicaIdentity(7, "")
@@ -45,6 +52,16 @@ def test_another_replica_or_file_may_not(path: Path, identity: ReplicaIdentity, 
     marks = ReplicaMarks.open(path)
     marks.begin(ONE, FIRST, 100).sending(FIRST, 100, 500)
     assert not marks.may_resume(identity, file, 300)
+
+
+def test_who_was_sent_a_file_last_is_told_with_the_place(path: Path) -> None:
+    marks = ReplicaMarks.open(path)
+    marks.begin(ONE, FIRST, 100).sending(FIRST, 100, 500)
+    marks.begin(OTHER, SECOND, 4).sending(SECOND, 4, 90)
+    assert marks.sent_in([SECOND]) == [SentPlace(OTHER, Position(SECOND, 90))]
+    assert {(sent.identity, sent.place.offset) for sent in marks.sent_in([FIRST, SECOND])} == {(ONE, 500), (OTHER, 90)}
+    assert (marks.knows(ONE), marks.knows(ReplicaIdentity(9, ""))) == (True, False)
+    marks.close()
 
 
 def test_the_file_before_the_current_one_is_remembered(path: Path) -> None:

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import pymysql
 import pytest
 import structlog.testing
 
-from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
 from protocol.commands import DumpFlag
 from protocol.errors import PositionRefused
@@ -22,12 +21,8 @@ from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.downstream.connection import replica_session as session_module
-from relay.downstream.connection.presentation import Presentation
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
-from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.dump_request import DumpRequest
-from relay.downstream.request.source_state import SourceState
-from relay.downstream.server import DownstreamServer
 from relay.downstream.start.mysql_request import MysqlRequest
 from relay.downstream.start.next_generation import GtidSwitch
 from relay.downstream.start.segment import SegmentHost, SegmentOpener
@@ -41,83 +36,15 @@ from tests.support.generation_filling import (
     mysql_series,
     two_generations,
 )
-from tests.support.replica_client import ReplicaClient
+from tests.support.served_generations import call, read_refusal, servers_of_generations, transactions
 
-T = TypeVar("T")
-USER, PASSWORD = "replica", "replica-password"
 FIRST, SECOND, THIRD = (f"mysql-bin.{number:06d}" for number in (1, 2, 3))
-
-
-async def call(function: Callable[[], T]) -> T:
-    return await asyncio.wait_for(asyncio.to_thread(function), 20)
-
-
-class Served:
-    def __init__(self, archive: Archive, server: DownstreamServer) -> None:
-        self.archive = archive
-        self.server = server
-        self.clients: list[ReplicaClient] = []
-
-    async def client(self, **said: object) -> ReplicaClient:
-        client = await call(lambda: ReplicaClient(self.server.port, user=USER, password=PASSWORD, timeout_s=5))
-        self.clients.append(client)
-        await call(lambda: client.set_up(**said))  # type: ignore[arg-type]
-        return client
-
-    async def by_set(self, held: str, *, blocks: bool = False, **said: object) -> ReplicaClient:
-        client = await self.client(**said)
-        body = encode_binlog_dump_gtid(encode_gtid_set(GtidSet.from_text(held)), flags=0 if blocks else 1, server_id=77)
-        await call(lambda: client.command(0x1E, body))
-        return client
-
-    async def by_position(self, held: str, *, blocks: bool = False, until: str | None = None) -> ReplicaClient:
-        """A MariaDB replica."""
-        client = await self.client()
-        await call(lambda: client.query(f"SET @mariadb_slave_capability=4, @slave_connect_state='{held}'"))
-        if until is not None:
-            await call(lambda: client.query(f"SET @slave_until_gtid='{until}'"))
-        await call(lambda: client.ask_dump("", 4, flags=0 if blocks else 1))
-        return client
 
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Callable[[Archive], Any]]:
-    made: list[Served] = []
-
-    async def start(archive: Archive, *, semi_sync: bool = False) -> Served:
-        accounts = [Account.with_password(USER, PASSWORD)]
-        server = DownstreamServer(
-            archive,
-            accounts,
-            SourceState(lambda: GtidVariables(mode="ON")),
-            ListenOptions(position_wait_s=0.5, presentation=Presentation(semi_sync=semi_sync)),
-        )
-        await server.start("127.0.0.1", 0)
-        made.append(Served(archive, server))
-        return made[-1]
-
-    yield start
-    for served in made:
-        for client in served.clients:
-            client.cut()
-        await served.server.close()
-        await served.archive.close()
-
-
-def transactions(events: list[Any]) -> list[str]:
-    """The GTIDs, and the files that were named, of a stream."""
-    seen = []
-    for event in events:
-        data = event.data
-        if event.kind == EventType.GTID:
-            uuid, number = data[20:36], int.from_bytes(data[36:44], "little")
-            seen.append(f"{'A' if uuid == bytes.fromhex(A.replace('-', '')) else 'B'}{number}")
-        elif event.kind == EventType.MARIADB_GTID:
-            number, domain = int.from_bytes(data[19:27], "little"), int.from_bytes(data[27:31], "little")
-            seen.append(f"{domain}-{int.from_bytes(data[5:9], 'little')}-{number}")
-        elif event.kind == EventType.ROTATE and not event.end_log_pos:
-            seen.append(data[27:-4].decode())
-    return seen
+    async with servers_of_generations() as start:
+        yield start
 
 
 @pytest.mark.parametrize(
@@ -196,13 +123,6 @@ async def test_a_mariadb_replica_gets_what_it_lacks_of_both_sources_once(
     served = await serve(archive)
     client = await served.by_position(held, until=until)
     assert transactions(await call(client.events_to_eof)) == sent
-
-
-async def read_refusal(client: ReplicaClient) -> str:
-    with pytest.raises(pymysql.MySQLError) as caught:
-        await call(client.events_to_eof)
-    assert caught.value.args[0] == 1236
-    return str(caught.value.args[1])
 
 
 async def test_by_file_and_position_a_replica_is_told_where_its_coordinates_end_and_where_to_go_on(

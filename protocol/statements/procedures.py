@@ -1,0 +1,100 @@
+"""CALL binlog_relay.NAME(...): what operators ask of a relay, and no server has a statement for.
+
+A procedure is a line in `_PROCEDURES`: its name, what each argument is, how many may be left out, and what makes the request.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from protocol.errors import Malformed, StatementRefused
+from protocol.position import binlog_number
+from protocol.statements.answers import Answer
+from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.shapes import Captured
+from protocol.statements.expression.tokens import Kind, Token
+from protocol.statements.requests import AcceptGap, Request
+from protocol.statements.session.refusals import shown
+
+SCHEMA: Final = "binlog_relay"
+_FIRST_POSITION: Final = 4
+# ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NO_OF_ARGS, ER_WRONG_ARGUMENTS.
+_NO_SUCH_PROCEDURE: Final = 1305
+_WRONG_COUNT: Final = 1318
+_WRONG_ARGUMENTS: Final = 1210
+
+
+@dataclass(frozen=True, slots=True)
+class _Procedure:
+    """arguments: the type of each; least: how many there must be. make: the request, of those that were given."""
+
+    make: Callable[[Sequence[object]], Request]
+    arguments: tuple[type, ...] = ()
+    least: int = 0
+
+
+def _accept_gap(arguments: Sequence[object]) -> Request:
+    """accept_gap(), accept_gap('mysql-bin.000007'), accept_gap('mysql-bin.000007', 4)."""
+    if not arguments:
+        return AcceptGap()
+    file = cast("str", arguments[0])
+    offset = cast("int", arguments[1]) if len(arguments) > 1 else _FIRST_POSITION
+    try:
+        binlog_number(file)
+    except Malformed as error:
+        raise StatementRefused(_WRONG_ARGUMENTS, f"Incorrect arguments to accept_gap: {error}") from None
+    return AcceptGap(file, offset)
+
+
+_PROCEDURES: Final[dict[str, _Procedure]] = {
+    "accept_gap": _Procedure(_accept_gap, (str, int)),
+}
+
+
+def call(statement: Statement, captured: Captured) -> Answer:
+    """CALL binlog_relay.NAME[(ARGUMENTS)]."""
+    tokens = captured[0]
+    schema, name, rest = _named(statement, tokens)
+    procedure = _PROCEDURES.get(name.lower()) if schema.lower() in (SCHEMA, "") else None
+    if procedure is None:
+        known = ", ".join(f"{SCHEMA}.{known}" for known in _PROCEDURES)
+        full = shown(f"{schema}.{name}" if schema else name, 64)
+        raise StatementRefused(_NO_SUCH_PROCEDURE, f"PROCEDURE {full} does not exist; binlog-relay has {known}")
+    arguments = _arguments(statement, rest)
+    if not procedure.least <= len(arguments) <= len(procedure.arguments):
+        expected = f"{procedure.least} to {len(procedure.arguments)}"
+        raise StatementRefused(
+            _WRONG_COUNT,
+            f"Incorrect number of arguments for PROCEDURE {SCHEMA}.{name.lower()}; expected {expected}, got {len(arguments)}",
+        )
+    for number, (argument, wanted) in enumerate(zip(arguments, procedure.arguments, strict=False), start=1):
+        if not isinstance(argument, wanted):
+            kind = "text" if wanted is str else "number"
+            raise StatementRefused(
+                _WRONG_ARGUMENTS, f"Incorrect arguments to {name.lower()}: argument {number} is to be a {kind}"
+            )
+    return procedure.make(arguments)
+
+
+def _named(statement: Statement, tokens: Sequence[Token]) -> tuple[str, str, Sequence[Token]]:
+    """Schema (empty: none was named), name, and what follows."""
+    parts: list[str] = []
+    index = 0
+    while True:
+        if index >= len(tokens) or tokens[index].kind not in (Kind.WORD, Kind.NAME) or len(parts) == 2:
+            raise statement.refuse(tokens[index:])
+        parts.append(tokens[index].text)
+        index += 1
+        if index >= len(tokens) or not tokens[index].is_symbol("."):
+            break
+        index += 1
+    return ("", parts[0], tokens[index:]) if len(parts) == 1 else (parts[0], parts[1], tokens[index:])
+
+
+def _arguments(statement: Statement, tokens: Sequence[Token]) -> list[object]:
+    if not tokens:
+        return []
+    if not tokens[0].is_symbol("(") or not tokens[-1].is_symbol(")") or len(tokens) < 2:
+        raise statement.refuse(tokens)
+    inner = tokens[1:-1]
+    return [statement.evaluate(part).value for part in statement.split(inner)] if inner else []

@@ -1,0 +1,41 @@
+"""CALL binlog_relay.accept_gap(): the archive goes on behind a gap in the source's binlogs, as somebody has decided."""
+
+from typing import Protocol
+
+from protocol.errors import StatementRefused
+from protocol.position import Position
+from protocol.resultset import Column, Rows
+from protocol.statements.requests import AcceptGap
+from relay.archive.gaps.accepted_gap import AcceptedGap
+from relay.upstream.control import SourceRefused
+
+
+class GapAcceptor(Protocol):
+    """The upstream side."""
+
+    async def accept_gap(self, to: Position | None, by: str) -> tuple[AcceptedGap, bool]:
+        """Raises: SourceRefused."""
+
+
+async def accept_gap(source: GapAcceptor, request: AcceptGap, *, by: str) -> Rows:
+    """What is missing, what the source has lost and who has it, a line each. Raises: StatementRefused."""
+    to = Position(request.file, request.offset) if request.file else None
+    try:
+        gap, has_begun = await source.accept_gap(to, by)
+    except SourceRefused as error:
+        raise StatementRefused(error.number, error.text) from error
+    state = "the archive goes on there" if has_begun else "decided; SHOW REPLICA STATUS tells why it has not begun yet"
+    rows = [*gap_lines(gap), ("State", state)]
+    return Rows((Column.text("What", 24), Column.text("Is", 4096)), tuple(rows))
+
+
+def gap_lines(gap: AcceptedGap) -> list[tuple[str, str]]:
+    """Of each fact its name and its text."""
+    return [
+        ("Archive ends at", str(gap.after)),
+        ("Goes on with", f"{gap.to} of {gap.source}"),
+        ("Missing", gap.missing or ("nothing" if gap.is_whole else "not known: no GTIDs tell")),
+        ("Lost by the source", gap.what_is_lost or "nothing that is known"),
+        ("Replicas that have it", ", ".join(gap.replicas) or "none that is known"),
+        ("Accepted for", gap.stop),
+    ]

@@ -1,0 +1,204 @@
+"""A gap between two generations of the archive that somebody accepted, and the record of it beside the later one.
+
+The source's binlogs do not lead on from where the archive ends: they were purged there too early, it lost the end of them in
+a crash, it was reset, restored or replaced. An accepted gap begins a new generation of the archive with the source's next whole
+file. Without the record a stream would pass from one to the other in silence, so it is written twice: as a file in the
+directory of the later generation, and as the details of a row of its ledger.
+"""
+
+import contextlib
+import json
+import sqlite3
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidList
+from protocol.position import Position, binlog_number
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
+from relay.archive.storage.files import CATALOG_NAME, GAP_NAME
+from relay.archive.storage.gtid_facts import GtidValue
+from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
+from relay.archive.storage.small_file import write_small_file
+
+_SHOWN_CHARACTERS: Final = 120
+
+
+class GapUnreadable(Exception):
+    """A record that says nothing, or not all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedGap:
+    """What is missing between the archive's end and the file that it goes on with, and who accepted that.
+
+    stop: the trouble with the source that it was accepted for. time: Unix seconds; by: who. source: host:port.
+    after: the archive's end; last_time: of its last event, Unix seconds, 0: unknown.
+    common: up to where the archive and the source have the same; None: they have no file in common, or the source has purged
+    it, and `after` counts. to: where the source goes on; the generation begins with that file's first byte. created,
+    server_id: when and by whom that file was made, Unix seconds.
+    is_whole: nothing is missing, as far as GTIDs or positions tell. has_place: by file and position, `to` is what follows; it is
+    not where another server's binlogs go on, which are found by GTID. missing: GTIDs that nobody archived, as text; empty: none,
+    or they are not known. lost: GTIDs that the archive has and the source lost, as text; state: what was executed at `common`,
+    as text; None: without GTIDs. replicas: who was sent what the source has lost.
+    """
+
+    flavour: str
+    stop: str
+    time: float
+    by: str
+    source: str
+    after: Position
+    last_time: int
+    common: Position | None
+    to: Position
+    created: int
+    server_id: int
+    is_whole: bool
+    has_place: bool = True
+    missing: str = ""
+    lost: str = ""
+    state: str | None = None
+    replicas: tuple[str, ...] = ()
+
+    @property
+    def fork(self) -> Position:
+        """Up to where replicas are served the generation before: behind it is what the source has not."""
+        return self.common if self.common is not None else self.after
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether the source lost something that the archive has."""
+        return bool(self.lost) or self.after != self.fork
+
+    @property
+    def executed(self) -> GtidValue | None:
+        """All that was executed at `fork`; None: it is not known."""
+        return None if self.state is None else self._value(self.state)
+
+    @property
+    def lost_gtids(self) -> GtidValue:
+        """`lost` as a value: of MariaDB, the newest groups that the source lost, of each server."""
+        return self._value(self.lost)
+
+    def _value(self, text: str) -> GtidValue:
+        return GtidSet.from_text(text) if self.flavour == "mysql" else GtidList.from_text(text)
+
+    def same_facts(self, other: "AcceptedGap") -> bool:
+        """Whether both are about the same gap, whoever accepted it, and whatever address the source has."""
+        return self._facts() == other._facts()
+
+    def _facts(self) -> "AcceptedGap":
+        return replace(self, stop="", time=0.0, by="", source="", has_place=True, replicas=())
+
+    # --- for people --------------------------------------------------------------------------------------------------
+
+    @property
+    def are_missing(self) -> str:
+        """Whether that is sure, as the words of a sentence about binlogs."""
+        skipped = binlog_number(self.to.file) > binlog_number(self.fork.file) + 1
+        return "are missing" if self.missing or skipped else "may be missing"
+
+    @property
+    def what_is_missing(self) -> str:
+        """A sentence without its full stop."""
+        where = f"between {self.fork} and {self.to}"
+        if self.is_whole:
+            return f"no binlog is missing {where}"
+        gtids = f": {_cut(self.missing)}" if self.missing else ""
+        return f"binlogs {self.are_missing} {where}{gtids}"
+
+    @property
+    def what_is_lost(self) -> str:
+        """A sentence without its full stop; empty: nothing is."""
+        if not self.has_lost:
+            return ""
+        gtids = f": {_cut(self.lost)}" if self.lost else ""
+        if self.after != self.fork:
+            return f"the source has lost what the archive has from {self.fork} to {self.after}{gtids}"
+        return f"the source has not what the archive has{gtids}"
+
+    @property
+    def text(self) -> str:
+        """All of it, for the ledger and the log."""
+        parts = [
+            f"{self.what_is_missing[0].upper()}{self.what_is_missing[1:]} "
+            f"({_moment(self.last_time)} to {_moment(self.created)})",
+        ]
+        if self.has_lost:
+            parts.append(f"{self.what_is_lost[0].upper()}{self.what_is_lost[1:]}")
+        if self.replicas:
+            parts.append(f"Replicas that were sent it: {', '.join(self.replicas)}")
+        parts.append(f"Accepted by {self.by} for {self.stop}")
+        return ". ".join(parts) + "."
+
+    # --- as a record -------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "AcceptedGap":
+        """Raises: GapUnreadable."""
+        try:
+            held = json.loads(text)
+            for key in ("after", "common", "to"):
+                held[key] = None if held[key] is None else Position(str(held[key]["file"]), int(held[key]["offset"]))
+            held["replicas"] = tuple(map(str, held["replicas"]))
+            gap = cls(**held)
+            _ = gap.executed, gap.lost_gtids
+        except (ValueError, KeyError, TypeError, Malformed) as error:
+            raise GapUnreadable(f"the record of an accepted gap cannot be read: {error}") from error
+        return gap
+
+
+def keep_gap(directory: Path, gap: AcceptedGap, name: str = GAP_NAME) -> None:
+    """Writes the record into a generation's directory. Blocking. Raises: OSError."""
+    write_small_file(directory / name, gap.to_json() + "\n")
+
+
+def kept_gap(directory: Path, name: str = GAP_NAME) -> AcceptedGap | None:
+    """The record in a directory; None: there is none. Blocking. Raises: GapUnreadable; OSError."""
+    try:
+        return AcceptedGap.from_json((directory / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise GapUnreadable(f"the record of an accepted gap cannot be read: {error}") from error
+
+
+def gap_before(directory: Path) -> AcceptedGap | None:
+    """The gap that the generation in `directory` stands behind; None: none. Blocking.
+
+    Raises: GapUnreadable where it stands behind one and nothing tells which; OSError.
+    """
+    unreadable: GapUnreadable | None = None
+    try:
+        kept = kept_gap(directory)
+    except GapUnreadable as error:
+        kept, unreadable = None, error
+    if kept is not None:
+        return kept
+    with contextlib.suppress(CatalogUnreadable, sqlite3.Error):
+        catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+        try:
+            rows = [row for row in catalog.ledger() if row.kind == GAP_ACCEPTED]
+        finally:
+            catalog.close()
+        if rows:
+            return AcceptedGap.from_json(rows[0].details)
+    if unreadable is not None:
+        raise unreadable
+    return None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else "an unknown time"

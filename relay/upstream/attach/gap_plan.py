@@ -1,0 +1,293 @@
+"""What lies between the archive's end and what the source still has: looked at for somebody who is to accept it.
+
+1. the newest file of the archive that the source has too: up to there both are the same
+2. the source's file after that one, or the one that was named: with it the archive goes on
+3. by GTID: what was never archived, and what the source has lost
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import pymysql.err
+
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidList
+from protocol.position import Position, binlog_number
+from relay.archive.archive import Archive
+from relay.archive.gaps.accepted_gap import AcceptedGap
+from relay.archive.gaps.lost_gtids import GapGtids, mariadb_gap, mysql_gap
+from relay.archive.generation import Generation
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.archive.storage.gtid_facts import GtidValue
+from relay.upstream.attach.source_file import SourceFile, is_boundary, read_source_file, same_up_to
+from relay.upstream.attach.starting_gtids import file_for_gtids
+from relay.upstream.source.connection import SourceConnection
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_gtids import SourceGtids, read_source_gtids
+
+Open = Callable[[], Awaitable[SourceConnection]]
+_UNKNOWN_STOP: Final = "a source that does not lead on"
+
+
+class GapRefused(Exception):
+    """There is no gap that could be accepted, or not so. `str()` says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class GapRequest:
+    """Who wants to accept the gap, after which trouble with the source. to: where the archive is to go on; None: as soon as
+    it can."""
+
+    by: str
+    time: float
+    stop: str = _UNKNOWN_STOP
+    to: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """The newest file that both have: `place`, up to where they have the same. number: its place in the source's list."""
+
+    place: Position
+    number: int
+
+
+class GapPlan:
+    """Looks at the source at `where` (host:port). open: a new connection to it; each question uses one up. server_id: the
+    relay's own. accept_another: an operator named another server than the archive's."""
+
+    def __init__(
+        self, archive: Archive, open: Open, where: str, server_id: int, *, accept_another: bool = False
+    ) -> None:
+        self._archive = archive
+        self._open = open
+        self._where = where
+        self._own_server_id = server_id
+        self._accept_another = accept_another
+
+    @property
+    def _generation(self) -> Generation:
+        return self._archive.current
+
+    async def find(self, request: GapRequest) -> AcceptedGap:
+        """The gap as it is now. Nothing is changed. Raises: GapRefused; UpstreamError; ArchiveError."""
+        generation = self._generation
+        end = generation.end
+        if end is None:
+            raise GapRefused("The archive is empty: source.start in relay.toml says where its first binlog begins.")
+        connection = await self._open()
+        try:
+            facts = connection.facts
+            found = SourceIdentity(facts.flavour, facts.version, facts.server_id, facts.server_uuid)
+            self._check_kind(found)
+            listed = await connection.binlogs()
+            gtids = await read_source_gtids(connection, facts.flavour)
+        except pymysql.err.MySQLError as error:
+            text = f"the source does not tell its GTID variables: {error}"
+            raise UpstreamError(FailureKind.SETUP, text) from error
+        finally:
+            connection.close()
+        if not listed:
+            raise GapRefused(
+                f"{self._where} does not list its binlogs: the relay's account there needs REPLICATION CLIENT (or BINLOG "
+                "MONITOR)."
+            )
+        common = await self._common(listed)
+        rest = listed if common is None else listed[common.number + 1 :]
+        if common is not None and common.place == end:
+            raise GapRefused(
+                f"There is no gap: {self._where} has {end}, where the archive ends. START REPLICA goes on there."
+            )
+        if not rest:
+            assert common is not None
+            raise GapRefused(
+                f"{self._where} has nothing behind {common.place}, up to where it has what the archive has. Run FLUSH BINARY "
+                "LOGS there, then try again."
+            )
+        same_server = self._is_same(found)
+        first = await self._look(rest[0][0])
+        if request.to is not None:
+            to = await self._checked(request.to, listed, rest, common)
+        elif common is None and not same_server:
+            to = Position(await self._file_by_gtid(gtids, first), FIRST_EVENT)
+        else:
+            to = Position(first.name, FIRST_EVENT)
+        head = first if to.file == first.name else await self._look(to.file)
+        of_gtids = gap_gtids(self._archive.executed, gtids, first, head, same_server=same_server)
+        adjacent = common is not None and to == Position(rest[0][0], FIRST_EVENT)
+        return AcceptedGap(
+            flavour=facts.flavour,
+            stop=request.stop,
+            time=request.time,
+            by=request.by,
+            source=self._where,
+            after=end,
+            last_time=generation.files[-1].last_timestamp,
+            common=common.place if common is not None else None,
+            to=to,
+            created=head.created,
+            server_id=head.server_id,
+            is_whole=adjacent or (of_gtids is not None and not of_gtids.missing),
+            has_place=common is not None or same_server or request.to is not None,
+            missing=of_gtids.missing if of_gtids is not None else "",
+            lost=of_gtids.lost if of_gtids is not None else "",
+            state=of_gtids.state if of_gtids is not None else None,
+            replicas=_sent_beyond(generation, common.place) if common is not None else (),
+        )
+
+    def _check_kind(self, found: SourceIdentity) -> None:
+        known = self._generation.identity
+        if known is not None and known.flavour != found.flavour:
+            raise GapRefused(
+                f"{self._where} is a {found.flavour} server, the archive is of a {known.flavour} one: give it a source.name of "
+                "its own."
+            )
+        if found.server_id == self._own_server_id:
+            raise GapRefused(f"{self._where} has server_id {found.server_id}, as this relay: change source.server_id.")
+        if not self._accept_another and not self._is_same(found):
+            raise GapRefused(
+                f"{self._where} is another server than the archive's (server_uuid or server_id). It may have all that the archive "
+                "has: STOP REPLICA, CHANGE REPLICATION SOURCE TO it at the relay, START REPLICA. If it is refused then, accept "
+                "the gap."
+            )
+
+    def _is_same(self, found: SourceIdentity) -> bool:
+        known = self._generation.identity
+        if known is None:
+            return True
+        if known.server_uuid and found.server_uuid:
+            return known.server_uuid == found.server_uuid
+        return known.server_id == found.server_id
+
+    async def _common(self, listed: list[tuple[str, int]]) -> _Common | None:
+        """The newest of the source's files that the archive has too.
+
+        From one on all differ, so it is searched by halves: a source may have thousands.
+        """
+        generation = self._generation
+        held = [(number, name, size) for number, (name, size) in enumerate(listed) if generation.file(name) is not None]
+        found: _Common | None = None
+        low, high = 0, len(held)
+        while low < high:
+            middle = (low + high) // 2
+            number, name, size = held[middle]
+            place = await self._same(name, size)
+            if place is None:
+                high = middle
+            else:
+                found, low = _Common(place, number), middle + 1
+        return found
+
+    async def _same(self, name: str, size_bytes: int) -> Position | None:
+        file = self._generation.file(name)
+        assert file is not None
+        connection = await self._open()
+        try:
+            offset = await same_up_to(connection, self._generation, file, size_bytes)
+        finally:
+            connection.close()
+        return None if offset is None else Position(name, offset)
+
+    async def _file_by_gtid(self, gtids: SourceGtids, first: SourceFile) -> str:
+        """Of another server, the file with the first transaction that the archive lacks; its oldest where that is gone."""
+        of_gtids = gap_gtids(self._archive.executed, gtids, first, first, same_server=False)
+        if of_gtids is None:
+            return first.name
+        state = of_gtids.state
+        if isinstance(self._archive.executed, GtidList):
+            state = str(GtidList.from_text(state).position)
+        connection = await self._open()
+        try:
+            return await file_for_gtids(connection, state, gtids, of="the archive")
+        except UpstreamError as error:
+            if error.kind is not FailureKind.POSITION_GONE:
+                raise
+            return first.name
+        finally:
+            connection.close()
+
+    async def _look(self, name: str) -> SourceFile:
+        connection = await self._open()
+        try:
+            return await read_source_file(connection, name)
+        finally:
+            connection.close()
+
+    async def _checked(
+        self,
+        to: Position,
+        listed: list[tuple[str, int]],
+        rest: list[tuple[str, int]],
+        common: _Common | None,
+    ) -> Position:
+        """Where somebody wants to go on. Raises: GapRefused for a place where the archive cannot."""
+        sizes = dict(listed)
+        if to.file not in sizes:
+            raise GapRefused(f"{self._where} has no {to.file}; it has {listed[0][0]} to {listed[-1][0]}.")
+        if to.file not in dict(rest):
+            assert common is not None
+            raise GapRefused(
+                f"{to} lies before the archive's end: up to {common.place} the archive has what {self._where} has. The first "
+                f"place to go on with is {rest[0][0]}:4."
+            )
+        size = sizes[to.file]
+        if not FIRST_EVENT <= to.offset <= size:
+            raise GapRefused(f"{to} is no place in that file: it goes from 4 to {size}.")
+        if to.offset > FIRST_EVENT:
+            connection = await self._open()
+            try:
+                if not await is_boundary(connection, to.file, to.offset):
+                    raise GapRefused(
+                        f"{to} is not between two transactions of {self._where}: SHOW BINLOG EVENTS IN '{to.file}' there "
+                        "shows where they begin."
+                    )
+            finally:
+                connection.close()
+        return to
+
+
+def gap_gtids(
+    executed: GtidValue | None, source: SourceGtids, first: SourceFile, head: SourceFile, *, same_server: bool
+) -> GapGtids | None:
+    """The gap by GTID; None: where they do not tell. first: the source's first file that is not the archive's; head: the one that
+    is gone on with.
+
+    What the archive has and the same server had not executed before `first`, it has lost, whatever has these numbers now.
+    """
+    if isinstance(executed, GtidSet):
+        if source.mode != "ON" or not isinstance(first.before, GtidSet) or not isinstance(head.before, GtidSet):
+            return None
+        has = first.before | source.purged if same_server else source.executed
+        return mysql_gap(executed, has, head.before | source.purged)
+    if isinstance(executed, GtidList):
+        if not isinstance(first.before, GtidList) or not isinstance(head.before, GtidList):
+            return None
+        has_state = first.before if same_server else source.binlog_state or GtidList()
+        return mariadb_gap(executed, has_state, head.before)
+    return None
+
+
+def _sent_beyond(generation: Generation, place: Position) -> tuple[str, ...]:
+    """Who was sent what stands behind `place`, as far as marks tell: replicas by file and position have some."""
+    later = [file.name for file in generation.files if file.number >= binlog_number(place.file)]
+    found = []
+    for sent in generation.replicas.sent_in(later):
+        if sent.place > place:
+            uuid = f" ({sent.identity.server_uuid})" if sent.identity.server_uuid else ""
+            found.append(f"server_id {sent.identity.server_id}{uuid} up to {sent.place}")
+    return tuple(sorted(found))
+
+
+def parse_place(text: str) -> Position:
+    """FILE:POSITION. Raises: GapRefused."""
+    file, colon, offset = text.rpartition(":")
+    try:
+        if colon and offset.isdecimal():
+            binlog_number(file)
+            return Position(file, int(offset))
+    except Malformed:
+        pass
+    raise GapRefused(f"{text} is no place in a binlog: write FILE:POSITION, such as mysql-bin.000007:4.")
