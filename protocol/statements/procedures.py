@@ -13,7 +13,7 @@ from protocol.statements.answers import Answer
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured
 from protocol.statements.expression.tokens import Kind, Token
-from protocol.statements.requests import AcceptGap, Request
+from protocol.statements.requests import AcceptGap, RepairFiles, Request, ScrubNow
 from protocol.statements.session.refusals import shown
 
 SCHEMA: Final = "binlog_relay"
@@ -37,17 +37,27 @@ def _accept_gap(arguments: Sequence[object]) -> Request:
     """accept_gap(), accept_gap('mysql-bin.000007'), accept_gap('mysql-bin.000007', 4)."""
     if not arguments:
         return AcceptGap()
-    file = cast("str", arguments[0])
     offset = cast("int", arguments[1]) if len(arguments) > 1 else _FIRST_POSITION
+    return AcceptGap(_binlog("accept_gap", arguments[0]), offset)
+
+
+def _repair(arguments: Sequence[object]) -> Request:
+    """repair(), repair('mysql-bin.000007')."""
+    return RepairFiles(_binlog("repair", arguments[0]) if arguments else "")
+
+
+def _binlog(procedure: str, argument: object) -> str:
     try:
-        binlog_number(file)
+        binlog_number(str(argument))
     except Malformed as error:
-        raise StatementRefused(_WRONG_ARGUMENTS, f"Incorrect arguments to accept_gap: {error}") from None
-    return AcceptGap(file, offset)
+        raise StatementRefused(_WRONG_ARGUMENTS, f"Incorrect arguments to {procedure}: {error}") from None
+    return str(argument)
 
 
 _PROCEDURES: Final[dict[str, _Procedure]] = {
     "accept_gap": _Procedure(_accept_gap, (str, int)),
+    "repair": _Procedure(_repair, (str,)),
+    "scrub": _Procedure(lambda arguments: ScrubNow()),
 }
 
 

@@ -160,6 +160,22 @@ class AcceptGap(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class RepairFiles(Request):
+    """CALL binlog_relay.repair([file]): damaged archived files are fetched again. `file` empty: all that are known to be."""
+
+    privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
+
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScrubNow(Request):
+    """CALL binlog_relay.scrub(): everything that is archived is checked now."""
+
+    privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeTo(Request):
     """PURGE BINARY LOGS TO file: everything before it."""
 

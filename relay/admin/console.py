@@ -21,6 +21,8 @@ from protocol.statements.requests import (
     Flush,
     PurgeBefore,
     PurgeTo,
+    RepairFiles,
+    ScrubNow,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowMasterStatus,
@@ -40,6 +42,7 @@ from relay.admin.dialect import Dialect
 from relay.admin.flush_statements import flush
 from relay.admin.gtid_position import gtid_position
 from relay.admin.lag import Lag
+from relay.admin.procedures.archive_procedures import repair, scrub
 from relay.admin.procedures.gap_procedure import accept_gap
 from relay.admin.purge_statements import purge_before, purge_to
 from relay.admin.refusals import not_here
@@ -54,6 +57,7 @@ from relay.archive.generation import Generation
 from relay.archive.inspect.listing import count_ledgers
 from relay.archive.inspect.scrub import Scrub, ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
+from relay.repair.repair import RunningRepair
 
 _SHOWN_CHARACTERS: Final = 300
 _ENCODED_ON_THE_LOOP: Final = 500
@@ -81,6 +85,7 @@ class Console:
         self._source = source
         self._connections = connections
         self._scrub = scrub
+        self._repair = RunningRepair()
         self._config_path = config_path
         self._lag = Lag(archive, lambda: source.received_heartbeats)
         self._events = BinlogEvents()
@@ -147,6 +152,10 @@ class Console:
                 return await start_replica(self._source, request, dialect)
             case ChangeSource():
                 return await change_source(self._source, request, dialect)
+            case RepairFiles():
+                return await repair(self._archive, self._repair, self._source.followed, request)
+            case ScrubNow():
+                return scrub(self._scrub)
             case AcceptGap():
                 return await accept_gap(self._source, request, by=f"'{asker.user}'@'{asker.address}'")
             case PurgeTo():

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from protocol.position import Position
 from relay.archive.gaps.accepted_gap import AcceptedGap
+from relay.config import DirectorySource, ServerSource
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.traffic import Traffic
 from relay.upstream.control import SourceChange
@@ -33,6 +34,10 @@ class Connections(Protocol):
 
 class Source(Protocol):
     """The upstream side."""
+
+    @property
+    def followed(self) -> ServerSource | DirectorySource:
+        """The source that is followed now, or would be."""
 
     @property
     def running(self) -> bool:

@@ -131,6 +131,11 @@ class SourceControl:
         self._looking: asyncio.Task[None] | None = None
 
     @property
+    def followed(self) -> ServerSource | DirectorySource:
+        """The source that is followed now, or would be."""
+        return self._settings
+
+    @property
     def _generation(self) -> Generation:
         return self._archive.current
 

@@ -19,7 +19,7 @@ ROWS = 20
 
 def a_chain(chains: ChainFactory, source_name: str = "mysql56") -> tuple[Chain, Path, int]:
     """A chain whose first file, which is returned, holds ROWS transactions and is sealed, and where the 11th begins."""
-    chain = chains(source_name, options=["--binlog-checksum=CRC32"])
+    chain = chains(source_name, options=["--binlog-checksum=CRC32"], sections={"[account]": {"admin": True}})
     chain.source.execute_many(["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, a TEXT) ENGINE=InnoDB"])
     begins = 0
     for number in range(1, ROWS + 1):
@@ -243,3 +243,34 @@ def test_a_source_that_has_the_file_no_more_is_named(chains: ChainFactory) -> No
     failed = chain.relay.command("archive", "repair")
     assert (failed.returncode, path.name in failed.stdout) == (1, True)
     assert "Could not find first log file name" in failed.stdout
+
+
+def test_a_running_relay_repairs_at_a_word(chains: ChainFactory) -> None:
+    chain, path, begins = a_chain(chains)
+    sound = path.read_bytes()
+    change_a_byte(path, begins)
+    replica = chain.replica("mysql56")
+    stopped_by_name(replica, path.name)
+    ((file, state, what),) = chain.relay.sql("CALL binlog_relay.repair()")
+    assert (file, state, "was fetched again" in what) == (path.name, "repaired", True)
+    assert path.read_bytes() == sound
+    assert dict(chain.relay.sql("SHOW STATUS LIKE 'Binlog_relay_archive_damaged_files'")) == {
+        "Binlog_relay_archive_damaged_files": "0"
+    }
+    assert chain.relay.sql("CALL binlog_relay.repair()") == []
+    replica.stop_replica()
+    replica.start_replica()
+    chain.check_tables([replica], ["d"])
+
+
+def test_a_scrub_at_a_word_finds_what_nobody_has_read(chains: ChainFactory) -> None:
+    chain, path, begins = a_chain(chains)
+    change_a_byte(path, begins)
+    assert chain.relay.sql("CALL binlog_relay.scrub()")[0][0] == "1"
+
+    def status(name: str) -> str:
+        return str(dict(chain.relay.sql(f"SHOW STATUS LIKE 'Binlog_relay_{name}'"))[f"Binlog_relay_{name}"])
+
+    wait_until(lambda: status("archive_damaged_files") == "1", "the scrub has found it")
+    wait_until(lambda: status("scrub_state") == "resting", "the scrub is through")
+    assert status("scrub_files_due") == "0"

@@ -4,7 +4,7 @@ import pytest
 
 from protocol.errors import StatementRefused
 from protocol.statements import SourceFacts, StatementSession, answer_statement
-from protocol.statements.requests import AcceptGap
+from protocol.statements.requests import AcceptGap, RepairFiles, ScrubNow
 
 FACTS = SourceFacts("mysql", "5.6.24-log", 3)
 NOW = 1_700_000_000.0
@@ -17,6 +17,9 @@ def answered(text: str, *, is_admin: bool = True) -> object:
 @pytest.mark.parametrize(
     ("text", "request_"),
     [
+        ("CALL binlog_relay.repair()", RepairFiles()),
+        ("CALL binlog_relay.repair('mysql-bin.000007')", RepairFiles("mysql-bin.000007")),
+        ("CALL binlog_relay.scrub()", ScrubNow()),
         ("CALL binlog_relay.accept_gap()", AcceptGap()),
         ("call Binlog_Relay . Accept_Gap;", AcceptGap()),
         ("CALL `binlog_relay`.`accept_gap` ( )", AcceptGap()),

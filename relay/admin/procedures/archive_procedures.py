@@ -1,0 +1,34 @@
+"""CALL binlog_relay.repair() and scrub(): damaged files are fetched again, all files are checked now."""
+
+from protocol.errors import ErrorCode, StatementRefused
+from protocol.resultset import Column, Rows
+from protocol.statements.requests import RepairFiles
+from relay.archive.archive import Archive
+from relay.archive.inspect.scrub import Scrub
+from relay.config import DirectorySource, ServerSource
+from relay.repair.file_origin import DirectoryOrigin, FileOrigin, ServerOrigin
+from relay.repair.repair import RepairRefused, RunningRepair
+
+_MIB = 1 << 20
+
+
+async def repair(
+    archive: Archive, work: RunningRepair, source: ServerSource | DirectorySource, request: RepairFiles
+) -> Rows:
+    """What became of each file, a line each; none where nothing is known to be damaged. Raises: StatementRefused."""
+    origin: FileOrigin = ServerOrigin(source) if isinstance(source, ServerSource) else DirectoryOrigin(source.path)
+    try:
+        outcomes = await work.run(archive.current, origin, [request.file] if request.file else [])
+    except RepairRefused as error:
+        raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, f"Not repaired: {error}") from error
+    rows = tuple((one.file, "repaired" if one.is_repaired else "not repaired", one.text) for one in outcomes)
+    return Rows((Column.text("File", 64), Column.text("State", 16), Column.text("What", 1024)), rows)
+
+
+def scrub(work: Scrub | None) -> Rows:
+    """How much is read now. Raises: StatementRefused."""
+    if work is None:
+        raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, "There is no archive to check here")
+    count = work.hurry()
+    text = "All complete files are read and checked now: SHOW STATUS LIKE 'Binlog_relay_scrub%' tells how far it is"
+    return Rows((Column.text("MiB", 16), Column.text("What", 256)), ((str(-(-count // _MIB)), text),))
