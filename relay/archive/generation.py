@@ -421,10 +421,10 @@ class Generation:
         self._append_at = newest.end if newest is not None else FIRST_EVENT
         return self.end
 
-    def append_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
-        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none."""
+    def append_ledger(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
+        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none; `details`: a JSON object."""
         log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
-        self._catalog.add_ledger(kind, file, offset, text)
+        self._catalog.add_ledger(kind, file, offset, text, details)
 
     def _damage_found(self, place: DamagedPlace, error: ArchiveDamaged) -> None:
         self._catalog.submit(lambda catalog: catalog.add_damage(place))

@@ -48,9 +48,9 @@ class CatalogThread:
         """Tries the changes that failed once more."""
         self._queue.put(lambda catalog: None)
 
-    def add_ledger(self, kind: str, file: str, offset: int, text: str) -> None:
-        """Queues a ledger row with the time of now. Any thread."""
-        row = LedgerRow(time.time(), kind, file, offset, text)
+    def add_ledger(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
+        """Queues a ledger row with the time of now; `details`: as in `LedgerRow`. Any thread."""
+        row = LedgerRow(time.time(), kind, file, offset, text, details)
         self.submit(lambda catalog: catalog.add_ledger(row))
 
     def write_ledger(self, rows: Iterable[LedgerRow]) -> None:
