@@ -16,6 +16,7 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.catalog import DamagedPlace, LedgerRow
+from relay.archive.catalog.catalog_faults import SQLITE_NEEDS_BYTES, system_number
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.read.damaged_files import DamagedFiles
@@ -34,6 +35,7 @@ from relay.archive.storage.archive_errors import (
 )
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
+from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.ledger_kinds import DAMAGED, SOUND_AGAIN
@@ -113,7 +115,7 @@ class Generation:
         """By a sealed file's number, when all of it was last found to be what was archived, in seconds since 1970."""
         self._position_checker = PositionChecker(directory, layer, self.held, self.damaged_files, self.append_ledger)
         self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
-        self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
+        self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed, self._catalog_remade)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
         self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, options)
         self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
@@ -158,12 +160,16 @@ class Generation:
             await asyncio.to_thread(self._writer.start, self.held.open_file, recovered.chain)
         except (OSError, sqlite3.Error) as error:
             _release(lock_fd, marks)
+            path = directory / CATALOG_NAME
+            number = system_number(error, path, _free_bytes(layer, directory))
+            what = f"{CATALOG_NAME}: {error}" if isinstance(error, sqlite3.Error) else str(error)
             raise ArchiveWriteError(
-                f"the archive could not be opened: {error}",
+                f"the archive could not be opened: {what}",
                 file=None,
                 offset=None,
-                errno=getattr(error, "errno", 0) or 0,
-                advice=f"Check space, permissions and the disk under {directory}.",
+                errno=number,
+                advice=disk_advice(layer, directory, number)
+                or f"Check space, permissions and the disk under {directory}.",
             ) from error
         except BaseException:
             _release(lock_fd, marks)
@@ -566,6 +572,15 @@ class Generation:
     def _catalog_failed(self, error: ArchiveWriteError) -> None:
         self._loop.call_soon_threadsafe(self._become_failed, error)
 
+    def _catalog_remade(self, rows: list[LedgerRow]) -> None:
+        self._loop.call_soon_threadsafe(self._fill_catalog, rows)
+
+    def _fill_catalog(self, rows: list[LedgerRow]) -> None:
+        for row in rows:
+            log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
+        files = list(self.held.all)  # made into rows in the thread: there may be a hundred thousand
+        self._catalog.submit(lambda catalog: catalog.add_missing_files(files))
+
     def _digest_made(self, name: str, digest: str) -> None:
         self._catalog.submit(lambda catalog: catalog.set_digest(name, digest))
         self._loop.call_soon_threadsafe(self._note_digest, name, digest)
@@ -587,6 +602,13 @@ class Generation:
 def _look_at_result(future: asyncio.Future[None]) -> None:
     if not future.cancelled():
         future.exception()
+
+
+def _free_bytes(layer: FileLayer, directory: Path) -> int:
+    try:
+        return layer.free_bytes(directory)
+    except OSError:
+        return SQLITE_NEEDS_BYTES
 
 
 def _release(lock_fd: int, marks: ReplicaMarks | None) -> None:

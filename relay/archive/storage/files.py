@@ -15,6 +15,8 @@ FILE_MODE: Final = 0o640
 DIRECTORY_MODE: Final = 0o750
 INDEX_NAME: Final = "mysql-bin.index"
 CATALOG_NAME: Final = "catalog.sqlite"
+LEDGER_TEXT_NAME: Final = "ledger.jsonl"
+"""The ledger, the source's identity and the origin once more: the catalog is made again from it and from the binlogs."""
 MARKS_NAME: Final = "replicas.marks"
 LOCK_NAME: Final = "lock"
 UUID_NAME: Final = "server_uuid"
@@ -110,6 +112,16 @@ class FileLayer:
         """Bytes of a file that is not open."""
         return path.stat().st_size
 
+    def inode(self, fd: int) -> tuple[int, int]:
+        """Device and inode of an open file."""
+        found = os.fstat(fd)
+        return found.st_dev, found.st_ino
+
+    def inode_of(self, path: Path) -> tuple[int, int]:
+        """Device and inode of the file that has this name now."""
+        found = path.stat()
+        return found.st_dev, found.st_ino
+
     def truncate(self, fd: int, size: int) -> None:
         """Cuts the file to `size` bytes."""
         os.ftruncate(fd, size)
@@ -152,6 +164,11 @@ class FileLayer:
         """How much may still be written there. Raises: OSError."""
         found = os.statvfs(directory)
         return found.f_bavail * found.f_frsize
+
+    def free_inodes(self, directory: Path) -> int | None:
+        """How many files may still be made there; None: the file system does not count them. Raises: OSError."""
+        found = os.statvfs(directory)
+        return found.f_favail if found.f_files else None
 
     def sync_directory(self, directory: Path) -> None:
         """Returns when renames, creations and removals in `directory` are on stable storage."""

@@ -1,0 +1,127 @@
+"""The catalog's ledger and `ledger.jsonl`, compared at a start: what only one of them has is added to the other, once.
+
+A crash between the two writes leaves a row in the catalog alone; a catalog that was lost or damaged leaves rows in the text
+alone. Source and origin likewise, but that the catalog's are newer where both have them.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from relay.archive.catalog.catalog import (
+    REMADE,
+    Catalog,
+    LedgerRow,
+    identity_record,
+    ledger_record,
+    origin_record,
+    read_record,
+)
+from relay.archive.catalog.ledger_text import LedgerLines, Record, cut_torn_line, encode_line, read_lines
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
+from relay.archive.storage.ledger_kinds import LEDGER_TEXT_DAMAGED, LEDGER_TEXT_REMADE
+from relay.archive.storage.origin import Origin
+
+_ALWAYS_COMPARED: Final = 50_000
+"""So many lines are compared one by one at each start, some 10 us each; of more only how many there are, and the last one."""
+
+Find = Callable[[str, str, int, str], None]
+"""Takes kind, file, offset and text of a row for the ledger."""
+
+
+def compare_copies(
+    catalog: Catalog,
+    directory: Path,
+    layer: FileLayer,
+    find: Find,
+    note_lost_catalog: Callable[[LedgerLines], None],
+    *,
+    thorough: bool,
+) -> None:
+    """Makes both say the same; what was wrong with the text goes to `find`. Blocking.
+
+    `note_lost_catalog(lines)` is called before a catalog that knows nothing gets what the text says. thorough: row by row,
+    however many there are. Raises: CatalogUnreadable; OSError; sqlite3.Error.
+    """
+    path = directory / LEDGER_TEXT_NAME
+    try:
+        lines = read_lines(layer, path)
+    except FileNotFoundError:
+        _make_text(catalog, find, f"{LEDGER_TEXT_NAME} was not there.")
+        return
+    except OSError as error:
+        kept = set_text_aside(path)
+        _make_text(catalog, find, f"{LEDGER_TEXT_NAME} could not be read ({error.strerror}) and was kept as {kept}.")
+        return
+    cut_torn_line(layer, path, lines)
+    for offset in lines.damaged:
+        text = f"The line of {LEDGER_TEXT_NAME} at offset {offset} is damaged; it is left there and passed over."
+        find(LEDGER_TEXT_DAMAGED, LEDGER_TEXT_NAME, offset, text)
+    if not thorough and not lines.damaged and len(lines.lines) > _ALWAYS_COMPARED and _look_same(catalog, lines):
+        return
+    known = catalog.records()
+    if lines.lines and not known and not catalog.files():
+        note_lost_catalog(lines)
+        known, lines = catalog.records(), read_lines(layer, path)
+    _add_missing(catalog, known, lines)
+
+
+def _make_text(catalog: Catalog, find: Find, what: str) -> None:
+    had_rows = bool(catalog.records())
+    catalog.remake_text()
+    if had_rows and not catalog.had_no_text:
+        find(LEDGER_TEXT_REMADE, LEDGER_TEXT_NAME, -1, f"{what} {REMADE}")
+
+
+def _look_same(catalog: Catalog, lines: LedgerLines) -> bool:
+    # Of a source that changed there is a line each time, so only those of the ledger are counted.
+    count = sum(line.startswith(b'{"record":"ledger"') for _offset, line in lines.lines)
+    newest = catalog.newest_ledger_row()
+    if newest is None or count != sum(catalog.count_ledger().values()):
+        return False
+    wanted = encode_line(ledger_record(newest))[:-1]
+    return any(line == wanted for _offset, line in lines.lines[-100:])
+
+
+def _add_missing(catalog: Catalog, known: list[Record], lines: LedgerLines) -> None:
+    in_catalog = {encode_line(record)[:-1] for record in known}
+    in_text = {line for _offset, line in lines.lines}
+    identity: SourceIdentity | None = None
+    origin: Origin | None = None
+    rows: dict[LedgerRow, None] = {}
+    for record in lines.records():
+        match read_record(record):
+            case LedgerRow() as row:
+                rows.setdefault(row)
+            case SourceIdentity() as identity:
+                pass
+            case Origin() as origin:
+                pass
+    lacking = sorted(
+        (row for row in rows if encode_line(ledger_record(row))[:-1] not in in_catalog), key=lambda row: row.time
+    )
+    has_identity, has_origin = (any(record["record"] == name for record in known) for name in ("source", "origin"))
+    lost_identity = None if has_identity else identity
+    lost_origin = None if has_origin else origin
+    if lacking or lost_identity is not None or lost_origin is not None:
+        catalog.take_over(lacking, lost_identity, lost_origin)
+    newest = [identity_record(identity)] if identity is not None else []
+    newest += [origin_record(origin)] if origin is not None else []
+    catalog.write_text(
+        record
+        for record in known
+        if (encode_line(record)[:-1] not in in_text if record["record"] == "ledger" else record not in newest)
+    )
+
+
+def set_text_aside(path: Path) -> str:
+    """Renames a `ledger.jsonl` that cannot be read to a free name beside it; returns that name. Raises: OSError."""
+    serial = int(time.time())
+    while (target := path.with_name(f"{path.name}.corrupt-{serial}")).exists():
+        serial += 1
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(target)
+    return target.name
