@@ -5,6 +5,7 @@ alone. Source and origin likewise, but that the catalog's are newer where both h
 """
 
 import contextlib
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,7 @@ from relay.archive.catalog.catalog import (
     REMADE,
     Catalog,
     LedgerRow,
-    identity_record,
     ledger_record,
-    origin_record,
     read_record,
 )
 from relay.archive.catalog.ledger_text import LedgerLines, Record, cut_torn_line, encode_line, read_lines
@@ -25,8 +24,9 @@ from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import LEDGER_TEXT_DAMAGED, LEDGER_TEXT_REMADE
 from relay.archive.storage.origin import Origin
 
-_ALWAYS_COMPARED: Final = 50_000
-"""So many lines are compared one by one at each start, some 10 us each; of more only how many there are, and the last one."""
+_ALWAYS_COMPARED: Final = 20_000
+"""So many lines are compared one by one at each start, some 15 us each; of more only how many there are, and the last one."""
+_LEDGER_LINE: Final = b'{"record":"ledger"'
 
 Find = Callable[[str, str, int, str], None]
 """Takes kind, file, offset and text of a row for the ledger."""
@@ -78,7 +78,7 @@ def _make_text(catalog: Catalog, find: Find, what: str) -> None:
 
 def _look_same(catalog: Catalog, lines: LedgerLines) -> bool:
     # Of a source that changed there is a line each time, so only those of the ledger are counted.
-    count = sum(line.startswith(b'{"record":"ledger"') for _offset, line in lines.lines)
+    count = sum(line.startswith(_LEDGER_LINE) for _offset, line in lines.lines)
     newest = catalog.newest_ledger_row()
     if newest is None or count != sum(catalog.count_ledger().values()):
         return False
@@ -87,33 +87,30 @@ def _look_same(catalog: Catalog, lines: LedgerLines) -> bool:
 
 
 def _add_missing(catalog: Catalog, known: list[Record], lines: LedgerLines) -> None:
-    in_catalog = {encode_line(record)[:-1] for record in known}
+    in_catalog = {encode_line(record)[:-1]: record for record in known}
     in_text = {line for _offset, line in lines.lines}
-    identity: SourceIdentity | None = None
-    origin: Origin | None = None
     rows: dict[LedgerRow, None] = {}
-    for record in lines.records():
-        match read_record(record):
-            case LedgerRow() as row:
-                rows.setdefault(row)
-            case SourceIdentity() as identity:
-                pass
-            case Origin() as origin:
-                pass
-    lacking = sorted(
-        (row for row in rows if encode_line(ledger_record(row))[:-1] not in in_catalog), key=lambda row: row.time
-    )
-    has_identity, has_origin = (any(record["record"] == name for record in known) for name in ("source", "origin"))
-    lost_identity = None if has_identity else identity
-    lost_origin = None if has_origin else origin
-    if lacking or lost_identity is not None or lost_origin is not None:
-        catalog.take_over(lacking, lost_identity, lost_origin)
-    newest = [identity_record(identity)] if identity is not None else []
-    newest += [origin_record(origin)] if origin is not None else []
+    # Of the source and the origin the last line counts.
+    newest: dict[type, tuple[bytes, SourceIdentity | Origin]] = {}
+    for _offset, line in lines.lines:
+        if line in in_catalog and line.startswith(_LEDGER_LINE):
+            continue
+        found = read_record(json.loads(line))
+        if isinstance(found, LedgerRow):
+            rows.setdefault(found)
+        elif found is not None:
+            newest[type(found)] = line, found
+    has = {record["record"] for record in known}
+    _line, identity = newest.get(SourceIdentity, (b"", None)) if "source" not in has else (b"", None)
+    _line, origin = newest.get(Origin, (b"", None)) if "origin" not in has else (b"", None)
+    if rows or identity is not None or origin is not None:
+        assert not isinstance(identity, Origin) and not isinstance(origin, SourceIdentity)
+        catalog.take_over(sorted(rows, key=lambda row: row.time), identity, origin)
+    current = {line for line, _found in newest.values()}
     catalog.write_text(
         record
-        for record in known
-        if (encode_line(record)[:-1] not in in_text if record["record"] == "ledger" else record not in newest)
+        for line, record in in_catalog.items()
+        if line not in (in_text if record["record"] == "ledger" else current)
     )
 
 

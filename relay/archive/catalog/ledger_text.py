@@ -42,10 +42,6 @@ class LedgerLines:
     end: int
     size: int
 
-    def records(self) -> list[Record]:
-        """The sound lines, oldest first."""
-        return [json.loads(line) for _offset, line in self.lines]
-
 
 def encode_line(record: Record) -> bytes:
     """One line with its checksum and line feed."""
