@@ -34,17 +34,10 @@ from relay.archive.storage.files import (
     IDX_SUFFIX,
     INDEX_NAME,
     LEDGER_TEXT_NAME,
-    LOCK_NAME,
-    MARKS_NAME,
+    OWN_NAMES,
     PURGE_NAME,
     QUARANTINE_INFIX,
-    REGISTRATION_NAME,
-    SCHEMA_NAME,
-    SOURCE_GTIDS_NAME,
-    SOURCE_NAME,
-    SOURCE_SETTINGS_NAME,
     TEMPORARY_SUFFIX,
-    UUID_NAME,
     FileLayer,
     StoredFile,
     replace_file,
@@ -58,14 +51,6 @@ from relay.archive.storage.rebuild_index import Progress
 from relay.archive.storage.scan import Scan, scan
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.head import read_start
-
-_OWN_NAMES: Final = frozenset(
-    {
-        *(INDEX_NAME, CATALOG_NAME, LEDGER_TEXT_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
-        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-    }
-)
-
 
 _LASTING: Final = frozenset(
     {"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE, LEDGER_TEXT_DAMAGED}
@@ -244,7 +229,7 @@ class Recovery:
     def _note_foreign(self, names: list[str], held: list[str]) -> None:
         mine = set(held)
         for name in names:
-            if name in mine or name in _OWN_NAMES or name.endswith(TEMPORARY_SUFFIX):
+            if name in mine or name in OWN_NAMES or name.endswith(TEMPORARY_SUFFIX):
                 continue
             if name.startswith((CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")):
                 continue

@@ -32,6 +32,13 @@ SOURCE_NAME: Final = "source.json"
 """Where the source was followed last; kept by the upstream side."""
 PURGE_NAME: Final = "purging"
 """Names the files that are being removed, as long as that is not finished."""
+OWN_NAMES: Final = frozenset(
+    {
+        *(INDEX_NAME, CATALOG_NAME, LEDGER_TEXT_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
+        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
+    }
+)
+"""What an archive directory has besides the binlogs and what is named after them."""
 IDX_SUFFIX: Final = ".idx"
 GTX_SUFFIX: Final = ".gtx"
 """NAME.gtx: which transactions each block of the file has."""
