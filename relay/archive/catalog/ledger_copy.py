@@ -56,10 +56,9 @@ def compare_copies(
         kept = set_text_aside(path)
         _make_text(catalog, find, f"{LEDGER_TEXT_NAME} could not be read ({error.strerror}) and was kept as {kept}.")
         return
-    cut_torn_line(layer, path, lines)
-    for offset in lines.damaged:
-        text = f"The line of {LEDGER_TEXT_NAME} at offset {offset} is damaged; it is left there and passed over."
-        find(LEDGER_TEXT_DAMAGED, LEDGER_TEXT_NAME, offset, text)
+    # Where it cannot be written that is told by whoever adds to it.
+    with contextlib.suppress(OSError):
+        cut_torn_line(layer, path, lines)
     if not thorough and not lines.damaged and len(lines.lines) > _ALWAYS_COMPARED and _look_same(catalog, lines):
         return
     known = catalog.records()
@@ -67,6 +66,10 @@ def compare_copies(
         note_lost_catalog(lines)
         known, lines = catalog.records(), read_lines(layer, path)
     _add_missing(catalog, known, lines)
+    # Last: the text may say already that it was found.
+    for offset in lines.damaged:
+        text = f"The line of {LEDGER_TEXT_NAME} at offset {offset} is damaged; it is left there and passed over."
+        find(LEDGER_TEXT_DAMAGED, LEDGER_TEXT_NAME, offset, text)
 
 
 def _make_text(catalog: Catalog, find: Find, what: str) -> None:

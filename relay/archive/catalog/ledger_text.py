@@ -34,13 +34,15 @@ class LedgerLines:
     """What `ledger.jsonl` holds.
 
     lines: the sound ones, each a pair of its offset and its bytes without the line feed. damaged: offsets of lines that are not
-    what was written. end: where whole lines end; what is behind that is of a line that a crash cut.
+    what was written. end: where whole lines end; what is behind that is of a line that a crash cut. unended: the last one of
+    the damaged has no line feed.
     """
 
     lines: list[tuple[int, bytes]]
     damaged: list[int]
     end: int
     size: int
+    unended: bool
 
 
 def encode_line(record: Record) -> bytes:
@@ -65,10 +67,11 @@ def read_lines(layer: FileLayer, path: Path) -> LedgerLines:
             else:
                 damaged.append(at)
         at += len(line) + 1
-    if tail and not _is_torn(tail):
+    unended = bool(tail) and not _is_torn(tail)
+    if unended:
         damaged.append(at)
         at = len(content)
-    return LedgerLines(lines, damaged, at, len(content))
+    return LedgerLines(lines, damaged, at, len(content), unended)
 
 
 def _is_sound(line: bytes) -> bool:
@@ -157,14 +160,14 @@ class LedgerText:
 
 def cut_torn_line(layer: FileLayer, path: Path, lines: LedgerLines) -> None:
     """Takes a line that a crash cut out of the file; one that is damaged gets its line feed. Raises: OSError."""
+    if lines.end == lines.size and not lines.unended:
+        return
     fd = layer.open_write(path)
     try:
-        if lines.end < lines.size:
-            layer.truncate(fd, lines.end)
-        elif lines.damaged and lines.size and layer.pread(fd, 1, lines.size - 1) != b"\n":
+        if lines.unended:
             write_all(layer, fd, [b"\n"], lines.size, 1)
         else:
-            return
+            layer.truncate(fd, lines.end)
         layer.sync_data(fd)
     finally:
         layer.close(fd)
