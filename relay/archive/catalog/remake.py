@@ -52,15 +52,16 @@ def instead_of_lost(old: Catalog, path: Path, layer: FileLayer) -> tuple[Catalog
     if path.exists():
         kept = set_catalog_aside(path)
         text = f"Another file took the place of {CATALOG_NAME}; it was kept as {kept}. The relay's own was put back."
+        row = _remade_row(CATALOG_SET_ASIDE, kept, text)
     else:
         text = f"{CATALOG_NAME} was removed while the relay ran. It was put back."
+        row = _remade_row(CATALOG_REMADE, CATALOG_NAME, text)
     for suffix in SIDES:
         layer.unlink(path.with_name(path.name + suffix))
     layer.rename(copy, path)
     layer.sync_directory(path.parent)
     catalog = Catalog.open(path, layer)
     with _closed_on_error(catalog):
-        row = _remade_row(CATALOG_REMADE, CATALOG_NAME, text)
         catalog.add_ledger(row)
     return catalog, [row]
 
