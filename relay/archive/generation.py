@@ -578,8 +578,9 @@ class Generation:
     def _fill_catalog(self, rows: list[LedgerRow]) -> None:
         for row in rows:
             log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
-        files = list(self.held.all)  # made into rows in the thread: there may be a hundred thousand
-        self._catalog.submit(lambda catalog: catalog.add_missing_files(files))
+        # Made into rows in the thread: there may be a hundred thousand.
+        files, places, checks = list(self.held.all), self.damaged_files.all, dict(self.checks)
+        self._catalog.submit(lambda catalog: catalog.add_missing_files(files, places, checks))
 
     def _digest_made(self, name: str, digest: str) -> None:
         self._catalog.submit(lambda catalog: catalog.set_digest(name, digest))

@@ -14,7 +14,7 @@ _LEDGER: Final = (
 )
 _BACK_TO: Final = {
     4: _LEDGER
-    + "".join(f"ALTER TABLE {table} DROP COLUMN sum;" for table in ("files", "gtids", "source", "beginning")),
+    + "".join(f"ALTER TABLE {table} DROP COLUMN sum;" for table in ("files", "gtids", "source", "beginning", "damage")),
     3: "DROP TABLE damage; DROP TABLE checks; ALTER TABLE ledger DROP COLUMN details;",
     2: "DROP TABLE beginning;",
     1: "DROP TABLE gtids;",

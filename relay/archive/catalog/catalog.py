@@ -11,7 +11,7 @@ import binascii
 import contextlib
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -60,13 +60,14 @@ CREATE TABLE gtids (                -- of sealed files
     {_SUM}
 ) STRICT;
 """
-_DAMAGE_SCHEMA: Final = """
+_DAMAGE_SCHEMA: Final = f"""
 CREATE TABLE damage (               -- where archived files are not what was archived; a repair removes the row
     file TEXT NOT NULL,
     offset INTEGER NOT NULL,        -- the first byte that is known to be wrong
     boundary INTEGER NOT NULL,      -- end of the last whole transaction before it: streams end there
     found REAL NOT NULL,
     text TEXT NOT NULL,
+    {_SUM},
     PRIMARY KEY (file, offset)
 ) STRICT;
 CREATE TABLE checks (               -- of sealed files: when all bytes were last found to be what was archived
@@ -120,13 +121,14 @@ CREATE INDEX ledger_of_file ON ledger (file);
 CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 {_KEEPS_TEXT}
 """
-_SUMMED: Final = {
+SUMMED: Final = {
     "files": "name, number, end, sealed, created, server_version, server_id, checksum, flavour, "
     "first_timestamp, last_timestamp, events, groups, cut, damaged, digest",
     "gtids": "number, before, inside, anonymous",
     "source": "one, flavour, version, server_id, server_uuid",
     "beginning": "one, time, file, after_file, after_offset, flavour, state",
     "ledger": "time, kind, file, offset, text, details",
+    "damage": "file, offset, boundary, found, text",
 }
 """The tables whose rows have a checksum, with what it is of."""
 # What catalogs of earlier layouts lack. Recovery fills the GTIDs from the files.
@@ -136,19 +138,21 @@ _SINCE_4: Final = "DROP TRIGGER ledger_keeps_text; CREATE INDEX ledger_of_file O
 )
 _GTIDS_SUM: Final = f"ALTER TABLE gtids ADD COLUMN {_SUM};"
 _ORIGIN_SUM: Final = f"ALTER TABLE beginning ADD COLUMN {_SUM};"
+_DAMAGE_SUM: Final = f"ALTER TABLE damage ADD COLUMN {_SUM};"
 _EARLIER: Final = {
     1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4,
     2: _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4 + _GTIDS_SUM,
     3: _SINCE_3 + _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM,
-    4: _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM,
+    4: _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _DAMAGE_SUM,
 }
-_FILE_COLUMNS: Final = f"{_SUMMED['files']}, sum"
+_FILE_COLUMNS: Final = f"{SUMMED['files']}, sum"
 _SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # noqa: S608 - constants only
 _PUT_FILE: Final = f"REPLACE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 17)})"  # noqa: S608
 _ADD_FILE: Final = f"INSERT OR IGNORE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 17)})"  # noqa: S608
-_SELECT_GTIDS: Final = f"SELECT {_SUMMED['gtids']}, sum FROM gtids ORDER BY number"  # noqa: S608
-_PUT_GTIDS: Final = f"REPLACE INTO gtids ({_SUMMED['gtids']}, sum) VALUES (?, ?, ?, ?, ?)"  # noqa: S608
-_ADD_LEDGER: Final = f"INSERT INTO ledger ({_SUMMED['ledger']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_SELECT_GTIDS: Final = f"SELECT {SUMMED['gtids']}, sum FROM gtids ORDER BY number"  # noqa: S608
+_PUT_GTIDS: Final = f"REPLACE INTO gtids ({SUMMED['gtids']}, sum) VALUES (?, ?, ?, ?, ?)"  # noqa: S608
+_ADD_LEDGER: Final = f"INSERT INTO ledger ({SUMMED['ledger']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_ADD_DAMAGE: Final = f"INSERT OR IGNORE INTO damage ({SUMMED['damage']}, sum) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608
 _HAS_LEDGER: Final = "SELECT 1 FROM ledger WHERE file = ? AND time = ? AND kind = ?"
 
 REMADE: Final = "It was made again from the catalog."
@@ -253,7 +257,7 @@ class Catalog:
         elif version in _EARLIER:
             self.had_no_text = True
             db.executescript(f"BEGIN; {_EARLIER[version]}")
-            for table, columns in _SUMMED.items():
+            for table, columns in SUMMED.items():
                 sums = [(row_sum(row), number) for number, *row in db.execute(f"SELECT rowid, {columns} FROM {table}")]  # noqa: S608
                 db.executemany(f"UPDATE {table} SET sum = ? WHERE rowid = ?", sums)  # noqa: S608
             db.executescript(f"{_KEEPS_TEXT} PRAGMA user_version={_SCHEMA_VERSION};")
@@ -347,8 +351,13 @@ class Catalog:
                 self._put_gtids(entry)
 
     @_told
-    def add_missing_files(self, files: Iterable[ArchivedFile]) -> None:
-        """Writes the rows of those that have none. Of one that is not sealed nothing counts as synced."""
+    def add_missing_files(
+        self, files: Iterable[ArchivedFile], places: Iterable[DamagedPlace], checks: Mapping[int, float]
+    ) -> None:
+        """Writes the rows of those that have none, and where they are damaged and when they were checked, by number.
+
+        Of a file that is not sealed nothing counts as synced.
+        """
         rows = []
         for file in files:
             row = file_row(file)
@@ -358,6 +367,18 @@ class Catalog:
             rows.append(_summed(row))
         with self._transaction():
             self._db.executemany(_ADD_FILE, rows)
+            self._db.executemany(_ADD_DAMAGE, map(_damage_values, places))
+            self._db.executemany("INSERT OR IGNORE INTO checks (number, time) VALUES (?, ?)", checks.items())
+
+    @_told
+    def take_over_files(
+        self, files: Iterable[tuple[Any, ...]], gtids: Iterable[tuple[Any, ...]], damage: Iterable[tuple[Any, ...]]
+    ) -> None:
+        """Writes rows as another catalog had them, each in the order of `SUMMED`, in one transaction."""
+        with self._transaction():
+            self._db.executemany(_ADD_FILE, map(_summed, files))
+            self._db.executemany(_PUT_GTIDS, map(_summed, gtids))
+            self._db.executemany(_ADD_DAMAGE, map(_summed, damage))
 
     @_told
     def put_sealed(self, row: tuple[object, ...], gtids: GtidEntry) -> None:
@@ -466,7 +487,7 @@ class Catalog:
     @_told
     def identity(self) -> SourceIdentity | None:
         """The source's identity, or None before the first `set_identity`."""
-        rows = self._db.execute(f"SELECT {_SUMMED['source']}, sum FROM source").fetchall()  # noqa: S608 - constants only
+        rows = self._db.execute(f"SELECT {SUMMED['source']}, sum FROM source").fetchall()  # noqa: S608 - constants only
         return next((SourceIdentity(*row[1:]) for row in self._sound(rows, "source")), None)
 
     @_told
@@ -474,7 +495,7 @@ class Catalog:
         """Remembers the source."""
         values = (1, identity.flavour, identity.version, identity.server_id, identity.server_uuid)
         self._db.execute(
-            f"REPLACE INTO source ({_SUMMED['source']}, sum) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"REPLACE INTO source ({SUMMED['source']}, sum) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
             _summed(values),
         )
         self.write_text([identity_record(identity)])
@@ -482,7 +503,7 @@ class Catalog:
     @_told
     def origin(self) -> Origin | None:
         """How this generation began; None for the first one, or where it cannot be read."""
-        rows = self._db.execute(f"SELECT {_SUMMED['beginning']}, sum FROM beginning").fetchall()  # noqa: S608
+        rows = self._db.execute(f"SELECT {SUMMED['beginning']}, sum FROM beginning").fetchall()  # noqa: S608
         for _one, time_s, file, after_file, after_offset, flavour, state in self._sound(rows, "beginning"):
             return Origin(time_s, file, after_file, after_offset, _state(flavour, state))
         return None
@@ -493,7 +514,7 @@ class Catalog:
         flavour, state = _encoded_state(origin)
         values = (1, float(origin.time), origin.file, origin.after_file, origin.after_offset, flavour, state)
         self._db.execute(
-            f"REPLACE INTO beginning ({_SUMMED['beginning']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"REPLACE INTO beginning ({SUMMED['beginning']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             _summed(values),
         )
         self.write_text([origin_record(origin)])
@@ -523,13 +544,13 @@ class Catalog:
     @_told
     def ledger(self) -> list[LedgerRow]:
         """All rows, oldest first."""
-        rows = self._db.execute(f"SELECT {_SUMMED['ledger']}, sum FROM ledger ORDER BY time, id")  # noqa: S608
+        rows = self._db.execute(f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY time, id")  # noqa: S608
         return [LedgerRow(*row) for row in self._sound(rows, "ledger")]
 
     @_told
     def newest_ledger_row(self) -> LedgerRow | None:
         """The row that was added last."""
-        rows = self._db.execute(f"SELECT {_SUMMED['ledger']}, sum FROM ledger ORDER BY id DESC LIMIT 1")  # noqa: S608
+        rows = self._db.execute(f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY id DESC LIMIT 1")  # noqa: S608
         return next((LedgerRow(*row) for row in self._sound(rows, "ledger")), None)
 
     @_told
@@ -614,16 +635,13 @@ class Catalog:
     @_told
     def damaged_places(self) -> list[DamagedPlace]:
         """All, by file and offset."""
-        rows = self._db.execute("SELECT file, offset, boundary, found, text FROM damage ORDER BY file, offset")
-        return [DamagedPlace(*row) for row in rows.fetchall()]
+        rows = self._db.execute(f"SELECT {SUMMED['damage']}, sum FROM damage ORDER BY file, offset")  # noqa: S608
+        return [DamagedPlace(*row) for row in self._sound(rows, "damage")]
 
     @_told
     def add_damage(self, place: DamagedPlace) -> None:
         """Remembers a place, once."""
-        self._db.execute(
-            "INSERT OR IGNORE INTO damage (file, offset, boundary, found, text) VALUES (?, ?, ?, ?, ?)",
-            (place.file, place.offset, place.boundary, place.found, place.text),
-        )
+        self._db.execute(_ADD_DAMAGE, _damage_values(place))
 
     @_told
     def forget_damage(self, file: str) -> None:
@@ -744,12 +762,16 @@ def _decoded(flavour: str, before: bytes | None, inside: bytes | None, anonymous
 
 
 def row_sum(values: Iterable[object]) -> int:
-    """The checksum that is kept with a row of these values, in the order of `_SUMMED`."""
+    """The checksum that is kept with a row of these values, in the order of `SUMMED`."""
     return crc32(repr((*values,)).encode("utf-8", "backslashreplace"))
 
 
 def _summed(values: tuple[object, ...]) -> tuple[object, ...]:
     return (*values, row_sum(values))
+
+
+def _damage_values(place: DamagedPlace) -> tuple[object, ...]:
+    return _summed((place.file, place.offset, place.boundary, float(place.found), place.text))
 
 
 def _ledger_values(row: LedgerRow) -> tuple[object, ...]:

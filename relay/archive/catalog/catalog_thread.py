@@ -45,7 +45,7 @@ class CatalogThread:
         self._on_failure = on_failure
         self._on_remade = on_remade
         self._catalog: Catalog | None = None
-        self._inode: tuple[int, int] | None = None
+        self._inode: int | None = None
         self._opened = False
         """Whether it was open before: then it is not to be missing."""
         self._episode: LedgerRow | None = None
@@ -143,7 +143,7 @@ class CatalogThread:
         self._opened = True
         self._inode = self._inode_now()
 
-    def _inode_now(self) -> tuple[int, int] | None:
+    def _inode_now(self) -> int | None:
         try:
             return self._layer.inode_of(self._path)
         except FileNotFoundError:

@@ -9,19 +9,21 @@ from typing import Final
 from relay.archive.catalog.catalog import Catalog, LedgerRow
 from relay.archive.catalog.catalog_aside import SIDES, set_catalog_aside
 from relay.archive.catalog.ledger_copy import compare_copies
+from relay.archive.catalog.salvage import salvage
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, TEMPORARY_SUFFIX, FileLayer
-from relay.archive.storage.ledger_kinds import CATALOG_REMADE, CATALOG_SET_ASIDE
+from relay.archive.storage.ledger_kinds import CATALOG_REMADE, CATALOG_SET_ASIDE, FILE_MISSING, PURGED
 
 _FROM: Final = f"A new one was made from {LEDGER_TEXT_NAME} and from what the relay knows"
 
 
 def instead_of_damaged(path: Path, layer: FileLayer, why: str) -> tuple[Catalog, list[LedgerRow]]:
-    """Keeps the catalog at `path` aside and makes one that has the ledger, the source and the origin, but no files.
+    """Keeps the catalog at `path` aside and makes one that has the ledger, the source, the origin, and what is sound of the old.
 
     Returns it, and the rows that tell of it, which it has. The damaged one must be closed. Blocking.
     Raises: CatalogUnreadable; OSError; sqlite3.Error.
     """
     rows: list[LedgerRow] = []
+    kept = ""
     if path.exists():
         kept = set_catalog_aside(path)
         rows.append(_remade_row(CATALOG_SET_ASIDE, kept, f"{why} It was kept as {kept}. {_FROM}."))
@@ -37,6 +39,9 @@ def instead_of_damaged(path: Path, layer: FileLayer, why: str) -> tuple[Catalog,
         for one in found:
             rows.append(LedgerRow(*(time.time(), *one)))
             catalog.add_ledger(rows[-1])
+        if kept:
+            gone = {row.file for row in catalog.ledger() if row.kind in (PURGED, FILE_MISSING)}
+            salvage(path.with_name(kept), catalog, gone)
     return catalog, rows
 
 

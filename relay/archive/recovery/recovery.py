@@ -22,6 +22,7 @@ from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catal
 from relay.archive.catalog.ledger_copy import compare_copies
 from relay.archive.catalog.ledger_text import LedgerLines
 from relay.archive.catalog.purge_intent import forget_intent, read_intent, remove_files
+from relay.archive.catalog.salvage import salvage
 from relay.archive.gtids.gtid_recorder import recover_gtids
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
@@ -44,7 +45,13 @@ from relay.archive.storage.files import (
     write_all,
 )
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
-from relay.archive.storage.ledger_kinds import CATALOG_REMADE, CATALOG_SET_ASIDE, FILE_MISSING, LEDGER_TEXT_DAMAGED
+from relay.archive.storage.ledger_kinds import (
+    CATALOG_REMADE,
+    CATALOG_SET_ASIDE,
+    FILE_MISSING,
+    LEDGER_TEXT_DAMAGED,
+    PURGED,
+)
 from relay.archive.storage.origin import Origin
 from relay.archive.storage.quarantine import quarantine
 from relay.archive.storage.rebuild_index import Progress
@@ -87,6 +94,8 @@ class Recovery:
         """How many of them are in the ledger."""
         self._damage = ""
         """What is wrong with the catalog that was there; "": nothing that was met."""
+        self._kept = ""
+        """The name under which it was kept."""
 
     def run(self, *, force: bool = False) -> Recovered:
         """Recovers. `force` reads every file again and makes catalog rows and indexes anew (`archive rebuild`).
@@ -112,6 +121,7 @@ class Recovery:
         catalog, kept = self._open_catalog(names, force)
         try:
             self._compare_copies(catalog, kept, force)
+            self._salvage(catalog)
             self._note_kept(catalog, kept)
             self._record(catalog)
             catalog.forget_files(purged)
@@ -177,7 +187,8 @@ class Recovery:
         if force and path.exists() and not (path.is_file() and os.access(path, os.R_OK | os.W_OK)):
             damage = "The catalog may not be read or written by this user."
         if damage and path.exists():
-            reasons[set_catalog_aside(path)] = damage
+            self._kept = set_catalog_aside(path)
+            reasons[self._kept] = damage
         catalog = Catalog.open(path, self._layer)
         if not catalog.is_new and (found := catalog.damage()) is not None:
             catalog.close()
@@ -197,6 +208,13 @@ class Recovery:
         compare_copies(
             catalog, self._directory, self._layer, self._find, note_lost_catalog, thorough=force or catalog.is_new
         )
+
+    def _salvage(self, catalog: Catalog) -> None:
+        """What is sound in a catalog that was just set aside need not be made again."""
+        if self._kept:
+            gone = {row.file for row in catalog.ledger() if row.kind in (PURGED, FILE_MISSING)}
+            salvage(self._directory / self._kept, catalog, gone)
+            self._kept = ""
 
     def _note_kept(self, catalog: Catalog, reasons: dict[str, str]) -> None:
         """Each catalog that is kept aside and not in the ledger: it may be a recovery that was killed which has kept it."""

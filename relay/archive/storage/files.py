@@ -119,16 +119,6 @@ class FileLayer:
         """Bytes of a file that is not open."""
         return path.stat().st_size
 
-    def inode(self, fd: int) -> tuple[int, int]:
-        """Device and inode of an open file."""
-        found = os.fstat(fd)
-        return found.st_dev, found.st_ino
-
-    def inode_of(self, path: Path) -> tuple[int, int]:
-        """Device and inode of the file that has this name now."""
-        found = path.stat()
-        return found.st_dev, found.st_ino
-
     def truncate(self, fd: int, size: int) -> None:
         """Cuts the file to `size` bytes."""
         os.ftruncate(fd, size)
