@@ -46,6 +46,7 @@ class CatalogThread:
         self._on_remade = on_remade
         self._catalog: Catalog | None = None
         self._inode: int | None = None
+        self._size = 0
         self._opened = False
         """Whether it was open before: then it is not to be missing."""
         self._episode: LedgerRow | None = None
@@ -136,12 +137,18 @@ class CatalogThread:
             catalog, rows = instead_of_lost(catalog, self._path, self._layer)
             self._take(catalog)
             self._on_remade(rows)
+        else:
+            # It never becomes smaller by SQLite, which may go on for long with what it has in memory.
+            size, self._size = self._size, self._layer.size_of(self._path)
+            if self._size < size:
+                raise CatalogUnreadable(f"the catalog has {self._size} bytes, it had {size}", file=self._path.name)
         return catalog
 
     def _take(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._opened = True
         self._inode = self._inode_now()
+        self._size = self._layer.size_of(self._path)
 
     def _inode_now(self) -> int | None:
         try:
