@@ -16,6 +16,7 @@ from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
+from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.config.values import interval_s
@@ -91,6 +92,7 @@ class Relay:
         self._stop = asyncio.Event()
         self._archive: Archive | None = None
         self._failures = FailureEpisode()
+        self._catalog_failures = FailureEpisode()
         self._code = EXIT_FINE
         self._fault: Exception | None = None
 
@@ -206,7 +208,9 @@ class Relay:
         """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
         generation = self._archive.current if self._archive is not None else None
         archived = generation.purged_bytes + sum(file.end for file in generation.files) if generation is not None else 0
-        if self._failures.is_news(error.errno, archived, time.monotonic()):
+        # The catalog may find no room while binlogs do, and the other way round: neither hides the other.
+        failures = self._catalog_failures if error.file == CATALOG_NAME else self._failures
+        if failures.is_news(error.errno, archived, time.monotonic()):
             log.error(
                 "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
             )

@@ -176,7 +176,9 @@ def _source_address(text: str, config: "Config") -> tuple[str, int]:
 
 @app.command("check-config")
 def check_config(config: ConfigOption) -> None:
-    """Check a configuration file and name every mistake in it."""
+    """Check a configuration file and name every mistake in it; try to write where the archive is to be."""
+    from relay.commands.archive_place import try_archive_place
+
     loaded = _loaded(config)
     for warning in loaded.warnings:
         typer.echo(f"warning: {warning}", err=True)
@@ -186,6 +188,7 @@ def check_config(config: ConfigOption) -> None:
         others = ", ".join(f"{other.host}:{other.port}" for other in loaded.others)
         origin += f" (failover to {others}: {loaded.failover.mode})"
     accounts = "1 account" if len(loaded.accounts) == 1 else f"{len(loaded.accounts)} accounts"
+    try_archive_place(loaded.archive_directory)
     typer.echo(
         f"{config} is fine: source {origin}, archive {loaded.archive_directory}, "
         f"listening on {loaded.listen.host}:{loaded.listen.port}, {accounts}."

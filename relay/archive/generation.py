@@ -16,6 +16,7 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.catalog import DamagedPlace, LedgerRow
+from relay.archive.catalog.catalog_faults import SQLITE_NEEDS_BYTES, system_number
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.gaps.accepted_gap import AcceptedGap
@@ -35,6 +36,7 @@ from relay.archive.storage.archive_errors import (
 )
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
+from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.ledger_kinds import DAMAGED, SOUND_AGAIN
@@ -119,7 +121,7 @@ class Generation:
         """By a sealed file's number, when all of it was last found to be what was archived, in seconds since 1970."""
         self._position_checker = PositionChecker(directory, layer, self.held, self.damaged_files, self.append_ledger)
         self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
-        self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
+        self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed, self._catalog_remade)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
         self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, options)
         self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
@@ -164,12 +166,16 @@ class Generation:
             await asyncio.to_thread(self._writer.start, self.held.open_file, recovered.chain)
         except (OSError, sqlite3.Error) as error:
             _release(lock_fd, marks)
+            path = directory / CATALOG_NAME
+            number = system_number(error, path, _free_bytes(layer, directory))
+            what = f"{CATALOG_NAME}: {error}" if isinstance(error, sqlite3.Error) else str(error)
             raise ArchiveWriteError(
-                f"the archive could not be opened: {error}",
+                f"the archive could not be opened: {what}",
                 file=None,
                 offset=None,
-                errno=getattr(error, "errno", 0) or 0,
-                advice=f"Check space, permissions and the disk under {directory}.",
+                errno=number,
+                advice=disk_advice(layer, directory, number)
+                or f"Check space, permissions and the disk under {directory}.",
             ) from error
         except BaseException:
             _release(lock_fd, marks)
@@ -178,7 +184,7 @@ class Generation:
         self._digests.start()
         for file in self.held.all:
             if file.sealed and file.digest is None and not file.damaged:
-                self._digests.add(directory / file.name, file.end)
+                self._digests.add(directory / file.name, file)
         for row in recovered.findings:
             log.warning("archive_recovery_finding", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
         return self
@@ -434,8 +440,8 @@ class Generation:
         self._append_at = newest.end if newest is not None else FIRST_EVENT
         return self.end
 
-    def append_ledger(self, kind: str, file: str, offset: int, text: str, *, details: str = "") -> None:
-        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none; `details`: JSON, for programs."""
+    def append_ledger(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
+        """Adds a row that nothing ever deletes. Time is now; `offset` -1 where there is none; `details`: a JSON object."""
         log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
         self._catalog.add_ledger(kind, file, offset, text, details)
 
@@ -563,7 +569,7 @@ class Generation:
                 file.end,
                 "The source's crash left the last group without its end; served as it is.",
             )
-        self._digests.add(self.directory / file.name, file.end)
+        self._digests.add(self.directory / file.name, file)
 
     def _become_failed(self, error: ArchiveWriteError) -> None:
         if self.state is not GenerationState.OPEN:
@@ -579,6 +585,16 @@ class Generation:
     def _catalog_failed(self, error: ArchiveWriteError) -> None:
         self._loop.call_soon_threadsafe(self._become_failed, error)
 
+    def _catalog_remade(self, rows: list[LedgerRow]) -> None:
+        self._loop.call_soon_threadsafe(self._fill_catalog, rows)
+
+    def _fill_catalog(self, rows: list[LedgerRow]) -> None:
+        for row in rows:
+            log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
+        # Made into rows in the thread: there may be a hundred thousand.
+        files, places, checks = list(self.held.all), self.damaged_files.all, dict(self.checks)
+        self._catalog.submit(lambda catalog: catalog.add_missing_files(files, places, checks))
+
     def _digest_made(self, name: str, digest: str) -> None:
         self._catalog.submit(lambda catalog: catalog.set_digest(name, digest))
         self._loop.call_soon_threadsafe(self._note_digest, name, digest)
@@ -589,17 +605,28 @@ class Generation:
             file.digest = digest
 
     def _digest_failed(self, name: str, error: Exception) -> None:
-        self._loop.call_soon_threadsafe(self._note_failed_digest, name, str(error))
+        self._loop.call_soon_threadsafe(self._note_failed_digest, name, error)
 
-    def _note_failed_digest(self, name: str, error: str) -> None:
-        if self.held.get(name) is not None:  # else it was purged before its turn came
-            log.error("archive_digest_failed", file=name, error=error)
-            self._catalog.add_ledger("digest_failed", name, -1, error)
+    def _note_failed_digest(self, name: str, error: Exception) -> None:
+        if self.held.get(name) is None:
+            return  # it was purged before its turn came
+        if isinstance(error, ArchiveDamaged):
+            self.damaged_files.report(error)
+        else:
+            log.error("archive_digest_failed", file=name, error=str(error))
+            self._catalog.add_ledger("digest_failed", name, -1, str(error))
 
 
 def _look_at_result(future: asyncio.Future[None]) -> None:
     if not future.cancelled():
         future.exception()
+
+
+def _free_bytes(layer: FileLayer, directory: Path) -> int:
+    try:
+        return layer.free_bytes(directory)
+    except OSError:
+        return SQLITE_NEEDS_BYTES
 
 
 def _release(lock_fd: int, marks: ReplicaMarks | None) -> None:

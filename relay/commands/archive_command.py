@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from protocol.position import is_binlog_name
 from relay.archive.catalog.catalog import CatalogUnreadable, LedgerRow
+from relay.archive.catalog.catalog_faults import system_number
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
 from relay.archive.inspect.listing import (
     damaged_places,
@@ -22,7 +24,8 @@ from relay.archive.inspect.listing import (
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.files import CATALOG_NAME
+from relay.archive.storage.disk_advice import disk_advice
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
 
@@ -101,7 +104,7 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
 
 def rebuild(directory: Path, *, as_json: bool) -> None:
     """Makes catalog and indexes again; prints what was found on the way. Raises: CommandFailed."""
-    with archive_failures(directory), _file_progress("rebuild", directory) as on_progress:
+    with archive_failures(directory, catalog=False), _file_progress("rebuild", directory) as on_progress:
         recovered = [(number, rebuild_archive(path, on_progress)) for number, path in begun_generations(directory)]
     findings = [(number, row) for number, one in recovered for row in one.findings]
     if as_json:
@@ -116,12 +119,12 @@ def rebuild(directory: Path, *, as_json: bool) -> None:
 
 
 @contextmanager
-def archive_failures(directory: Path) -> Iterator[None]:
-    """Turns the archive's errors into sentences with an exit code."""
+def archive_failures(directory: Path, *, catalog: bool = True) -> Iterator[None]:
+    """Turns the archive's errors into sentences with an exit code. catalog: whether it has to be readable."""
     if not directory.is_dir():
         raise CommandFailed(_no_archive(directory), WRONG_USE)
     # SQLite calls a database that may not be read one that cannot be opened: that is no damage.
-    for path, wanted in ((directory, os.R_OK | os.X_OK), (directory / CATALOG_NAME, os.R_OK)):
+    for path, wanted in ((directory, os.R_OK | os.X_OK), (directory / CATALOG_NAME, os.R_OK))[: 1 + catalog]:
         if os.access(directory, os.X_OK) and not path.exists():
             continue
         if not os.access(path, wanted):
@@ -140,6 +143,11 @@ def archive_failures(directory: Path) -> Iterator[None]:
         raise CommandFailed(message, ARCHIVE_DAMAGED) from error
     except ArchiveError as error:
         raise CommandFailed(f"{directory}: {error}", ARCHIVE_DAMAGED) from error
+    except sqlite3.Error as error:
+        path = directory / CATALOG_NAME
+        number = system_number(error, path, FileLayer().free_bytes(directory))
+        advice = disk_advice(FileLayer(), directory, number) or "Look at the disk and at who uses the file."
+        raise CommandFailed(f"{path} cannot be used: {error}. {advice}", WRONG_USE) from error
 
 
 def _no_archive(directory: Path) -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from pyspark.sql.types import StructType
 
 from protocol.gtid.gtid_set import GtidSet
 from relay.archive.archive import Archive
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.storage.files import FileLayer
 from relay.audit.datasource import BadOption, BinlogDataSource
 from relay.audit.plan.schemas import LEVELS, arrow_schema
 from relay.audit.plan.splits import Split
@@ -146,9 +147,10 @@ async def test_what_is_damaged_in_the_first_sources_files_is_read_in_the_later_o
     await changed(tmp_path, mysql_series(1, f"{A}:1", f"{A}:2-3", f"{A}:4-5"), [mixed_file(f"{A}:1-6", before="")])
     name = f"mysql-bin.{damaged:06d}"
     end = next(row["end"] for row in read(tmp_path) if row["file"] == name)
-    with contextlib.closing(sqlite3.connect(tmp_path / "catalog.sqlite")) as catalog:
-        catalog.execute("UPDATE files SET damaged = 1, end = ? WHERE name = ?", (end, name))
-        catalog.commit()
+    with contextlib.closing(Catalog.open(tmp_path / "catalog.sqlite", FileLayer())) as catalog:
+        (file,) = (file for file in catalog.files() if file.name == name)
+        file.damaged, file.end = True, end
+        catalog.put_files([file])
     kept = [1, 2, 4, 5] if damaged == 2 else [1, 2, 3, 4]
     found = [row for row in read(tmp_path) if row["gtid"]]
     later = sorted({*range(1, 7)} - {*kept})

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -332,6 +333,30 @@ def test_a_catalog_that_finds_no_room_for_its_memory_index_says_that_the_disk_is
     assert [failure.errno for failure in failures] == [errno.ENOSPC] * len(failures) != []
     assert "no space is left" in str(failures[0])
     assert "rebuild" not in failures[0].advice, "a whole catalog is not to be made again"
+
+
+def test_a_catalog_that_found_no_room_has_a_row_in_the_ledger_when_there_is_room_again(small_disk: Path) -> None:
+    path = small_disk / "catalog.sqlite"
+    Catalog.open(path, FileLayer()).close()
+    failures: list[ArchiveWriteError] = []
+    thread = CatalogThread(path, FileLayer(), failures.append)
+    thread.start()
+    with (small_disk / "other").open("wb", buffering=0) as other, pytest.raises(OSError, match="No space left"):
+        while True:
+            other.write(bytes(4096))
+    for number in range(3):
+        thread.submit(lambda catalog, n=number: catalog.add_ledger(LedgerRow(float(n), "test", FIRST, 4, f"row {n}")))
+    while len(failures) < 3:
+        time.sleep(0.01)
+    (small_disk / "other").unlink()
+    thread.retry()
+    thread.stop()
+    catalog = Catalog.open(path, FileLayer())
+    rows = catalog.ledger()
+    catalog.close()
+    assert [(row.kind, row.text[:5]) for row in rows[:3]] == [("test", "row 0"), ("test", "row 1"), ("test", "row 2")]
+    assert [(row.kind, row.file) for row in rows[3:]] == [("write_failed", "catalog.sqlite")]
+    assert "no space is left" in rows[3].text
 
 
 KILLED_PROGRAM = """

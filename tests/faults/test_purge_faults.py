@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from protocol.position import is_binlog_name
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.files import PURGE_NAME, Buffer
 from tests.support.archive_filling import fill
+from tests.support.binlog_builder import BinlogBuilder
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.unit.archive.test_purge import NAMES, binlogs, binlogs_in
 
@@ -197,3 +199,85 @@ def test_kill_nine_in_a_purge_leaves_every_file_whole_or_gone_and_noted(tmp_path
         assert [*noted, *held] == NAMES
         assert len(noted) in (whole, whole + 1), "a purge that was done is undone, or one begun that nobody asked for"
         assert (binlogs_in(directory), list(verify_archive(directory, deep=True))) == (held, [])
+
+
+MANY_PROGRAM = """
+import asyncio, structlog, sys
+from pathlib import Path
+from relay.archive.generation import Generation
+
+structlog.configure(logger_factory=structlog.ReturnLoggerFactory())  # nobody reads thousands of lines
+
+async def main():
+    generation = await Generation.open(Path(sys.argv[1]))
+    print("ready", flush=True)
+    await generation.purge([file.name for file in generation.files[:-1]], "for a test")
+    print("purged", flush=True)
+
+asyncio.run(main())
+"""
+MANY = 3000
+
+
+def all_binlogs(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if is_binlog_name(path.name))
+
+
+async def fill_with_many(directory: Path) -> None:
+    """Thousands of tiny files, as recovery takes them over."""
+    content = bytes(BinlogBuilder().ddl().data)
+    directory.mkdir()
+    for number in range(1, MANY + 1):
+        (directory / f"mysql-bin.{number:06d}").write_bytes(content)
+    await (await Generation.open(directory)).close()
+
+
+def begin_and_kill(directory: Path, share: float) -> int:
+    """Kills a purge of all files but the newest when `share` of them are gone; how many binlogs are left then."""
+    program = [sys.executable, "-c", textwrap.dedent(MANY_PROGRAM), str(directory)]
+    with subprocess.Popen(program, cwd=REPOSITORY, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        while (line := process.stdout.readline()) != b"ready\n":
+            assert line, "the purging program ended by itself"
+        while len(all_binlogs(directory)) > MANY * (1 - share):
+            assert process.poll() is None, "the purge was over too soon"
+        process.kill()
+    return len(all_binlogs(directory))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.7])
+def test_a_purge_of_thousands_that_was_killed_is_finished_by_the_next_start(tmp_path: Path, share: float) -> None:
+    directory = tmp_path / "archive"
+    asyncio.run(fill_with_many(directory))
+    left = begin_and_kill(directory, share)
+    assert 1 < left < MANY, "it was not killed in the middle"
+
+    async def reopen() -> list[str]:
+        generation = await Generation.open(directory)
+        held = [file.name for file in generation.files]
+        await generation.close()
+        return held
+
+    newest = f"mysql-bin.{MANY:06d}"
+    assert asyncio.run(reopen()) == [newest]
+    assert (all_binlogs(directory), (directory / PURGE_NAME).exists()) == ([newest], False)
+    ledger = read_ledger(directory)
+    assert [row.file for row in ledger if row.kind == "purged"] == [f"mysql-bin.{n:06d}" for n in range(1, MANY)]
+    assert {row.kind for row in ledger} == {"purged"}
+    assert list(verify_archive(directory, deep=True)) == []
+
+
+async def test_a_purge_that_a_stop_interrupts_is_finished_by_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relay.archive.write.purge._BATCH", 1)
+    await fill(tmp_path, *binlogs())
+    generation = await Generation.open(tmp_path)
+    purging = asyncio.ensure_future(generation.purge(NAMES[:3], "for a test"))
+    while len(binlogs_in(tmp_path)) == len(NAMES):
+        await asyncio.sleep(0)
+    await generation.close()
+    await purging
+    assert NAMES[2] in binlogs_in(tmp_path), "the stop waited for all of it"
+    await (await Generation.open(tmp_path)).close()
+    assert (binlogs_in(tmp_path), [row.file for row in read_ledger(tmp_path)]) == (NAMES[3:], NAMES[:3])

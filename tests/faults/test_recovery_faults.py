@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import os
 import re
 import shutil
@@ -14,14 +15,15 @@ from typing import Final
 
 import pytest
 
-from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog import Catalog, LedgerRow, read_record
+from relay.archive.catalog.ledger_text import read_lines
 from relay.archive.catalog.purge_intent import write_intent
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import list_archive, read_ledger, rebuild_archive
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import ArchiveWriteError
-from relay.archive.storage.files import PURGE_NAME, Buffer, FileLayer
+from relay.archive.storage.files import LEDGER_TEXT_NAME, PURGE_NAME, Buffer, FileLayer
 from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, PURGED
 from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from tests.support.archive_filling import append_all, fill
@@ -109,11 +111,14 @@ def state(directory: Path) -> dict[str, object]:
     at the file's end (`verify` looks at them).
     """
     recovered = Recovery(directory, FileLayer()).run()
+    without_times = r"catalog\.sqlite(-wal|-shm)?|ledger\.jsonl"
     contents = {
         re.sub(r"corrupt-\d+", "corrupt-N", path.name): path.read_bytes()
         for path in directory.iterdir()
-        if path.suffix != ".idx" and not re.fullmatch(r"catalog\.sqlite(-wal|-shm)?", path.name)
+        if path.suffix != ".idx" and not re.fullmatch(without_times, path.name)
     }
+    lines = read_lines(FileLayer(), directory / LEDGER_TEXT_NAME)
+    texts = [row for _, line in lines.lines if isinstance(row := read_record(json.loads(line)), LedgerRow)]
     rows = [
         (row.kind, "", -1, "") if row.kind == CATALOG_SET_ASIDE else (row.kind, row.file, row.offset, row.text)
         for row in read_ledger(directory)
@@ -122,6 +127,7 @@ def state(directory: Path) -> dict[str, object]:
         "files": [(file.name, file.end, file.sealed, file.events) for file in recovered.files],
         "contents": contents,
         "ledger": sorted(rows),
+        "ledger as text": (sorted(texts, key=str) == sorted(read_ledger(directory), key=str), lines.damaged),
         "catalog": [(file.name, file.end) for file in list_archive(directory)],
         "findings of verify": [str(finding) for finding in verify_archive(directory, deep=True)],
     }
@@ -150,6 +156,7 @@ def as_if_never_killed(directory: Path, disaster: str) -> dict[str, object]:
         for kind in KINDS.get(happened, []):
             kinds.remove(kind)
     assert set(kinds) <= {"file_missing", "gap"}, "the disaster is not what it was to be"
+    assert expected["ledger as text"] == (True, [])
     return expected
 
 

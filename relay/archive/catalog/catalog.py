@@ -1,24 +1,45 @@
 """`catalog.sqlite`: what is known about each file, the source's identity, and the append-only ledger.
 
-Files are the truth: rows can be made again by `relay.archive.recovery.recovery`. The ledger cannot, so nothing deletes from it.
+Files are the truth: rows can be made again by `relay.archive.recovery.recovery`. The ledger cannot, nor who the source is and
+how a generation began: so nothing deletes from the ledger, and all three are written to `ledger.jsonl` too.
+
+Each row has a checksum of its own: SQLite finds pages that are not its own, but not a value that was changed.
 """
 
+import base64
+import binascii
+import contextlib
 import sqlite3
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from zlib import crc32
 
+import structlog
+
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
+from protocol.position import binlog_number
+from relay.archive.catalog.catalog_faults import is_damage
+from relay.archive.catalog.ledger_text import LedgerText, LedgerTextLost, Record
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
-from relay.archive.storage.files import FileLayer
-from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, decode_state, encode_state
+from relay.archive.storage.disk_advice import disk_advice
+from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
+from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, GtidValue, decode_state, encode_state
+from relay.archive.storage.ledger_kinds import LEDGER_TEXT_REMADE
 from relay.archive.storage.origin import Origin
 
-_SCHEMA_VERSION: Final = 4
-_ORIGIN_SCHEMA: Final = """
+log = structlog.get_logger(__name__)
+
+_SCHEMA_VERSION: Final = 5
+_SUM: Final = "sum INTEGER NOT NULL DEFAULT 0"
+"""The last column of a table: `row_sum` the values before it."""
+_ORIGIN_SCHEMA: Final = f"""
 CREATE TABLE beginning (            -- of a generation that is not the first; `Origin` says what it means
     one INTEGER PRIMARY KEY CHECK (one = 1),
     time REAL NOT NULL,
@@ -26,24 +47,27 @@ CREATE TABLE beginning (            -- of a generation that is not the first; `O
     after_file TEXT NOT NULL,
     after_offset INTEGER NOT NULL,
     flavour TEXT NOT NULL,
-    state BLOB                      -- as in the event at a file's head; NULL: not known
+    state BLOB,                     -- as in the event at a file's head; NULL: not known
+    {_SUM}
 ) STRICT;
 """
-_GTIDS_SCHEMA: Final = """
+_GTIDS_SCHEMA: Final = f"""
 CREATE TABLE gtids (                -- of sealed files
     number INTEGER PRIMARY KEY,
     before BLOB,                    -- as in the event at a file's head; NULL: the state behind the file before it, or nothing
     inside BLOB,                    -- the whole transactions in it, in the same form; NULL: they cannot be read
-    anonymous INTEGER NOT NULL      -- transactions without a GTID
+    anonymous INTEGER NOT NULL,     -- transactions without a GTID
+    {_SUM}
 ) STRICT;
 """
-_DAMAGE_SCHEMA: Final = """
+_DAMAGE_SCHEMA: Final = f"""
 CREATE TABLE damage (               -- where archived files are not what was archived; a repair removes the row
     file TEXT NOT NULL,
     offset INTEGER NOT NULL,        -- the first byte that is known to be wrong
     boundary INTEGER NOT NULL,      -- end of the last whole transaction before it: streams end there
     found REAL NOT NULL,
     text TEXT NOT NULL,
+    {_SUM},
     PRIMARY KEY (file, offset)
 ) STRICT;
 CREATE TABLE checks (               -- of sealed files: when all bytes were last found to be what was archived
@@ -51,6 +75,10 @@ CREATE TABLE checks (               -- of sealed files: when all bytes were last
     time REAL NOT NULL
 ) STRICT;
 """
+_KEEPS_TEXT: Final = (
+    "CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;"
+)
 _SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_ORIGIN_SCHEMA}{_DAMAGE_SCHEMA}
 CREATE TABLE files (
     number INTEGER PRIMARY KEY,
@@ -68,14 +96,16 @@ CREATE TABLE files (
     groups INTEGER NOT NULL,        -- as of `end`
     cut INTEGER NOT NULL,
     damaged INTEGER NOT NULL,
-    digest TEXT
+    digest TEXT,
+    {_SUM}
 ) STRICT;
 CREATE TABLE source (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     flavour TEXT NOT NULL,
     version TEXT NOT NULL,
     server_id INTEGER NOT NULL,
-    server_uuid TEXT
+    server_uuid TEXT,
+    {_SUM}
 ) STRICT;
 CREATE TABLE ledger (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -84,29 +114,50 @@ CREATE TABLE ledger (
     file TEXT NOT NULL,
     offset INTEGER NOT NULL,
     text TEXT NOT NULL,
-    details TEXT NOT NULL DEFAULT ''    -- JSON, for programs; empty: none
+    details TEXT NOT NULL DEFAULT '',   -- JSON, for programs; empty: none
+    {_SUM}
 ) STRICT;
+CREATE INDEX ledger_of_file ON ledger (file);
 CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+{_KEEPS_TEXT}
 """
+SUMMED: Final = {
+    "files": "name, number, end, sealed, created, server_version, server_id, checksum, flavour, "
+    "first_timestamp, last_timestamp, events, groups, cut, damaged, digest",
+    "gtids": "number, before, inside, anonymous",
+    "source": "one, flavour, version, server_id, server_uuid",
+    "beginning": "one, time, file, after_file, after_offset, flavour, state",
+    "ledger": "time, kind, file, offset, text, details",
+    "damage": "file, offset, boundary, found, text",
+}
+"""The tables whose rows have a checksum, with what it is of."""
 # What catalogs of earlier layouts lack. Recovery fills the GTIDs from the files.
 _SINCE_3: Final = f"{_DAMAGE_SCHEMA} ALTER TABLE ledger ADD COLUMN details TEXT NOT NULL DEFAULT '';"
+_SINCE_4: Final = "DROP TRIGGER ledger_keeps_text; CREATE INDEX ledger_of_file ON ledger (file);" + "".join(
+    f"ALTER TABLE {table} ADD COLUMN {_SUM};" for table in ("files", "source", "ledger")
+)
+_GTIDS_SUM: Final = f"ALTER TABLE gtids ADD COLUMN {_SUM};"
+_ORIGIN_SUM: Final = f"ALTER TABLE beginning ADD COLUMN {_SUM};"
+_DAMAGE_SUM: Final = f"ALTER TABLE damage ADD COLUMN {_SUM};"
 _EARLIER: Final = {
-    1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA + _SINCE_3,
-    2: _ORIGIN_SCHEMA + _SINCE_3,
-    3: _SINCE_3,
+    1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4,
+    2: _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4 + _GTIDS_SUM,
+    3: _SINCE_3 + _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM,
+    4: _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _DAMAGE_SUM,
 }
-_FILE_COLUMNS: Final = (
-    "name, number, end, sealed, created, server_version, server_id, checksum, flavour, "
-    "first_timestamp, last_timestamp, events, groups, cut, damaged, digest"
-)
+_FILE_COLUMNS: Final = f"{SUMMED['files']}, sum"
 _SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # noqa: S608 - constants only
-_PUT_FILE: Final = f"INSERT OR REPLACE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 16)})"  # noqa: S608
+_PUT_FILE: Final = f"REPLACE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 17)})"  # noqa: S608
+_ADD_FILE: Final = f"INSERT OR IGNORE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 17)})"  # noqa: S608
+_SELECT_GTIDS: Final = f"SELECT {SUMMED['gtids']}, sum FROM gtids ORDER BY number"  # noqa: S608
+_PUT_GTIDS: Final = f"REPLACE INTO gtids ({SUMMED['gtids']}, sum) VALUES (?, ?, ?, ?, ?)"  # noqa: S608
+_ADD_LEDGER: Final = f"INSERT INTO ledger ({SUMMED['ledger']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_ADD_DAMAGE: Final = f"INSERT OR IGNORE INTO damage ({SUMMED['damage']}, sum) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608
+_HAS_LEDGER: Final = "SELECT 1 FROM ledger WHERE file = ? AND time = ? AND kind = ?"
 
-_ADD_LEDGER_ONCE: Final = (
-    "INSERT INTO ledger (time, kind, file, offset, text, details) SELECT ?, ?, ?, ?, ?, ? "
-    "WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE time = ? AND kind = ? AND file = ?)"
-)
+REMADE: Final = "It was made again from the catalog."
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class CatalogUnreadable(ArchiveError):
@@ -143,11 +194,39 @@ class DamagedPlace:
     text: str
 
 
-class Catalog:
-    """The database, on one connection that must stay in one thread."""
+def _told(method: Callable[Concatenate["Catalog", _P], _T]) -> Callable[Concatenate["Catalog", _P], _T]:
+    """What SQLite says of damage becomes CatalogUnreadable."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    @wraps(method)
+    def call(self: "Catalog", /, *args: _P.args, **named: _P.kwargs) -> _T:
+        try:
+            return method(self, *args, **named)
+        except (sqlite3.Error, UnicodeError, OverflowError) as error:
+            if is_damage(error, self.path):
+                raise CatalogUnreadable(f"the catalog is damaged: {error}", file=self.path.name) from error
+            raise
+
+    return call
+
+
+class Catalog:
+    """The database, on one connection that must stay in one thread.
+
+    Every method raises CatalogUnreadable where the database turns out to be damaged, and sqlite3.Error where it cannot be
+    read or written for another reason. Those that add to the ledger, and `set_identity` and `set_origin`, have written to
+    `ledger.jsonl` too, durably on return, where it can be written.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, layer: FileLayer | None = None) -> None:
         self._db = connection
+        self.path = path
+        self._layer = layer
+        self._text = None if layer is None else LedgerText(path.with_name(LEDGER_TEXT_NAME), layer)
+        self._text_fails = False
+        self.is_new = False
+        """Whether there was no catalog, or an empty one, when it was opened."""
+        self.had_no_text = False
+        """Whether it was written by a version that had no `ledger.jsonl`."""
 
     @classmethod
     def open(cls, path: Path, layer: FileLayer) -> "Catalog":
@@ -158,28 +237,34 @@ class Catalog:
         if not path.exists():
             layer.close(layer.create(path))
         db = sqlite3.connect(path, isolation_level=None, timeout=10.0)
+        catalog = cls(db, path, layer)
         try:
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("PRAGMA synchronous=NORMAL")
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
-            elif version in _EARLIER:
-                db.executescript(f"BEGIN; {_EARLIER[version]} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
-            elif version != _SCHEMA_VERSION:
-                raise CatalogUnreadable(
-                    f"the catalog has layout {version}, this program writes layout {_SCHEMA_VERSION}", file=path.name
-                )
-        except sqlite3.OperationalError:
+            catalog._prepare()
+        except BaseException:
             db.close()
             raise
-        except sqlite3.DatabaseError as error:
-            db.close()
-            raise CatalogUnreadable(f"the catalog cannot be read: {error}", file=path.name) from error
-        except CatalogUnreadable:
-            db.close()
-            raise
-        return cls(db)
+        return catalog
+
+    @_told
+    def _prepare(self) -> None:
+        db = self._db
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            self.is_new = True
+            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
+        elif version in _EARLIER:
+            self.had_no_text = True
+            db.executescript(f"BEGIN; {_EARLIER[version]}")
+            for table, columns in SUMMED.items():
+                sums = [(row_sum(row), number) for number, *row in db.execute(f"SELECT rowid, {columns} FROM {table}")]  # noqa: S608
+                db.executemany(f"UPDATE {table} SET sum = ? WHERE rowid = ?", sums)  # noqa: S608
+            db.executescript(f"{_KEEPS_TEXT} PRAGMA user_version={_SCHEMA_VERSION};")
+        elif version != _SCHEMA_VERSION:
+            raise CatalogUnreadable(
+                f"the catalog has layout {version}, this program writes layout {_SCHEMA_VERSION}", file=self.path.name
+            )
 
     @classmethod
     def open_read_only(cls, path: Path) -> "Catalog":
@@ -190,66 +275,117 @@ class Catalog:
         try:
             db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=10.0)
             version = db.execute("PRAGMA user_version").fetchone()[0]
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeError) as error:
             raise CatalogUnreadable(f"the catalog cannot be read: {error}", file=path.name) from error
         if version != _SCHEMA_VERSION:
             db.close()
             raise CatalogUnreadable(f"the catalog has layout {version}, not {_SCHEMA_VERSION}", file=path.name)
-        return cls(db)
+        return cls(db, path)
 
     def close(self) -> None:
         """Closes the connection."""
+        if self._text is not None:
+            self._text.close()
         self._db.close()
 
-    def files(self) -> list[ArchivedFile]:
-        """All rows by number. Raises: CatalogUnreadable."""
+    @contextlib.contextmanager
+    def _transaction(self, *, durable: bool = False) -> Iterator[None]:
+        """All or nothing of what is done inside. durable: on stable storage behind it, not only safe from our own end."""
+        if durable:
+            self._db.execute("PRAGMA synchronous=FULL")
         try:
-            rows = self._db.execute(_SELECT_FILES).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise CatalogUnreadable(f"the catalog cannot be read: {error}") from error
-        return [
-            ArchivedFile(n, i, e, s != 0, c, v, d, k, f, t0, t1, ev, g, cut != 0, bad != 0, digest)
-            for n, i, e, s, c, v, d, k, f, t0, t1, ev, g, cut, bad, digest in rows
-        ]
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # SQLite has done it already where it met damage
+                    self._db.execute("ROLLBACK")
+                raise
+            try:
+                self._db.execute("COMMIT")
+            except sqlite3.Error:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+        finally:
+            if durable:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("PRAGMA synchronous=NORMAL")
 
+    def _sound(self, rows: Iterable[tuple[Any, ...]], table: str) -> Iterator[tuple[Any, ...]]:
+        """The rows without their checksums, which are the last values. Raises: CatalogUnreadable at one that is wrong."""
+        for row in rows:
+            if row_sum(row[:-1]) != row[-1]:
+                raise CatalogUnreadable(f"the catalog is damaged: a row of {table} was changed", file=self.path.name)
+            yield row[:-1]
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    @_told
+    def files(self) -> list[ArchivedFile]:
+        """All rows by number."""
+        return [_file(row) for row in self._sound(self._db.execute(_SELECT_FILES), "files")]
+
+    @_told
     def gtids(self) -> dict[int, GtidFacts | None]:
         """By number, what each sealed file says of GTIDs; None where what is stored cannot be decoded, which is a file to
-        be read again. `before` None: the state behind the file before it. Raises: CatalogUnreadable."""
-        try:
-            rows = self._db.execute(
-                "SELECT number, flavour, before, inside, anonymous FROM gtids JOIN files USING (number)"
-            ).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise CatalogUnreadable(f"the catalog cannot be read: {error}") from error
-        return {number: _decoded(*stored) for number, *stored in rows}
+        be read again. `before` None: the state behind the file before it."""
+        flavours = dict(self._db.execute("SELECT number, flavour FROM files").fetchall())
+        return {
+            number: _decoded(flavours[number], *stored) if row_sum((number, *stored)) == total else None
+            for number, *stored, total in self._db.execute(_SELECT_GTIDS)
+            if number in flavours
+        }
 
+    @_told
     def put_files(
         self, files: Iterable[ArchivedFile], gtids: Iterable[GtidEntry] = (), *, in_place_of_all: bool = False
     ) -> None:
         """Writes whole rows, in one transaction; `gtids`, oldest first, of those that are sealed."""
-        self._db.execute("BEGIN")
-        try:
+        with self._transaction():
             if in_place_of_all:
                 self._db.execute("DELETE FROM files")
                 self._db.execute("DELETE FROM gtids")
-            self._db.executemany(_PUT_FILE, [_row(file) for file in files])
+            self._db.executemany(_PUT_FILE, [_summed(file_row(file)) for file in files])
             for entry in gtids:
                 self._put_gtids(entry)
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
+    @_told
+    def add_missing_files(
+        self, files: Iterable[ArchivedFile], places: Iterable[DamagedPlace], checks: Mapping[int, float]
+    ) -> None:
+        """Writes the rows of those that have none, and where they are damaged and when they were checked, by number.
+
+        Of a file that is not sealed nothing counts as synced.
+        """
+        rows = []
+        for file in files:
+            row = file_row(file)
+            if not file.sealed:
+                name, number, _end, *facts = row
+                row = (name, number, FIRST_EVENT, *facts[:8], 0, 0, *facts[10:])
+            rows.append(_summed(row))
+        with self._transaction():
+            self._db.executemany(_ADD_FILE, rows)
+            self._db.executemany(_ADD_DAMAGE, map(_damage_values, places))
+            self._db.executemany("INSERT OR IGNORE INTO checks (number, time) VALUES (?, ?)", checks.items())
+
+    @_told
+    def take_over_files(
+        self, files: Iterable[tuple[Any, ...]], gtids: Iterable[tuple[Any, ...]], damage: Iterable[tuple[Any, ...]]
+    ) -> None:
+        """Writes rows as another catalog had them, each in the order of `SUMMED`, in one transaction."""
+        with self._transaction():
+            self._db.executemany(_ADD_FILE, map(_summed, files))
+            self._db.executemany(_PUT_GTIDS, map(_summed, gtids))
+            self._db.executemany(_ADD_DAMAGE, map(_summed, damage))
+
+    @_told
     def put_sealed(self, row: tuple[object, ...], gtids: GtidEntry) -> None:
         """Writes the row, made by `file_row`, of a file that was sealed, and its GTIDs, in one transaction."""
-        self._db.execute("BEGIN")
-        try:
-            self._db.execute(_PUT_FILE, row)
+        with self._transaction():
+            self._db.execute(_PUT_FILE, _summed(row))
             self._put_gtids(gtids)
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
     def _put_gtids(self, entry: GtidEntry) -> None:
         before = entry.before
@@ -257,15 +393,13 @@ class Catalog:
             # Unless the file before it was purged meanwhile: then nobody else knows the state.
             found = self._db.execute("SELECT 1 FROM gtids WHERE number = ?", (entry.number - 1,)).fetchone()
             before = before if found is None else None
-        self._db.execute(
-            "INSERT OR REPLACE INTO gtids (number, before, inside, anonymous) VALUES (?, ?, ?, ?)",
-            (
-                entry.number,
-                None if before is None else encode_state(before),
-                None if entry.inside is None else encode_state(entry.inside),
-                entry.anonymous,
-            ),
+        row = (
+            entry.number,
+            None if before is None else encode_state(before),
+            None if entry.inside is None else encode_state(entry.inside),
+            entry.anonymous,
         )
+        self._db.execute(_PUT_GTIDS, _summed(row))
 
     def _forget(self, names: Iterable[str]) -> None:
         """Deletes files' rows; the file behind them gets the state before it written down, where it was left to them."""
@@ -273,120 +407,130 @@ class Catalog:
         left = len(gone)
         chain = GtidChain()
         successors = False
-        for number, name, flavour, *stored in self._db.execute(
+        deleted: list[tuple[int, str]] = []
+        updated = []
+        cursor = self._db.execute(
             "SELECT number, name, flavour, before, inside, anonymous FROM files LEFT JOIN gtids USING (number) "
             "ORDER BY number"
-        ).fetchall():
+        )
+        # Those that go are mostly the oldest: the rest of a long list is not read.
+        for number, name, flavour, *stored in cursor:
             if not left and not successors:
                 break
             facts = _decoded(flavour, *stored)
             if name in gone:
                 successors = True
                 left -= 1
-                self._db.execute("DELETE FROM files WHERE number = ?", (number,))
-                self._db.execute("DELETE FROM gtids WHERE number = ?", (number,))
-                self._db.execute("DELETE FROM checks WHERE number = ?", (number,))
-                self._db.execute("DELETE FROM damage WHERE file = ?", (name,))
+                deleted.append((number, name))
             elif successors:
                 successors = False
-                if stored[0] is None and chain.state is not None:
-                    values = (encode_state(chain.state), number)
-                    self._db.execute("UPDATE gtids SET before = ? WHERE number = ?", values)
+                if stored[0] is None and stored[2] is not None and chain.state is not None:
+                    updated.append(_summed((number, encode_state(chain.state), *stored[1:])))
             if facts is None:
                 chain = GtidChain(number)
             else:
                 chain.add(number, facts)
+        cursor.close()
+        for table in ("files", "gtids", "checks"):
+            statement = f"DELETE FROM {table} WHERE number = ?"  # noqa: S608 - constants only
+            self._db.executemany(statement, [(number,) for number, _name in deleted])
+        self._db.executemany("DELETE FROM damage WHERE file = ?", [(name,) for _number, name in deleted])
+        self._db.executemany(_PUT_GTIDS, updated)
 
+    @_told
     def put_file(self, row: tuple[object, ...]) -> None:
         """Writes one row made by `file_row`."""
-        self._db.execute(_PUT_FILE, row)
+        self._db.execute(_PUT_FILE, _summed(row))
 
+    @_told
     def checkpoint(self, name: str, end: int, events: int, groups: int, last_timestamp: int) -> None:
         """Notes that the open file is synced up to the boundary `end`."""
-        self._db.execute(
-            "UPDATE files SET end = ?, events = ?, groups = ?, last_timestamp = ? WHERE name = ? AND sealed = 0",
-            (end, events, groups, last_timestamp, name),
-        )
+        file = self._file_of(name)
+        if file is not None and not file.sealed:
+            file.end, file.events, file.groups, file.last_timestamp = end, events, groups, last_timestamp
+            self.put_file(file_row(file))
 
+    @_told
     def set_digest(self, name: str, digest: str) -> None:
         """Notes a sealed file's digest."""
-        self._db.execute("UPDATE files SET digest = ? WHERE name = ?", (digest, name))
+        file = self._file_of(name)
+        if file is not None:
+            file.digest = digest
+            self.put_file(file_row(file))
 
+    def _file_of(self, name: str) -> ArchivedFile | None:
+        # By its number: a damaged index of names would hide it.
+        statement = f"SELECT {_FILE_COLUMNS} FROM files WHERE number = ?"  # noqa: S608 - constants only
+        for row in self._sound(self._db.execute(statement, (binlog_number(name),)).fetchall(), "files"):
+            return _file(row) if row[0] == name else None
+        return None
+
+    @_told
     def forget_files(self, rows: Iterable[LedgerRow]) -> None:
         """Forgets the files that `rows` are about and adds the rows, in one transaction, durable on return.
 
         A row that is there already (the same time too) is not added again: what was begun before a crash is finished.
         """
         rows = list(rows)
-        self._db.execute("PRAGMA synchronous=FULL")
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._forget(row.file for row in rows)
-                for row in rows:
-                    values = (row.time, row.kind, row.file, row.offset, row.text, row.details)
-                    self._db.execute(_ADD_LEDGER_ONCE, (*values, row.time, row.kind, row.file))
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-        finally:
-            self._db.execute("PRAGMA synchronous=NORMAL")
+        added = []
+        self.write_text()
+        with self._transaction(durable=True):
+            self._forget(row.file for row in rows)
+            for row in rows:
+                if self._db.execute(_HAS_LEDGER, (row.file, row.time, row.kind)).fetchone() is None:
+                    self._db.execute(_ADD_LEDGER, _ledger_values(row))
+                    added.append(ledger_record(row))
+        self.write_text(added)
 
+    # --- what is in ledger.jsonl too ---------------------------------------------------------------------------------
+
+    @_told
     def identity(self) -> SourceIdentity | None:
         """The source's identity, or None before the first `set_identity`."""
-        row = self._db.execute("SELECT flavour, version, server_id, server_uuid FROM source").fetchone()
-        return None if row is None else SourceIdentity(*row)
+        rows = self._db.execute(f"SELECT {SUMMED['source']}, sum FROM source").fetchall()  # noqa: S608 - constants only
+        return next((SourceIdentity(*row[1:]) for row in self._sound(rows, "source")), None)
 
+    @_told
     def set_identity(self, identity: SourceIdentity) -> None:
         """Remembers the source."""
+        values = (1, identity.flavour, identity.version, identity.server_id, identity.server_uuid)
         self._db.execute(
-            "INSERT OR REPLACE INTO source (one, flavour, version, server_id, server_uuid) VALUES (1, ?, ?, ?, ?)",
-            (identity.flavour, identity.version, identity.server_id, identity.server_uuid),
+            f"REPLACE INTO source ({SUMMED['source']}, sum) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+            _summed(values),
         )
+        self.write_text([identity_record(identity)])
 
+    @_told
     def origin(self) -> Origin | None:
         """How this generation began; None for the first one, or where it cannot be read."""
-        row = self._db.execute("SELECT time, file, after_file, after_offset, flavour, state FROM beginning").fetchone()
-        if row is None:
-            return None
-        time_s, file, after_file, after_offset, flavour, state = row
-        try:
-            value = None if state is None else decode_state(flavour, state)
-        except Malformed:
-            value = None
-        return Origin(time_s, file, after_file, after_offset, value)
+        rows = self._db.execute(f"SELECT {SUMMED['beginning']}, sum FROM beginning").fetchall()  # noqa: S608
+        for _one, time_s, file, after_file, after_offset, flavour, state in self._sound(rows, "beginning"):
+            return Origin(time_s, file, after_file, after_offset, _state(flavour, state))
+        return None
 
+    @_told
     def set_origin(self, origin: Origin) -> None:
         """Remembers how this generation began."""
-        state = origin.state
+        flavour, state = _encoded_state(origin)
+        values = (1, float(origin.time), origin.file, origin.after_file, origin.after_offset, flavour, state)
         self._db.execute(
-            "INSERT OR REPLACE INTO beginning (one, time, file, after_file, after_offset, flavour, state) "
-            "VALUES (1, ?, ?, ?, ?, ?, ?)",
-            (
-                origin.time,
-                origin.file,
-                origin.after_file,
-                origin.after_offset,
-                "mysql" if isinstance(state, GtidSet) else "mariadb",
-                None if state is None else encode_state(state),
-            ),
+            f"REPLACE INTO beginning ({SUMMED['beginning']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            _summed(values),
         )
+        self.write_text([origin_record(origin)])
 
+    @_told
     def add_ledger(self, row: LedgerRow) -> None:
         """Appends one row, durable on return; not when the newest row says the same: retries must not fill the disk."""
         newest = self._db.execute("SELECT kind, file, offset, text FROM ledger ORDER BY id DESC LIMIT 1").fetchone()
         if newest == (row.kind, row.file, row.offset, row.text):
+            self.write_text()
             return
-        self._db.execute("PRAGMA synchronous=FULL")
-        try:
-            self._db.execute(
-                "INSERT INTO ledger (time, kind, file, offset, text, details) VALUES (?, ?, ?, ?, ?, ?)",
-                (row.time, row.kind, row.file, row.offset, row.text, row.details),
-            )
-        finally:
-            self._db.execute("PRAGMA synchronous=NORMAL")
+        with self._transaction(durable=True):
+            self._db.execute(_ADD_LEDGER, _ledger_values(row))
+        self.write_text([ledger_record(row)])
 
+    @_told
     def add_ledger_once(self, row: LedgerRow) -> None:
         """As `add_ledger`, unless that very finding (kind, file, offset) is there already."""
         found = self._db.execute(
@@ -394,47 +538,214 @@ class Catalog:
         ).fetchone()
         if found is None:
             self.add_ledger(row)
+        else:
+            self.write_text()
 
+    @_told
     def ledger(self) -> list[LedgerRow]:
         """All rows, oldest first."""
-        rows = self._db.execute("SELECT time, kind, file, offset, text, details FROM ledger ORDER BY id").fetchall()
-        return [LedgerRow(*row) for row in rows]
+        rows = self._db.execute(f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY time, id")  # noqa: S608
+        return [LedgerRow(*row) for row in self._sound(rows, "ledger")]
 
+    @_told
+    def newest_ledger_row(self) -> LedgerRow | None:
+        """The row that was added last."""
+        rows = self._db.execute(f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY id DESC LIMIT 1")  # noqa: S608
+        return next((LedgerRow(*row) for row in self._sound(rows, "ledger")), None)
+
+    @_told
     def count_ledger(self) -> dict[str, int]:
         """How many rows there are of each kind."""
         return dict(self._db.execute("SELECT kind, count(*) FROM ledger GROUP BY kind").fetchall())
 
-    def damaged_places(self) -> list[DamagedPlace]:
-        """All, by file and offset. Raises: sqlite3.Error."""
-        rows = self._db.execute("SELECT file, offset, boundary, found, text FROM damage ORDER BY file, offset")
-        return [DamagedPlace(*row) for row in rows.fetchall()]
+    @_told
+    def take_over(self, rows: Iterable[LedgerRow], identity: SourceIdentity | None, origin: Origin | None) -> None:
+        """Adds what `ledger.jsonl` has and this has not, in one transaction, durable on return."""
+        text, self._text = self._text, None
+        try:
+            with self._transaction(durable=True):
+                self._db.executemany(_ADD_LEDGER, map(_ledger_values, rows))
+                if identity is not None:
+                    self.set_identity(identity)
+                if origin is not None:
+                    self.set_origin(origin)
+        finally:
+            self._text = text
 
+    @_told
+    def records(self) -> list[Record]:
+        """What belongs into `ledger.jsonl`."""
+        found = [ledger_record(row) for row in self.ledger()]
+        identity, origin = self.identity(), self.origin()
+        if identity is not None:
+            found.append(identity_record(identity))
+        if origin is not None:
+            found.append(origin_record(origin))
+        return found
+
+    def write_text(self, records: Iterable[Record] = ()) -> None:
+        """Adds to `ledger.jsonl` what is missing there. Raises: CatalogUnreadable.
+
+        Where it cannot be written that is logged, and tried again by each later call: the catalog has it all.
+        """
+        text = self._text
+        if text is None:
+            return
+        text.add(records)
+        try:
+            try:
+                text.flush()
+            except LedgerTextLost as lost:
+                self._note_lost_text(text, str(lost))
+                self._replace_text(text)
+        except OSError as error:
+            self._log_text_failure(error)
+        else:
+            self._text_fails = False
+
+    def remake_text(self) -> None:
+        """Writes `ledger.jsonl` anew, as `write_text` does. Raises: CatalogUnreadable."""
+        if self._text is None:
+            return
+        try:
+            self._replace_text(self._text)
+        except OSError as error:
+            self._log_text_failure(error)
+
+    def _replace_text(self, text: LedgerText) -> None:
+        text.replace(self.records())
+
+    def _note_lost_text(self, text: LedgerText, how: str) -> None:
+        if len(self.records()) <= text.waiting:
+            return  # there was nothing in it yet
+        row = LedgerRow(time.time(), LEDGER_TEXT_REMADE, LEDGER_TEXT_NAME, -1, f"{LEDGER_TEXT_NAME} {how}. {REMADE}")
+        with self._transaction(durable=True):
+            self._db.execute(_ADD_LEDGER, _ledger_values(row))
+        log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
+
+    def _log_text_failure(self, error: OSError) -> None:
+        if not self._text_fails:
+            assert self._layer is not None
+            advice = disk_advice(self._layer, self.path.parent, error.errno or 0)
+            log.error("ledger_text_not_written", what=str(error), advice=advice or None)
+        self._text_fails = True
+
+    # --- damage and checks -------------------------------------------------------------------------------------------
+
+    @_told
+    def damaged_places(self) -> list[DamagedPlace]:
+        """All, by file and offset."""
+        rows = self._db.execute(f"SELECT {SUMMED['damage']}, sum FROM damage ORDER BY file, offset")  # noqa: S608
+        return [DamagedPlace(*row) for row in self._sound(rows, "damage")]
+
+    @_told
     def add_damage(self, place: DamagedPlace) -> None:
         """Remembers a place, once."""
-        self._db.execute(
-            "INSERT OR IGNORE INTO damage (file, offset, boundary, found, text) VALUES (?, ?, ?, ?, ?)",
-            (place.file, place.offset, place.boundary, place.found, place.text),
-        )
+        self._db.execute(_ADD_DAMAGE, _damage_values(place))
 
+    @_told
     def forget_damage(self, file: str) -> None:
         """The file is what was archived again."""
         self._db.execute("DELETE FROM damage WHERE file = ?", (file,))
 
+    @_told
     def checks(self) -> dict[int, float]:
         """By number, when each sealed file was last found to be what was archived, in seconds since 1970."""
         return dict(self._db.execute("SELECT number, time FROM checks").fetchall())
 
+    @_told
     def note_check(self, number: int, time_s: float) -> None:
         """All bytes of the sealed file `number` were found to be what was archived."""
         self._db.execute("INSERT OR REPLACE INTO checks (number, time) VALUES (?, ?)", (number, time_s))
 
+    # --- the database itself -----------------------------------------------------------------------------------------
+
     def damage(self) -> str | None:
-        """What SQLite finds wrong with the database file, or None."""
+        """What SQLite finds wrong with the database file, or None. Raises: sqlite3.Error where it cannot look."""
         try:
             verdict: str = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            return str(error)
+        except (sqlite3.DatabaseError, UnicodeError) as error:
+            if is_damage(error, self.path):
+                return str(error)
+            raise
         return None if verdict == "ok" else verdict
+
+    def copy_to(self, path: Path) -> None:
+        """Writes all of it to the new, empty file `path`, durably. Raises: sqlite3.Error."""
+        target = sqlite3.connect(path, isolation_level=None)
+        try:
+            target.execute("PRAGMA synchronous=FULL")
+            self._db.backup(target)
+        finally:
+            target.close()
+
+
+def ledger_record(row: LedgerRow) -> Record:
+    """The row as a line of `ledger.jsonl`."""
+    return {
+        "record": "ledger",
+        "time": float(row.time),
+        "kind": row.kind,
+        "file": row.file,
+        "offset": row.offset,
+        "text": row.text,
+        "details": row.details,
+    }
+
+
+def identity_record(identity: SourceIdentity) -> Record:
+    """The source as a line of `ledger.jsonl`."""
+    return {
+        "record": "source",
+        "flavour": identity.flavour,
+        "version": identity.version,
+        "server_id": identity.server_id,
+        "server_uuid": identity.server_uuid,
+    }
+
+
+def origin_record(origin: Origin) -> Record:
+    """The generation's origin as a line of `ledger.jsonl`; its state as in the event at a file's head, in base 64."""
+    flavour, state = _encoded_state(origin)
+    return {
+        "record": "origin",
+        "time": float(origin.time),
+        "file": origin.file,
+        "after_file": origin.after_file,
+        "after_offset": origin.after_offset,
+        "flavour": flavour,
+        "state": None if state is None else base64.b64encode(state).decode(),
+    }
+
+
+def read_record(record: Record) -> LedgerRow | SourceIdentity | Origin | None:
+    """The reverse; None: nothing that this version knows."""
+    try:
+        match record["record"]:
+            case "ledger":
+                names = ("time", "kind", "file", "offset", "text", "details")
+                return LedgerRow(*(record[name] for name in names))
+            case "source":
+                return SourceIdentity(*(record[name] for name in ("flavour", "version", "server_id", "server_uuid")))
+            case "origin":
+                state = None if record["state"] is None else base64.b64decode(record["state"], validate=True)
+                place = (record["time"], record["file"], record["after_file"], record["after_offset"])
+                return Origin(*place, _state(record["flavour"], state))
+    except (KeyError, TypeError, binascii.Error):
+        return None
+    return None
+
+
+def _encoded_state(origin: Origin) -> tuple[str, bytes | None]:
+    state = origin.state
+    return "mysql" if isinstance(state, GtidSet) else "mariadb", None if state is None else encode_state(state)
+
+
+def _state(flavour: str, state: bytes | None) -> GtidValue | None:
+    try:
+        return None if state is None else decode_state(flavour, state)
+    except Malformed:
+        return None
 
 
 def _decoded(flavour: str, before: bytes | None, inside: bytes | None, anonymous: int | None) -> GtidFacts | None:
@@ -450,12 +761,31 @@ def _decoded(flavour: str, before: bytes | None, inside: bytes | None, anonymous
         return None
 
 
+def row_sum(values: Iterable[object]) -> int:
+    """The checksum that is kept with a row of these values, in the order of `SUMMED`."""
+    return crc32(repr((*values,)).encode("utf-8", "backslashreplace"))
+
+
+def _summed(values: tuple[object, ...]) -> tuple[object, ...]:
+    return (*values, row_sum(values))
+
+
+def _damage_values(place: DamagedPlace) -> tuple[object, ...]:
+    return _summed((place.file, place.offset, place.boundary, float(place.found), place.text))
+
+
+def _ledger_values(row: LedgerRow) -> tuple[object, ...]:
+    return _summed((float(row.time), row.kind, row.file, row.offset, row.text, row.details))
+
+
+def _file(row: tuple[Any, ...]) -> ArchivedFile:
+    file = ArchivedFile(*row)
+    file.sealed, file.cut, file.damaged = bool(file.sealed), bool(file.cut), bool(file.damaged)
+    return file
+
+
 def file_row(file: ArchivedFile) -> tuple[object, ...]:
     """The file's catalog row as of now; pass it to `Catalog.put_file` in the catalog's thread."""
-    return _row(file)
-
-
-def _row(file: ArchivedFile) -> tuple[object, ...]:
     return (
         file.name,
         file.number,

@@ -12,7 +12,8 @@ from typing import Final
 from relay.archive.storage.files import CATALOG_NAME
 
 _KEPT: Final = re.compile(re.escape(CATALOG_NAME) + r"\.corrupt-([0-9]+)")
-_SIDES: Final = ("-wal", "-shm")
+SIDES: Final = ("-wal", "-shm")
+"""What SQLite keeps beside a database, by the ends of the names."""
 
 
 def kept_catalogs(names: Iterable[str]) -> list[str]:
@@ -27,7 +28,7 @@ def set_catalog_aside(path: Path) -> str:
     while (target := path.with_name(f"{path.name}.corrupt-{serial}")).exists():
         serial += 1
     path.rename(target)
-    for suffix in _SIDES:
+    for suffix in SIDES:
         side = path.with_name(path.name + suffix)
         if side.exists():
             side.rename(target.with_name(target.name + suffix))
@@ -42,7 +43,7 @@ def finish_setting_aside(directory: Path, names: list[str]) -> None:
     if CATALOG_NAME in names:
         return
     kept = kept_catalogs(names)
-    for suffix in _SIDES:
+    for suffix in SIDES:
         without = [name for name in kept if name + suffix not in names]
         if CATALOG_NAME + suffix in names and without:
             (directory / (CATALOG_NAME + suffix)).rename(directory / (without[-1] + suffix))

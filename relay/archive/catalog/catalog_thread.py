@@ -1,5 +1,6 @@
 """The thread that writes the catalog: changes one after another, off the event loop."""
 
+import contextlib
 import errno
 import sqlite3
 import threading
@@ -12,12 +13,13 @@ from queue import SimpleQueue
 from typing import Final
 
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow
-from relay.archive.storage.archive_errors import DISK_ADVICE, ArchiveWriteError
+from relay.archive.catalog.catalog_faults import SQLITE_NEEDS_BYTES, is_damage, system_number
+from relay.archive.catalog.remake import instead_of_damaged, instead_of_lost
+from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import FileLayer
 from relay.process.background import tell_fault
 
-_SQLITE_NEEDS_BYTES: Final = 65536
-"""Less room than this on a disk explains an I/O error: its shared memory grows by 32 KiB."""
 _WRITE_WAIT_S: Final = 5.0
 
 
@@ -26,12 +28,29 @@ class CatalogThread:
 
     A change that fails stays first in line and `on_failure` is called (in this thread) with an ArchiveWriteError; no later
     one overtakes it. `retry` tries again. The line is bounded by its producers: one checkpoint a second, a few rows per file.
+
+    A catalog that turns out to be damaged, or whose file is gone, is made again, and the line goes on: `on_remade` is called
+    (in this thread) with the ledger rows that tell of it. It then lacks files, which the caller adds by `add_missing_files`.
     """
 
-    def __init__(self, path: Path, layer: FileLayer, on_failure: Callable[[ArchiveWriteError], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        layer: FileLayer,
+        on_failure: Callable[[ArchiveWriteError], None],
+        on_remade: Callable[[list[LedgerRow]], None] = lambda rows: None,
+    ) -> None:
         self._path = path
         self._layer = layer
         self._on_failure = on_failure
+        self._on_remade = on_remade
+        self._catalog: Catalog | None = None
+        self._inode: int | None = None
+        self._size = 0
+        self._opened = False
+        """Whether it was open before: then it is not to be missing."""
+        self._episode: LedgerRow | None = None
+        """Tells of the first of the failures since the last change that was made."""
         self._queue: SimpleQueue[Callable[[Catalog], object] | None] = SimpleQueue()
         self._waiting: deque[Callable[[Catalog], object]] = deque()
         self._thread = threading.Thread(target=self._main, name="archive-catalog", daemon=True)
@@ -49,7 +68,7 @@ class CatalogThread:
         self._queue.put(lambda catalog: None)
 
     def add_ledger(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
-        """Queues a ledger row with the time of now. Any thread."""
+        """Queues a ledger row with the time of now; `details`: as in `LedgerRow`. Any thread."""
         row = LedgerRow(time.time(), kind, file, offset, text, details)
         self.submit(lambda catalog: catalog.add_ledger(row))
 
@@ -72,53 +91,100 @@ class CatalogThread:
         return [repr(change) for change in self._waiting]
 
     def _main(self) -> None:
-        catalog: Catalog | None = None
         while True:
             change = self._queue.get()
             if change is not None:
                 self._waiting.append(change)
             try:
-                if catalog is None:
-                    catalog = Catalog.open(self._path, self._layer)
-                while self._waiting:
-                    self._waiting[0](catalog)
-                    self._waiting.popleft()
+                try:
+                    self._make_changes()
+                except Exception as error:
+                    if not self._is_damage(error):
+                        raise
+                    self._remake(error)
+                    self._make_changes()
             except Exception as error:
+                failure = self._failure(error)
                 if not isinstance(error, sqlite3.Error | OSError | CatalogUnreadable):
                     tell_fault("catalog_failed", error)
-                self._on_failure(self._failure(error))
+                elif self._episode is None:
+                    self._episode = LedgerRow(time.time(), "write_failed", self._path.name, -1, str(failure))
+                self._on_failure(failure)
             if change is None:
-                if catalog is not None:
-                    catalog.close()
+                if self._catalog is not None:
+                    self._catalog.close()
                 return
+
+    def _make_changes(self) -> None:
+        catalog = self._open()
+        while self._waiting:
+            self._waiting[0](catalog)
+            self._waiting.popleft()
+        if self._episode is not None:
+            catalog.add_ledger(self._episode)
+            self._episode = None
+        catalog.write_text()
+
+    def _open(self) -> Catalog:
+        """The catalog, in its place. Raises: CatalogUnreadable; OSError; sqlite3.Error."""
+        catalog = self._catalog
+        if catalog is None:
+            if self._opened and not self._path.exists():
+                raise CatalogUnreadable(f"{self._path.name} was gone")
+            catalog = Catalog.open(self._path, self._layer)
+            self._take(catalog)
+        elif self._inode_now() != self._inode:
+            catalog, rows = instead_of_lost(catalog, self._path, self._layer)
+            self._take(catalog)
+            self._on_remade(rows)
+        else:
+            # It never becomes smaller by SQLite, which may go on for long with what it has in memory.
+            size, self._size = self._size, self._layer.size_of(self._path)
+            if self._size < size:
+                raise CatalogUnreadable(f"the catalog has {self._size} bytes, it had {size}", file=self._path.name)
+        return catalog
+
+    def _take(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._opened = True
+        self._inode = self._inode_now()
+        self._size = self._layer.size_of(self._path)
+
+    def _inode_now(self) -> int | None:
+        try:
+            return self._layer.inode_of(self._path)
+        except FileNotFoundError:
+            return None
+
+    def _is_damage(self, error: Exception) -> bool:
+        return isinstance(error, CatalogUnreadable) or is_damage(error, self._path)
+
+    def _remake(self, damage: Exception) -> None:
+        """Raises: CatalogUnreadable; OSError; sqlite3.Error."""
+        if self._catalog is not None:
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._catalog.close()
+            self._catalog = None
+        catalog, rows = instead_of_damaged(self._path, self._layer, str(damage))
+        self._take(catalog)
+        self._on_remade(rows)
 
     def _failure(self, error: Exception) -> ArchiveWriteError:
         try:
             room_bytes = self._layer.free_bytes(self._path.parent)
         except OSError:
-            room_bytes = _SQLITE_NEEDS_BYTES
-        number = _system_number(error, room_bytes)
+            room_bytes = SQLITE_NEEDS_BYTES
+        number = system_number(error, self._path, room_bytes)
         what = f"{error} (no space is left)" if number == errno.ENOSPC else str(error)
         return ArchiveWriteError(
             f"the catalog could not be written: {what}",
             file=self._path.name,
             offset=None,
             errno=number,
-            advice=DISK_ADVICE.get(
-                number, "Look at the disk; if the catalog is damaged, stop the relay and run `archive rebuild`."
-            ),
+            advice=disk_advice(self._layer, self._path.parent, number)
+            or "Look at the disk; if the catalog is damaged, stop the relay and run `archive rebuild`.",
         )
 
 
 def _add_ledger(row: LedgerRow, catalog: Catalog) -> None:
     catalog.add_ledger(row)
-
-
-def _system_number(error: Exception, room_bytes: int) -> int:
-    """The errno, also of what SQLite says by codes of its own about a full disk; 0 where there is none."""
-    if isinstance(error, sqlite3.Error):
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is SQLite's primary code
-        # Where even its memory index finds no room SQLite speaks of an I/O error (SQLITE_IOERR_SHMSIZE) and no more.
-        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room_bytes < _SQLITE_NEEDS_BYTES):
-            return errno.ENOSPC
-    return getattr(error, "errno", 0) or 0

@@ -6,15 +6,17 @@ binlog: until that is in place its directory is only prepared, and after a crash
 
 import contextlib
 import errno
+import json
 import re
 import sqlite3
 from pathlib import Path
 from typing import Final
 
 from protocol.position import is_binlog_name
-from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow, read_record
+from relay.archive.catalog.ledger_text import read_lines
 from relay.archive.storage.archive_errors import ArchiveMisuse
-from relay.archive.storage.files import CATALOG_NAME, PURGE_NAME, FileLayer
+from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, PURGE_NAME, FileLayer
 from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
 
 _NAME: Final = re.compile(r"g([0-9]{4,9})")
@@ -53,6 +55,8 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
     names = layer.names(path)
     if any(is_binlog_name(name) or name == PURGE_NAME for name in names):
         return False
+    if LEDGER_TEXT_NAME in names and _tells_of_files(path / LEDGER_TEXT_NAME, layer):
+        return False
     if CATALOG_NAME not in names:
         return True
     try:
@@ -69,6 +73,12 @@ def is_prepared_only(path: Path, layer: FileLayer) -> bool:
         if code in _DAMAGED or not layer.exists(path / CATALOG_NAME):
             return True
         raise OSError(errno.EIO, f"the catalog cannot be read: {reason}", str(path / CATALOG_NAME)) from error
+
+
+def _tells_of_files(text: Path, layer: FileLayer) -> bool:
+    """Whether the ledger's copy as text has a row that there is only where a binlog was."""
+    found = (read_record(json.loads(line)) for _offset, line in read_lines(layer, text).lines)
+    return any(isinstance(row, LedgerRow) and row.kind in _HAD_FILES for row in found)
 
 
 def begun_generations(directory: Path, layer: FileLayer | None = None) -> list[tuple[int, Path]]:

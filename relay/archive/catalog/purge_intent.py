@@ -14,7 +14,7 @@ from relay.archive.storage.ledger_kinds import PURGED
 
 def write_intent(layer: FileLayer, directory: Path, rows: Iterable[LedgerRow]) -> None:
     """Names, durably, the files that are about to be removed. Raises: OSError."""
-    lines = [json.dumps([row.time, row.kind, row.file, row.offset, row.text]) + "\n" for row in rows]
+    lines = [json.dumps([row.time, row.kind, row.file, row.offset, row.text, row.details]) + "\n" for row in rows]
     replace_file(layer, directory / PURGE_NAME, "".join(lines).encode())
 
 
@@ -27,10 +27,10 @@ def read_intent(layer: FileLayer, directory: Path) -> list[LedgerRow]:
         content = stored.read_all()
     rows = []
     for line in content.decode().splitlines():
-        at, kind, file, offset, text = json.loads(line)
+        at, kind, file, offset, text, *details = json.loads(line)
         if kind != PURGED or not isinstance(file, str) or "/" in file:
             raise ValueError(f"{PURGE_NAME} names {file!r}")
-        rows.append(LedgerRow(float(at), PURGED, file, int(offset), str(text)))
+        rows.append(LedgerRow(float(at), PURGED, file, int(offset), str(text), *map(str, details)))
     return rows
 
 

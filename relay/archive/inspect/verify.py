@@ -10,13 +10,15 @@ from protocol.binlog.layout import HEADER_SIZE, TYPE_AT
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.catalog.ledger_text import read_lines
 from relay.archive.inspect.file_check import check_bytes, check_head, check_index
 from relay.archive.inspect.verify_gtids import GtidCheck
+from relay.archive.inspect.verify_permissions import check_permissions
 from relay.archive.storage.archive_errors import PUT_BACK
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.boundary_index import BoundaryIndex, index_path
-from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, FileLayer, StoredFile
+from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, LEDGER_TEXT_NAME, FileLayer, StoredFile
 from relay.binlog_file.event_places import event_around
 
 _ROTATE_NAME_AT: Final = HEADER_SIZE + 8
@@ -29,12 +31,15 @@ def verify_archive(
 ) -> Iterator[ArchiveFinding]:
     """Yields what is wrong, file by file; nothing if all is well. Blocking: for a command line or a thread.
 
-    Fast: catalog, names, numbering, sizes, format descriptions, indexes, the Rotate that links a file to the next. `deep`
-    also reads every byte: CRCs, boundaries, what is kept of GTIDs, digests. The open file is checked up to its last checkpoint.
+    Fast: owners and modes, catalog, names, numbering, sizes, format descriptions, indexes, the Rotate that links a file to the
+    next. `deep` also reads every byte: CRCs, boundaries, what is kept of GTIDs, digests. The open file is checked up to its
+    last checkpoint.
     `on_progress(file, bytes)`: bytes checked since its last call, the file's whole end in the fast mode.
     """
     layer = layer or FileLayer()
     catalog_path = directory / CATALOG_NAME
+    yield from check_permissions(directory, layer.names(directory))
+    yield from _check_ledger_text(directory, layer)
     try:
         catalog = Catalog.open_read_only(catalog_path)
     except CatalogUnreadable as error:
@@ -110,6 +115,22 @@ async def verify_in_thread(
         return findings
 
     return await asyncio.to_thread(run)
+
+
+def _check_ledger_text(directory: Path, layer: FileLayer) -> Iterator[ArchiveFinding]:
+    try:
+        lines = read_lines(layer, directory / LEDGER_TEXT_NAME)
+    except FileNotFoundError:
+        yield ArchiveFinding(LEDGER_TEXT_NAME, None, "is missing; it is made again at the next start.")
+        return
+    except OSError as error:
+        yield ArchiveFinding(
+            LEDGER_TEXT_NAME, None, f"cannot be read: {error.strerror}. It is made again at the next start."
+        )
+        return
+    for offset in lines.damaged:
+        what = "this line is damaged. The next start puts its row at the end again, if the catalog has it."
+        yield ArchiveFinding(LEDGER_TEXT_NAME, offset, what)
 
 
 def _check_names(directory: Path, files: list[ArchivedFile], names: set[str]) -> Iterator[ArchiveFinding]:

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.kernel.crc import crc32
+from protocol.kernel.event_check import EventCheck
+from relay.archive.read.checked_bytes import damaged
+from relay.archive.storage.archive_errors import ArchiveDamaged
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.binlog_file.file_bytes import pieces
 from relay.process.background import tell_fault
@@ -28,6 +33,32 @@ class FileDigest:
     def text(self) -> str:
         """`crc32:%08x` of all that came."""
         return f"crc32:{self._value:08x}"
+
+
+def checked_digest(layer: FileLayer, path: Path, file: ArchivedFile, stop: Callable[[], bool]) -> str | None:
+    """As `file_digest`, of bytes that are what was archived as far as their own checksums tell: what is noted of changed bytes
+    would call them right ever after. Raises: ArchiveDamaged; as `file_digest`.
+    """
+    check = EventCheck()
+    check.begin(FIRST_EVENT, file.checksum)
+    digest = FileDigest()
+    left = b""
+    with StoredFile.open(layer, path) as stored:
+        digest.take(memoryview(stored.read(0, FIRST_EVENT)))
+        for piece in pieces(stored, FIRST_EVENT, file.end):
+            if stop():
+                return None
+            digest.take(piece)
+            data = left + bytes(piece) if left else piece
+            begin = check.position
+            if check.look(data, 0, len(data)):
+                raise damaged(file.name, check, check.whole_to)
+            left = bytes(data[check.position - begin :])
+    if digest.size < file.end:
+        raise EOFError(f"{path.name} ends at {digest.size}, not at {file.end}")
+    if check.sound_to != file.end:
+        raise damaged(file.name, check, check.whole_to)
+    return digest.text
 
 
 def file_digest(layer: FileLayer, path: Path, end: int, stop: Callable[[], bool] = lambda: False) -> str | None:
@@ -55,7 +86,7 @@ class DigestThread:
         self._layer = layer
         self._on_digest = on_digest
         self._on_error = on_error
-        self._queue: SimpleQueue[tuple[Path, int] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Path, ArchivedFile] | None] = SimpleQueue()
         self._stopping = False
         self._thread = threading.Thread(target=self._main, name="archive-digest", daemon=True)
 
@@ -63,9 +94,9 @@ class DigestThread:
         """Starts the thread; call once."""
         self._thread.start()
 
-    def add(self, path: Path, end: int) -> None:
+    def add(self, path: Path, file: ArchivedFile) -> None:
         """Queues a sealed file. Any thread."""
-        self._queue.put((path, end))
+        self._queue.put((path, file))
 
     def stop(self) -> None:
         """Ends the thread within one read. Files left get their digest after the next open."""
@@ -78,11 +109,11 @@ class DigestThread:
         if hasattr(os, "setpriority") and hasattr(os, "posix_fallocate"):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
         while (item := self._queue.get()) is not None:
-            path, end = item
+            path, file = item
             try:
-                digest = file_digest(self._layer, path, end, lambda: self._stopping)
+                digest = checked_digest(self._layer, path, file, lambda: self._stopping)
             except Exception as error:
-                if not isinstance(error, OSError | EOFError):
+                if not isinstance(error, OSError | EOFError | ArchiveDamaged):
                     tell_fault("digest_failed", error, file=path.name)
                 self._on_error(path.name, error)
                 continue

@@ -6,6 +6,7 @@ A recovery may itself be killed at any step. So what it finds is in the ledger b
 the next one then finds again is recorded once.
 """
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,38 +19,39 @@ from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, DamagedPlace, LedgerRow
 from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
+from relay.archive.catalog.ledger_copy import compare_copies
+from relay.archive.catalog.ledger_text import LedgerLines
 from relay.archive.catalog.purge_intent import forget_intent, read_intent, remove_files
+from relay.archive.catalog.salvage import salvage
 from relay.archive.gtids.gtid_recorder import recover_gtids
 from relay.archive.gtids.gtid_state import GtidState
 from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import (
-    ACCEPTED_NAME,
     CATALOG_NAME,
     DAMAGED_INFIX,
-    GAP_NAME,
     GTX_SUFFIX,
     IDX_SUFFIX,
     INDEX_NAME,
-    LOCK_NAME,
-    MARKS_NAME,
+    LEDGER_TEXT_NAME,
+    OWN_NAMES,
     PURGE_NAME,
     QUARANTINE_INFIX,
-    REGISTRATION_NAME,
-    SCHEMA_NAME,
-    SOURCE_GTIDS_NAME,
-    SOURCE_NAME,
-    SOURCE_SETTINGS_NAME,
     TEMPORARY_SUFFIX,
-    UUID_NAME,
     FileLayer,
     StoredFile,
     replace_file,
     write_all,
 )
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
-from relay.archive.storage.ledger_kinds import CATALOG_SET_ASIDE, FILE_MISSING
+from relay.archive.storage.ledger_kinds import (
+    CATALOG_REMADE,
+    CATALOG_SET_ASIDE,
+    FILE_MISSING,
+    LEDGER_TEXT_DAMAGED,
+    PURGED,
+)
 from relay.archive.storage.origin import Origin
 from relay.archive.storage.quarantine import quarantine
 from relay.archive.storage.rebuild_index import Progress
@@ -57,16 +59,9 @@ from relay.archive.storage.scan import Scan, scan
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.head import read_start
 
-_OWN_NAMES: Final = frozenset(
-    {
-        *(INDEX_NAME, CATALOG_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
-        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME),
-    }
+_LASTING: Final = frozenset(
+    {"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE, LEDGER_TEXT_DAMAGED}
 )
-
-
-_LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE})
 """Findings that are there again at every open: one ledger row is enough."""
 
 
@@ -97,12 +92,25 @@ class Recovery:
         self._findings: list[LedgerRow] = []
         self._recorded = 0
         """How many of them are in the ledger."""
+        self._damage = ""
+        """What is wrong with the catalog that was there; "": nothing that was met."""
+        self._kept = ""
+        """The name under which it was kept."""
 
     def run(self, *, force: bool = False) -> Recovered:
         """Recovers. `force` reads every file again and makes catalog rows and indexes anew (`archive rebuild`).
 
-        Raises: ArchiveConflict, ArchiveCorrupt, OSError, sqlite3.Error.
+        A catalog that turns out to be damaged, at whatever step, is kept aside, and all begins again with a new one.
+        Raises: ArchiveConflict, ArchiveCorrupt, OSError, sqlite3.Error; CatalogUnreadable where the new one is damaged too.
         """
+        try:
+            return self._run(force)
+        except CatalogUnreadable as error:
+            del self._findings[self._recorded :]  # they are found again; those before are in ledger.jsonl
+            self._damage = str(error)
+            return self._run(force)
+
+    def _run(self, force: bool) -> Recovered:
         names = self._layer.names(self._directory)
         for name in names:
             if name.endswith(TEMPORARY_SUFFIX):
@@ -110,8 +118,10 @@ class Recovery:
         purged, unreadable = self._finish_purge()
         if purged:
             names = self._layer.names(self._directory)
-        catalog, kept = self._open_catalog(names)
+        catalog, kept = self._open_catalog(names, force)
         try:
+            self._compare_copies(catalog, kept, force)
+            self._salvage(catalog)
             self._note_kept(catalog, kept)
             self._record(catalog)
             catalog.forget_files(purged)
@@ -168,22 +178,43 @@ class Recovery:
                 catalog.add_ledger(row)
             self._recorded += 1
 
-    def _open_catalog(self, names: list[str]) -> tuple[Catalog, dict[str, str]]:
+    def _open_catalog(self, names: list[str], force: bool) -> tuple[Catalog, dict[str, str]]:
         """The catalog, and those that are kept aside with the reason."""
         path = self._directory / CATALOG_NAME
         finish_setting_aside(self._directory, names)
         reasons = dict.fromkeys(kept_catalogs(names), "An earlier start could not read the catalog.")
-        try:
-            catalog = Catalog.open(path, self._layer)
-            try:
-                catalog.files()
-            except CatalogUnreadable:
-                catalog.close()
-                raise
-        except CatalogUnreadable as error:
-            reasons[set_catalog_aside(path)] = str(error)
-            catalog = Catalog.open(path, self._layer)
+        damage, self._damage = self._damage, ""
+        if force and path.exists() and not (path.is_file() and os.access(path, os.R_OK | os.W_OK)):
+            damage = "The catalog may not be read or written by this user."
+        if damage and path.exists():
+            self._kept = set_catalog_aside(path)
+            reasons[self._kept] = damage
+        catalog = Catalog.open(path, self._layer)
+        if not catalog.is_new and (found := catalog.damage()) is not None:
+            catalog.close()
+            raise CatalogUnreadable(f"the catalog is damaged: {found}", file=CATALOG_NAME)
         return catalog, reasons
+
+    def _compare_copies(self, catalog: Catalog, kept: dict[str, str], force: bool) -> None:
+        """The ledger in the catalog and its copy as text say the same behind this."""
+
+        def note_lost_catalog(lines: LedgerLines) -> None:
+            # Before it is filled: a kill in between must not hide it. One that was kept aside is told by `_note_kept`.
+            if all(any(f'"{name}"'.encode() in line for _offset, line in lines.lines) for name in kept):
+                text = f"{CATALOG_NAME} was gone or empty. It was made again from the binlogs and {LEDGER_TEXT_NAME}."
+                self._find(CATALOG_REMADE, CATALOG_NAME, -1, text)
+                self._record(catalog)
+
+        compare_copies(
+            catalog, self._directory, self._layer, self._find, note_lost_catalog, thorough=force or catalog.is_new
+        )
+
+    def _salvage(self, catalog: Catalog) -> None:
+        """What is sound in a catalog that was just set aside need not be made again."""
+        if self._kept:
+            gone = {row.file for row in catalog.ledger() if row.kind in (PURGED, FILE_MISSING)}
+            salvage(self._directory / self._kept, catalog, gone)
+            self._kept = ""
 
     def _note_kept(self, catalog: Catalog, reasons: dict[str, str]) -> None:
         """Each catalog that is kept aside and not in the ledger: it may be a recovery that was killed which has kept it."""
@@ -195,8 +226,7 @@ class Recovery:
                 CATALOG_SET_ASIDE,
                 name,
                 -1,
-                f"{reasons[name]} It was kept as {name} (earlier ledger rows and the source's identity are only there); "
-                "a new one was made from the binlogs.",
+                f"{reasons[name]} It was kept as {name}; a new one was made from the binlogs and {LEDGER_TEXT_NAME}.",
             )
 
     def _held_names(self, names: list[str], known: dict[str, ArchivedFile]) -> list[str]:
@@ -217,7 +247,9 @@ class Recovery:
     def _note_foreign(self, names: list[str], held: list[str]) -> None:
         mine = set(held)
         for name in names:
-            if name in mine or name in _OWN_NAMES or name.startswith(CATALOG_NAME) or name.endswith(TEMPORARY_SUFFIX):
+            if name in mine or name in OWN_NAMES or name.endswith(TEMPORARY_SUFFIX):
+                continue
+            if name.startswith((CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")):
                 continue
             base = name.removesuffix(IDX_SUFFIX).removesuffix(GTX_SUFFIX)
             if base != name and is_binlog_name(base):

@@ -15,6 +15,8 @@ FILE_MODE: Final = 0o640
 DIRECTORY_MODE: Final = 0o750
 INDEX_NAME: Final = "mysql-bin.index"
 CATALOG_NAME: Final = "catalog.sqlite"
+LEDGER_TEXT_NAME: Final = "ledger.jsonl"
+"""The ledger, the source's identity and the origin once more: the catalog is made again from it and from the binlogs."""
 MARKS_NAME: Final = "replicas.marks"
 LOCK_NAME: Final = "lock"
 UUID_NAME: Final = "server_uuid"
@@ -34,6 +36,14 @@ GAP_NAME: Final = "gap.json"
 """Which gap in the source's binlogs this generation stands behind, as somebody accepted it."""
 ACCEPTED_NAME: Final = "gap-accepted.json"
 """The gap that somebody accepted and that no generation stands behind yet; in the archive's directory."""
+OWN_NAMES: Final = frozenset(
+    {
+        *(INDEX_NAME, CATALOG_NAME, LEDGER_TEXT_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
+        *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
+        *(GAP_NAME, ACCEPTED_NAME),
+    }
+)
+"""What an archive directory has besides the binlogs and what is named after them."""
 IDX_SUFFIX: Final = ".idx"
 GTX_SUFFIX: Final = ".gtx"
 """NAME.gtx: which transactions each block of the file has."""
@@ -156,6 +166,11 @@ class FileLayer:
         """How much may still be written there. Raises: OSError."""
         found = os.statvfs(directory)
         return found.f_bavail * found.f_frsize
+
+    def free_inodes(self, directory: Path) -> int | None:
+        """How many files may still be made there; None: the file system does not count them. Raises: OSError."""
+        found = os.statvfs(directory)
+        return found.f_favail if found.f_files else None
 
     def sync_directory(self, directory: Path) -> None:
         """Returns when renames, creations and removals in `directory` are on stable storage."""

@@ -1,13 +1,16 @@
 """Removing the oldest files of an archive so that any crash leaves them all there, or the removal to be finished.
 
-    the intent (a file that names them, synced) -> NAME.index -> catalog rows and ledger rows, one transaction
-        -> the files themselves, NAME.idx and NAME.gtx with each -> the directory is synced -> the intent is removed
+    the intent (a file that names all that was ordered, synced) -> batch by batch:
+        NAME.index -> catalog rows and ledger rows, one transaction
+        -> the files themselves, NAME.idx and NAME.gtx with each -> the directory is synced
+    -> the intent is removed
 
-An intent that is found at an open is finished before anything else looks at the directory. So the order of what follows
-the intent matters to nobody but those who look into the directory meanwhile.
+An intent that is found at an open is finished before anything else looks at the directory: all of the order, whichever batch
+was at work. So the order of what follows the intent matters to nobody but those who look into the directory meanwhile.
 """
 
 import asyncio
+import contextlib
 import errno
 import time
 from collections.abc import Callable, Sequence
@@ -26,8 +29,9 @@ from relay.archive.storage.ledger_kinds import PURGED
 
 log = structlog.get_logger(__name__)
 
-_BATCH: Final = 20
-"""So many files are removed before a relay that is told to stop may stop: a GiB takes up to a tenth of a second."""
+_BATCH: Final = 200
+_BATCH_BYTES: Final = 20 << 30
+"""So many files, and bytes, are removed before a relay that is told to stop may stop: a GiB takes up to a tenth of a second."""
 _CATALOG_WAIT_S: Final = 5.0
 """A catalog on a full disk cannot be written: the files are removed all the same, the intent stays until it was."""
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -52,43 +56,48 @@ class Purging:
     async def run(self, files: list[ArchivedFile], reason: str, stopping: Callable[[], bool]) -> None:
         """Removes `files` from the disk, oldest first, and from the list; ends early when `stopping()`.
 
-        `reason`: for the ledger, who wanted it. Of what is left in the list nothing was done.
-        Raises: ArchiveWriteError. A batch whose intent was written is no more in the list; it is removed at the next open
-        at the latest.
+        `reason`: for the ledger, who wanted it. What is left in the list when it was stopping is removed at the next open.
+        Raises: ArchiveWriteError. Of what is left in the list then nothing was done, nor will be. A batch that was begun is no
+        more in the list; it is removed at the next open at the latest.
         """
-        while files and not stopping():
-            batch = files[:_BATCH]
-            now = time.time()
-            rows = [LedgerRow(now, PURGED, file.name, file.end, f"{reason}; {_contents(file)}") for file in batch]
+        order = await asyncio.to_thread(_rows, list(files), reason)
+        announced = False
+        done = 0
+        while files and not (announced and stopping()):
+            batch = order[done : done + _batch_size(files)]
             try:
-                await asyncio.to_thread(self._announce, [*self._unrecorded, *rows], batch[0].name)
-                del files[:_BATCH]
-                await self._remove(rows)
+                if not announced:
+                    announced = await asyncio.to_thread(self._announce, order[done:], len(batch))
+                del files[: len(batch)]
+                done += len(batch)
+                await self._remove(batch, last=done == len(order))
             except OSError as error:
-                begun = files[:1] != batch[:1]
-                if not begun and not self._layer.exists(self._directory / batch[0].name):
+                begun = done > 0 and order[done - 1] is batch[-1]
+                if not begun and not self._layer.exists(self._directory / batch[0].file):
                     del files[:1]
+                await asyncio.to_thread(self._take_back, batch if begun else [])
                 raise ArchiveWriteError(
-                    f"{batch[0].name} to {batch[-1].name} could not be purged: {error.strerror}",
-                    file=batch[0].name,
+                    f"{batch[0].file} to {batch[-1].file} could not be purged: {error.strerror}",
+                    file=batch[0].file,
                     offset=None,
                     errno=error.errno or 0,
                     advice="It is finished when the relay starts the next time." if begun else "Nothing was removed.",
                 ) from error
 
-    async def _remove(self, rows: list[LedgerRow]) -> None:
+    async def _remove(self, rows: list[LedgerRow], *, last: bool) -> None:
         self._unrecorded.extend(rows)
-        for row in rows:
-            log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
         recorded = self._record(rows)
         names = [row.file for row in rows]
+        await asyncio.to_thread(_log_rows, rows)
         await asyncio.to_thread(self._unlist, names)
         await asyncio.wait({recorded}, timeout=_CATALOG_WAIT_S)
         await asyncio.to_thread(remove_files, self._layer, self._directory, names)
-        if not self._unrecorded:
+        if last and not self._unrecorded:
             await asyncio.to_thread(forget_intent, self._layer, self._directory)
 
-    def _announce(self, rows: list[LedgerRow], oldest: str) -> None:
+    def _announce(self, order: list[LedgerRow], batch: int) -> bool:
+        """Writes the intent; whether it names all of the order, not only the first `batch` files. Raises: OSError."""
+        rows = [*self._unrecorded, *order]
         try:
             write_intent(self._layer, self._directory, rows)
         except OSError as error:
@@ -96,8 +105,21 @@ class Purging:
                 raise
             # Purging is what one does about a full disk: the oldest file makes room for saying so. A crash before it was
             # said leaves a row `file_missing` instead of `purged`.
-            remove_files(self._layer, self._directory, [oldest])
+            remove_files(self._layer, self._directory, [order[0].file])
+            rows = [*self._unrecorded, *order[:batch]]
             write_intent(self._layer, self._directory, rows)
+            return batch == len(order)
+        return True
+
+    def _take_back(self, begun: list[LedgerRow]) -> None:
+        """Only what was begun is still to be removed at the next start; a disk that refuses that too leaves all of it ordered."""
+        names = {row.file for row in begun}
+        rows = [*(row for row in self._unrecorded if row.file not in names), *begun]
+        with contextlib.suppress(OSError):
+            if rows:
+                write_intent(self._layer, self._directory, rows)
+            else:
+                forget_intent(self._layer, self._directory)
 
     def _record(self, rows: list[LedgerRow]) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
@@ -114,6 +136,26 @@ class Purging:
 
         self._catalog.submit(change)
         return recorded
+
+
+def _rows(files: Sequence[ArchivedFile], reason: str) -> list[LedgerRow]:
+    now = time.time()
+    return [LedgerRow(now, PURGED, file.name, file.end, f"{reason}; {_contents(file)}") for file in files]
+
+
+def _batch_size(files: Sequence[ArchivedFile]) -> int:
+    """How many of the first files are one batch: at least one."""
+    size_bytes = 0
+    for count, file in enumerate(files[:_BATCH]):
+        size_bytes += file.end
+        if count and size_bytes > _BATCH_BYTES:
+            return count
+    return min(len(files), _BATCH)
+
+
+def _log_rows(rows: Sequence[LedgerRow]) -> None:
+    for row in rows:
+        log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
 
 
 def _contents(file: ArchivedFile) -> str:

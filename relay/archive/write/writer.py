@@ -21,9 +21,10 @@ from protocol.errors import Malformed
 from relay.archive.catalog.catalog import file_row
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.gtids.gtid_recorder import GtidRecorder, gtx_path
-from relay.archive.storage.archive_errors import DISK_ADVICE, ArchiveWriteError
+from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, index_path, records_before
+from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import INDEX_NAME, TEMPORARY_SUFFIX, FileLayer, replace_file, write_all
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
 from relay.archive.write.options import ArchiveOptions
@@ -555,9 +556,8 @@ class Writer:
             file=name,
             offset=offset,
             errno=number,
-            advice=DISK_ADVICE.get(
-                number, "Nothing incomplete was published; correct the cause, the relay goes on by itself then."
-            ),
+            advice=disk_advice(self._layer, self._directory, number)
+            or "Nothing incomplete was published; correct the cause, the relay goes on by itself then.",
         )
         if self._failure is not None:
             return self._failure

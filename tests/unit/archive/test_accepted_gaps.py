@@ -17,7 +17,7 @@ from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.gaps.lost_gtids import GapGtids, lost_and_held, mariadb_gap, mysql_gap
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_generations
-from relay.archive.storage.files import ACCEPTED_NAME, CATALOG_NAME, GAP_NAME
+from relay.archive.storage.files import ACCEPTED_NAME, CATALOG_NAME, GAP_NAME, LEDGER_TEXT_NAME
 from relay.commands.archive_command import list_files, show_ledger, verify
 from tests.support.generation_filling import GAP, A, behind_a_gap
 
@@ -76,6 +76,7 @@ async def test_a_gap_of_which_nothing_can_be_read_is_still_one(tmp_path: Path) -
     (tmp_path / "g0002" / GAP_NAME).write_text("{}")
     for path in (tmp_path / "g0002").glob(f"{CATALOG_NAME}*"):
         path.unlink()
+    (tmp_path / "g0002" / LEDGER_TEXT_NAME).unlink()
     with pytest.raises(GapUnreadable):
         gap_before(tmp_path / "g0002")
     with structlog.testing.capture_logs() as logs:

@@ -1,7 +1,6 @@
 """What the archive says by GTID: while it grows, after a restart, rebuilt, purged."""
 
 import asyncio
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,13 @@ from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
 from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidState, GtidView
 from relay.archive.inspect.listing import read_ledger, rebuild_archive
+from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.gtid_facts import GtidFacts
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mariadb, add_mysql, mariadb_binlog, mysql_binlog
+from tests.support.old_catalog import take_back
 
 U = "11111111-1111-1111-1111-111111111111"
 V = "22222222-2222-2222-2222-222222222222"
@@ -120,18 +121,16 @@ async def test_a_rebuild_knows_what_was_known(tmp_path: Path, files: list[tuple[
     assert len(list(tmp_path.glob("*.gtx"))) == 3
 
 
+@pytest.mark.parametrize("layout", [1, 2, 3, 4])
 @pytest.mark.parametrize("files", [MYSQL, MARIADB], ids=["mysql", "mariadb"])
-async def test_a_catalog_of_the_first_layout_gets_its_gtids_from_the_files(
-    tmp_path: Path, files: list[tuple[str, bytearray]]
+async def test_a_catalog_of_an_earlier_layout_is_taken_over(
+    tmp_path: Path, files: list[tuple[str, bytearray]], layout: int
 ) -> None:
     before = await live(tmp_path, files)
-    db = sqlite3.connect(tmp_path / "catalog.sqlite")
-    db.executescript(
-        "DROP TABLE gtids; DROP TABLE beginning; DROP TABLE damage; DROP TABLE checks; "
-        "ALTER TABLE ledger DROP COLUMN details; PRAGMA user_version = 1;"
-    )
-    db.close()
+    take_back(tmp_path / "catalog.sqlite", layout)
     assert shown(await reopened(tmp_path)) == shown(before)
+    assert list(tmp_path.glob("catalog.sqlite.corrupt-*")) == []
+    assert list(verify_archive(tmp_path, deep=True)) == []
 
 
 async def test_only_what_is_synced_counts_where_only_that_is_published(tmp_path: Path) -> None:

@@ -123,12 +123,12 @@ async def test_a_digest_that_ends_by_surprise_is_in_the_ledger_and_the_next_file
 ) -> None:
     generation = await Generation.open(tmp_path)
     second = "mysql-bin.000002"
-    made = digest.file_digest
+    made = digest.checked_digest
 
     def fails_on_the_first(layer: FileLayer, path: Path, *more: Any) -> Any:
         return fail() if path.name == NAME else made(layer, path, *more)
 
-    monkeypatch.setattr(digest, "file_digest", fails_on_the_first)
+    monkeypatch.setattr(digest, "checked_digest", fails_on_the_first)
     with structlog.testing.capture_logs() as logs:
         for name, following in ((NAME, second), (second, "mysql-bin.000003")):
             await generation.begin_file(name)

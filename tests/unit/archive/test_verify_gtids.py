@@ -12,6 +12,7 @@ from protocol.gtid.block_index import BlockIndex, BlockIndexWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, encode_gtid_list
+from relay.archive.catalog.catalog import row_sum
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.inspect.verify import verify_archive
@@ -225,8 +226,10 @@ async def test_a_flipped_bit_anywhere_in_an_index_is_found_without_reading_the_f
 
 def change_catalog(directory: Path, statement: str, *values: object) -> None:
     db = sqlite3.connect(directory / CATALOG)
+    db.create_function("row_sum", -1, lambda *values: row_sum(values))
     with db:
         assert db.execute(statement, values).rowcount == 1
+        db.execute("UPDATE gtids SET sum = row_sum(number, before, inside, anonymous)")
     db.close()
 
 

@@ -1,0 +1,69 @@
+"""What can still be believed of a damaged catalog: rows whose checksum is right.
+
+Without them the archive would have to be read as a whole, and what was noted when files were sealed, their digests, would be
+made again from bytes that may have changed since.
+"""
+
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+from relay.archive.catalog.catalog import SUMMED, Catalog, row_sum
+from relay.archive.catalog.catalog_aside import SIDES
+
+Rows = dict[object, tuple[Any, ...]]
+
+
+def salvage(kept: Path, catalog: Catalog, gone: Collection[str]) -> int:
+    """Puts what is sound in the catalog that was `kept` aside into the new `catalog`; returns how many files that knows then.
+
+    gone: names of files that the ledger calls purged or missing; their rows may be there still. Blocking.
+    Raises: CatalogUnreadable; sqlite3.Error, of the new one.
+    """
+    tables: dict[str, Rows] = {}
+    # A copy: SQLite would put its log into the database, and take it away.
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / kept.name
+        shutil.copyfile(kept, copy)
+        for suffix in SIDES[:1]:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(kept.with_name(kept.name + suffix), copy.with_name(copy.name + suffix))
+        tables = _sound_rows(copy)
+    files = {number: row for number, row in tables.get("files", {}).items() if row[0] not in gone}
+    numbers = set(files)
+    # NULL stands for what is behind the file before it, and nobody else may know that.
+    gtids = {
+        number: row
+        for number, row in tables.get("gtids", {}).items()
+        if number in numbers and (row[1] is not None or _before(number) in numbers)
+    }
+    damage = [row for row in tables.get("damage", {}).values() if row[0] not in gone]
+    catalog.take_over_files(list(files.values()), list(gtids.values()), damage)
+    return len(files)
+
+
+def _before(number: object) -> int:
+    return number - 1 if isinstance(number, int) else -1
+
+
+def _sound_rows(path: Path) -> dict[str, Rows]:
+    keys: dict[str, Callable[[tuple[Any, ...]], object]] = {
+        "files": lambda row: row[1],
+        "gtids": lambda row: row[0],
+        "damage": lambda row: row[:2],
+    }
+    found: dict[str, Rows] = {table: {} for table in keys}
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for table, key in keys.items():
+            # From both ends up to the page that cannot be read.
+            for order in ("ASC", "DESC"):
+                statement = f"SELECT {SUMMED[table]}, sum FROM {table} ORDER BY rowid {order}"  # noqa: S608
+                with contextlib.suppress(sqlite3.Error, UnicodeError, OverflowError):
+                    for *row, total in db.execute(statement):
+                        if row_sum(row) == total:
+                            found[table].setdefault(key((*row,)), (*row,))
+    return found

@@ -1,0 +1,33 @@
+"""What to do about a disk that refuses: the sentence for its error, with what was found out about the disk."""
+
+import errno as errno_numbers
+from pathlib import Path
+from typing import Final
+
+from relay.archive.storage.archive_errors import DISK_ADVICE
+from relay.archive.storage.files import FileLayer
+
+NO_INODES: Final = (
+    "The file system has no inodes left (`df -i` shows them): it takes no new file, however much space is free. Purge "
+    "archived files, each has three, or remove others there; the relay goes on by itself then."
+)
+NOT_PERMITTED: Final = (
+    "The relay's user may not write there: look at owner and mode (`ls -l`), give the archive to the relay's user "
+    "(`chown -R`), and do not run the relay or `archive rebuild` as another user."
+)
+
+
+def disk_advice(layer: FileLayer, directory: Path, errno: int) -> str:
+    """The next step for a system error `errno` under `directory`, "" where nothing is known of it. Blocking."""
+    if errno == errno_numbers.ENOSPC and _out_of_inodes(layer, directory):
+        return NO_INODES
+    if errno in (errno_numbers.EACCES, errno_numbers.EPERM):
+        return NOT_PERMITTED
+    return DISK_ADVICE.get(errno, "")
+
+
+def _out_of_inodes(layer: FileLayer, directory: Path) -> bool:
+    try:
+        return layer.free_inodes(directory) == 0
+    except OSError:
+        return False

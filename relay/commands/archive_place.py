@@ -1,0 +1,54 @@
+"""Whether an archive can be where relay.toml wants it: by making a file there, and taking it away again."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from relay.archive.storage.disk_advice import disk_advice
+from relay.archive.storage.files import DIRECTORY_MODE, FILE_MODE, TEMPORARY_SUFFIX, FileLayer
+from relay.commands.outcome import WRONG_USE, CommandFailed
+
+_ELSE = "Choose another [archive] dir, or make that directory and give it to the relay's user."
+
+
+def try_archive_place(directory: Path) -> None:
+    """Makes `directory` where it is missing, writes and syncs a file in it, and leaves all as it was. Blocking.
+
+    Raises: CommandFailed, which says what was refused.
+    """
+    made: list[Path] = []
+    probe = directory / f"check-config-{os.getpid()}{TEMPORARY_SUFFIX}"
+    doing = "made"
+    try:
+        for place in reversed((directory, *directory.parents)):
+            if not place.exists():
+                place.mkdir(DIRECTORY_MODE)
+                made.append(place)
+        doing = "written in"
+        fd = os.open(probe, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        try:
+            os.write(fd, bytes(4096))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        number = error.errno or 0
+        existing = next((place for place in (directory, *directory.parents) if _is_there(place)), directory)
+        raise CommandFailed(
+            f"The archive's directory {directory} cannot be {doing} ({error.strerror}: {error.filename or probe}). "
+            f"{disk_advice(FileLayer(), existing, number) or _ELSE}",
+            WRONG_USE,
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+        for place in reversed(made):
+            with contextlib.suppress(OSError):
+                place.rmdir()
+
+
+def _is_there(place: Path) -> bool:
+    try:
+        return place.exists()
+    except OSError:
+        return False
