@@ -23,6 +23,8 @@ from relay.binlog_file.file_bytes import read_bytes
 from relay.binlog_file.head import read_start
 
 _PIECE_BYTES: Final = 64 * BLOCK_BYTES
+_HOLE: Final = bytes(512)
+"""A sector that never reached the disk."""
 _LOOK_AT: Final = 1000
 """Events: a transaction has a marker at its begin and its end."""
 
@@ -66,16 +68,21 @@ def sums_on_disk(layer: FileLayer, path: Path, first: int, end: int) -> list[Blo
 
 
 def known_end(layer: FileLayer, path: Path, start: int, size: int) -> int:
-    """Of a file of `size` bytes that grew when its relay was ended: where the first block behind `start` begins that is not
-    what was received, but not before `start`; `size` where there is none, as far as the records tell. Raises: OSError.
+    """Of a file of `size` bytes that grew when its relay was ended: up to where it is what was received, as far as the records
+    tell, but not less than `start`. Raises: OSError.
+
+    A block that a power cut left a hole in is good up to the hole: bytes that had been synced are before it. Of one that was
+    changed otherwise nothing is believed.
     """
     first = start // BLOCK_BYTES
     with StoredFile.open(layer, path) as stored:
         for number, block in enumerate(read_sums(layer, path)[first:], first):
             if block is not None and _agrees(stored, number, block, size) is False:
+                begin = number * BLOCK_BYTES
+                hole = read_bytes(stored, begin, block.length_bytes).find(_HOLE)
                 # What begins the file was synced before the file had its name.
                 head = read_start(stored).event if number == 0 else b""
-                return min(size, max(number * BLOCK_BYTES, start, FIRST_EVENT + len(head)))
+                return min(size, max(begin + max(0, hole), start, FIRST_EVENT + len(head)))
     return size
 
 

@@ -68,14 +68,16 @@ class SumRecorder:
         last = sums[number] if length and number < len(sums) else None
         if (written := newest.of(path.name)) is not None and written[0] == number:
             last = written[1]
-        del sums[number:]
-        while sums and (sums[-1] is None or sums[-1].length_bytes < BLOCK_BYTES):
-            del sums[-1]
-        if last is not None and last.length_bytes == length:
-            sums += sums_on_disk(layer, path, len(sums), number * BLOCK_BYTES)
-            sums.append(last)
-        else:
-            sums += sums_on_disk(layer, path, len(sums), file.end)
+        if last is not None and last.length_bytes != length:
+            last = None
+        whole = [None if block is None or block.length_bytes < BLOCK_BYTES else block for block in sums[:number]]
+        # A crash leaves holes in these files as in any other.
+        first = whole.index(None) if None in whole else len(whole)
+        made = sums_on_disk(layer, path, first, number * BLOCK_BYTES)
+        whole += [None] * (number - len(whole))
+        sums = [known or block for known, block in zip(whole, [*whole[:first], *made], strict=True)]
+        if length:
+            sums += [last] if last is not None else sums_on_disk(layer, path, number, file.end)
         records = encode_sums(sums, 0)
         fds: list[int] = []
         try:

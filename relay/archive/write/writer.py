@@ -499,8 +499,6 @@ class Writer:
         if self._layer.size(file.fd) < file.boundary:
             return  # cut to the boundary it would grow, by zeroes
         file.gtids.cut_back(file.boundary)
-        if file.sums is not None:
-            file.sums.cut_back()
         events = file.written().events(self._layer)
         self._layer.truncate(file.fd, file.boundary)
         file.position = file.mark_end = file.boundary
@@ -509,6 +507,8 @@ class Writer:
         self._layer.truncate(file.idx_fd, file.idx_size)
         index = BoundaryIndex(self._layer, file.idx_fd)
         file.last_record = index.record(index.count - 1).offset if index.count else -1
+        if file.sums is not None:
+            file.sums.cut_back()
 
     def _recover(self, recover: Callable[[], ArchivedFile | None]) -> None:
         self._sync.withdraw()
