@@ -16,7 +16,7 @@ from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.scan import scan
 from relay.archive.sums.block_check import BlockCheck, block_damage
 from relay.archive.sums.block_sum import sum_paths
-from relay.archive.sums.sum_files import read_sums
+from relay.archive.sums.sum_files import are_equal, read_sums
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.event_places import event_around
 from relay.binlog_file.head import read_start
@@ -128,10 +128,14 @@ def _compared_blocks(layer: FileLayer, path: Path, file: ArchivedFile, blocks: B
     for offset in blocks.differing[:_MOST_BLOCKS]:
         damage = block_damage(layer, path, offset)
         yield ArchiveFinding(file.name, offset, damage.what, damage.boundary)
+    name, copy = (place.name for place in sum_paths(path))
     if blocks.lacking:
-        name, copy = (place.name for place in sum_paths(path))
         what = f"neither it nor {copy} has a sound record of the block at {blocks.lacking[0]}: it cannot be compared"
         yield ArchiveFinding(name, None, f"{what}. A running relay makes it again where the file's digest agrees")
+    elif file.sealed and not are_equal(layer, path):
+        yield ArchiveFinding(
+            name, None, f"it and its copy {copy} differ: one is damaged. A running relay puts that right"
+        )
 
 
 def _compare_index(

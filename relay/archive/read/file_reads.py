@@ -13,6 +13,7 @@ from typing import Final
 from protocol.binlog.made_events import rotate_size
 from protocol.position import Position
 from relay.archive.storage.files import CAN_READ_CACHED, Buffer, FileLayer
+from relay.archive.sums.block_sum import BLOCK_BYTES
 from relay.archive.sums.file_sums import BlockReader, FileSums, damaged_block, touched
 
 STEP_BYTES: Final = 256 * 1024
@@ -145,6 +146,12 @@ class FileReads:
     def shutdown(self) -> None:
         """Ends the threads once their reads are done."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+    @staticmethod
+    def step_end(file: OpenFile, offset: int) -> int:
+        """Where a read at `offset` ends best that is one step of a stream: of a file with sums, where a block ends."""
+        end = offset + STEP_BYTES
+        return end if file.sums is None else end - end % BLOCK_BYTES
 
     def read_now(self, file: OpenFile, offset: int, size_bytes: int) -> int:
         """Reads up to `size_bytes` into `buffer` without waiting for the disk; 0: the pages are not in memory.

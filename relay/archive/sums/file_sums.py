@@ -15,6 +15,7 @@ from relay.archive.sums.newest_block import NewestBlock
 _Read = Callable[[Sequence[Buffer], int], int]
 """Fills buffers with what stands at an offset; returns how many bytes came."""
 _NO_SUM: Final = "neither NAME.sum nor NAME.sum2 has a sound record"
+_PAGE_RECORDS: Final = 512
 _UNCOMPARED: Final = "is served without being compared"
 
 
@@ -33,6 +34,8 @@ class FileSums:
         self._note = note
         self._fd = -1
         self._opening = threading.Lock()
+        self._page: tuple[int, list[BlockSum | None]] = (0, [])
+        """Sums from a block on, as they were read last, sound ones that do not change any more."""
         self._lacking: set[int] = set()
         """Blocks whose sums nobody has."""
 
@@ -49,14 +52,48 @@ class FileSums:
         if self._fd >= 0:
             self._layer.close(self._fd)
 
-    def cached(self, first: int, count: int) -> list[BlockSum | None] | None:
+    def cached(self, first: int, count: int) -> Sequence[BlockSum | None] | None:
         """What blocks must be, None where nobody knows; or None where that is not at hand: ask `read`. Raises: OSError."""
+        newest = self._newest.of(self._path.name)
+        if newest is None or newest[0] >= first + count:
+            known = self._remembered(first, count)
+        elif newest[0] == first + count - 1:
+            known = self._remembered(first, count - 1)
+            known = None if known is None else [*known, newest[1]]
+        else:
+            known = None
+        return self._one(first, count, self._layer.preadv_cached) if known is None else known
+
+    def _remembered(self, first: int, count: int) -> Sequence[BlockSum | None] | None:
+        """Blocks that do not change any more. On the event loop."""
+        if not count:
+            return []
+        start, sums = self._page
+        if not start <= first <= first + count <= start + len(sums) and self._fd >= 0:
+            data = bytearray(_PAGE_RECORDS * RECORD_SIZE)
+            try:
+                got = self._layer.preadv_cached(self._fd, [data], first * RECORD_SIZE)
+            except BlockingIOError:
+                return None
+            newest = self._newest.of(self._path.name)
+            found = decode_sums(memoryview(data)[:got], first)
+            if newest is not None:
+                del found[max(0, newest[0] - first) :]
+            if None in found:
+                del found[found.index(None) :]
+            start, sums = self._page = first, found
+        return sums[first - start : first - start + count] if first - start + count <= len(sums) else None
+
+    def _one(
+        self, first: int, count: int, read: Callable[[int, Sequence[Buffer], int], int]
+    ) -> list[BlockSum | None] | None:
+        """As one of the files tells. None: not all of it is sound, or at hand."""
         newest = self._newest.of(self._path.name)
         data = bytearray(count * RECORD_SIZE)
         got = 0
         if self._fd >= 0:
             try:
-                got = self._layer.preadv_cached(self._fd, [data], first * RECORD_SIZE)
+                got = read(self._fd, [data], first * RECORD_SIZE)
             except BlockingIOError:
                 return None
         sums = decode_sums(memoryview(data)[:got], first)
@@ -69,6 +106,9 @@ class FileSums:
 
     def read(self, first: int, count: int) -> list[BlockSum | None]:
         """As `cached`, from both files; a record that only one of them has is put right. Raises: OSError."""
+        sums = self._one(first, count, self._layer.preadv)
+        if sums is not None:
+            return sums
         newest = self._newest.of(self._path.name)
         if self._fd < 0:
             self.begin()
@@ -141,36 +181,37 @@ class BlockReader:
 
         sums: of the blocks that the part touches. Raises: OSError; BlockingIOError.
         """
+        size = len(view)
         first = offset // BLOCK_BYTES
-        begin = first * BLOCK_BYTES
-        stop = offset + len(view)
+        begin, stop = first * BLOCK_BYTES, offset + size
         last = sums[-1]
-        last_end = (first + len(sums) - 1) * BLOCK_BYTES + (last.length_bytes if last is not None else 0)
-        head = self._head[: offset - begin]
-        tail = self._tail[: max(0, last_end - stop)]
+        last_end = begin + (len(sums) - 1) * BLOCK_BYTES + (last.length_bytes if last is not None else 0)
+        head, tail = self._head[: offset - begin], self._tail[: max(0, last_end - stop)]
         got_to = begin + read([head, view, tail], begin)
         self.wrong = None
         sound_to = at = begin
         for block in sums:
-            end = at + (block.length_bytes if block is not None else BLOCK_BYTES)
             if block is None:
-                sound_to = min(end, got_to)
-            elif got_to < end:
+                sound_to = min(at + BLOCK_BYTES, got_to)
+                at += BLOCK_BYTES
+                continue
+            length, expected = block
+            end = at + length
+            if end > got_to:
                 self.wrong = at, f"the file ends at {got_to}, inside what was archived"
                 break
+            if at >= offset and end <= stop:
+                value = crc32(view, at - offset, end - offset)
             else:
-                if offset <= at and end <= stop:
-                    value = crc32(view, at - offset, end - offset)
-                else:
-                    value = 0
-                    for part, start in ((head, begin), (view, offset), (tail, stop)):
-                        low, high = max(at, start) - start, min(end, start + len(part)) - start
-                        if low < high:
-                            value = crc32(part, low, high, value)
-                if value != block.sum:
-                    self.wrong = at, f"the {block.length_bytes} bytes from {at} on are not what was received"
-                    break
-                sound_to = end
+                value = 0
+                for part, start in ((head, begin), (view, offset), (tail, stop)):
+                    low, high = max(at, start) - start, min(end, start + len(part)) - start
+                    if low < high:
+                        value = crc32(part, low, high, value)
+            if value != expected:
+                self.wrong = at, f"the {length} bytes from {at} on are not what was received"
+                break
+            sound_to = end
             at += BLOCK_BYTES
         return max(0, min(sound_to, stop) - offset)
 

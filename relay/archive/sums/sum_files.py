@@ -35,6 +35,12 @@ def read_sums(layer: FileLayer, path: Path) -> list[BlockSum | None]:
     return [mine or others for mine, others in zip_longest(one, other)]
 
 
+def are_equal(layer: FileLayer, path: Path) -> bool:
+    """Whether both files hold the same bytes, as those of a complete binlog do. Raises: OSError."""
+    one, other = _contents(layer, path)
+    return one == other
+
+
 def are_complete(layer: FileLayer, path: Path, end: int) -> bool:
     """Whether both are as long as those of a file of `end` bytes. Looks into neither."""
     try:

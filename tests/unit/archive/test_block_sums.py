@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import rebuild_archive
+from relay.archive.inspect.scrub import Scrub
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.read.file_reads import FileReads
 from relay.archive.storage.archive_errors import ArchiveDamaged
@@ -225,9 +227,8 @@ async def test_a_changed_block_ends_the_reading_by_name(binlog: Path, nowait: bo
     assert (caught.value.offset, caught.value.boundary) == (3 * BLOCK_BYTES, 3 * BLOCK_BYTES)
 
 
-@pytest.mark.parametrize("which", [0, 1])
-async def test_a_record_that_only_one_has_is_put_right(binlog: Path, which: int) -> None:
-    place = sum_paths(binlog)[which]
+async def test_a_record_that_only_the_copy_has_is_put_right(binlog: Path) -> None:
+    place = sum_paths(binlog)[0]
     whole = place.read_bytes()
     place.write_bytes(whole[:30] + b"\xff" + whole[31:])
     told: list[str] = []
@@ -342,3 +343,25 @@ def test_a_check_of_all_blocks_tells_what_it_reads_and_can_be_stopped(binlog: Pa
     check = check_blocks(DISK, binlog, end, on_bytes=lambda data: told.append(len(data)))
     assert check is not None and (check.differing, check.lacking, sum(told)) == ([], [], end)
     assert check_blocks(DISK, binlog, end, stop=lambda: True) is None
+
+
+async def test_a_copy_that_is_damaged_is_named_by_a_check_and_put_right(tmp_path: Path) -> None:
+    await fill(tmp_path, (NAME, plain(40_000).data), (SECOND, plain(50).data))
+    await until_digested(tmp_path)
+    copy = sum_paths(tmp_path / NAME)[1]
+    whole = copy.read_bytes()
+    copy.write_bytes(whole[:30] + b"\xff" + whole[31:])
+    (finding,) = verify_archive(tmp_path, deep=True)
+    assert (finding.file, "differ: one is damaged" in finding.what) == (f"{NAME}.sum", True)
+    archive = await Archive.open(tmp_path)
+    scrub = Scrub(archive, None)
+    scrub.begin()
+    scrub.hurry()
+    for _ in range(500):
+        if copy.read_bytes() == whole:
+            break
+        await asyncio.sleep(0.01)
+    await scrub.close()
+    await archive.close()
+    assert copy.read_bytes() == whole
+    assert list(verify_archive(tmp_path, deep=True)) == []
