@@ -1,14 +1,13 @@
 """The sums of one archived file that is being read, and the reading of bytes that are compared with them."""
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from protocol.kernel.crc import crc32
-from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.archive.storage.files import Buffer, FileLayer, write_all
+from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged
+from relay.archive.storage.files import Buffer, FileLayer, StoredFile, write_all
 from relay.archive.sums.block_sum import BLOCK_BYTES, RECORD_SIZE, BlockSum, decode_sums, sum_paths
 from relay.archive.sums.newest_block import NewestBlock
 
@@ -44,8 +43,11 @@ class FileSums:
         with self._opening:
             for place in sum_paths(self._path):
                 if self._fd < 0:
-                    with contextlib.suppress(FileNotFoundError):
+                    try:
                         self._fd = self._layer.open_read(place)
+                    except OSError as error:
+                        if error.errno in NOT_OF_A_FILE:
+                            raise
 
     def close(self) -> None:
         """Closes it."""
@@ -53,7 +55,7 @@ class FileSums:
             self._layer.close(self._fd)
 
     def cached(self, first: int, count: int) -> Sequence[BlockSum | None] | None:
-        """What blocks must be, None where nobody knows; or None where that is not at hand: ask `read`. Raises: OSError."""
+        """What blocks must be, None where nobody knows; or None where that is not at hand: ask `read`."""
         newest = self._newest.of(self._path.name)
         if newest is None or newest[0] >= first + count:
             known = self._remembered(first, count)
@@ -73,7 +75,7 @@ class FileSums:
             data = bytearray(_PAGE_RECORDS * RECORD_SIZE)
             try:
                 got = self._layer.preadv_cached(self._fd, [data], first * RECORD_SIZE)
-            except BlockingIOError:
+            except OSError:
                 return None
             newest = self._newest.of(self._path.name)
             found = decode_sums(memoryview(data)[:got], first)
@@ -94,7 +96,7 @@ class FileSums:
         if self._fd >= 0:
             try:
                 got = read(self._fd, [data], first * RECORD_SIZE)
-            except BlockingIOError:
+            except OSError:
                 return None
         sums = decode_sums(memoryview(data)[:got], first)
         sums += [None] * (count - len(sums))
@@ -134,14 +136,13 @@ class FileSums:
         return sums
 
     def _records(self, place: Path, first: int, count: int) -> list[BlockSum | None]:
+        sums: list[BlockSum | None] = []
         try:
-            fd = self._layer.open_read(place)
-        except FileNotFoundError:
-            return [None] * count
-        try:
-            sums = decode_sums(self._layer.pread(fd, count * RECORD_SIZE, first * RECORD_SIZE), first)
-        finally:
-            self._layer.close(fd)
+            with StoredFile.open(self._layer, place) as stored:
+                sums = decode_sums(stored.read(first * RECORD_SIZE, count * RECORD_SIZE), first)
+        except OSError as error:
+            if error.errno in NOT_OF_A_FILE:
+                raise
         return sums + [None] * (count - len(sums))
 
     def _put_right(

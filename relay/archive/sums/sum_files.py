@@ -8,6 +8,7 @@ from typing import Final
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.kernel.codes import BOUNDARY_MASK
 from protocol.kernel.crc import crc32
+from relay.archive.storage.archive_errors import NOT_OF_A_FILE
 from relay.archive.storage.files import FileLayer, StoredFile, replace_file
 from relay.archive.sums.block_sum import (
     BLOCK_BYTES,
@@ -141,6 +142,8 @@ def _contents(layer: FileLayer, path: Path) -> list[bytes]:
         try:
             with StoredFile.open(layer, place) as stored:
                 found.append(stored.read_all())
-        except FileNotFoundError:
-            found.append(b"")
+        except OSError as error:
+            if error.errno in NOT_OF_A_FILE:
+                raise
+            found.append(b"")  # as one that is damaged all over
     return found

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from protocol.binlog.layout import MAGIC
 from protocol.kernel.crc import crc32
+from relay.archive.storage.archive_errors import NOT_OF_A_FILE
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import Buffer, FileLayer, write_all
 from relay.archive.sums.block_sum import BLOCK_BYTES, RECORD_SIZE, BlockSum, encode_sums, sum_paths
@@ -82,7 +83,7 @@ class SumRecorder:
         fds: list[int] = []
         try:
             for place in sum_paths(path):
-                fd = layer.open_write(place) if layer.exists(place) else layer.create(place)
+                fd = _open(layer, place)
                 fds.append(fd)
                 if layer.pread(fd, len(records), 0) != records:
                     write_all(layer, fd, [records], 0, len(records))
@@ -165,6 +166,17 @@ class SumRecorder:
     def close(self) -> None:
         """Closes both files."""
         _close(self._layer, self._fds)
+
+
+def _open(layer: FileLayer, place: Path) -> int:
+    """A file of sums for writing; one that may not be opened is put out of the way: what it told was read, or cannot be."""
+    try:
+        return layer.open_write(place)
+    except OSError as error:
+        if error.errno in NOT_OF_A_FILE:
+            raise
+        layer.unlink(place)
+        return layer.create(place)
 
 
 def _close(layer: FileLayer, fds: Sequence[int]) -> None:

@@ -245,6 +245,14 @@ async def test_without_any_sum_all_is_read_and_told_once(binlog: Path) -> None:
     assert told == ["it has neither NAME.sum nor NAME.sum2, and is served without being compared"]
 
 
+@pytest.mark.parametrize("nowait", [True, False])
+async def test_a_directory_in_the_place_of_the_sums_is_as_if_they_were_damaged(binlog: Path, nowait: bool) -> None:
+    place = sum_paths(binlog)[0]
+    place.unlink()
+    place.mkdir()
+    assert await read_file(binlog, [], nowait=nowait) == binlog.read_bytes()
+
+
 # --- in an archive --------------------------------------------------------------------------------------------------------
 
 
