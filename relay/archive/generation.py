@@ -43,6 +43,7 @@ from relay.archive.storage.ledger_kinds import DAMAGED, SOUND_AGAIN
 from relay.archive.storage.origin import covers, joined, without_domains
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.archive.storage.watchers import Watchers
+from relay.archive.sums.summed_files import SummedFiles
 from relay.archive.write.file_sequence import check_file_sequence
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.publication import Publication
@@ -123,7 +124,11 @@ class Generation:
         self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed, self._catalog_remade)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
-        self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, options)
+        self.summed = SummedFiles(directory, layer, self.append_ledger, self.make_sums)
+        """What is compared when files are read whose events have no checksums."""
+        self._writer = Writer(
+            directory, layer, self._catalog, self._loop, self.publication, options, self.summed.newest
+        )
         self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
         self._purge_lock = asyncio.Lock()
         newest = self.held.newest
@@ -183,7 +188,7 @@ class Generation:
         self._catalog.start()
         self._digests.start()
         for file in self.held.all:
-            if file.sealed and file.digest is None and not file.damaged:
+            if file.sealed and not file.damaged and (file.digest is None or not file.checksum):
                 self._digests.add(directory / file.name, file)
         for row in recovered.findings:
             log.warning("archive_recovery_finding", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
@@ -469,6 +474,7 @@ class Generation:
         if self.damaged_files.forget(name):
             self._catalog.submit(lambda catalog: catalog.forget_damage(name))
         self.checks[file.number] = row.time
+        self.summed.forget(name)
         self.held.moved()
 
     async def purge(self, names: Sequence[str], reason: str) -> None:
@@ -571,6 +577,12 @@ class Generation:
             )
         self._digests.add(self.directory / file.name, file)
 
+    def make_sums(self, name: str) -> None:
+        """Sums of a file's blocks were found to lack: those of a sealed one are made where its digest agrees."""
+        file = self.held.get(name)
+        if file is not None and file.sealed and not file.checksum:
+            self._digests.add(self.directory / name, file, sums_lack=True)
+
     def _become_failed(self, error: ArchiveWriteError) -> None:
         if self.state is not GenerationState.OPEN:
             return
@@ -612,9 +624,9 @@ class Generation:
             return  # it was purged before its turn came
         if isinstance(error, ArchiveDamaged):
             self.damaged_files.report(error)
-        else:
-            log.error("archive_digest_failed", file=name, error=str(error))
-            self._catalog.add_ledger("digest_failed", name, -1, str(error))
+            return
+        log.error("archive_digest_failed", file=name, error=str(error))
+        self._catalog.add_ledger("digest_failed", name, -1, str(error))
 
 
 def _look_at_result(future: asyncio.Future[None]) -> None:

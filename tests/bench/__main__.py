@@ -3,6 +3,8 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tests.bench import (
@@ -61,6 +63,17 @@ ALONE: dict[str, Callable[[Path, bool], Report]] = {
         directory, size=(1 if quick else 256) << 20, turns=1 if quick else 31
     ),
 }
+
+
+def _plain(benchmark: Callable[[BenchSource, Path, bool], Report], directory: Path, quick: bool) -> Report:
+    """A benchmark with a source that writes no checksums."""
+    with bench_source(QUICK_TRANSACTIONS if quick else TRANSACTIONS, None, checksum="NONE") as source:
+        report = benchmark(source, directory, quick)
+    return replace(report, benchmark=f"{report.benchmark}-plain")
+
+
+for _name in ("receive", "serve"):
+    ALONE[f"{_name}-plain"] = partial(_plain, WITH_SOURCE[_name])
 NAMES = (*WITH_SOURCE, *ALONE)
 
 

@@ -43,16 +43,19 @@ _PROCEDURES = (
 
 
 class BenchSource:
-    """A MariaDB whose first binlog holds `transactions` small transactions, in ROW format with checksums.
+    """A MariaDB whose first binlog holds `transactions` small transactions, in ROW format with checksums, or without.
 
     `wanted` bytes of stream: from the start of `file` to its end. Made anew unless `directory` holds one from before.
     """
 
-    def __init__(self, transactions: int = TRANSACTIONS, directory: Path | None = None) -> None:
+    def __init__(
+        self, transactions: int = TRANSACTIONS, directory: Path | None = None, *, checksum: str = "CRC32"
+    ) -> None:
         self.transactions = transactions
         ready = directory is not None and (directory / f"ready-{transactions}").exists()
         self.server: Server = MariaDB(directory)
-        self.server.start(server_id=1, options=["--binlog-format=ROW", "--max-binlog-size=1G", "--max-connections=400"])
+        options = ["--binlog-format=ROW", "--max-binlog-size=1G", "--max-connections=400"]
+        self.server.start(server_id=1, options=[*options, f"--binlog-checksum={checksum}"])
         self.file = "mysql-bin.000001"
         if not ready:
             self._write()
@@ -93,9 +96,9 @@ class BenchSource:
 
 
 @contextlib.contextmanager
-def bench_source(transactions: int, directory: Path | None) -> Iterator[BenchSource]:
+def bench_source(transactions: int, directory: Path | None, *, checksum: str = "CRC32") -> Iterator[BenchSource]:
     """A source that is ended afterwards."""
-    source = BenchSource(transactions, directory)
+    source = BenchSource(transactions, directory, checksum=checksum)
     try:
         yield source
     finally:

@@ -8,7 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from relay.archive.catalog.catalog import LedgerRow
-from relay.archive.storage.files import GTX_SUFFIX, IDX_SUFFIX, PURGE_NAME, FileLayer, StoredFile, replace_file
+from relay.archive.storage.files import (
+    GTX_SUFFIX,
+    IDX_SUFFIX,
+    PURGE_NAME,
+    SUM_SUFFIXES,
+    FileLayer,
+    StoredFile,
+    replace_file,
+)
 from relay.archive.storage.ledger_kinds import PURGED
 
 
@@ -38,8 +46,8 @@ def remove_files(layer: FileLayer, directory: Path, names: Iterable[str]) -> Non
     """Removes binlogs and their indexes, durably on return. Fine where some are gone already. Raises: OSError."""
     for name in names:
         layer.unlink(directory / name)
-        layer.unlink(directory / (name + IDX_SUFFIX))
-        layer.unlink(directory / (name + GTX_SUFFIX))
+        for suffix in (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES):
+            layer.unlink(directory / (name + suffix))
     layer.sync_directory(directory)
 
 

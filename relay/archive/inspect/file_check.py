@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
@@ -13,9 +14,15 @@ from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path
 from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.scan import scan
+from relay.archive.sums.block_check import BlockCheck, block_damage
+from relay.archive.sums.block_sum import sum_paths
+from relay.archive.sums.sum_files import are_equal, read_sums
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.event_places import event_around
 from relay.binlog_file.head import read_start
+
+_MOST_BLOCKS: Final = 16
+"""So many of a file are named."""
 
 
 def check_head(stored: StoredFile, file: ArchivedFile) -> Iterator[ArchiveFinding]:
@@ -77,11 +84,21 @@ def check_bytes(
     digest = FileDigest()
     digest.take(memoryview(stored.read(0, FIRST_EVENT)))
 
+    blocks = None if file.checksum else BlockCheck(read_sums(layer, path))
+    if blocks is not None:
+        blocks.take(memoryview(stored.read(0, FIRST_EVENT)))
+
     def take(data: memoryview) -> None:
         reading.take(data)
         digest.take(data)
+        if blocks is not None:
+            blocks.take(data)
 
     result = scan(stored, FIRST_EVENT, file.end, on_progress=on_progress, on_bytes=take)
+    if blocks is not None:
+        if result.stop == file.end:
+            blocks.finish(stored)
+        yield from _compared_blocks(layer, path, file, blocks)
     if result.broken is not None:
         yield ArchiveFinding(file.name, result.position, result.broken.detail, result.boundary)
         return
@@ -104,6 +121,21 @@ def check_bytes(
     if file.sealed and file.digest is not None and digest.text != file.digest:
         what = f"its digest is {digest.text}; {file.digest} was noted when it was sealed"
         yield ArchiveFinding(file.name, 0, what, 0)
+
+
+def _compared_blocks(layer: FileLayer, path: Path, file: ArchivedFile, blocks: BlockCheck) -> Iterator[ArchiveFinding]:
+    """Blocks that are not what was received, and that there are some of which that cannot be said."""
+    for offset in blocks.differing[:_MOST_BLOCKS]:
+        damage = block_damage(layer, path, offset)
+        yield ArchiveFinding(file.name, offset, damage.what, damage.boundary)
+    name, copy = (place.name for place in sum_paths(path))
+    if blocks.lacking:
+        what = f"neither it nor {copy} has a sound record of the block at {blocks.lacking[0]}: it cannot be compared"
+        yield ArchiveFinding(name, None, f"{what}. A running relay makes it again where the file's digest agrees")
+    elif file.sealed and not are_equal(layer, path):
+        yield ArchiveFinding(
+            name, None, f"it and its copy {copy} differ: one is damaged. A running relay puts that right"
+        )
 
 
 def _compare_index(

@@ -19,7 +19,7 @@ from relay.archive.inspect.file_check import check_file
 from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged
 from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.files import FileLayer
+from relay.archive.storage.files import SUM_SUFFIXES, FileLayer
 from relay.process.background import begin_task
 
 log = structlog.get_logger(__name__)
@@ -172,6 +172,8 @@ class Scrub:
                 generation.damaged_files.report(damage)
             elif key not in self._told:
                 self._told.add(key)
+                if finding.file.endswith(SUM_SUFFIXES):
+                    generation.make_sums(file.name)
                 generation.append_ledger(SCRUB_FINDING, finding.file, offset, finding.text)
         if is_sound:
             self._tried.pop((generation.number, file.number), None)

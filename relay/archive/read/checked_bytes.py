@@ -67,8 +67,13 @@ def sound_ahead(read_into: Callable[[memoryview, int], int], name: str, checksum
     view = memoryview(buffer)
     kept = 0
     at = offset
+    wrong: ArchiveDamaged | None = None
     while at < end:
-        got = read_into(view[kept : min(len(buffer), kept + end - at)], at)
+        try:
+            got = read_into(view[kept : min(len(buffer), kept + end - at)], at)
+        except ArchiveDamaged as error:
+            wrong = error
+            break
         at += got
         if not got:
             break
@@ -82,6 +87,9 @@ def sound_ahead(read_into: Callable[[memoryview, int], int], name: str, checksum
             view[:kept] = view[used : used + kept]
     whole = end if check.sound_to == end else check.whole_to
     if whole == offset:
+        if wrong is not None:
+            assert wrong.offset is not None
+            raise ArchiveDamaged(wrong.what, file=name, offset=wrong.offset, boundary=offset) from wrong
         raise damaged(name, check, offset, file_end=at if at < end and not check.problem else None)
     return whole
 

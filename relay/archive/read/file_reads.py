@@ -5,14 +5,16 @@ All calls are made on the event loop, except what `read_later` does in its threa
 
 import asyncio
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 from protocol.binlog.made_events import rotate_size
 from protocol.position import Position
-from relay.archive.storage.files import CAN_READ_CACHED, FileLayer
+from relay.archive.storage.files import CAN_READ_CACHED, Buffer, FileLayer
+from relay.archive.sums.block_sum import BLOCK_BYTES
+from relay.archive.sums.file_sums import BlockReader, FileSums, damaged_block, touched
 
 STEP_BYTES: Final = 256 * 1024
 TAIL_BYTES: Final = 320
@@ -23,10 +25,18 @@ _THREADS: Final = 4
 class OpenFile:
     """An open archived file, shared by all who read it. Made by `FileReads.open`, given back by `FileReads.close`."""
 
-    def __init__(self, layer: FileLayer, path: Path) -> None:
+    def __init__(self, layer: FileLayer, path: Path, sums: FileSums | None) -> None:
         self.path = path
         self.fd = layer.open_read(path)
         self.inode = layer.inode(self.fd)
+        self.sums = sums
+        """What is compared with its blocks; None: nothing."""
+        try:
+            if sums is not None:
+                sums.begin()
+        except OSError:
+            layer.close(self.fd)
+            raise
         self.users = 0
         self._layer = layer
         self._rotate: tuple[int, int | None] = (0, None)
@@ -38,11 +48,27 @@ class OpenFile:
         return self._layer.size(self.fd)
 
     def read_into(self, view: memoryview, offset: int) -> int:
-        """Reads at `offset`; returns how many bytes came, 0 only at the end. Blocking. Raises: OSError."""
-        return self._layer.preadv(self.fd, [view], offset)
+        """Reads at `offset`; returns how many bytes came, 0 only at the end. Blocking.
+
+        Where there are sums, bytes are what was received. Raises: OSError; ArchiveDamaged where not even the first one is.
+        """
+        if self.sums is None or not view:
+            return self._layer.preadv(self.fd, [view], offset)
+        blocks = BlockReader()
+        got = blocks.read(self._read_parts, self.sums.read(*touched(offset, len(view))), view, offset)
+        if not got and blocks.wrong is not None:
+            raise damaged_block(self.path.name, blocks.wrong, offset)
+        return got
+
+    def _read_parts(self, parts: Sequence[Buffer], offset: int) -> int:
+        return self._layer.preadv(self.fd, parts, offset)
+
+    def read_parts_now(self, parts: Sequence[Buffer], offset: int) -> int:
+        """What is in memory, at `offset`. Raises: BlockingIOError where nothing is; OSError."""
+        return self._layer.preadv_cached(self.fd, parts, offset)
 
     def read(self, offset: int, count: int) -> bytes:
-        """Up to `count` bytes at `offset`; fewer only at the end of the file. Blocking. Raises: OSError."""
+        """Up to `count` bytes at `offset`, as they are; fewer only at the end of the file. Blocking. Raises: OSError."""
         return self._layer.pread(self.fd, count, offset)
 
     def last_rotate(self, end: int, *, with_checksum: bool) -> int | None:
@@ -90,13 +116,17 @@ class FileReads:
         self._files: dict[Path, OpenFile] = {}
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="downstream-read")
         self._read_buffers = BufferPool(STEP_BYTES, keep=_THREADS)
+        self._blocks = BlockReader()
         self._nowait = CAN_READ_CACHED
 
-    def open(self, path: Path) -> OpenFile:
-        """The file, opened if nobody has it open, or another one is in its place by now. Raises: OSError."""
+    def open(self, path: Path, sums: FileSums | None = None) -> OpenFile:
+        """The file, opened if nobody has it open, or another one is in its place by now. Raises: OSError.
+
+        sums: what is compared with what is read.
+        """
         file = self._files.get(path)
         if file is None or file.inode != self._layer.inode_of(path):
-            file = OpenFile(self._layer, path)
+            file = OpenFile(self._layer, path, sums)
             self._files[path] = file
         file.users += 1
         return file
@@ -110,10 +140,18 @@ class FileReads:
             if self._held is not None and self._held[0] is file:
                 self._held = None
             self._layer.close(file.fd)
+            if file.sums is not None:
+                file.sums.close()
 
     def shutdown(self) -> None:
         """Ends the threads once their reads are done."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+    @staticmethod
+    def step_end(file: OpenFile, offset: int) -> int:
+        """Where a read at `offset` ends best that is one step of a stream: of a file with sums, where a block ends."""
+        end = offset + STEP_BYTES
+        return end if file.sums is None else end - end % BLOCK_BYTES
 
     def read_now(self, file: OpenFile, offset: int, size_bytes: int) -> int:
         """Reads up to `size_bytes` into `buffer` without waiting for the disk; 0: the pages are not in memory.
@@ -127,7 +165,7 @@ class FileReads:
             return 0
         self._held = None
         try:
-            got = self._layer.preadv_cached(file.fd, [self._view[:size_bytes]], offset)
+            got = self._read_cached(file, self._view[:size_bytes], offset)
         except BlockingIOError:
             return 0
         except OSError as error:
@@ -137,6 +175,13 @@ class FileReads:
             return 0
         self._held = (file, offset, got)
         return got
+
+    def _read_cached(self, file: OpenFile, view: memoryview, offset: int) -> int:
+        if file.sums is None:
+            return file.read_parts_now([view], offset)
+        sums = file.sums.cached(*touched(offset, len(view)))
+        # Any doubt is for `read_later`: it asks both files of sums, and says what is wrong.
+        return 0 if sums is None else self._blocks.read(file.read_parts_now, sums, view, offset)
 
     def read_later(
         self, file: OpenFile, offset: int, size_bytes: int, done: Callable[[bytearray, int, Exception | None], None]

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
+from typing import NamedTuple
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.kernel.crc import crc32
@@ -13,6 +14,8 @@ from relay.archive.read.checked_bytes import damaged
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer, StoredFile
+from relay.archive.sums.block_check import block_damage, check_blocks
+from relay.archive.sums.sum_files import are_complete, store_sums
 from relay.binlog_file.file_bytes import pieces
 from relay.process.background import tell_fault
 
@@ -74,8 +77,19 @@ def file_digest(layer: FileLayer, path: Path, end: int, stop: Callable[[], bool]
     return digest.text
 
 
+class _Sealed(NamedTuple):
+    path: Path
+    file: ArchivedFile
+    is_lacking: bool
+    """A sum was found to be damaged, whatever the sizes of the two files say."""
+
+
 class DigestThread:
-    """Takes files one by one; reports (name, digest) or (name, error), both in its own thread."""
+    """Takes files one by one; reports (name, digest) or (name, error), both in its own thread.
+
+    Blocks of files without checksums are compared on the way, and what lacks of their sums is made where the digest agrees; an
+    ArchiveDamaged is reported where they are not what was received.
+    """
 
     def __init__(
         self,
@@ -86,7 +100,7 @@ class DigestThread:
         self._layer = layer
         self._on_digest = on_digest
         self._on_error = on_error
-        self._queue: SimpleQueue[tuple[Path, ArchivedFile] | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Sealed | None] = SimpleQueue()
         self._stopping = False
         self._thread = threading.Thread(target=self._main, name="archive-digest", daemon=True)
 
@@ -94,9 +108,9 @@ class DigestThread:
         """Starts the thread; call once."""
         self._thread.start()
 
-    def add(self, path: Path, file: ArchivedFile) -> None:
-        """Queues a sealed file. Any thread."""
-        self._queue.put((path, file))
+    def add(self, path: Path, file: ArchivedFile, *, sums_lack: bool = False) -> None:
+        """Queues a sealed file. sums_lack: some of its sums were found to be damaged. Any thread."""
+        self._queue.put(_Sealed(path, file, sums_lack))
 
     def stop(self) -> None:
         """Ends the thread within one read. Files left get their digest after the next open."""
@@ -109,14 +123,33 @@ class DigestThread:
         if hasattr(os, "setpriority") and hasattr(os, "posix_fallocate"):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
         while (item := self._queue.get()) is not None:
-            path, file = item
             try:
-                digest = checked_digest(self._layer, path, file, lambda: self._stopping)
+                digest = self._look(item)
             except Exception as error:
                 if not isinstance(error, OSError | EOFError | ArchiveDamaged):
-                    tell_fault("digest_failed", error, file=path.name)
-                self._on_error(path.name, error)
+                    tell_fault("digest_failed", error, file=item.path.name)
+                self._on_error(item.path.name, error)
                 continue
             if digest is None:
                 return
-            self._on_digest(path.name, digest)
+            if digest != item.file.digest:
+                self._on_digest(item.path.name, digest)
+
+    def _look(self, item: _Sealed) -> str | None:
+        """The digest; None: stopped. Raises: ArchiveDamaged; OSError; EOFError."""
+        file, path = item.file, item.path
+        if file.checksum:
+            return checked_digest(self._layer, path, file, lambda: self._stopping)
+        if not item.is_lacking and file.digest is not None and are_complete(self._layer, path, file.end):
+            return file.digest
+        digest = FileDigest()
+        found = check_blocks(self._layer, path, file.end, on_bytes=digest.take, stop=lambda: self._stopping)
+        if found is None:
+            return None
+        if found.differing:
+            raise block_damage(self._layer, path, found.differing[0])
+        if found.lacking and file.digest is not None and digest.text != file.digest:
+            what = f"its digest is {digest.text}; {file.digest} was noted when it was sealed"
+            raise ArchiveDamaged(what, file=path.name, offset=FIRST_EVENT, boundary=FIRST_EVENT)
+        store_sums(self._layer, path, found.sums)
+        return digest.text

@@ -38,6 +38,7 @@ from relay.archive.storage.files import (
     OWN_NAMES,
     PURGE_NAME,
     QUARANTINE_INFIX,
+    SUM_SUFFIXES,
     TEMPORARY_SUFFIX,
     FileLayer,
     StoredFile,
@@ -56,9 +57,12 @@ from relay.archive.storage.origin import Origin
 from relay.archive.storage.quarantine import quarantine
 from relay.archive.storage.rebuild_index import Progress
 from relay.archive.storage.scan import Scan, scan
+from relay.archive.sums.sum_files import forget_of_another, known_end
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.head import read_start
 
+_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES)
+"""Of files that stand beside a binlog and mean nothing without it."""
 _LASTING: Final = frozenset(
     {"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE, LEDGER_TEXT_DAMAGED}
 )
@@ -251,7 +255,7 @@ class Recovery:
                 continue
             if name.startswith((CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")):
                 continue
-            base = name.removesuffix(IDX_SUFFIX).removesuffix(GTX_SUFFIX)
+            base = next((name.removesuffix(suffix) for suffix in _BESIDE if name.endswith(suffix)), name)
             if base != name and is_binlog_name(base):
                 if base not in mine:
                     self._layer.unlink(self._directory / name)
@@ -450,14 +454,21 @@ def recover_file(
             start = FIRST_EVENT
         if start == FIRST_EVENT:
             file.events = file.groups = 0
+        if anew and not file.checksum:
+            forget_of_another(layer, path, size)
         on_progress = None if progress is None else (lambda count: progress(file.name, count))
-        result = scan(StoredFile(layer, fd), start, size, on_progress=on_progress)
+        known_to = known_end(layer, path, start, size) if newest and not file.checksum else size
+        result = scan(StoredFile(layer, fd), start, known_to, on_progress=on_progress)
         file.events += result.events
         file.groups += result.groups
         file.last_timestamp = max(file.last_timestamp, result.timestamp)
         if newest:
             file.end = result.boundary
-            if not result.whole:
+            if known_to < size:
+                _note_changed_tail(directory, layer, fd, file, known_to, size, find)
+                record()
+                layer.truncate(fd, file.end)
+            elif not result.whole:
                 _note_tail(directory, layer, fd, file.name, result, size, find)
                 record()
                 layer.truncate(fd, file.end)
@@ -513,6 +524,27 @@ def _note_tail(
             boundary,
             f"{size - boundary} bytes of an incomplete transaction were cut off; the source sends it again.",
         )
+
+
+def _note_changed_tail(
+    directory: Path,
+    layer: FileLayer,
+    fd: int,
+    file: ArchivedFile,
+    known_to: int,
+    size: int,
+    find: Callable[[str, str, int, str], None],
+) -> None:
+    """What is to be cut off from a block on that is not what was received. It is kept aside."""
+    kept = quarantine(directory, layer, fd, file.name, known_to, size)
+    find(
+        "trimmed_bad_bytes",
+        file.name,
+        file.end,
+        f"{size - file.end} bytes behind the last whole transaction were cut off; from {known_to} on they are not what was "
+        f"received. The source sends them again."
+        + (f" The bytes from there on are kept in {kept}." if kept else " They were all zero."),
+    )
 
 
 def _index_reaches(layer: FileLayer, path: Path, start: int) -> bool:

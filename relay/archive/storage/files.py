@@ -47,6 +47,8 @@ OWN_NAMES: Final = frozenset(
 IDX_SUFFIX: Final = ".idx"
 GTX_SUFFIX: Final = ".gtx"
 """NAME.gtx: which transactions each block of the file has."""
+SUM_SUFFIXES: Final = (".sum", ".sum2")
+"""NAME.sum and its copy: of a file whose events have no checksums, one of each block."""
 TEMPORARY_SUFFIX: Final = ".tmp"
 """A file that was being made when the process ended; removed at open."""
 QUARANTINE_INFIX: Final = ".lost-"

@@ -27,6 +27,9 @@ from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIn
 from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import INDEX_NAME, TEMPORARY_SUFFIX, FileLayer, replace_file, write_all
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
+from relay.archive.sums.block_sum import sum_paths
+from relay.archive.sums.newest_block import NewestBlock
+from relay.archive.sums.sum_recorder import SumRecorder
 from relay.archive.write.options import ArchiveOptions
 from relay.archive.write.run import Run
 from relay.archive.write.sync_thread import Checkpoint, SyncThread, Written
@@ -79,10 +82,18 @@ class _OpenFile:
         "mark_events",
         "position",
         "resumed",
+        "sums",
     )
 
     def __init__(
-        self, facts: ArchivedFile, fd: int, idx_fd: int, idx_size: int, last_record: int, gtids: GtidRecorder
+        self,
+        facts: ArchivedFile,
+        fd: int,
+        idx_fd: int,
+        idx_size: int,
+        last_record: int,
+        gtids: GtidRecorder,
+        sums: SumRecorder | None,
     ) -> None:
         self.facts = facts
         """The writer's own copy: events, groups, last_timestamp as of `position`."""
@@ -92,6 +103,8 @@ class _OpenFile:
         self.last_record = last_record
         """Offset of the newest index record, -1 when there is none."""
         self.gtids = gtids
+        self.sums = sums
+        """None: the events have checksums of their own."""
         self.position = facts.end
         self.boundary = facts.end
         self.mark_end = facts.end
@@ -111,9 +124,18 @@ class _OpenFile:
         return Written(self, self.boundary, self.mark_end, self.mark_events, facts.groups, facts.last_timestamp)
 
     def sync_indexes(self, layer: FileLayer) -> None:
-        """NAME.idx and NAME.gtx are on stable storage on return. Raises: OSError."""
+        """NAME.idx, NAME.gtx and the files of sums are on stable storage on return. Raises: OSError."""
         layer.sync_data(self.idx_fd)
         self.gtids.sync()
+        if self.sums is not None:
+            self.sums.sync()
+
+    def close_indexes(self, layer: FileLayer) -> None:
+        """Closes them. Raises: OSError."""
+        layer.close(self.idx_fd)
+        self.gtids.close()
+        if self.sums is not None:
+            self.sums.close()
 
 
 class Writer:
@@ -127,12 +149,14 @@ class Writer:
         loop: asyncio.AbstractEventLoop,
         events: WriterEvents,
         options: ArchiveOptions,
+        newest_block: NewestBlock,
     ) -> None:
         self._directory = directory
         self._layer = layer
         self._catalog = catalog
         self._loop = loop
         self._events = events
+        self._newest_block = newest_block
         self._queue: SimpleQueue[Run | Callable[[], None] | None] = SimpleQueue()
         self._file: _OpenFile | None = None
         self._pending_name: str | None = None
@@ -255,6 +279,8 @@ class Writer:
             else:
                 self._check_size(file)
                 write_all(self._layer, file.fd, [run.data for run in batch], file.position, size)
+            if file.sums is not None:
+                file.sums.take(batch)
             # Before they are published: a look-up between the two would take the next group for part of the last one.
             records = b"".join([run.records for run in batch])
             if records or file.resumed:
@@ -279,6 +305,8 @@ class Writer:
                 file.boundary = run.boundary
                 file.mark_end = run.position
                 file.mark_events = facts.events
+        if file.sums is not None:
+            file.sums.written()
         last = batch[-1]
         file.position = last.position
         if last.timestamp > facts.last_timestamp:
@@ -336,12 +364,15 @@ class Writer:
         temporary = path.with_name(name + TEMPORARY_SUFFIX)
         fd = idx_fd = -1
         gtids: GtidRecorder | None = None
+        sums: SumRecorder | None = None
         try:
             fd = self._layer.create(temporary)
             write_all(self._layer, fd, [MAGIC, *(run.data for run in batch)], 0, len(MAGIC) + size)
             self._layer.sync_data(fd)
             idx_fd = self._layer.create(index_path(path))
             gtids = GtidRecorder.create(self._layer, path, facts)
+            if not facts.checksum:
+                sums = SumRecorder.create(self._layer, path, self._newest_block)
             self._layer.rename(temporary, path)
             self._layer.sync_directory(self._directory)
             self._list(name)
@@ -349,12 +380,13 @@ class Writer:
             for opened in (fd, idx_fd):
                 if opened >= 0:
                     self._layer.close(opened)
-            if gtids is not None:
-                gtids.close()
-            for leftover in (temporary, path, index_path(path), gtx_path(path)):
+            for recorder in (gtids, sums):
+                if recorder is not None:
+                    recorder.close()
+            for leftover in (temporary, path, index_path(path), gtx_path(path), *sum_paths(path)):
                 self._discard(leftover)
             raise
-        file = _OpenFile(facts, fd, idx_fd, 0, -1, gtids)
+        file = _OpenFile(facts, fd, idx_fd, 0, -1, gtids, sums)
         row = file_row(facts)
         self._catalog.submit(lambda catalog: catalog.put_file(row))
         self._file = file
@@ -418,12 +450,13 @@ class Writer:
                 )
         self._sync.withdraw()
         file.gtids.finish()
+        if file.sums is not None:
+            file.sums.finish()
         with self._sync.paused():
             self._sync.sync_here(file.fd)
             file.sync_indexes(self._layer)
             self._layer.close(file.fd)
-            self._layer.close(file.idx_fd)
-            file.gtids.close()
+            file.close_indexes(self._layer)
             self._file = None
         facts = file.facts
         facts.end = file.position
@@ -455,6 +488,8 @@ class Writer:
             if file.position > file.boundary:
                 self._cut_back(file)
             self._sync.sync_here(file.fd)
+            if file.sums is not None:
+                file.sums.sync()  # what comes in the place of what was cut off may be something else
         file.resumed = True
         self._sync.begin_at(file.written())
         name, boundary = file.facts.name, file.boundary
@@ -473,6 +508,8 @@ class Writer:
         self._layer.truncate(file.idx_fd, file.idx_size)
         index = BoundaryIndex(self._layer, file.idx_fd)
         file.last_record = index.record(index.count - 1).offset if index.count else -1
+        if file.sums is not None:
+            file.sums.cut_back()
 
     def _recover(self, recover: Callable[[], ArchivedFile | None]) -> None:
         self._sync.withdraw()
@@ -480,8 +517,7 @@ class Writer:
             if self._file is not None:
                 for close in (
                     partial(self._layer.close, self._file.fd),
-                    partial(self._layer.close, self._file.idx_fd),
-                    self._file.gtids.close,
+                    partial(self._file.close_indexes, self._layer),
                 ):
                     try:
                         close()
@@ -504,18 +540,21 @@ class Writer:
         path = self._directory / facts.name
         gtids = GtidRecorder.resume(self._layer, path, facts)
         fd = idx_fd = -1
+        sums: SumRecorder | None = None
         try:
             fd = self._layer.open_write(path)
             idx_fd = self._layer.open_write(index_path(path))
             index = BoundaryIndex(self._layer, idx_fd)
             last = index.record(index.count - 1).offset if index.count else -1
+            if not facts.checksum:
+                sums = SumRecorder.resume(self._layer, path, facts, self._newest_block)
         except OSError:
             gtids.close()
             for opened in (fd, idx_fd):
                 if opened >= 0:
                     self._layer.close(opened)
             raise
-        return _OpenFile(_copy(facts), fd, idx_fd, index.count * RECORD_SIZE, last, gtids)
+        return _OpenFile(_copy(facts), fd, idx_fd, index.count * RECORD_SIZE, last, gtids, sums)
 
     def _close(self) -> None:
         self._pending_name = None
@@ -539,8 +578,7 @@ class Writer:
         finally:
             with self._sync.paused():
                 self._layer.close(file.fd)
-                self._layer.close(file.idx_fd)
-                file.gtids.close()
+                file.close_indexes(self._layer)
                 self._file = None
 
     def _fail(self, what: str, error: Exception, runs: list[Run]) -> ArchiveWriteError:

@@ -135,7 +135,7 @@ def open_file(generation: Generation, file: ArchivedFile, reads: FileReads, offs
     now.
     """
     try:
-        opened = reads.open(generation.path(file.name))
+        opened = reads.open(generation.path(file.name), generation.summed.of(file))
     except OSError as error:
         if error.errno in NOT_OF_A_FILE:
             raise

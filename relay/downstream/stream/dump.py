@@ -20,7 +20,7 @@ from protocol.errors import AnsweredError, ErrorCode, Malformed, PositionRefused
 from protocol.position import Position, binlog_number
 from relay.archive.generation import Generation
 from relay.archive.read.checked_bytes import CheckedBytes, sound_ahead
-from relay.archive.read.file_reads import STEP_BYTES, TAIL_BYTES, BufferPool, FileReads
+from relay.archive.read.file_reads import TAIL_BYTES, BufferPool, FileReads
 from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged, ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.gtid_filter.gtid_filter import End, FilterTo, GtidFilter, SendFirst, SendTo, SkipTo, Step
@@ -314,7 +314,7 @@ class Dump:
             self.fail(self._failure)
         while not self._closed and not self._owner.write_paused:
             offset, published = self._offset, self._end
-            stop = min(published, offset + STEP_BYTES)
+            stop = min(published, self._reads.step_end(self._segment.opened, offset))
             send = self._send_run
             if self._filter is not None:
                 step = self._filter.next(offset, stop, published)

@@ -1,0 +1,1 @@
+"""Checksums of the relay's own, for each block of archived files whose events have none."""
