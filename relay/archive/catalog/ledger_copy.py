@@ -66,10 +66,13 @@ def compare_copies(
         note_lost_catalog(lines)
         known, lines = catalog.records(), read_lines(layer, path)
     _add_missing(catalog, known, lines)
-    # Last: the text may say already that it was found.
-    for offset in lines.damaged:
-        text = f"The line of {LEDGER_TEXT_NAME} at offset {offset} is damaged; it is left there and passed over."
-        find(LEDGER_TEXT_DAMAGED, LEDGER_TEXT_NAME, offset, text)
+    if lines.damaged:
+        # The catalog has all that is sound in it by now.
+        kept = set_text_aside(path)
+        catalog.remake_text()
+        first, count = lines.damaged[0], len(lines.damaged)
+        text = f"{LEDGER_TEXT_NAME} has {count} damaged line(s), the first at offset {first}. It was kept as {kept}. {REMADE}"
+        find(LEDGER_TEXT_DAMAGED, LEDGER_TEXT_NAME, first, text)
 
 
 def _make_text(catalog: Catalog, find: Find, what: str) -> None:

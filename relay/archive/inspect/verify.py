@@ -129,7 +129,7 @@ def _check_ledger_text(directory: Path, layer: FileLayer) -> Iterator[ArchiveFin
         )
         return
     for offset in lines.damaged:
-        what = "this line is damaged. The next start puts its row at the end again, if the catalog has it."
+        what = "this line is damaged. The next start, or `archive rebuild`, makes the file again from the catalog."
         yield ArchiveFinding(LEDGER_TEXT_NAME, offset, what)
 
 

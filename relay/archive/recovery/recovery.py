@@ -50,7 +50,6 @@ from relay.archive.storage.ledger_kinds import (
     CATALOG_REMADE,
     CATALOG_SET_ASIDE,
     FILE_MISSING,
-    LEDGER_TEXT_DAMAGED,
     PURGED,
 )
 from relay.archive.storage.origin import Origin
@@ -63,9 +62,7 @@ from relay.binlog_file.head import read_start
 
 _BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES)
 """Of files that stand beside a binlog and mean nothing without it."""
-_LASTING: Final = frozenset(
-    {"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE, LEDGER_TEXT_DAMAGED}
-)
+_LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE})
 """Findings that are there again at every open: one ledger row is enough."""
 
 

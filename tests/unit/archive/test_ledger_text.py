@@ -155,7 +155,7 @@ def test_a_line_that_a_crash_cut_is_taken_off_and_completed(filled: Path) -> Non
     assert kinds(filled) == []
 
 
-def test_a_damaged_line_is_kept_passed_over_and_named_once(filled: Path) -> None:
+def test_a_text_with_a_damaged_line_is_kept_aside_and_made_again_and_named_once(filled: Path) -> None:
     path = filled / LEDGER_TEXT_NAME
     content = bytearray(path.read_bytes())
     at = content.index(b'row \\"2\\"')
@@ -165,7 +165,9 @@ def test_a_damaged_line_is_kept_passed_over_and_named_once(filled: Path) -> None
     assert (finding.file, finding.offset) == (LEDGER_TEXT_NAME, content.rindex(b"\n", 0, at) + 1)
     for _ in range(2):
         recover(filled)
-        assert path.read_bytes().startswith(bytes(content))
+        (kept,) = filled.glob(f"{LEDGER_TEXT_NAME}.corrupt-*")
+        assert kept.read_bytes() == bytes(content)
+        assert list(verify_archive(filled)) == []
         assert [row for row in read_ledger(filled) if row.kind == "test"] == ROWS
         assert kinds(filled) == ["ledger_text_damaged"]
     lose_the_catalog(filled)
