@@ -263,6 +263,10 @@ class AccidentRun:
         rows = [row for number, row in read_ledgers(relay.archive) if row.kind == "gap_accepted" and number == 2]
         assert len(rows) == 1 and "Accepted by 'replica'@" in rows[0].text, rows
         details: dict[str, Any] = json.loads(rows[0].details)
+        if self.case.accident in ("tail_lost", "tail_cut", "newest_lost", "restored", "copy"):
+            # `along` was sent what the source lost, `behind` was not.
+            (sent,) = details["replicas"]
+            assert sent.startswith("server_id 3") and sent in rows[0].text, sent
         assert details["stop"] in STOPS[self.case.accident]
         assert bool(details["lost"] or self.told["Lost by the source"].startswith("the source")) is (
             self.case.accident != "purged" and not (self.case.accident == "reset" and not self._by_gtid)

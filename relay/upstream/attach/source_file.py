@@ -85,7 +85,7 @@ async def same_up_to(
         if error.kind in _NOT_THE_SAME:
             return None
         raise
-    return offset
+    return file.end if size_bytes >= file.end else offset
 
 
 async def is_boundary(connection: SourceConnection, name: str, offset: int) -> bool:
