@@ -107,6 +107,22 @@ def test_a_stopped_relay_is_told_by_the_command_and_goes_on_at_its_next_start(
     assert list(verify_generations(relay.archive, deep=True)) == []
 
 
+def test_where_the_purged_file_was_archived_to_its_end_nothing_is_missing(relay: RelayProcess, source: Server) -> None:
+    source.sql("FLUSH BINARY LOGS")
+    followed(relay, source)
+    relay.kill()
+    # As if it had stopped before the file behind the first one.
+    for path in relay.archive.glob("mysql-bin.000002*"):
+        path.unlink()
+    write(source, 3)
+    purge_before_newest(source)
+    relay.start()
+    wait_for_line(relay, "source_given_up", "position_purged")
+    rows = dict(relay.sql(GAP))
+    assert (rows["Missing"], rows["Lost by the source"]) == ("nothing", "nothing that is known"), rows
+    followed(relay, source, 2)
+
+
 def test_beside_a_running_relay_the_command_says_which_statement_to_issue(relay: RelayProcess) -> None:
     told = command(relay, "--to", "mysql-bin.000007:120")
     assert told.returncode == 2

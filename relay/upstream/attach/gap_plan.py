@@ -23,7 +23,7 @@ from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.replica_marks import ReplicaIdentity, SentPlace
-from relay.upstream.attach.source_file import SourceFile, is_boundary, read_source_file, same_up_to
+from relay.upstream.attach.source_file import SourceFile, is_boundary, read_source_file, rotates_to, same_up_to
 from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
@@ -119,7 +119,9 @@ class GapPlan:
             to = Position(first.name, FIRST_EVENT)
         head = first if to.file == first.name else await self._look(to.file)
         of_gtids = gap_gtids(self._archive.executed, gtids, first, head, same_server=same_server)
-        adjacent = common is not None and to == Position(rest[0][0], FIRST_EVENT)
+        adjacent = to == Position(first.name, FIRST_EVENT) and (
+            common is not None or await rotates_to(generation, generation.files[-1]) == first.name
+        )
         return AcceptedGap(
             flavour=facts.flavour,
             stop=request.stop,

@@ -137,7 +137,7 @@ async def test_stop_while_the_source_cannot_be_reached(tmp_path: Path, source: F
         trying = made.control.status()
         assert (trying.io_running, trying.last_error_number) == ("Connecting", 2003)
         assert "cannot be reached" in trying.last_error_text
-        with pytest.raises(SourceRefused, match="tried again and again .*cannot be reached.*STOP REPLICA first"):
+        with pytest.raises(SourceRefused, match=r"tried again and again .*cannot be reached.*STOP REPLICA first"):
             await made.control.accept_gap(None, "somebody")
         assert await made.control.stop()
         with pytest.raises(SourceRefused, match="The archive is empty"):
@@ -174,7 +174,7 @@ async def test_a_source_that_cannot_be_looked_at_leaves_a_gap_as_it_is(tmp_path:
         with pytest.raises(SourceRefused, match="There is no gap"):
             await made.control.accept_gap(None, "somebody")
         source.close()
-        with pytest.raises(SourceRefused, match="The source cannot be looked at: .*cannot be reached"):
+        with pytest.raises(SourceRefused, match=r"The source cannot be looked at: .*cannot be reached"):
             await made.control.accept_gap(None, "somebody")
         assert not made.control.running and not (made.generation.directory / "gap-accepted.json").exists()
 
