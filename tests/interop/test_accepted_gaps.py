@@ -198,6 +198,27 @@ def test_a_place_that_is_archived_already_is_none_to_go_on_with(relay: RelayProc
     followed(relay, source, 2)
 
 
+def test_files_that_were_removed_by_hand_are_a_gap_that_can_be_accepted(relay: RelayProcess, source: Server) -> None:
+    assert relay.stop() == 0
+    source.sql("FLUSH BINARY LOGS")
+    write(source, 10)
+    source.sql("FLUSH BINARY LOGS")
+    write(source, 20)
+    source.stop()
+    gone = source.binlogs()[1]
+    gone.unlink()
+    index = source.datadir / "mysql-bin.index"
+    index.write_text("".join(line for line in index.read_text().splitlines(keepends=True) if gone.name not in line))
+    source.start()
+    relay.start()
+    line = wait_for_line(relay, "source_given_up", "file_chain_broken", timeout_s=30)
+    assert GAP in line["advice"]
+    rows = dict(relay.sql(GAP))
+    assert rows["Goes on with"].startswith(f"{source.binlogs()[1].name}:4 of ")
+    assert (rows["Missing"], rows["Lost by the source"]) == ("not known: no GTIDs tell", "nothing that is known")
+    followed(relay, source, 2)
+
+
 def test_a_decision_holds_for_the_gap_that_it_was_made_for(relay: RelayProcess, source: Server) -> None:
     purge_what_the_relay_lacks(relay, source)
     assert command(relay).returncode == 0

@@ -83,9 +83,8 @@ class AccidentRun:
         options = OPTIONS[case.server] if self._by_gtid else _WITHOUT_GTIDS[case.server]
         self._options = options
         self.source = servers(case.server).start(server_id=1, options=options)
-        self.relay = RelayProcess(
-            directory / "relay", self.source, port=free_port(), sections={"[account]": {"admin": True}}
-        )
+        sections: dict[str, dict[str, Any]] = {"[account]": {"admin": True}, "source": {"record_schema": True}}
+        self.relay = RelayProcess(directory / "relay", self.source, port=free_port(), sections=sections)
         self.told: dict[str, str] = {}
         self.along, self.behind = (servers(case.server).start(server_id=number, options=options) for number in (3, 4))
 

@@ -99,7 +99,7 @@ class GapPlan:
             )
         common = await self._common(listed)
         rest = listed if common is None else listed[common.number + 1 :]
-        if common is not None and common.place == end:
+        if common is not None and common.place == end and (not rest or _is_next(rest[0][0], end.file)):
             raise GapRefused(
                 f"There is no gap: {self._where} has {end}, where the archive ends. START REPLICA goes on there."
             )
@@ -120,7 +120,11 @@ class GapPlan:
         head = first if to.file == first.name else await self._look(to.file)
         of_gtids = gap_gtids(self._archive.executed, gtids, first, head, same_server=same_server)
         adjacent = to == Position(first.name, FIRST_EVENT) and (
-            common is not None or await rotates_to(generation, generation.files[-1]) == first.name
+            (common is not None and _is_next(first.name, common.place.file))
+            or (
+                (common is None or common.place == end)
+                and await rotates_to(generation, generation.files[-1]) == first.name
+            )
         )
         return AcceptedGap(
             flavour=facts.flavour,
@@ -251,6 +255,12 @@ class GapPlan:
             finally:
                 connection.close()
         return to
+
+
+def _is_next(name: str, before: str) -> bool:
+    """Whether a source begins the file `name` after `before`, as far as names say."""
+    of_series = name.rpartition(".")[0] == before.rpartition(".")[0]
+    return of_series and binlog_number(name) == binlog_number(before) + 1
 
 
 def gap_gtids(
