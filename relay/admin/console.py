@@ -157,7 +157,9 @@ class Console:
             case ScrubNow():
                 return scrub(self._scrub)
             case AcceptGap():
-                return await accept_gap(self._source, request, by=f"'{asker.user}'@'{asker.address}'")
+                connected, newest = self._connections.statuses(), self._generation.number
+                by = f"'{asker.user}'@'{asker.address}'"
+                return await accept_gap(self._source, request, connected, newest, by=by)
             case PurgeTo():
                 reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
                 return await purge_to(self._archive, request.file, self._connections.statuses, reason)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from protocol.position import Position
 from relay.archive.gaps.accepted_gap import AcceptedGap
+from relay.archive.storage.replica_marks import SentPlace
 from relay.config import DirectorySource, ServerSource
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.traffic import Traffic
@@ -59,5 +60,7 @@ class Source(Protocol):
     async def change(self, change: SourceChange) -> None:
         """Raises: SourceRefused."""
 
-    async def accept_gap(self, to: Position | None, by: str) -> tuple[AcceptedGap, bool]:
+    async def accept_gap(
+        self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
+    ) -> tuple[AcceptedGap, bool]:
         """What is missing, and whether the archive goes on behind it by now. Raises: SourceRefused."""

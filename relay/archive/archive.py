@@ -4,7 +4,8 @@
     generation 2, ...   g0002/, ... in it; each mirrors the files of one source under their own names
 
 The newest is written; the ones before it have ended and are only read. A generation begins with the first file of its
-source: a crash before that leaves the one before as it was, a crash after that has changed the source.
+source: a crash before that leaves the one before as it was, a crash after that has changed the source. Behind a gap in a
+source's binlogs that somebody accepted, the next one is of the same source.
 """
 
 import asyncio

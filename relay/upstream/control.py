@@ -16,6 +16,7 @@ from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.replica_marks import SentPlace
 from relay.config import DirectorySource, FailoverSection, ServerSource
 from relay.process.background import begin_task, run_to_end
 from relay.upstream.attach.attachment import Attacher
@@ -236,16 +237,19 @@ class SourceControl:
                 note="kept once it was attached to, but for a password; change relay.toml too",
             )
 
-    async def accept_gap(self, to: Position | None, by: str) -> tuple[AcceptedGap, bool]:
+    async def accept_gap(
+        self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
+    ) -> tuple[AcceptedGap, bool]:
         """Goes on behind what the source does not have any more, in a new generation of the archive. to: where; None: as soon as
-        it can. by: who decided. Returns what is missing, and whether the generation has begun.
+        it can. by: who decided. connected: replicas, and up to where they were sent the newest generation.
 
-        The decision is kept until then, across restarts. Raises: SourceRefused where there is nothing to accept, or not so.
+        Returns what is missing, and whether the generation has begun; until then the decision is kept, across restarts.
+        Raises: SourceRefused where there is nothing to accept, or not so.
         """
-        gap = await run_to_end(self._accept_gap(to, by), "accepting a gap", expected=(SourceRefused,))
+        gap = await run_to_end(self._accept_gap(to, by, connected), "accepting a gap", expected=(SourceRefused,))
         return gap, await self._begins_behind(gap)
 
-    async def _accept_gap(self, to: Position | None, by: str) -> AcceptedGap:
+    async def _accept_gap(self, to: Position | None, by: str, connected: Sequence[SentPlace]) -> AcceptedGap:
         async with self._order:
             settings, given_up = self._settings, self._link.given_up
             if not isinstance(settings, ServerSource):
@@ -261,7 +265,7 @@ class SourceControl:
             plan = attacher.gap_plan(accept_another=self._identity_change.accepted)
             stop = given_up.name if given_up is not None else _NO_STOP
             try:
-                gap = await plan.find(GapRequest(by, time.time(), stop, to))
+                gap = await plan.find(GapRequest(by, time.time(), stop, to, connected))
                 await self._decision.keep(gap)
             except GapRefused as refused:
                 raise SourceRefused(ER_UNKNOWN, str(refused)) from refused
@@ -391,7 +395,8 @@ class SourceControl:
             raise SourceRefused(
                 ER_WRONG_ARGUMENTS,
                 f"{file}, position {offset} is not where the archive ends: {end.file}, position {end.offset}. "
-                "Leave the position out, or name that one: with GTIDs the relay finds the place in another source's binlogs itself",
+                "Leave the position out, or name that one: with GTIDs the relay finds the place in another source's binlogs "
+                "itself. Where the source has lost what comes next: CALL binlog_relay.accept_gap()",
             )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -10,6 +11,7 @@ import structlog
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
 from relay.archive.archive import Archive
+from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.gaps.gap_decision import GapDecision
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile
@@ -219,7 +221,9 @@ class ServerUpstream:
             announced_checksum=facts.checksum,
         )
         held = generation.file(place.file) if place is not None else None
-        if attached.begins:
+        if attached.gap is not None:
+            intake.check_format = partial(check_file_behind, attached.gap)
+        elif attached.begins:
             pass  # its identity was written down with its beginning
         elif held is None:
             self._same_binlogs(attached.another)
@@ -310,6 +314,20 @@ class ServerUpstream:
         if generation.state is GenerationState.FAILED:
             return await generation.reopen_writer()
         return await generation.trim()
+
+
+def check_file_behind(gap: AcceptedGap, ingest: Ingest) -> None:
+    """Compares the format description of the stream with the file that was looked at. Raises: UpstreamError IDENTITY."""
+    if ingest.created == gap.created and ingest.server_id == gap.server_id:
+        return
+    raise UpstreamError(
+        FailureKind.IDENTITY,
+        f"{gap.to.file} of the source was made at {ingest.created} by server_id {ingest.server_id}; the one behind the accepted "
+        f"gap at {gap.created} by server_id {gap.server_id} (Unix seconds)",
+        "The source was reset again, or it is a relay that takes this one for a replica before the gap: then give "
+        "source.server_id another number. START REPLICA looks again.",
+        name="source_was_reset",
+    )
 
 
 def check_same_file(held: ArchivedFile, ingest: Ingest) -> None:

@@ -107,6 +107,22 @@ def test_a_stopped_relay_is_told_by_the_command_and_goes_on_at_its_next_start(
     assert list(verify_generations(relay.archive, deep=True)) == []
 
 
+def test_where_the_purged_file_was_archived_to_its_end_nothing_is_missing(relay: RelayProcess, source: Server) -> None:
+    source.sql("FLUSH BINARY LOGS")
+    followed(relay, source)
+    relay.kill()
+    # As if it had stopped before the file behind the first one.
+    for path in relay.archive.glob("mysql-bin.000002*"):
+        path.unlink()
+    write(source, 3)
+    purge_before_newest(source)
+    relay.start()
+    wait_for_line(relay, "source_given_up", "position_purged")
+    rows = dict(relay.sql(GAP))
+    assert (rows["Missing"], rows["Lost by the source"]) == ("nothing", "nothing that is known"), rows
+    followed(relay, source, 2)
+
+
 def test_beside_a_running_relay_the_command_says_which_statement_to_issue(relay: RelayProcess) -> None:
     told = command(relay, "--to", "mysql-bin.000007:120")
     assert told.returncode == 2
@@ -179,6 +195,27 @@ def test_a_place_that_is_archived_already_is_none_to_go_on_with(relay: RelayProc
     rows = dict(relay.sql(GAP))
     assert rows["Goes on with"].startswith(f"{newest.name}:4 of ")
     assert "the source has lost what the archive has from mysql-bin.000001:" in rows["Lost by the source"]
+    followed(relay, source, 2)
+
+
+def test_files_that_were_removed_by_hand_are_a_gap_that_can_be_accepted(relay: RelayProcess, source: Server) -> None:
+    assert relay.stop() == 0
+    source.sql("FLUSH BINARY LOGS")
+    write(source, 10)
+    source.sql("FLUSH BINARY LOGS")
+    write(source, 20)
+    source.stop()
+    gone = source.binlogs()[1]
+    gone.unlink()
+    index = source.datadir / "mysql-bin.index"
+    index.write_text("".join(line for line in index.read_text().splitlines(keepends=True) if gone.name not in line))
+    source.start()
+    relay.start()
+    line = wait_for_line(relay, "source_given_up", "file_chain_broken", timeout_s=30)
+    assert GAP in line["advice"]
+    rows = dict(relay.sql(GAP))
+    assert rows["Goes on with"].startswith(f"{source.binlogs()[1].name}:4 of ")
+    assert (rows["Missing"], rows["Lost by the source"]) == ("not known: no GTIDs tell", "nothing that is known")
     followed(relay, source, 2)
 
 

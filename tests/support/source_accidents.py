@@ -83,9 +83,8 @@ class AccidentRun:
         options = OPTIONS[case.server] if self._by_gtid else _WITHOUT_GTIDS[case.server]
         self._options = options
         self.source = servers(case.server).start(server_id=1, options=options)
-        self.relay = RelayProcess(
-            directory / "relay", self.source, port=free_port(), sections={"[account]": {"admin": True}}
-        )
+        sections: dict[str, dict[str, Any]] = {"[account]": {"admin": True}, "source": {"record_schema": True}}
+        self.relay = RelayProcess(directory / "relay", self.source, port=free_port(), sections=sections)
         self.told: dict[str, str] = {}
         self.along, self.behind = (servers(case.server).start(server_id=number, options=options) for number in (3, 4))
 
@@ -263,6 +262,10 @@ class AccidentRun:
         rows = [row for number, row in read_ledgers(relay.archive) if row.kind == "gap_accepted" and number == 2]
         assert len(rows) == 1 and "Accepted by 'replica'@" in rows[0].text, rows
         details: dict[str, Any] = json.loads(rows[0].details)
+        if self.case.accident in ("tail_lost", "tail_cut", "newest_lost", "restored", "copy"):
+            # `along` was sent what the source lost, `behind` was not.
+            (sent,) = details["replicas"]
+            assert sent.startswith("server_id 3") and sent in rows[0].text, sent
         assert details["stop"] in STOPS[self.case.accident]
         assert bool(details["lost"] or self.told["Lost by the source"].startswith("the source")) is (
             self.case.accident != "purged" and not (self.case.accident == "reset" and not self._by_gtid)

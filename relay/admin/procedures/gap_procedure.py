@@ -1,27 +1,39 @@
 """CALL binlog_relay.accept_gap(): the archive goes on behind a gap in the source's binlogs, as somebody has decided."""
 
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
 from protocol.errors import StatementRefused
 from protocol.position import Position
 from protocol.resultset import Column, Rows
 from protocol.statements.requests import AcceptGap
 from relay.archive.gaps.accepted_gap import AcceptedGap
+from relay.archive.storage.replica_marks import ReplicaIdentity, SentPlace
+from relay.downstream.connection.client_status import ClientStatus
 from relay.upstream.control import SourceRefused
+
+_SHOWN_CHARACTERS: Final = 2000
 
 
 class GapAcceptor(Protocol):
     """The upstream side."""
 
-    async def accept_gap(self, to: Position | None, by: str) -> tuple[AcceptedGap, bool]:
+    async def accept_gap(
+        self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
+    ) -> tuple[AcceptedGap, bool]:
         """Raises: SourceRefused."""
 
 
-async def accept_gap(source: GapAcceptor, request: AcceptGap, *, by: str) -> Rows:
-    """What is missing, what the source has lost and who has it, a line each. Raises: StatementRefused."""
+async def accept_gap(
+    source: GapAcceptor, request: AcceptGap, connected: Iterable[ClientStatus], newest: int, *, by: str
+) -> Rows:
+    """What is missing, what the source has lost and who has it, a line each. newest: number of the generation that is written.
+
+    Raises: StatementRefused.
+    """
     to = Position(request.file, request.offset) if request.file else None
     try:
-        gap, has_begun = await source.accept_gap(to, by)
+        gap, has_begun = await source.accept_gap(to, by, list(_sent(connected, newest)))
     except SourceRefused as error:
         raise StatementRefused(error.number, error.text) from error
     state = "the archive goes on there" if has_begun else "decided; SHOW REPLICA STATUS tells why it has not begun yet"
@@ -29,12 +41,20 @@ async def accept_gap(source: GapAcceptor, request: AcceptGap, *, by: str) -> Row
     return Rows((Column.text("What", 24), Column.text("Is", 4096)), tuple(rows))
 
 
+def _sent(connected: Iterable[ClientStatus], newest: int) -> Iterator[SentPlace]:
+    """Who is being sent the newest generation, and up to where."""
+    for client in connected:
+        if client.server_id and client.sent_position is not None and client.generation == newest:
+            identity = ReplicaIdentity(client.server_id, client.replica_uuid)
+            yield SentPlace(identity, Position(*client.sent_position))
+
+
 def gap_lines(gap: AcceptedGap) -> list[tuple[str, str]]:
     """Of each fact its name and its text."""
     return [
         ("Archive ends at", str(gap.after)),
         ("Goes on with", f"{gap.to} of {gap.source}"),
-        ("Missing", gap.missing or ("nothing" if gap.is_whole else "not known: no GTIDs tell")),
+        ("Missing", gap.missing[:_SHOWN_CHARACTERS] or ("nothing" if gap.is_whole else "not known: no GTIDs tell")),
         ("Lost by the source", gap.what_is_lost or "nothing that is known"),
         ("Replicas that have it", ", ".join(gap.replicas) or "none that is known"),
         ("Accepted for", gap.stop),

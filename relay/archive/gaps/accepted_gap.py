@@ -11,6 +11,7 @@ import json
 import sqlite3
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -77,15 +78,12 @@ class AcceptedGap:
     @property
     def executed(self) -> GtidValue | None:
         """All that was executed at `fork`; None: it is not known."""
-        return None if self.state is None else self._value(self.state)
+        return None if self.state is None else _value(self.flavour, self.state)
 
     @property
     def lost_gtids(self) -> GtidValue:
         """`lost` as a value: of MariaDB, the newest groups that the source lost, of each server."""
-        return self._value(self.lost)
-
-    def _value(self, text: str) -> GtidValue:
-        return GtidSet.from_text(text) if self.flavour == "mysql" else GtidList.from_text(text)
+        return _value(self.flavour, self.lost)
 
     def same_facts(self, other: "AcceptedGap") -> bool:
         """Whether both are about the same gap, whoever accepted it, and whatever address the source has."""
@@ -154,6 +152,12 @@ class AcceptedGap:
         except (ValueError, KeyError, TypeError, Malformed) as error:
             raise GapUnreadable(f"the record of an accepted gap cannot be read: {error}") from error
         return gap
+
+
+@lru_cache(maxsize=16)
+def _value(flavour: str, text: str) -> GtidValue:
+    """Sets may be large, and are asked for with each request."""
+    return GtidSet.from_text(text) if flavour == "mysql" else GtidList.from_text(text)
 
 
 def keep_gap(directory: Path, gap: AcceptedGap, name: str = GAP_NAME) -> None:

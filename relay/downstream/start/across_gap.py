@@ -11,7 +11,7 @@ from typing import Final
 from protocol.errors import PositionRefused
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidPosition
-from protocol.position import Position
+from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
 from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.gaps.lost_gtids import lost_and_held
@@ -46,12 +46,21 @@ def at_gap(end: Position, gap: AcceptedGap, place: Position) -> PositionRefused:
     return refusal(f"{end} is where an accepted gap begins: {_missing(gap)}. {text}. {_named('Missing', gap.missing)}")
 
 
-def lacks_some(gap: AcceptedGap, refused: PositionRefused) -> PositionRefused:
+def lacks_some(gap: AcceptedGap, refused: PositionRefused | None = None) -> PositionRefused:
     """ERR 1236 for a replica by GTID that lacks what is missing. refused: how a source would word it."""
     missing = _named("It lacks", gap.missing)
-    return refusal(
-        f"{gap.fork} is where an accepted gap begins: {_missing(gap)}. {missing}{_ANEW}. A source would say: {refused.message}"
-    )
+    said = f". A source would say: {refused.message}" if refused is not None else ""
+    return refusal(f"{gap.fork} is where an accepted gap begins: {_missing(gap)}. {missing}{_ANEW}{said}")
+
+
+def check_start(archive: Archive, generation: Generation, file: str) -> None:
+    """Refuses a replica by GTID that is to begin with what the source has lost: what comes instead is missing.
+
+    generation, file: where it would begin by its GTIDs. Raises: PositionRefused.
+    """
+    behind = gap_behind(archive, generation)
+    if behind is not None and binlog_number(file) > binlog_number(behind[1].fork.file):
+        raise lacks_some(behind[1])
 
 
 def is_ahead(end: Position, gap: AcceptedGap, what: str = "") -> PositionRefused:

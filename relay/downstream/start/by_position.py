@@ -109,7 +109,7 @@ async def _generation_of(
             if is_boundary and await _is_place_after(archive, host.gtid_lookup, generation, Position(name, offset)):
                 break
             return generation, await generation.check_position(name, offset)
-    if gap is not None and is_boundary:
+    if gap is not None and is_boundary and identity is not None:
         await _check_unambiguous(earlier, newest, name, offset)
     if not is_boundary:
         for generation in earlier:

@@ -16,7 +16,7 @@ from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import damage_refusal, refusal, shown_name
 from relay.downstream.request.replica_variables import replica_checksum, variable
 from relay.downstream.request.request_checks import check_request
-from relay.downstream.start.across_gap import check_ahead, loses_gtids, note_follower
+from relay.downstream.start.across_gap import check_ahead, check_start, loses_gtids, note_follower
 from relay.downstream.start.by_gtid import find_gtid_start, gtid_request
 from relay.downstream.start.by_position import PositionHost, find_position_start
 from relay.downstream.start.gtid_request import GtidRequest
@@ -152,6 +152,7 @@ async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
         await asyncio.to_thread(lambda: check_ahead(host.archive, by_gtid.reported(), request.identity))
     wait_s = 0.0 if command.ends_at_end else host.position_wait_s
     start = await find_gtid_start(by_gtid, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move)
+    check_start(host.archive, start.generation, start.first_file)
     segment = await opener.open(start.generation, start.first_file, filter=start)
     note_follower(host.archive, start.generation, request.identity)
     return AdmittedDump(host, request, segment, opener, by_gtid)

@@ -5,7 +5,7 @@
 3. by GTID: what was never archived, and what the source has lost
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +22,8 @@ from relay.archive.gaps.lost_gtids import GapGtids, mariadb_gap, mysql_gap
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.upstream.attach.source_file import SourceFile, is_boundary, read_source_file, same_up_to
+from relay.archive.storage.replica_marks import ReplicaIdentity, SentPlace
+from relay.upstream.attach.source_file import SourceFile, is_boundary, read_source_file, rotates_to, same_up_to
 from relay.upstream.attach.starting_gtids import file_for_gtids
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
@@ -39,12 +40,13 @@ class GapRefused(Exception):
 @dataclass(frozen=True, slots=True)
 class GapRequest:
     """Who wants to accept the gap, after which trouble with the source. to: where the archive is to go on; None: as soon as
-    it can."""
+    it can. sent: to whom the newest generation is being sent, and up to where; for those of whom no marks are kept."""
 
     by: str
     time: float
     stop: str = _UNKNOWN_STOP
     to: Position | None = None
+    sent: Sequence[SentPlace] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class GapPlan:
             )
         common = await self._common(listed)
         rest = listed if common is None else listed[common.number + 1 :]
-        if common is not None and common.place == end:
+        if common is not None and common.place == end and (not rest or _is_next(rest[0][0], end.file)):
             raise GapRefused(
                 f"There is no gap: {self._where} has {end}, where the archive ends. START REPLICA goes on there."
             )
@@ -117,7 +119,13 @@ class GapPlan:
             to = Position(first.name, FIRST_EVENT)
         head = first if to.file == first.name else await self._look(to.file)
         of_gtids = gap_gtids(self._archive.executed, gtids, first, head, same_server=same_server)
-        adjacent = common is not None and to == Position(rest[0][0], FIRST_EVENT)
+        adjacent = to == Position(first.name, FIRST_EVENT) and (
+            (common is not None and _is_next(first.name, common.place.file))
+            or (
+                (common is None or common.place == end)
+                and await rotates_to(generation, generation.files[-1]) == first.name
+            )
+        )
         return AcceptedGap(
             flavour=facts.flavour,
             stop=request.stop,
@@ -135,7 +143,7 @@ class GapPlan:
             missing=of_gtids.missing if of_gtids is not None else "",
             lost=of_gtids.lost if of_gtids is not None else "",
             state=of_gtids.state if of_gtids is not None else None,
-            replicas=_sent_beyond(generation, common.place) if common is not None else (),
+            replicas=_sent_beyond(generation, common.place, request.sent) if common is not None else (),
         )
 
     def _check_kind(self, found: SourceIdentity) -> None:
@@ -249,6 +257,12 @@ class GapPlan:
         return to
 
 
+def _is_next(name: str, before: str) -> bool:
+    """Whether a source begins the file `name` after `before`, as far as names say."""
+    of_series = name.rpartition(".")[0] == before.rpartition(".")[0]
+    return of_series and binlog_number(name) == binlog_number(before) + 1
+
+
 def gap_gtids(
     executed: GtidValue | None, source: SourceGtids, first: SourceFile, head: SourceFile, *, same_server: bool
 ) -> GapGtids | None:
@@ -270,15 +284,17 @@ def gap_gtids(
     return None
 
 
-def _sent_beyond(generation: Generation, place: Position) -> tuple[str, ...]:
-    """Who was sent what stands behind `place`, as far as marks tell: replicas by file and position have some."""
+def _sent_beyond(generation: Generation, place: Position, connected: Sequence[SentPlace]) -> tuple[str, ...]:
+    """Who was sent what stands behind `place`: who is connected, and who has left marks, as replicas by file and position do."""
     later = [file.name for file in generation.files if file.number >= binlog_number(place.file)]
-    found = []
-    for sent in generation.replicas.sent_in(later):
+    found: dict[ReplicaIdentity, Position] = {}
+    for sent in (*generation.replicas.sent_in(later), *connected):
         if sent.place > place:
-            uuid = f" ({sent.identity.server_uuid})" if sent.identity.server_uuid else ""
-            found.append(f"server_id {sent.identity.server_id}{uuid} up to {sent.place}")
-    return tuple(sorted(found))
+            found[sent.identity] = max(sent.place, found.get(sent.identity, place))
+    return tuple(
+        f"server_id {identity.server_id}{f' ({identity.server_uuid})' if identity.server_uuid else ''} up to {to}"
+        for identity, to in sorted(found.items(), key=lambda item: (item[0].server_id, item[0].server_uuid))
+    )
 
 
 def parse_place(text: str) -> Position:

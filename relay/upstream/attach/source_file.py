@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.layout import FIRST_EVENT, LOG_POS, MAGIC, TYPE_AT
+from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER_SIZE, LOG_POS, MAGIC, TYPE_AT
+from protocol.binlog.rotate import decode_rotate
 from protocol.errors import Malformed
 from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.position import Position
@@ -17,13 +18,14 @@ from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader
-from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.file_bytes import DescriptorBytes, read_bytes
 from relay.upstream.attach.tail_check import compare_tail
 from relay.upstream.source.connection import OFFSET_LIMIT, SourceConnection
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 
 _HEAD_EVENTS: Final = 8
 _PIECE_BYTES: Final = 1 << 20
+_LONGEST_ROTATE: Final = 4096
 _NOT_THE_SAME: Final = (FailureKind.IDENTITY, FailureKind.POSITION_GONE)
 
 
@@ -85,7 +87,23 @@ async def same_up_to(
         if error.kind in _NOT_THE_SAME:
             return None
         raise
-    return offset
+    return file.end if size_bytes >= file.end else offset
+
+
+async def rotates_to(generation: Generation, file: ArchivedFile) -> str | None:
+    """The file that the archived `file` leads to by the Rotate that it ends with; None: it does not end so. Raises: ArchiveError."""
+    check = await generation.check_position(file.name, file.end - 1)
+    start = check.group[0] if check.group is not None else check.before
+    if start is None or file.end - start > _LONGEST_ROTATE:
+        return None
+    with generation.open_reader(file.name) as reader:
+        event = await asyncio.to_thread(read_bytes, reader, start, file.end - start)
+    if len(event) <= TYPE_AT or event[TYPE_AT] != EventType.ROTATE:
+        return None
+    try:
+        return decode_rotate(event[HEADER_SIZE : len(event) - (CHECKSUM_SIZE if file.checksum else 0)]).file
+    except Malformed:
+        return None
 
 
 async def is_boundary(connection: SourceConnection, name: str, offset: int) -> bool:

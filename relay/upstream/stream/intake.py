@@ -14,7 +14,7 @@ from protocol.kernel import ingest as kernel
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
 from relay.archive.write.run import Run
-from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
 from relay.upstream.stream.receive_buffers import SMALL_RUN_BYTES, ReceiveBuffer
 
 log = structlog.get_logger()
@@ -169,7 +169,7 @@ class Intake:
             raise UpstreamError(
                 FailureKind.STREAM_BROKEN,
                 f"the source goes from {previous} to {name}, a file between or another series",
-                "Compare the source's SHOW BINARY LOGS with its *.index file.",
+                f"Compare the source's SHOW BINARY LOGS with its *.index file. {ACCEPT_GAP}",
                 name="file_chain_broken",
             )
         if previous is not None and self.ingest.position == FIRST_EVENT:

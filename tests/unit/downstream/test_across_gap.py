@@ -100,6 +100,10 @@ async def test_a_place_that_may_be_two_is_refused_until_it_is_named(served: Serv
     client = await by_position(served, NEW, 4)
     assert transactions(await call(lambda: client.events(3)))[:1] == [SECOND]
     client.cut()
+    # Who is no replica looks at what SHOW BINARY LOGS shows.
+    reader = await served.client()
+    await call(lambda: reader.ask_dump(SECOND, 4, server_id=0, flags=1))
+    assert transactions(await call(reader.events_to_eof)) == [SECOND, "A4", "A5"]
     # By its mark it is known to follow behind the gap.
     again = await by_position(served, SECOND, 4, once=True)
     assert transactions(await call(again.events_to_eof)) == [SECOND, "A4", "A5"]
@@ -156,6 +160,28 @@ async def test_where_binlogs_are_missing_who_lacks_them_is_stopped_and_who_has_t
     assert transactions(await call(client.events_to_eof)) == [to.file, "A7", "A8"]
     client = await served.by_set(f"{A}:1-2:4-6")
     assert transactions(await call(client.events_to_eof)) == [FIRST, "A3", to.file, "A7", "A8"]
+
+
+async def test_where_an_end_was_lost_and_what_came_after_it_is_missing_too_nobody_begins_with_what_was_lost(
+    serve: Callable[[Archive], Any], tmp_path: Path
+) -> None:
+    archive = await Archive.open(tmp_path)
+    archive.current.set_identity(identity(A, 1))
+    await append_files(archive, mysql_series(1, f"{A}:1-3", f"{A}:4-6"))
+    first, end = archive.current.files[0], archive.current.end
+    assert end is not None
+    fork, to = replace(end, file=first.name, offset=first.end), replace(end, file="mysql-bin.000005", offset=4)
+    gap = replace(GAP, after=end, common=fork, to=to, is_whole=False, missing=f"{A}:4-9")
+    await archive.prepare(identity(A, 1), "db:3306", to.file, gap)
+    await append_files(archive, mysql_series(5, f"{A}:10", start=f"{A}:1-9"))
+    await archive.settled()
+    served = await serve(archive)
+    for held in ("1-2", "1-3"):
+        text = await read_refusal(await served.by_set(f"{A}:{held}"))
+        assert text.startswith(f"{fork} is where an accepted gap begins") and f"It lacks: {A}:4-9" in text
+    assert LOST in await read_refusal(await served.by_set(f"{A}:1-6"))
+    copied = await served.by_set(f"{A}:1-10")
+    assert transactions(await call(copied.events_to_eof)) == [to.file]
 
 
 async def test_of_another_server_no_place_is_named_that_would_repeat_its_transactions(

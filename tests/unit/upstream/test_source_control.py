@@ -137,7 +137,11 @@ async def test_stop_while_the_source_cannot_be_reached(tmp_path: Path, source: F
         trying = made.control.status()
         assert (trying.io_running, trying.last_error_number) == ("Connecting", 2003)
         assert "cannot be reached" in trying.last_error_text
+        with pytest.raises(SourceRefused, match=r"tried again and again .*cannot be reached.*STOP REPLICA first"):
+            await made.control.accept_gap(None, "somebody")
         assert await made.control.stop()
+        with pytest.raises(SourceRefused, match="The archive is empty"):
+            await made.control.accept_gap(None, "somebody")
         assert made.control.status().io_running == "No"
 
 
@@ -160,6 +164,19 @@ async def test_an_error_that_no_retry_cures_is_left_by_start_once_it_is_cured(
         assert await made.control.start()
         await made.until_end(LONGER.size)
         assert made.control.status().last_error_number == 0
+
+
+async def test_a_source_that_cannot_be_looked_at_leaves_a_gap_as_it_is(tmp_path: Path, source: FakeSource) -> None:
+    async with controlled(tmp_path, settings_for(source)) as made:
+        made.control.begin()
+        await made.until_end(BUILT.size)
+        assert await made.control.stop()
+        with pytest.raises(SourceRefused, match="There is no gap"):
+            await made.control.accept_gap(None, "somebody")
+        source.close()
+        with pytest.raises(SourceRefused, match=r"The source cannot be looked at: .*cannot be reached"):
+            await made.control.accept_gap(None, "somebody")
+        assert not made.control.running and not (made.generation.directory / "gap-accepted.json").exists()
 
 
 async def test_the_error_of_a_lost_stream_is_gone_when_the_source_sends_again(
@@ -232,6 +249,8 @@ async def test_a_directory_is_stopped_and_started_but_not_changed(tmp_path: Path
         assert await made.control.stop()
         with pytest.raises(SourceRefused, match="follows the directory"):
             await made.control.change(SourceChange(host="127.0.0.1"))
+        with pytest.raises(SourceRefused, match="put the missing files there"):
+            await made.control.accept_gap(None, "somebody")
         (binlogs / FILE).write_bytes(LONGER.data)
         assert await made.control.start()
         await made.until_end(LONGER.size)
