@@ -42,6 +42,8 @@ EXIT_FINE: Final = 0
 EXIT_WRONG_USE: Final = 2
 EXIT_SOURCE: Final = 3
 EXIT_ARCHIVE: Final = 4
+_SAID_AGAIN_S: Final = 60.0
+"""A disk that is full for a binlog is full for the catalog at the same moment: that is said once."""
 # The archive's directory cannot be made or used: nothing is damaged, archive.dir, its permissions or its disk are not right.
 _NO_PLACE_FOR_IT: Final = (
     errno.ENOENT,
@@ -93,6 +95,8 @@ class Relay:
         self._archive: Archive | None = None
         self._failures = FailureEpisode()
         self._catalog_failures = FailureEpisode()
+        self._failure_said = (-1, 0.0)
+        """The errno that was logged last, and when, by the monotonic clock."""
         self._code = EXIT_FINE
         self._fault: Exception | None = None
 
@@ -208,9 +212,14 @@ class Relay:
         """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
         generation = self._archive.current if self._archive is not None else None
         archived = generation.purged_bytes + sum(file.end for file in generation.files) if generation is not None else 0
-        # The catalog may find no room while binlogs do, and the other way round: neither hides the other.
+        # The catalog may find no room while binlogs do, and the other way round: neither hides the other for long.
         failures = self._catalog_failures if error.file == CATALOG_NAME else self._failures
-        if failures.is_news(error.errno, archived, time.monotonic()):
+        now = time.monotonic()
+        errno_said, said_s = self._failure_said
+        if failures.is_news(error.errno, archived, now) and (
+            error.errno != errno_said or now - said_s >= _SAID_AGAIN_S
+        ):
+            self._failure_said = error.errno, now
             log.error(
                 "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
             )

@@ -36,7 +36,7 @@ from relay.archive.storage.archive_errors import (
 )
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
-from relay.archive.storage.disk_advice import disk_advice
+from relay.archive.storage.disk_advice import start_advice
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.ledger_kinds import DAMAGED, SOUND_AGAIN
@@ -179,8 +179,7 @@ class Generation:
                 file=None,
                 offset=None,
                 errno=number,
-                advice=disk_advice(layer, directory, number)
-                or f"Check space, permissions and the disk under {directory}.",
+                advice=start_advice(layer, directory, number),
             ) from error
         except BaseException:
             _release(lock_fd, marks)

@@ -24,7 +24,7 @@ from relay.archive.inspect.listing import (
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.archive.storage.disk_advice import disk_advice
+from relay.archive.storage.disk_advice import start_advice
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
@@ -146,7 +146,7 @@ def archive_failures(directory: Path, *, catalog: bool = True) -> Iterator[None]
     except sqlite3.Error as error:
         path = directory / CATALOG_NAME
         number = system_number(error, path, FileLayer().free_bytes(directory))
-        advice = disk_advice(FileLayer(), directory, number) or "Look at the disk and at who uses the file."
+        advice = start_advice(FileLayer(), directory, number)
         raise CommandFailed(f"{path} cannot be used: {error}. {advice}", WRONG_USE) from error
 
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from relay.archive.storage.disk_advice import disk_advice
+from relay.archive.storage.disk_advice import start_advice
 from relay.archive.storage.files import DIRECTORY_MODE, FILE_MODE, TEMPORARY_SUFFIX, FileLayer
 from relay.commands.outcome import WRONG_USE, CommandFailed
 
@@ -36,7 +36,7 @@ def try_archive_place(directory: Path) -> None:
         existing = next((place for place in (directory, *directory.parents) if _is_there(place)), directory)
         raise CommandFailed(
             f"The archive's directory {directory} cannot be {doing} ({error.strerror}: {error.filename or probe}). "
-            f"{disk_advice(FileLayer(), existing, number) or _ELSE}",
+            f"{start_advice(FileLayer(), existing, number)} {_ELSE}",
             WRONG_USE,
         ) from error
     finally:

@@ -22,8 +22,8 @@ from relay.archive.catalog.generation_directories import begun_generations, remo
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_generations
-from relay.archive.storage.archive_errors import ArchiveWriteError
-from relay.archive.storage.files import Buffer, FileLayer
+from relay.archive.storage.archive_errors import ArchiveMisuse, ArchiveWriteError
+from relay.archive.storage.files import LEDGER_TEXT_NAME, Buffer, FileLayer
 from tests.support.binlog_builder import runs_of
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
@@ -337,6 +337,9 @@ async def test_the_ledger_of_a_purged_source_stays_when_its_catalog_cannot_be_re
             raise error
         return connect(database, *arguments, **how)
 
+    with pytest.raises(ArchiveMisuse, match="has begun"):  # says its copy as text
+        remove_prepared(tmp_path, 2, FileLayer())
+    (path / LEDGER_TEXT_NAME).unlink()
     monkeypatch.setattr(sqlite3, "connect", too_many)
     with pytest.raises(OSError, match="unable to open"):
         remove_prepared(tmp_path, 2, FileLayer())

@@ -16,12 +16,18 @@ from relay.archive.inspect.listing import count_ledger, list_archive, read_ledge
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archived_file import SourceIdentity
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
-from relay.archive.storage.ledger_kinds import CATALOG_REMADE, CATALOG_SET_ASIDE
+from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, FileLayer
+from relay.archive.storage.ledger_kinds import (
+    CATALOG_REMADE,
+    CATALOG_SET_ASIDE,
+    LEDGER_TEXT_DAMAGED,
+    LEDGER_TEXT_REMADE,
+)
 from relay.archive.storage.origin import Origin
 from tests.support.archive_filling import append_all, fill
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
 
+TOLD: Final = {"test", CATALOG_SET_ASIDE, CATALOG_REMADE, LEDGER_TEXT_DAMAGED, LEDGER_TEXT_REMADE}
 U: Final = "11111111-1111-1111-1111-111111111111"
 PAGE: Final = 4096
 WHO: Final = SourceIdentity("mysql", "8.4.0", 7, U)
@@ -73,7 +79,7 @@ def assert_whole(directory: Path, before: Path) -> None:
     assert [row for row in ledger if row.kind == "test"] == ROWS
     kept = [path.name for path in directory.glob("catalog.sqlite.corrupt-*") if path.name[-4:] not in ("-wal", "-shm")]
     told = [row.file for row in ledger if row.kind == CATALOG_SET_ASIDE]
-    assert (sorted(told), {row.kind for row in ledger} <= {"test", CATALOG_SET_ASIDE, CATALOG_REMADE}) == (
+    assert (sorted(told), {row.kind for row in ledger} <= TOLD) == (
         sorted(kept),
         True,
     )
@@ -159,6 +165,36 @@ def test_whoever_reads_a_damaged_catalog_is_told_that_it_is_damaged(archive: Pat
                 pass
             except Exception as error:
                 wrong[name] = repr(error)[:300]
+    assert wrong == {}
+
+
+def test_after_any_damage_to_the_text_too_the_relay_starts(archive: Path, tmp_path: Path) -> None:
+    """With a good catalog nothing is lost; without one each line that is sound is there again, and nothing else."""
+    chance = random.Random(3)
+    size = (archive / LEDGER_TEXT_NAME).stat().st_size
+    wrong = {}
+    for turn in range(150):
+        directory = tmp_path / "one"
+        shutil.copytree(archive, directory)
+        path = directory / LEDGER_TEXT_NAME
+        at = chance.randrange(size)
+        if turn % 5 == 0:
+            cut(path, at)
+        else:
+            put(path, at, chance.randbytes(chance.choice([1, 1, 4, 300])))
+        try:
+            if turn % 2:
+                assert_whole(directory, archive)
+            (directory / CATALOG_NAME).unlink()
+            recovered = Recovery(directory, FileLayer()).run()
+            assert facts(list(recovered.files)) == facts(list(list_archive(archive)))
+            assert recovered.identity in (WHO, None) and recovered.origin in (ORIGIN, None)
+            found = [row for row in read_ledger(directory) if row.kind == "test"]
+            assert set(found) <= set(ROWS) and len(found) == len(set(found))
+            assert turn % 2 == 0 or found == ROWS
+        except Exception as error:
+            wrong[turn, at] = repr(error)[:300]
+        shutil.rmtree(directory)
     assert wrong == {}
 
 

@@ -258,7 +258,8 @@ class Catalog:
             self.had_no_text = True
             db.executescript(f"BEGIN; {_EARLIER[version]}")
             for table, columns in SUMMED.items():
-                sums = [(row_sum(row), number) for number, *row in db.execute(f"SELECT rowid, {columns} FROM {table}")]  # noqa: S608
+                rows = db.execute(f"SELECT rowid, {columns} FROM {table}")  # noqa: S608 - constants only
+                sums = [(row_sum((*row,)), number) for number, *row in rows]
                 db.executemany(f"UPDATE {table} SET sum = ? WHERE rowid = ?", sums)  # noqa: S608
             db.executescript(f"{_KEEPS_TEXT} PRAGMA user_version={_SCHEMA_VERSION};")
         elif version != _SCHEMA_VERSION:
@@ -761,9 +762,9 @@ def _decoded(flavour: str, before: bytes | None, inside: bytes | None, anonymous
         return None
 
 
-def row_sum(values: Iterable[object]) -> int:
+def row_sum(values: tuple[object, ...]) -> int:
     """The checksum that is kept with a row of these values, in the order of `SUMMED`."""
-    return crc32(repr((*values,)).encode("utf-8", "backslashreplace"))
+    return crc32(repr(values).encode(errors="backslashreplace"))
 
 
 def _summed(values: tuple[object, ...]) -> tuple[object, ...]:

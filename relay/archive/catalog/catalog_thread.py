@@ -20,6 +20,9 @@ from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import FileLayer
 from relay.process.background import tell_fault
 
+_MOST_REMADE: Final = 3
+_REMADE_WITHIN_S: Final = 3600.0
+"""A disk that damages each new catalog would be filled with those that are kept aside: then it is a failure of the disk."""
 _WRITE_WAIT_S: Final = 5.0
 
 
@@ -47,6 +50,8 @@ class CatalogThread:
         self._catalog: Catalog | None = None
         self._inode: int | None = None
         self._size = 0
+        self._remade_s: list[float] = []
+        """When it was made again, by the monotonic clock."""
         self._opened = False
         """Whether it was open before: then it is not to be missing."""
         self._episode: LedgerRow | None = None
@@ -160,7 +165,12 @@ class CatalogThread:
         return isinstance(error, CatalogUnreadable) or is_damage(error, self._path)
 
     def _remake(self, damage: Exception) -> None:
-        """Raises: CatalogUnreadable; OSError; sqlite3.Error."""
+        """Raises: CatalogUnreadable; OSError; sqlite3.Error; `damage`, where it comes again and again."""
+        now = time.monotonic()
+        self._remade_s = [at for at in self._remade_s if now - at < _REMADE_WITHIN_S]
+        if len(self._remade_s) >= _MOST_REMADE:
+            raise damage
+        self._remade_s.append(now)
         if self._catalog is not None:
             with contextlib.suppress(sqlite3.Error, OSError):
                 self._catalog.close()

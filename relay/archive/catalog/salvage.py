@@ -63,7 +63,8 @@ def _sound_rows(path: Path) -> dict[str, Rows]:
             for order in ("ASC", "DESC"):
                 statement = f"SELECT {SUMMED[table]}, sum FROM {table} ORDER BY rowid {order}"  # noqa: S608
                 with contextlib.suppress(sqlite3.Error, UnicodeError, OverflowError):
-                    for *row, total in db.execute(statement):
+                    for *values, total in db.execute(statement):
+                        row = (*values,)
                         if row_sum(row) == total:
-                            found[table].setdefault(key((*row,)), (*row,))
+                            found[table].setdefault(key(row), row)
     return found

@@ -95,6 +95,7 @@ class Recovery:
         """How many of them are in the ledger."""
         self._damage = ""
         """What is wrong with the catalog that was there; "": nothing that was met."""
+        self._began_again = False
         self._kept = ""
         """The name under which it was kept."""
 
@@ -109,6 +110,7 @@ class Recovery:
         except CatalogUnreadable as error:
             del self._findings[self._recorded :]  # they are found again; those before are in ledger.jsonl
             self._damage = str(error)
+            self._began_again = True
             return self._run(force)
 
     def _run(self, force: bool) -> Recovered:
@@ -135,7 +137,7 @@ class Recovery:
             held = self._held_names(names, known)
             self._note_foreign(names, held)
             self._note_missing(catalog, held, listed)
-            stored = {} if force else catalog.gtids()
+            stored = {} if force else self._stored_gtids(catalog)
             files, changed = self._reconcile(catalog, held, known)
             state, chain, entries = self._reconcile_gtids(files, changed, stored)
             self._record(catalog)
@@ -354,6 +356,13 @@ class Recovery:
         state = GtidState()
         state.load(files, known)
         return state, chain, entries
+
+    def _stored_gtids(self, catalog: Catalog) -> dict[int, GtidFacts | None]:
+        """None where what is stored is no use: told once, as any damage; the file is read then."""
+        stored = catalog.gtids()
+        if None in stored.values() and not self._began_again:
+            raise CatalogUnreadable("the catalog is damaged: a row of gtids was changed", file=CATALOG_NAME)
+        return stored
 
     def _read_gtids(self, file: ArchivedFile, trusted: int) -> GtidFacts:
         progress = self._progress

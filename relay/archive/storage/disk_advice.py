@@ -9,8 +9,9 @@ from relay.archive.storage.files import FileLayer
 
 NO_INODES: Final = (
     "The file system has no inodes left (`df -i` shows them): it takes no new file, however much space is free. Purge "
-    "archived files, each has three, or remove others there; the relay goes on by itself then."
+    "archived files, each has three, or remove others there."
 )
+_BY_ITSELF: Final = "The relay goes on by itself then."
 NOT_PERMITTED: Final = (
     "The relay's user may not write there: look at owner and mode (`ls -l`), give the archive to the relay's user "
     "(`chown -R`), and do not run the relay or `archive rebuild` as another user."
@@ -20,10 +21,20 @@ NOT_PERMITTED: Final = (
 def disk_advice(layer: FileLayer, directory: Path, errno: int) -> str:
     """The next step for a system error `errno` under `directory`, "" where nothing is known of it. Blocking."""
     if errno == errno_numbers.ENOSPC and _out_of_inodes(layer, directory):
-        return NO_INODES
+        return f"{NO_INODES} {_BY_ITSELF}"
     if errno in (errno_numbers.EACCES, errno_numbers.EPERM):
         return NOT_PERMITTED
     return DISK_ADVICE.get(errno, "")
+
+
+def start_advice(layer: FileLayer, directory: Path, errno: int) -> str:
+    """The next step where an archive in `directory` cannot be opened. Blocking."""
+    advice = f"Check space, permissions and the disk under {directory}."
+    if errno == errno_numbers.ENOSPC and _out_of_inodes(layer, directory):
+        return f"{advice} {NO_INODES}"
+    if errno in (errno_numbers.EACCES, errno_numbers.EPERM):
+        return f"{advice} {NOT_PERMITTED}"
+    return advice
 
 
 def _out_of_inodes(layer: FileLayer, directory: Path) -> bool:

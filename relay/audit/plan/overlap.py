@@ -4,6 +4,7 @@ The first file of a generation is its source's file from the first byte on: it m
 generation before, too (relay/archive/archive.py). They are known by their GTIDs.
 """
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -113,13 +114,10 @@ class Overlap:
         if not path.exists():
             return None
         try:
-            catalog = Catalog.open_read_only(path)
+            with contextlib.closing(Catalog.open_read_only(path)) as catalog:
+                origin = catalog.origin()
         except (ArchiveError, OSError):
             return None
-        try:
-            origin = catalog.origin()
-        finally:
-            catalog.close()
         return None if origin is None else origin.state
 
     def _before(self, file: AuditedFile) -> GtidValue | None:

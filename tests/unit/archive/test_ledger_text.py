@@ -166,7 +166,7 @@ def test_a_text_with_a_damaged_line_is_kept_aside_and_made_again_and_named_once(
     for _ in range(2):
         recover(filled)
         (kept,) = filled.glob(f"{LEDGER_TEXT_NAME}.corrupt-*")
-        assert kept.read_bytes() == bytes(content)
+        assert kept.read_bytes().startswith(bytes(content))
         assert list(verify_archive(filled)) == []
         assert [row for row in read_ledger(filled) if row.kind == "test"] == ROWS
         assert kinds(filled) == ["ledger_text_damaged"]

@@ -1,5 +1,6 @@
 """The command line: what it prints, and how it ends."""
 
+import errno
 import json
 import os
 import struct
@@ -455,3 +456,41 @@ def test_a_filter_that_hides_format_and_table_maps_does_not_take_the_details_awa
         shown[kind] = done.stdout.splitlines()[-1]
     assert shown["xid"].endswith(": xid 561")
     assert "workload.isam" in shown["write_rows"]
+
+
+def config_with_archive(tmp_path: Path, place: str) -> Path:
+    config = tmp_path / "relay.toml"
+    config.write_text(f'[source]\nkind = "directory"\npath = "x"\n[archive]\ndir = "{place}"\n')
+    return config
+
+
+def test_check_config_makes_the_archives_directory_and_leaves_nothing(command, tmp_path: Path) -> None:
+    result = command("check-config", "--config", config_with_archive(tmp_path, str(tmp_path / "a" / "b")))
+    assert (result.code, "is fine" in result.out, (tmp_path / "a").exists()) == (0, True, False)
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("/proc/archive", "cannot be made"),
+        ("{tmp}/file/archive", "cannot be made"),
+        ("/proc/self", "cannot be made"),
+    ],
+)
+def test_check_config_says_where_the_archive_cannot_be(command, tmp_path: Path, place: str, words: str) -> None:
+    (tmp_path / "file").touch()
+    config = config_with_archive(tmp_path, place.format(tmp=tmp_path))
+    result = command("check-config", "--config", config)
+    assert (result.code, words in result.err, "[archive] dir" in result.err) == (2, True, True)
+
+
+def test_check_config_says_that_the_archive_cannot_be_written(
+    command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(fd: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    result = command("check-config", "--config", config_with_archive(tmp_path, str(tmp_path / "a")))
+    assert (result.code, "cannot be written in" in result.err, "No space left" in result.err) == (2, True, True)
+    assert not (tmp_path / "a").exists()
