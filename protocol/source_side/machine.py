@@ -52,7 +52,14 @@ from protocol.statements import (
 from protocol.statements.client_commands import refused_command
 from protocol.statements.databases import choose_database
 from protocol.statements.refresh import refresh_request
-from protocol.statements.requests import KillConnection, ShowProcesslist, ShowStatistics
+from protocol.statements.requests import (
+    KillConnection,
+    LockAction,
+    LockCall,
+    ShowProcesslist,
+    ShowStatistics,
+    UseLocks,
+)
 from protocol.statements.session.secrets import without_secrets
 from protocol.statements.table import allowed
 
@@ -98,6 +105,7 @@ class SourceSide:
         self._output = bytearray()
         self._sequence = 0
         self._asked = ""
+        self._has_used_locks = False
         self.commands = self.statements = 0
         """How many came; statements are the COM_QUERY among the commands."""
         self.has_spoken = False
@@ -424,7 +432,12 @@ class SourceSide:
                 self._answer([ok_payload(session.status)])
             elif code == Command.COM_RESET_CONNECTION:
                 session.reset()
-                self._answer([ok_payload(session.status)])
+                if self._has_used_locks:
+                    # They are not in the session.
+                    released = UseLocks((LockCall(LockAction.RELEASE_ALL),), shows=False)
+                    self._ask("COM_RESET_CONNECTION", released, events)
+                else:
+                    self._answer([ok_payload(session.status)])
             elif code == Command.COM_SET_OPTION and body in _SET_OPTIONS:
                 self._answer([eof_payload(session.status)])
             elif code == Command.COM_PROCESS_INFO:
@@ -480,6 +493,7 @@ class SourceSide:
         if self.account is None:  # pragma: no cover - the table lets nobody ask before the login
             raise IllegalInput("statement without a login")
         self._become(Input.REQUEST_MADE)
+        self._has_used_locks = self._has_used_locks or isinstance(request, UseLocks)
         self._asked = what
         events.append(StatementRequested(request, self.account))
 

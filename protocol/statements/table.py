@@ -37,7 +37,7 @@ from protocol.statements.replica_statements import (
     stop_replica,
 )
 from protocol.statements.requests import KillConnection, Request, ShowProcesslist, ShowStatus
-from protocol.statements.select import select
+from protocol.statements.select import do, select
 from protocol.statements.session.refusals import not_supported, privilege_needed
 from protocol.statements.session.session import StatementSession
 from protocol.statements.session.system_variables import read_variable
@@ -151,7 +151,7 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
     ("COMMIT [WORK]",                                   _done),
     ("ROLLBACK [WORK]",                                 _done),
     ("UNLOCK TABLES|TABLE",                             _done),
-    ("DO {rest}",                                       _done),
+    ("DO {rest}",                                       do),
 )
 # fmt: on
 
