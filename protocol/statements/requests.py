@@ -115,7 +115,8 @@ class QueryTables(Request):
 
     `text`: in the words of SQLite (`protocol/statements/translation`), with `parameters`. `tables`: (schema, table), lower case;
     the schema is empty where none was named and none is chosen. `columns`: None where a star stands for some of them.
-    `variables`: system variables by name, for the tables that list them. `not_understood`: the error for a text that SQLite does
+    `variables`: system variables by name, for the tables that list them. `about`: the schema, or schema and table, that must exist,
+    as the statement spells them; an empty table is none. `not_understood`: the error for a text that SQLite does
     not understand either.
     """
 
@@ -124,6 +125,7 @@ class QueryTables(Request):
     tables: tuple[TableName, ...] = ()
     columns: tuple[ResultColumn, ...] | None = None
     variables: tuple[tuple[str, str], ...] = ()
+    about: TableName | None = None
     not_understood: StatementRefused = field(compare=False, repr=False, kw_only=True)
 
 

@@ -38,7 +38,7 @@ def described(
 
 
 def _is_plain(hint: ResultColumn, defined: Mapping[str, Column]) -> bool:
-    return not hint.function and hint.of in defined and hint.label.lower() == hint.of
+    return not hint.function and not hint.has_alias and hint.of in defined
 
 
 def _column(hint: ResultColumn, defined: Mapping[str, Column], values: Sequence[SqliteValue]) -> Column:

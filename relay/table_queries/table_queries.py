@@ -119,9 +119,23 @@ class TableQuery:
             tables[table] = FilledTable(columns, self._rows(table, columns))
             defined |= {column.name.lower(): column for column in columns if column.name.lower() not in defined}
         request = self._request
+        if request.about is not None:
+            self._check_existence(*request.about)
         selected = BoundedSqlite(self._gone).run(request.text, request.parameters, tables, request.not_understood)
         own_names = VIEWS_OF_MYSQL_8 if self._asker.facts.is_mysql_8 else ()
         return self._asker.encode(described(selected, request.columns, defined, own_names))
+
+    def _check_existence(self, schema: str, table: str) -> None:
+        """Raises: StatementRefused (1049, 1146) for a schema or table that neither a server has of itself nor is recorded."""
+        known = [(one.schema.lower(), one.name.lower()) for one in self._tables()]
+        known += [(of, name.lower()) for of in SCHEMAS for name in table_names(self._server, of)]
+        schemas = {of for of, _name in known} | set(_OWN_SCHEMAS)
+        if schema.lower() not in schemas and (not table or self._asker.facts.is_mysql_8):
+            raise unknown_database(schema)
+        if table and schema.lower() == "mysql":
+            raise table_denied(self._asker.user, self._asker.host, table)
+        if table and (schema.lower(), table.lower()) not in known:
+            raise no_such_table(schema, table)
 
     def _definition(self, table: TableName) -> tuple[Column, ...]:
         facts = self._asker.facts

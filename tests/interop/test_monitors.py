@@ -10,7 +10,7 @@ import pytest
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain, wait_until
 from tests.support.described_answer import Asker, DescribedAnswer
-from tests.support.monitor_statements import DENIED, EMPTY, FACTS, PROCESSES, SCHEMA, STATUS
+from tests.support.monitor_statements import DENIED, EMPTY, FACTS, PROCESSES, SCHEMA, SHOWN, SHOWN_WITH_SIZES, STATUS
 from tests.support.relay_process import RelayProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
@@ -19,7 +19,7 @@ SOURCES = ("mysql56", "mysql97", "mariadb")
 ADMIN, PASSWORD = "watcher", "watcher-password"
 # No client tells a LONG from a LONGLONG, or a DOUBLE from a DECIMAL, by the text.
 KINDS = dict.fromkeys((1, 2, 3, 8, 9, 13), "integer") | dict.fromkeys((0, 4, 5, 246), "real")
-KINDS |= dict.fromkeys((15, 247, 248, 249, 250, 251, 252, 253, 254), "text") | dict.fromkeys((7, 10, 11, 12), "time")
+KINDS |= dict.fromkeys((6, 15, 247, 248, 249, 250, 251, 252, 253, 254), "text") | dict.fromkeys((7, 10, 11, 12), "time")
 SHOP = (
     "CREATE DATABASE shop",
     "CREATE TABLE shop.orders (id INT UNSIGNED NOT NULL AUTO_INCREMENT, customer BIGINT UNSIGNED, amount DECIMAL(10,2) NOT NULL, "
@@ -84,7 +84,7 @@ def differences(askers: tuple[Asker, Asker], asked: list[str], *, rows: bool = F
     return found
 
 
-@pytest.mark.parametrize("asked", [FACTS, SCHEMA], ids=["facts", "schema"])
+@pytest.mark.parametrize("asked", [FACTS, SCHEMA, SHOWN], ids=["facts", "schema", "shown"])
 def test_what_is_the_sources_is_answered_as_the_source_answers(
     askers: tuple[Asker, Asker], asked: dict[str, list[str]]
 ) -> None:
@@ -92,7 +92,9 @@ def test_what_is_the_sources_is_answered_as_the_source_answers(
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("asked", [PROCESSES, EMPTY, STATUS], ids=["processes", "empty", "status"])
+@pytest.mark.parametrize(
+    "asked", [PROCESSES, EMPTY, STATUS, SHOWN_WITH_SIZES], ids=["processes", "empty", "status", "sizes"]
+)
 def test_what_is_the_relays_own_has_the_sources_columns(
     askers: tuple[Asker, Asker], asked: dict[str, list[str]]
 ) -> None:

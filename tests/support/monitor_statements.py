@@ -99,6 +99,36 @@ FACTS: Final = {
 }
 """What is the same at every server."""
 
+SHOWN: Final = {
+    "go-mysql's canal": [
+        "SHOW COLUMNS FROM orders FROM shop WHERE Field <> 'amount'",
+        "SHOW FULL COLUMNS FROM `shop`.`nosuch`",
+    ],
+    "Debezium": [
+        "SHOW DATABASES LIKE 'sh%'",
+        "SHOW FULL TABLES IN `shop` where Table_Type = 'BASE TABLE'",
+        "SHOW TABLES FROM nowhere",
+        "SHOW COLUMNS FROM nowhere.t",
+    ],
+    "Canal, people": [
+        "DESC shop.empty_one",
+        "describe `shop`.`orders` 'state'",
+        "EXPLAIN shop.empty_one",
+        "SHOW TABLES IN shop LIKE 'ord%'",
+        "SHOW COLUMNS FROM shop.orders LIKE 's%'",
+        "SHOW INDEX FROM shop.nosuch",
+        "SHOW KEYS FROM shop.empty_one",
+        "SHOW TABLES FROM shop WHERE Tables_in_shop LIKE 'x%'",
+    ],
+}
+"""The same in older words: rows are the source's."""
+
+SHOWN_WITH_SIZES: Final = {
+    "people": ["SHOW TABLE STATUS FROM shop", "SHOW TABLE STATUS LIKE 'x'", "SHOW INDEX FROM shop.orders"],
+    "go-mysql's canal": ["SHOW FULL COLUMNS FROM `shop`.`empty_one`"],
+}
+"""Columns are the source's; sizes, times and what an account may do are not recorded."""
+
 EMPTY: Final = {
     "mysqld_exporter": [
         "SELECT page_size, compress_ops, compress_ops_ok, compress_time, uncompress_ops, uncompress_time FROM "

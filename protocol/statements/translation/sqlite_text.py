@@ -5,7 +5,7 @@ there are, and who may read them, is for whoever runs the text.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from protocol.errors import ErrorCode, StatementRefused
@@ -46,12 +46,13 @@ TableName = tuple[str, str]
 class ResultColumn:
     """A column of the result. `label`: its name. `of`: the column of a table that it shows, lower case; empty: it is computed.
     `function`: what is made of that column, or of an expression; empty: nothing. `number`: what a computed column is where it has
-    no value that would tell."""
+    no value that would tell. `has_alias`: the name was chosen, and is no column's own."""
 
     label: str
     of: str = ""
     function: str = ""
     number: Literal["", "integer", "decimal", "real"] = ""
+    has_alias: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +323,7 @@ def sqlite_text(statement: Statement, tokens: Sequence[Token]) -> SqliteText:
         expression, label = labelled(statement, item)
         text = translation.translate(expression, _Frame("select", "items"))
         items.append(f"{text} AS {_quoted(label)}")
-        columns.append(_column(expression, label))
+        columns.append(replace(_column(expression, label), has_alias=len(expression) < len(item)))
     rest = translation.translate(tokens[end:], _Frame("select", "rest"))
     text = " ".join(part for part in ("SELECT", distinct, ", ".join(items), rest) if part)
     return SqliteText(

@@ -175,7 +175,7 @@ def test_a_set_of_a_character_set_that_fails_chooses_none() -> None:
 
 
 def test_databases_are_those_that_every_server_has() -> None:
-    rows = answer_statement("SHOW DATABASES LIKE 'my%'", StatementSession(MYSQL, 42), NOW)
+    rows = answer_of("SHOW DATABASES LIKE 'my%'", StatementSession(MYSQL, 42), NOW)
     assert isinstance(rows, Rows)
     assert (rows.names, rows.rows) == (("Database (my%)",), (("mysql",),))
 
@@ -183,7 +183,7 @@ def test_databases_are_those_that_every_server_has() -> None:
 def test_a_database_that_was_chosen_has_no_tables_to_read() -> None:
     session = StatementSession(MYSQL, 42)
     answer_statement("USE `mysql`", session, NOW)
-    rows = answer_statement("SHOW TABLES", session, NOW)
+    rows = answer_of("SHOW TABLES", session, NOW)
     assert isinstance(rows, Rows)
     assert (rows.names, rows.rows) == (("Tables_in_mysql",), ())
     assert number("SELECT * FROM user", session) == 1142

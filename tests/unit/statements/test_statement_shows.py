@@ -164,7 +164,7 @@ def test_the_isolation_level_that_was_set_is_shown() -> None:
 
 
 def test_tables_are_those_of_the_database_that_is_named() -> None:
-    answer = answer_statement("SHOW FULL TABLES FROM mysql LIKE 'a%'", session(), NOW)
+    answer = answer_of("SHOW FULL TABLES FROM mysql LIKE 'a%'", session(), NOW)
     assert isinstance(answer, Rows)
     assert answer.names == ("Tables_in_mysql (a%)", "Table_type")
     assert refused("SHOW TABLES FROM nowhere") == 1049
