@@ -86,6 +86,13 @@ STATEMENTS: Final = (
     "STOP REPLICA",
     "KILL CONNECTION 3",
     "FLUSH BINARY LOGS",
+    "SELECT @@global.read_only&@@global.innodb_read_only read_only",
+    "SELECT SUBSTRING_INDEX(host, ':', 1) h, COUNT(*), SUM(time) FROM information_schema.processlist p GROUP BY h LIMIT 2",
+    "SELECT a.x, (SELECT MAX(`y`) FROM performance_schema.global_status) FROM (SELECT * FROM c.d) a JOIN b USING (e)",
+    "SELECT GET_LOCK('a', 10) AS Value",
+    "DO RELEASE_LOCK('a')",
+    "SHOW FULL COLUMNS FROM `a`.`b` LIKE 'c%'",
+    "SHOW VARIABLES WHERE Variable_name REGEXP '^a(b|[c-d]+)*$'",
     "/*!40101 SET @x = 'it''s' */",
 )
 

@@ -133,7 +133,7 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
     ("SHOW MASTER STATUS",                              show_master_status),
     ("SHOW BINARY LOG STATUS",                          show_binary_log_status),
     ("SHOW BINLOG STATUS",                              show_binary_log_status),
-    ("SHOW BINLOG EVENTS {tail}",                       show_binlog_events),
+    ("SHOW BINLOG|RELAYLOG EVENTS {tail}",              show_binlog_events),
     ("SHOW SLAVE HOSTS",                                show_slave_hosts),
     ("SHOW REPLICA HOSTS",                              show_replicas),
     ("SHOW REPLICAS",                                   show_replicas),

@@ -58,6 +58,7 @@ from relay.table_queries.replication_tables import REPLICATION
 from relay.table_queries.table_queries import OwnRows, TableAsker, TableQueries
 
 _SHOWN_CHARACTERS: Final = 300
+_ASKED: Final = "SELECT ... FROM information_schema.PROCESSLIST"
 _ENCODED_ON_THE_LOOP: Final = 500
 """Rows of which the loop notices nothing."""
 
@@ -159,7 +160,8 @@ class Console:
         def connections() -> list[Facts]:
             shown = processlist(self._connections.statuses(), asker, self._source.status(), dialect, full=True)
             names = [name.upper() for name in shown.names]
-            return [dict(zip(names, row, strict=True)) for row in shown.rows]
+            rows: list[Facts] = [dict(zip(names, row, strict=True)) for row in shown.rows]
+            return [row | {"INFO": _ASKED} if row["ID"] == asker.connection_id else row for row in rows]
 
         def status() -> list[Facts]:
             values = shown_status(self._status_facts(ledger), dialect, asker)

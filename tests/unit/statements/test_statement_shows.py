@@ -5,7 +5,7 @@ import pytest
 from protocol.errors import StatementRefused
 from protocol.resultset import Rows, Value
 from protocol.statements import Done, SourceFacts, StatementSession, answer_statement
-from protocol.statements.requests import PurgeBefore, ShowStatus
+from protocol.statements.requests import PurgeBefore, ShowBinlogEvents, ShowStatus
 from tests.support.table_answers import answer_of
 
 MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 3, "uuid", "CRC32", hostname="relay1", max_connections=77)
@@ -221,3 +221,14 @@ def test_status_is_chosen_by_conditions() -> None:
     shown = [("Threads_running", "1"), ("Uptime", "5"), ("Uptime", "0"), ("Queries", "7")]
     assert [row for row in shown if answer.wanted.accepts(row)] == shown[:2]
     assert refused("SHOW STATUS WHERE Foo = 'x'") == 1064
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SHOW RELAYLOG EVENTS IN 'mysql-bin.000002' FROM 4 LIMIT 1",
+        "SHOW RELAYLOG EVENTS IN 'mysql-bin.000002' LIMIT 1 FOR CHANNEL ''",
+    ],
+)
+def test_the_relay_log_is_the_archive(statement: str) -> None:
+    assert answer_statement(statement, session(), NOW) == ShowBinlogEvents("mysql-bin.000002", 4, 0, 1)
