@@ -116,7 +116,8 @@ class QueryTables(Request):
     `text`: in the words of SQLite (`protocol/statements/translation`), with `parameters`. `tables`: (schema, table), lower case;
     the schema is empty where none was named and none is chosen. `columns`: None where a star stands for some of them.
     `variables`: system variables by name, for the tables that list them. `about`: the schema, or schema and table, that must exist,
-    as the statement spells them; an empty table is none. `not_understood`: the error for a text that SQLite does
+    as the statement spells them; an empty table is none. `named`: the schema and table, lower case, without which no row is in the
+    result; empty: it may be any. `not_understood`: the error for a text that SQLite does
     not understand either.
     """
 
@@ -126,6 +127,7 @@ class QueryTables(Request):
     columns: tuple[ResultColumn, ...] | None = None
     variables: tuple[tuple[str, str], ...] = ()
     about: TableName | None = None
+    named: TableName = ("", "")
     not_understood: StatementRefused = field(compare=False, repr=False, kw_only=True)
 
 

@@ -66,7 +66,9 @@ def query_tables(
     listed = {table for _schema, table in text.tables if table in _OF_VARIABLES}
     variables = _variables(statement, "session" if listed == {"session_variables"} else "global") if listed else ()
     refusal = not_understood or statement.refuse(statement.tokens)
-    return QueryTables(text.text, text.parameters, text.tables, text.columns, variables, not_understood=refusal)
+    return QueryTables(
+        text.text, text.parameters, text.tables, text.columns, variables, named=text.named, not_understood=refusal
+    )
 
 
 def _variables(statement: Statement, scope: str) -> tuple[tuple[str, str], ...]:

@@ -107,6 +107,7 @@ def describe(statement: Statement, captured: Captured) -> Answer:
         made.tables,
         made.columns,
         about=made.about,
+        named=made.named,
         not_understood=made.not_understood,
     )
 
@@ -171,6 +172,7 @@ def _request(
         (("information_schema", listing.table),),
         columns,
         about=(named[0], named[1] if len(named) > 1 else "") if named else None,
+        named=(named[0].lower(), named[1].lower()) if len(named) > 1 else ("", ""),
         not_understood=statement.refuse(statement.tokens),
     )
 

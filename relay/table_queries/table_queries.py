@@ -5,10 +5,12 @@ of is empty, with its columns: so it is in a server without that feature.
 """
 
 import asyncio
+import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +34,7 @@ from relay.table_queries.recorded_tables import RECORDED, Facts, schemata
 from relay.table_queries.server_tables import SCHEMAS, VIEWS_OF_MYSQL_8, server_of, table_definition, table_names
 
 _INFORMATION, _PERFORMANCE = SCHEMAS
+_TABLES_A_TURN: Final = 50
 _VARIABLES: Final = ("global_variables", "session_variables")
 _OWN_SCHEMAS: Final = (_INFORMATION, "mysql", _PERFORMANCE)
 OwnRows = Mapping[str, Callable[[], Iterable[Facts]]]
@@ -108,10 +111,16 @@ class TableQuery:
         self._end = end
         self._gone = gone
         self._server = server_of(asker.facts)
-        self._recorded: list[Table] | None = None
+        self._recorded: dict[TableName, list[Table]] = {}
 
     def run(self) -> EncodedRows:
         """Raises: StatementRefused."""
+        try:
+            return self._run()
+        finally:
+            self._forget()
+
+    def _run(self) -> EncodedRows:
         tables: dict[TableName, FilledTable] = {}
         defined: dict[str, Column] = {}
         for table in self._request.tables:
@@ -127,6 +136,9 @@ class TableQuery:
 
     def _check_existence(self, schema: str, table: str) -> None:
         """Raises: StatementRefused (1049, 1146) for a schema or table that neither a server has of itself nor is recorded."""
+        if any((one.schema.lower(), one.name.lower()) == self._request.named for one in self._tables()):
+            return
+        self._request = replace(self._request, named=("", ""))
         known = [(one.schema.lower(), one.name.lower()) for one in self._tables()]
         known += [(of, name.lower()) for of in SCHEMAS for name in table_names(self._server, of)]
         schemas = {of for of, _name in known} | set(_OWN_SCHEMAS)
@@ -212,16 +224,22 @@ class TableQuery:
                     }
 
     def _tables(self) -> list[Table]:
-        """The source's tables as they are recorded for the archive's end; nothing where nothing is."""
-        if self._recorded is None:
-            self._recorded = []
+        """The source's tables as they are recorded for the archive's end, at least those that are named; nothing where nothing is."""
+        named = self._request.named
+        if named not in self._recorded:
+            self._recorded[named] = []
             if self._end is not None:
                 place = (binlog_number(self._end.file), self._end.offset)
-                try:
-                    self._recorded = read_schema(self._directory).standing(place)
-                except OSError:
-                    self._recorded = []
-        return self._recorded
+                with contextlib.suppress(OSError):
+                    self._recorded[named] = read_schema(self._directory, named).standing(place)
+        return self._recorded[named]
+
+    def _forget(self) -> None:
+        """Lets the tables go a few at a time: many at once would hold the loop up."""
+        for tables in self._recorded.values():
+            while tables:
+                del tables[-_TABLES_A_TURN:]
+                time.sleep(0)
 
 
 def _nothing(column: Column) -> Value:

@@ -57,12 +57,14 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class SqliteText:
-    """A SELECT in SQLite's words. `columns`: None where a star stands for some of them."""
+    """A SELECT in SQLite's words. `columns`: None where a star stands for some of them. `named`: the TABLE_SCHEMA and TABLE_NAME, in
+    lower case, without which no row is in the result; empty: it may be any."""
 
     text: str
     parameters: tuple[Value, ...]
     tables: tuple[TableName, ...]
     columns: tuple[ResultColumn, ...] | None
+    named: TableName = ("", "")
 
 
 @dataclass(slots=True)
@@ -327,8 +329,34 @@ def sqlite_text(statement: Statement, tokens: Sequence[Token]) -> SqliteText:
     rest = translation.translate(tokens[end:], _Frame("select", "rest"))
     text = " ".join(part for part in ("SELECT", distinct, ", ".join(items), rest) if part)
     return SqliteText(
-        text, tuple(translation.parameters), tuple(translation.tables), None if has_star else tuple(columns)
+        text,
+        tuple(translation.parameters),
+        tuple(translation.tables),
+        None if has_star else tuple(columns),
+        _named(statement, tokens[end:]) if len(translation.tables) == 1 else ("", ""),
     )
+
+
+def _named(statement: Statement, tokens: Sequence[Token]) -> TableName:
+    """The schema and table that rows must have, by conditions that all of them must fulfil. Readers of binlogs ask so."""
+    if sum(token.is_word("SELECT") for token in statement.tokens) > 1:
+        return "", ""
+    if any(token.is_word("OR", "XOR", "BETWEEN", "CASE", "UNION") or token.is_symbol("|") for token in tokens):
+        return "", ""
+    found = {"table_schema": "", "table_name": ""}
+    begin = next((at for at, token in enumerate(tokens) if token.is_word("WHERE")), len(tokens))
+    part: list[Token] = []
+    for token in (*tokens[begin + 1 :], None):
+        if token is not None and not token.is_word("AND", "GROUP", "HAVING", "ORDER", "LIMIT"):
+            part.append(token)
+            continue
+        plain = part[2:] if len(part) == 5 and part[1].is_symbol(".") else part
+        if len(plain) == 3 and plain[1].is_symbol("=") and plain[2].is_text and plain[0].text.lower() in found:
+            found[plain[0].text.lower()] = plain[2].text.lower()
+        if token is None or not token.is_word("AND"):
+            break
+        part = []
+    return found["table_schema"], found["table_name"]
 
 
 def sqlite_condition(statement: Statement, tokens: Sequence[Token], first: int) -> tuple[str, tuple[Value, ...]]:
