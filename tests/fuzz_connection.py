@@ -355,7 +355,11 @@ def _command(dice: random.Random) -> bytes:
         return b"\x12" + struct.pack("<IHI", 4, dice.randrange(8), 77) + b"mysql-bin.000001"
     if kind < 0.75:
         return b"\x1e" + struct.pack("<HII", 0, 77, 0) + struct.pack("<QI", 4, 8) + bytes(8)
+    if kind < 0.78:
+        return b"\x16SELECT ?, a FROM information_schema.tables WHERE b = ? LIMIT 2"
     if kind < 0.8:
+        return b"\x17" + struct.pack("<IBI", 1, 0, 1) + b"\0\1\3\0\xfd\0\5\0\0\0\2ab"
+    if kind < 0.83:
         return b"\xef" + struct.pack("<Q", dice.randrange(1 << 40)) + b"mysql-bin.000001"
     return bytes([dice.randrange(40)]) + dice.randbytes(dice.randrange(30))
 

@@ -21,7 +21,7 @@ COLLECTORS = (
     "info_schema.innodb_cmp", "info_schema.innodb_cmpmem", "info_schema.innodb_metrics", "info_schema.innodb_tablespaces",
     "info_schema.processlist", "info_schema.query_response_time", "info_schema.schemastats", "info_schema.tables",
     "info_schema.tablestats", "info_schema.userstats", "perf_schema.eventsstatements", "perf_schema.eventswaits",
-    "perf_schema.file_events", "perf_schema.indexiowaits", "perf_schema.memory_events",
+    "perf_schema.file_events", "perf_schema.file_instances", "perf_schema.indexiowaits", "perf_schema.memory_events",
     "perf_schema.replication_applier_status_by_worker", "perf_schema.replication_group_member_stats",
     "perf_schema.replication_group_members", "perf_schema.tableiowaits", "perf_schema.tablelocks", "slave_hosts", "slave_status",
 )  # fmt: skip

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import mysql.connector
 import pytest
 
 from tests.interop.conftest import ChainFactory
@@ -130,3 +131,38 @@ def test_two_monitors_keep_out_of_each_others_way_by_a_lock(chain: Chain) -> Non
         assert waiting.result(8).rows == (("1",),)
         assert second.command(0x1F, b"")[:1] == b"\0"
         assert bystander.ask("SELECT IS_FREE_LOCK('MHA_Master_High_Availability_Monitor')").rows == (("1",),)
+
+
+def test_a_prepared_statement_gives_the_same_values_as_at_the_source(chain: Chain) -> None:
+    """As Go's driver, Connector/J with server-side statements and mysql2 ask; here Connector/Python does."""
+    both = []
+    for port, user, password in ((chain.source.port, "root", ""), (chain.relay.port, ADMIN, PASSWORD)):
+        with (
+            contextlib.closing(
+                mysql.connector.connect(host="127.0.0.1", port=port, user=user, password=password, use_pure=True)
+            ) as connection,
+            contextlib.closing(connection.cursor(prepared=True)) as cursor,
+        ):
+            answers = []
+            for statement, values in PREPARED:
+                cursor.execute(statement, values)
+                rows = cursor.fetchall()
+                answers.append((statement, cursor.column_names, rows))
+            both.append(answers)
+    assert both[0] == both[1]
+
+
+PREPARED = [
+    ("SELECT ? AS a, ? AS b, ? AS c", (5, "it's", None)),
+    ("SELECT 1, 'a', NULL, -5, 12345678901, 1.5, TRUE", ()),
+    ("SELECT ? + 1 AS a, ? LIKE 'a\\_b' AS b", (41, "a_b")),
+    ("SELECT CONCAT(?, '-', ?) AS c", ("\\ ' \" ?", "ü")),
+    ("SELECT UNIX_TIMESTAMP(?) AS t", ("2023-11-14 22:13:20",)),
+    (
+        "SELECT COLUMN_NAME, COLLATION_NAME, CHARACTER_SET_NAME, COLUMN_COMMENT, COLUMN_TYPE, ORDINAL_POSITION FROM "
+        "INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA=? AND TABLE_NAME=? ORDER BY ORDINAL_POSITION",
+        ("shop", "orders"),
+    ),
+    ("SELECT COUNT(*), MAX(ORDINAL_POSITION) AS m FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = ?", ("shop",)),
+    ("SHOW VARIABLES LIKE 'server\\_id'", ()),
+]

@@ -58,7 +58,7 @@ def place(request: pytest.FixtureRequest, module_chains: ChainFactory) -> Place:
     return Place(module_chains(source_name, options=["--binlog-format=ROW"], sections=sections))
 
 
-@pytest.mark.parametrize("module", ["zongji"])
+@pytest.mark.parametrize("module", ["zongji", "@vlasky/zongji"])
 def test_zongji_gives_the_rows_with_the_names_of_their_columns(place: Place, module: str) -> None:
     need_tool("zongji")
     if module == "zongji" and place.chain.source.flavour == "mariadb":
