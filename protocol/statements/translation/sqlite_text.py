@@ -114,7 +114,8 @@ class _Translation:
             if index and tokens[index - 1].is_word("LIKE") and not _is(tokens, index + 1, "ESCAPE"):
                 self.words.append("ESCAPE '\\'")
         elif token.kind is Kind.NUMBER:
-            self.statement.evaluate((token,))  # refuses what is none in a server
+            if not token.text.isdecimal():
+                self.statement.evaluate((token,))  # refuses what is none in a server
             self.words.append(token.text)
         elif token.kind is Kind.USER_VARIABLE:
             self.words.append(self.parameter(self.statement.session.user_variables.get(token.text.lower())))
