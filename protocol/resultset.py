@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.binary_rows import binary_row
 from protocol.charsets import TextEncoding
 from protocol.packets import STATUS_AUTOCOMMIT, eof_payload
 from protocol.result_columns import Column as Column
@@ -37,16 +38,23 @@ class Rows:
 
 
 def result_payloads(
-    result: Rows, encoding: TextEncoding = _DEFAULT_ENCODING, status: int = STATUS_AUTOCOMMIT
+    result: Rows,
+    encoding: TextEncoding = _DEFAULT_ENCODING,
+    status: int = STATUS_AUTOCOMMIT,
+    *,
+    is_binary: bool = False,
 ) -> list[bytes]:
-    """The payloads of a text result set: column count, column definitions, EOF, rows, EOF."""
-    payloads = [lenenc_int(len(result.columns))]
-    for index, column in enumerate(result.columns):
-        if isinstance(column, str):
-            column = _guessed(column, [row[index] for row in result.rows])
-        payloads.append(_column_payload(column, encoding))
+    """The payloads of a result set: column count, column definitions, EOF, rows, EOF. is_binary: of a prepared statement."""
+    columns = [
+        _guessed(column, [row[index] for row in result.rows]) if isinstance(column, str) else column
+        for index, column in enumerate(result.columns)
+    ]
+    payloads = [lenenc_int(len(columns)), *(column_payload(column, encoding) for column in columns)]
     payloads.append(eof_payload(status))
-    payloads.extend(_row_payload(row, encoding) for row in result.rows)
+    if is_binary:
+        payloads.extend(binary_row(row, columns, encoding) for row in result.rows)
+    else:
+        payloads.extend(_row_payload(row, encoding) for row in result.rows)
     payloads.append(eof_payload(status))
     return payloads
 
@@ -59,7 +67,7 @@ def _guessed(name: str, values: Sequence[Value]) -> Column:
     return Column.text(name, 1024, nullable=True)
 
 
-def _column_payload(column: Column, encoding: TextEncoding) -> bytes:
+def column_payload(column: Column, encoding: TextEncoding) -> bytes:
     """Column definition: catalog, schema, table, original table, name, original name | 0x0c, charset u16, length u32,
     type u8, flags u16, decimals u8, filler u16."""
     table = lenenc_bytes(column.table.encode())

@@ -86,6 +86,13 @@ STATEMENTS: Final = (
     "STOP REPLICA",
     "KILL CONNECTION 3",
     "FLUSH BINARY LOGS",
+    "SELECT @@global.read_only&@@global.innodb_read_only read_only",
+    "SELECT SUBSTRING_INDEX(host, ':', 1) h, COUNT(*), SUM(time) FROM information_schema.processlist p GROUP BY h LIMIT 2",
+    "SELECT a.x, (SELECT MAX(`y`) FROM performance_schema.global_status) FROM (SELECT * FROM c.d) a JOIN b USING (e)",
+    "SELECT GET_LOCK('a', 10) AS Value",
+    "DO RELEASE_LOCK('a')",
+    "SHOW FULL COLUMNS FROM `a`.`b` LIKE 'c%'",
+    "SHOW VARIABLES WHERE Variable_name REGEXP '^a(b|[c-d]+)*$'",
     "/*!40101 SET @x = 'it''s' */",
 )
 
@@ -348,7 +355,11 @@ def _command(dice: random.Random) -> bytes:
         return b"\x12" + struct.pack("<IHI", 4, dice.randrange(8), 77) + b"mysql-bin.000001"
     if kind < 0.75:
         return b"\x1e" + struct.pack("<HII", 0, 77, 0) + struct.pack("<QI", 4, 8) + bytes(8)
+    if kind < 0.78:
+        return b"\x16SELECT ?, a FROM information_schema.tables WHERE b = ? LIMIT 2"
     if kind < 0.8:
+        return b"\x17" + struct.pack("<IBI", 1, 0, 1) + b"\0\1\3\0\xfd\0\5\0\0\0\2ab"
+    if kind < 0.83:
         return b"\xef" + struct.pack("<Q", dice.randrange(1 << 40)) + b"mysql-bin.000001"
     return bytes([dice.randrange(40)]) + dice.randbytes(dice.randrange(30))
 

@@ -51,8 +51,16 @@ from protocol.statements import (
 )
 from protocol.statements.client_commands import refused_command
 from protocol.statements.databases import choose_database
+from protocol.statements.prepared import PreparedStatements
 from protocol.statements.refresh import refresh_request
-from protocol.statements.requests import KillConnection, ShowProcesslist, ShowStatistics
+from protocol.statements.requests import (
+    KillConnection,
+    LockAction,
+    LockCall,
+    ShowProcesslist,
+    ShowStatistics,
+    UseLocks,
+)
 from protocol.statements.session.secrets import without_secrets
 from protocol.statements.table import allowed
 
@@ -98,6 +106,8 @@ class SourceSide:
         self._output = bytearray()
         self._sequence = 0
         self._asked = ""
+        self._has_used_locks = False
+        self._prepared = PreparedStatements()
         self.commands = self.statements = 0
         """How many came; statements are the COM_QUERY among the commands."""
         self.has_spoken = False
@@ -396,7 +406,8 @@ class SourceSide:
             self._ask_gtid_dump(payload[1:], events)
             return
         body = bytes(payload[1:])
-        self.statements += code == Command.COM_QUERY
+        self.statements += code in (Command.COM_QUERY, Command.COM_STMT_EXECUTE)
+        self.session.reads_binary = False
         if code != Command.COM_BINLOG_DUMP and not (code == Command.COM_QUERY and _SET_NAMES.match(body)):
             self.has_spoken = True
         if code == Command.COM_QUIT:
@@ -413,9 +424,9 @@ class SourceSide:
         elif code == Command.COM_BINLOG_DUMP:
             self._ask_dump(body, events)
         else:
-            self._take_rarer_command(code, body, events)
+            self._take_rarer_command(code, body, now, events)
 
-    def _take_rarer_command(self, code: int, body: bytes, events: list[Event]) -> None:
+    def _take_rarer_command(self, code: int, body: bytes, now: float, events: list[Event]) -> None:
         """What tools send that are no replicas, and what no relay can do: with the error that a server has for it."""
         session = self.session
         try:
@@ -424,7 +435,13 @@ class SourceSide:
                 self._answer([ok_payload(session.status)])
             elif code == Command.COM_RESET_CONNECTION:
                 session.reset()
-                self._answer([ok_payload(session.status)])
+                self._prepared.forget()
+                if self._has_used_locks:
+                    # They are not in the session.
+                    released = UseLocks((LockCall(LockAction.RELEASE_ALL),), shows=False)
+                    self._ask("COM_RESET_CONNECTION", released, events)
+                else:
+                    self._answer([ok_payload(session.status)])
             elif code == Command.COM_SET_OPTION and body in _SET_OPTIONS:
                 self._answer([eof_payload(session.status)])
             elif code == Command.COM_PROCESS_INFO:
@@ -433,7 +450,19 @@ class SourceSide:
                 self._ask("COM_PROCESS_KILL", KillConnection(int.from_bytes(body, "little")), events)
             elif code == Command.COM_REFRESH:
                 self._refresh(body, events)
-            elif code in (Command.COM_STMT_CLOSE, Command.COM_STMT_SEND_LONG_DATA):
+            elif code == Command.COM_STMT_PREPARE:
+                text = session.encoding.decode(body)
+                self._answer(self._prepared.prepare(text, session.facts, session.encoding, session.status))
+            elif code == Command.COM_STMT_EXECUTE:
+                self._answer_text(self._prepared.execute(body, session.encoding), now, events, is_binary=True)
+            elif code == Command.COM_STMT_RESET:
+                self._prepared.reset(body)
+                self._answer([ok_payload(session.status)])
+            elif code == Command.COM_STMT_SEND_LONG_DATA:
+                self._prepared.take_long_data(body)
+                self._answer([])  # as the protocol has it
+            elif code == Command.COM_STMT_CLOSE:
+                self._prepared.close(body)
                 self._answer([])  # as the protocol has it: no answer, also to a statement that was never prepared
             elif code == Command.COM_DEBUG and session.is_admin:
                 self._answer([eof_payload(session.status)])
@@ -460,7 +489,10 @@ class SourceSide:
         events.append(StatementFailed(what, number, message))
 
     def _answer_query(self, body: bytes, now: float, events: list[Event]) -> None:
-        text = self.session.encoding.decode(body)
+        self._answer_text(self.session.encoding.decode(body), now, events)
+
+    def _answer_text(self, text: str, now: float, events: list[Event], *, is_binary: bool = False) -> None:
+        self.session.reads_binary = is_binary
         try:
             answer = answer_statement(text, self.session, now + self._wall_offset_s)
         except StatementRefused as error:
@@ -480,6 +512,7 @@ class SourceSide:
         if self.account is None:  # pragma: no cover - the table lets nobody ask before the login
             raise IllegalInput("statement without a login")
         self._become(Input.REQUEST_MADE)
+        self._has_used_locks = self._has_used_locks or isinstance(request, UseLocks)
         self._asked = what
         events.append(StatementRequested(request, self.account))
 
@@ -543,7 +576,7 @@ def _decoded_ack(payload: bytes) -> AckReceived:
 
 def _answer_payloads(answer: GivenAnswer | AnsweredError, session: StatementSession) -> list[bytes]:
     if isinstance(answer, Rows):
-        return result_payloads(answer, session.encoding, session.status)
+        return result_payloads(answer, session.encoding, session.status, is_binary=session.reads_binary)
     if isinstance(answer, EncodedRows):
         return list(answer.payloads)
     if isinstance(answer, StatisticsText):

@@ -10,6 +10,7 @@ from protocol.statements.expression.expressions import Statement, number
 from protocol.statements.expression.functions import as_text, unix_time
 from protocol.statements.expression.shapes import Captured
 from protocol.statements.expression.tokens import Kind, Token
+from protocol.statements.replica_statements import channel_of
 from protocol.statements.requests import (
     Flush,
     PurgeBefore,
@@ -51,8 +52,10 @@ def show_binary_log_status(statement: Statement, captured: Captured) -> Answer:
 
 
 def show_binlog_events(statement: Statement, captured: Captured) -> Answer:
-    """[IN file] [FROM position] [LIMIT [offset,] count]."""
-    tokens = captured[0]
+    """[IN file] [FROM position] [LIMIT [offset,] count]. A relay's relay log is its archive."""
+    tokens = captured[1]
+    if captured[0][0].is_word("RELAYLOG"):
+        _channel, tokens = channel_of(statement, tokens)
     file: str | None = None
     position, offset, count = 4, 0, None
     if tokens and tokens[0].is_word("IN"):

@@ -1,13 +1,9 @@
 """Commands of the protocol that no relay can do, with the errors that servers have for them."""
 
-from typing import Final
-
 from protocol.commands import Command
 from protocol.errors import ErrorCode, StatementRefused
 from protocol.statements.session.refusals import no_database, no_such_table, not_supported, privilege_needed
 from protocol.statements.session.session import StatementSession
-
-_OF_PREPARED_STATEMENTS: Final = (Command.COM_STMT_EXECUTE, Command.COM_STMT_RESET, Command.COM_STMT_FETCH)
 
 
 def refused_command(code: int, body: bytes, session: StatementSession) -> StatementRefused:
@@ -15,12 +11,8 @@ def refused_command(code: int, body: bytes, session: StatementSession) -> Statem
     if code == Command.COM_FIELD_LIST:
         table = session.encoding.decode(body.partition(b"\0")[0])
         return no_database() if session.database is None else no_such_table(session.database, table)
-    if code == Command.COM_STMT_PREPARE:
-        text = (
-            "This command is not supported in the prepared statement protocol yet: binlog-relay prepares no statements"
-        )
-        return StatementRefused(ErrorCode.ER_UNSUPPORTED_PS, text)
-    if code in _OF_PREPARED_STATEMENTS:
+    if code == Command.COM_STMT_FETCH:
+        # Cursors are not opened: all rows come with the statement's answer.
         number = int.from_bytes(body[:4], "little")
         text = f"Unknown prepared statement handler ({number}) given to {Command(code).name}"
         return StatementRefused(ErrorCode.ER_UNKNOWN_STMT_HANDLER, text)

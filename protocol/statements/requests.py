@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, Literal
 
+from protocol.errors import StatementRefused
+from protocol.resultset import Value
 from protocol.statements.expression.row_filter import RowFilter
+from protocol.statements.translation.sqlite_text import ResultColumn, TableName
 
 
 class Words(Enum):
@@ -104,6 +107,56 @@ class ShowStatus(Request):
 
     wanted: RowFilter = field(default_factory=RowFilter)
     is_global: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTables(Request):
+    """A SELECT from tables that servers have of themselves, or of expressions that only such a SELECT may have.
+
+    `text`: in the words of SQLite (`protocol/statements/translation`), with `parameters`. `tables`: (schema, table), lower case;
+    the schema is empty where none was named and none is chosen. `columns`: None where a star stands for some of them.
+    `variables`: system variables by name, for the tables that list them. `about`: the schema, or schema and table, that must exist,
+    as the statement spells them; an empty table is none. `named`: the schema and table, lower case, without which no row is in the
+    result; empty: it may be any. `not_understood`: the error for a text that SQLite does
+    not understand either.
+    """
+
+    text: str
+    parameters: tuple[Value, ...] = ()
+    tables: tuple[TableName, ...] = ()
+    columns: tuple[ResultColumn, ...] | None = None
+    variables: tuple[tuple[str, str], ...] = ()
+    about: TableName | None = None
+    named: TableName = ("", "")
+    not_understood: StatementRefused = field(compare=False, repr=False, kw_only=True)
+
+
+class LockAction(Enum):
+    """The functions of locks that are only names."""
+
+    GET = "GET_LOCK"
+    RELEASE = "RELEASE_LOCK"
+    RELEASE_ALL = "RELEASE_ALL_LOCKS"
+    IS_FREE = "IS_FREE_LOCK"
+    IS_USED = "IS_USED_LOCK"
+
+
+@dataclass(frozen=True, slots=True)
+class LockCall:
+    """One call. `name` None: the argument was NULL. `timeout_s`: below 0 as long as a server waits. `label`: of its column."""
+
+    action: LockAction
+    name: str | None = None
+    timeout_s: float = 0.0
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UseLocks(Request):
+    """SELECT of GET_LOCK and its like, or DO with them (`shows` False): in their order."""
+
+    calls: tuple[LockCall, ...]
+    shows: bool = True
 
 
 @dataclass(frozen=True, slots=True)

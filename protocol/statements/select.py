@@ -1,17 +1,19 @@
-"""SELECT of constants, variables and functions, and what is said to a SELECT from a table."""
+"""SELECT: of constants, variables and functions at once; all others as a request to the running relay."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Column, ColumnFlag, ColumnType, Rows, Value
-from protocol.statements.answers import Answer
-from protocol.statements.databases import DATABASES
+from protocol.statements.answers import Answer, Done
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured
 from protocol.statements.expression.tokens import Kind, Token
-from protocol.statements.requests import AskGtidPosition
-from protocol.statements.session.refusals import no_database, no_such_table, shown, unknown_database
-from protocol.statements.session.system_variables import read_variable
+from protocol.statements.requests import AskGtidPosition, QueryTables, UseLocks
+from protocol.statements.session.refusals import shown
+from protocol.statements.session.system_variables import SYSTEM_VARIABLES, shown_value
+from protocol.statements.translation.sqlite_text import sqlite_text
+from protocol.statements.user_locks import lock_calls
 
 _MAX_LABEL_BYTES: Final = 256
 _ALIASES: Final = (Kind.WORD, Kind.NAME, Kind.STRING)
@@ -20,10 +22,11 @@ _SELECT_OPTIONS: Final = ("SQL_NO_CACHE", "SQL_CACHE", "DISTINCT", "ALL", "HIGH_
 # says that is in no group. Source: MySQL 8.0.43 `sql/rpl_io_monitor.cc`; the answer is 9.7.4's.
 _QUORUM_TABLE: Final = "REPLICATION_GROUP_MEMBERS"
 _NO_QUORUM: Final = 2
+_OF_VARIABLES: Final = ("global_variables", "session_variables")
 
 
 def select(statement: Statement, captured: Captured) -> Answer:
-    """One row."""
+    """One row of what is known here; what is asked of tables, or of expressions that are not known here, is for the console."""
     tokens, limit = _without_limit(statement, captured[0])
     while len(tokens) > 1 and tokens[0].is_word(*_SELECT_OPTIONS):
         tokens = tokens[1:]
@@ -31,6 +34,51 @@ def select(statement: Statement, captured: Captured) -> Answer:
         kind = ColumnFlag.NOT_NULL
         column = Column("QUORUM", ColumnType.LONG, 2, kind, 0, is_text=False, table="Q", original_name="QUORUM")
         return Rows((column,), ((_NO_QUORUM,),))
+    if limit and (calls := lock_calls(statement, tokens)) is not None:
+        return UseLocks(calls)
+    if _reads_table(tokens):
+        return query_tables(statement, captured[0])
+    try:
+        return _without_tables(statement, tokens, limit=limit)
+    except StatementRefused as error:
+        if error.number not in (ErrorCode.ER_PARSE_ERROR, ErrorCode.ER_SP_DOES_NOT_EXIST):
+            raise
+        try:
+            return query_tables(statement, captured[0], error)
+        except StatementRefused:
+            raise error from None
+
+
+def do(statement: Statement, captured: Captured) -> Answer:
+    """DO: evaluates for its effects, which only locks have."""
+    calls = lock_calls(statement, captured[0])
+    return UseLocks(calls, shows=False) if calls is not None else Done()
+
+
+def query_tables(
+    statement: Statement, tokens: Sequence[Token], not_understood: StatementRefused | None = None
+) -> QueryTables:
+    """The SELECT whose tokens behind that word these are. not_understood: the error where nobody understands it.
+
+    Raises: StatementRefused.
+    """
+    text = sqlite_text(statement, tokens)
+    listed = {table for _schema, table in text.tables if table in _OF_VARIABLES}
+    variables = _variables(statement, "session" if listed == {"session_variables"} else "global") if listed else ()
+    refusal = not_understood or statement.refuse(statement.tokens)
+    return QueryTables(
+        text.text, text.parameters, text.tables, text.columns, variables, named=text.named, not_understood=refusal
+    )
+
+
+def _variables(statement: Statement, scope: str) -> tuple[tuple[str, str], ...]:
+    session = statement.session
+    exist = (name for name, variable in SYSTEM_VARIABLES.items() if variable.exists(session.facts))
+    return tuple((name, shown_value(name, session, scope)) for name in exist)
+
+
+def _without_tables(statement: Statement, tokens: Sequence[Token], *, limit: bool) -> Answer:
+    """One row of constants, variables and functions."""
     tokens, holds = _without_condition(statement, tokens)
     limit = limit and holds
     items = _without_table(statement, tokens)
@@ -102,29 +150,21 @@ def _without_condition(statement: Statement, tokens: Sequence[Token]) -> tuple[S
 
 
 def _without_table(statement: Statement, tokens: Sequence[Token]) -> Sequence[Token]:
-    """Without `FROM DUAL`. Raises: StatementRefused for any other table, after the variables that do not exist."""
-    depth = 0
-    for index, token in enumerate(tokens):
-        depth += token.is_symbol("(") - token.is_symbol(")")
-        if depth or not token.is_word("FROM"):
-            continue
-        items, table = tokens[:index], tokens[index + 1 :]
-        if items and len(table) == 1 and table[0].is_word("DUAL"):
-            return items
-        for other in tokens:
-            if other.kind is Kind.SYSTEM_VARIABLE:
-                read_variable(other.text, other.scope, statement.session)
-        if not items or not table or table[0].kind not in (Kind.WORD, Kind.NAME):
-            raise statement.refuse(table or tokens[index:])
-        if len(table) > 2 and table[1].is_symbol(".") and table[2].kind in (Kind.WORD, Kind.NAME):
-            if statement.session.facts.is_mysql_8 and table[0].text.lower() not in DATABASES:
-                raise unknown_database(table[0].text)
-            raise no_such_table(table[0].text, table[2].text)
-        database = statement.session.database
-        if database is None:
-            raise no_database()
-        raise no_such_table(database, table[0].text)
+    """Without `FROM DUAL`, the only table that is looked at here."""
+    if len(tokens) > 2 and tokens[-2].is_word("FROM") and tokens[-1].is_word("DUAL"):
+        return tokens[:-2]
     return tokens
+
+
+def _reads_table(tokens: Sequence[Token]) -> bool:
+    """Whether there is a FROM other than `FROM DUAL`, alone or with a WHERE."""
+    places = [
+        at for at, token in enumerate(tokens) if token.is_word("FROM") and not (at and tokens[at - 1].is_symbol("."))
+    ]
+    if len(places) != 1 or places[0] + 1 >= len(tokens) or not places[0]:
+        return bool(places)
+    behind = tokens[places[0] + 1 :]
+    return not (behind[0].is_word("DUAL") and (len(behind) == 1 or behind[1].is_word("WHERE")))
 
 
 def _asks_for_quorum(statement: Statement, tokens: Sequence[Token]) -> bool:

@@ -20,7 +20,7 @@ from protocol.statements.binlog_statements import (
     truncate,
 )
 from protocol.statements.change_source import change_master, change_replication_source
-from protocol.statements.databases import show_databases, show_tables, use_database
+from protocol.statements.databases import use_database
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured, fit
 from protocol.statements.expression.show_conditions import row_filter
@@ -38,12 +38,21 @@ from protocol.statements.replica_statements import (
     stop_replica,
 )
 from protocol.statements.requests import KillConnection, Request, ShowProcesslist, ShowStatus
-from protocol.statements.select import select
+from protocol.statements.select import do, select
 from protocol.statements.session.refusals import not_supported, privilege_needed
 from protocol.statements.session.session import StatementSession
 from protocol.statements.session.system_variables import read_variable
 from protocol.statements.set_variables import set_password, set_transaction, set_variables
 from protocol.statements.show_lists import show_collations, show_engines, show_grants, show_plugins
+from protocol.statements.show_tables import (
+    describe,
+    show_columns,
+    show_create_table,
+    show_databases,
+    show_index,
+    show_table_status,
+    show_tables,
+)
 from protocol.statements.show_variables import show_variables
 
 
@@ -116,11 +125,16 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
     ("SHOW PLUGINS",                                    show_plugins),
     ("SHOW DATABASES|SCHEMAS {tail}",                   show_databases),
     ("SHOW [FULL] TABLES {tail}",                       show_tables),
+    ("SHOW [FULL] COLUMNS|FIELDS {rest}",               show_columns),
+    ("SHOW INDEX|INDEXES|KEYS {rest}",                  show_index),
+    ("SHOW TABLE STATUS {tail}",                        show_table_status),
+    ("SHOW CREATE TABLE {rest}",                        show_create_table),
+    ("DESCRIBE|DESC|EXPLAIN {rest}",                    describe),
     ("SHOW BINARY|MASTER LOGS",                         show_binary_logs),
     ("SHOW MASTER STATUS",                              show_master_status),
     ("SHOW BINARY LOG STATUS",                          show_binary_log_status),
     ("SHOW BINLOG STATUS",                              show_binary_log_status),
-    ("SHOW BINLOG EVENTS {tail}",                       show_binlog_events),
+    ("SHOW BINLOG|RELAYLOG EVENTS {tail}",              show_binlog_events),
     ("SHOW SLAVE HOSTS",                                show_slave_hosts),
     ("SHOW REPLICA HOSTS",                              show_replicas),
     ("SHOW REPLICAS",                                   show_replicas),
@@ -153,7 +167,7 @@ _SHAPES: Final[tuple[tuple[str, Callable[[Statement, Captured], Answer]], ...]] 
     ("COMMIT [WORK]",                                   _done),
     ("ROLLBACK [WORK]",                                 _done),
     ("UNLOCK TABLES|TABLE",                             _done),
-    ("DO {rest}",                                       _done),
+    ("DO {rest}",                                       do),
 )
 # fmt: on
 

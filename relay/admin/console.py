@@ -6,13 +6,13 @@ SHOW PROCESSLIST are for accounts with `admin`, as are all statements that chang
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import structlog
 
-from protocol.resultset import Rows
+from protocol.resultset import Rows, Value
 from protocol.statements import GivenAnswer, Request, Words
 from protocol.statements.requests import (
     AcceptGap,
@@ -21,6 +21,7 @@ from protocol.statements.requests import (
     Flush,
     PurgeBefore,
     PurgeTo,
+    QueryTables,
     RepairFiles,
     ScrubNow,
     ShowBinaryLogs,
@@ -46,10 +47,10 @@ from relay.admin.procedures.archive_procedures import repair, scrub
 from relay.admin.procedures.gap_procedure import accept_gap
 from relay.admin.purge_statements import purge_before, purge_to
 from relay.admin.refusals import not_here
-from relay.admin.replica_status import ReplicaFacts, replica_status
+from relay.admin.replica_status import ReplicaFacts, replica_status, status_values
 from relay.admin.request_text import request_text
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
-from relay.admin.status_variables import StatusFacts, asks_for_ledger, statistics_text, status_rows
+from relay.admin.status_variables import StatusFacts, asks_for_ledger, shown_status, statistics_text, status_rows
 from relay.admin.view import Connections, Source
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
@@ -58,8 +59,12 @@ from relay.archive.inspect.listing import count_ledgers
 from relay.archive.inspect.scrub import Scrub, ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
 from relay.repair.repair import RunningRepair
+from relay.table_queries.recorded_tables import Facts
+from relay.table_queries.replication_tables import REPLICATION
+from relay.table_queries.table_queries import OwnRows, TableAsker, TableQueries
 
 _SHOWN_CHARACTERS: Final = 300
+_ASKED: Final = "SELECT ... FROM information_schema.PROCESSLIST"
 _ENCODED_ON_THE_LOOP: Final = 500
 """Rows of which the loop notices nothing."""
 
@@ -89,6 +94,7 @@ class Console:
         self._config_path = config_path
         self._lag = Lag(archive, lambda: source.received_heartbeats)
         self._events = BinlogEvents()
+        self._tables = TableQueries()
 
     @property
     def _generation(self) -> Generation:
@@ -99,6 +105,7 @@ class Console:
         """Answers no more."""
         self._lag.close()
         self._events.close()
+        self._tables.close()
 
     async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
         """The answer. Raises: StatementRefused."""
@@ -136,6 +143,8 @@ class Console:
             case ShowProcesslist():
                 connections = self._connections.statuses()
                 return processlist(connections, asker, self._source.status(), dialect, full=request.full)
+            case QueryTables():
+                return await self._query(request, asker, dialect)
             case ShowStatus():
                 ledger = await self._ledger() if asks_for_ledger(request.wanted) else None
                 return status_rows(self._status_facts(ledger), request, dialect, asker)
@@ -143,6 +152,33 @@ class Console:
                 return statistics_text(self._connections, dialect)
             case _:
                 return await self._change(request, asker, dialect)
+
+    async def _query(self, request: QueryTables, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
+        host = asker.address.rpartition(":")[0]
+        who = TableAsker(asker.facts, asker.user, host, asker.database, asker.encode)
+        ledger = await self._ledger() if any("_status" in name for _schema, name in request.tables) else None
+        generation = self._generation
+        own = self._own_rows(asker, dialect, ledger)
+        return await self._tables.answer(request, who, own, generation.directory, generation.end)
+
+    def _own_rows(self, asker: ClientStatus, dialect: Dialect, ledger: Mapping[str, int] | None) -> OwnRows:
+        """The tables of servers whose rows are this relay's."""
+
+        def connections() -> list[Facts]:
+            shown = processlist(self._connections.statuses(), asker, self._source.status(), dialect, full=True)
+            names = [name.upper() for name in shown.names]
+            rows: list[Facts] = [dict(zip(names, row, strict=True)) for row in shown.rows]
+            return [row | {"INFO": _ASKED} if row["ID"] == asker.connection_id else row for row in rows]
+
+        def status() -> list[Facts]:
+            values = shown_status(self._status_facts(ledger), dialect, asker)
+            return [{"VARIABLE_NAME": name, "VARIABLE_VALUE": value} for name, value in values]
+
+        def replication(make: Callable[[Mapping[str, Value]], Iterable[Facts]]) -> Callable[[], Iterable[Facts]]:
+            return lambda: make(status_values(self._replica_facts(asker.facts.gtids()), dialect))
+
+        own = {"processlist": connections, "global_status": status, "session_status": status}
+        return own | {name: replication(make) for name, make in REPLICATION.items()}
 
     async def _change(self, request: Request, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
         match request:

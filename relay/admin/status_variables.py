@@ -39,11 +39,15 @@ class StatusFacts:
 
 def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker: ClientStatus) -> Rows:
     """The variables whose names are wanted, by name. Values are text, as in servers. `asker`: whose TLS is shown."""
+    rows = tuple(row for row in shown_status(facts, dialect, asker) if request.wanted.accepts(row))
+    return Rows(name_and_value_columns(asker.facts, "STATUS", is_global=request.is_global), rows)
+
+
+def shown_status(facts: StatusFacts, dialect: Dialect, asker: ClientStatus) -> list[tuple[str, str]]:
+    """All variables by name, with their values as text. `asker`: whose TLS is shown."""
     tls = {"Ssl_cipher": asker.channel.cipher, "Ssl_version": asker.channel.tls}
     values = status_values(facts, dialect) | tls
-    named = ((name, _text(values[name])) for name in sorted(values, key=str.lower))
-    rows = tuple(row for row in named if request.wanted.accepts(row))
-    return Rows(name_and_value_columns(asker.facts, "STATUS", is_global=request.is_global), rows)
+    return [(name, _text(values[name])) for name in sorted(values, key=str.lower)]
 
 
 def _text(value: Value) -> str:

@@ -9,6 +9,7 @@ from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.login_guard import LoginGuard
 from relay.downstream.connection.replica_session import Session
 from relay.downstream.connection.traffic import Traffic
+from relay.downstream.connection.user_locks import UserLocks
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.stream.acknowledgements import AcknowledgementSums, semi_sync_status
 
@@ -23,6 +24,7 @@ class Clients:
         self.guard = LoginGuard(options.max_login_failures, options.login_block_s)
         self.traffic = Traffic()
         self.acknowledgement_sums = AcknowledgementSums()
+        self.locks = UserLocks()
         self._asks_for_acks = options.presentation.semi_sync
         self._ids = itertools.count(1)
         self._sessions: dict[int, Session] = {}
@@ -78,6 +80,7 @@ class Clients:
     def gone(self, session: Session) -> None:
         """The connection ended."""
         client = session.client
+        self.locks.release_all(client.connection_id)
         if self._sessions.pop(client.connection_id, None) is not None and client.server_id:
             self._left[client.connection_id] = client.user
             if len(self._left) > _REMEMBERED_ENDS:

@@ -15,7 +15,7 @@ from protocol.auth.accounts import Accounts
 from protocol.errors import AnsweredError, ErrorCode, StatementRefused
 from protocol.source_side.connection_terms import Limits, Ruling
 from protocol.statements import Done, GivenAnswer, KillConnection, Request, SourceFacts, StatisticsText
-from protocol.statements.requests import ShowStatistics
+from protocol.statements.requests import ShowStatistics, UseLocks
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import BufferPool, FileReads
@@ -210,6 +210,9 @@ class DownstreamServer:
         """Answers what only the running relay can. Raises: AnsweredError, which the client is told."""
         if isinstance(request, KillConnection):
             return self._kill(session, request.connection_id, query_only=request.query_only)
+        if isinstance(request, UseLocks):
+            status = session.status()
+            return await self.clients.locks.answer(request, status.connection_id, status.facts)
         if self.console is not None:
             return await self.console.answer(request, session.status())
         if isinstance(request, ShowStatistics):

@@ -4,6 +4,7 @@ Lines are appended and synced; a torn last one is taken back at the next open. A
 file is written anew without what belongs to binlogs that are gone, and put in place as a whole.
 """
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -113,7 +114,26 @@ def _ends_a_span(lines: list[Line], number: int) -> bool:
     return number + 1 == len(lines) or lines[number + 1].kind == "watched"
 
 
-def read_schema(directory: Path) -> RecordedSchema:
-    """What is recorded in an archive's directory; nothing where nothing is. Raises: OSError."""
+def read_schema(directory: Path, named: tuple[str, str] = ("", "")) -> RecordedSchema:
+    """What is recorded in an archive's directory; nothing where nothing is. Raises: OSError.
+
+    named: a schema and a table, in lower case, empty for any: of others what is left out takes no time.
+    """
     path = directory / SCHEMA_NAME
-    return RecordedSchema.parse(path.read_bytes() if os.path.exists(path) else b"")
+    data = path.read_bytes() if os.path.exists(path) else b""
+    wanted = [
+        f'"{key}": {json.dumps(name, ensure_ascii=False)}'.encode()
+        for key, name in zip(("schema", "table"), named, strict=True)
+        if name and name.isascii()
+    ]
+    if wanted:
+        data = b"\n".join(raw for raw in data.split(b"\n") if _may_be_of(raw, wanted))
+    return RecordedSchema.parse(data)
+
+
+def _may_be_of(raw: bytes, wanted: Sequence[bytes]) -> bool:
+    """Whether a line may be of the table that is wanted, or of no table."""
+    if not raw.startswith((b'{"kind": "table"', b'{"kind": "dropped"')):
+        return True
+    line_in_lower_case = raw.lower()
+    return all(one in line_in_lower_case for one in wanted)

@@ -201,7 +201,10 @@ class RecordedSchema:
                 watch.note(one.place, one.facts.get("names"))
             elif one.kind in ("table", "dropped"):
                 tables.append((watch, one))
-        for watch, one in tables:
+        # One after the other is let go: all at once would hold up the other threads.
+        tables.reverse()
+        while tables:
+            watch, one = tables.pop()
             try:
                 table = _table(one.facts) if one.kind == "table" else None
                 key = (str(one.facts["schema"]), str(one.facts["table"]))

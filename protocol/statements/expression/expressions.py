@@ -130,7 +130,8 @@ class Statement:
 
     def _call(self, name: Token, inner: Sequence[Token], depth: int) -> Typed:
         function = FUNCTIONS.get(name.text.upper())
-        if function is None or (function.of_mariadb and not self.session.facts.is_mariadb):
+        is_mariadb = self.session.facts.is_mariadb
+        if function is None or (function.of_mysql if is_mariadb else function.of_mariadb):
             raise StatementRefused(ErrorCode.ER_SP_DOES_NOT_EXIST, f"FUNCTION {shown(name.text, 64)} does not exist")
         arguments = [self.evaluate(part, depth + 1) for part in self.split(inner)] if inner else []
         if not function.fewest <= len(arguments) <= function.most:

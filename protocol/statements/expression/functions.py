@@ -4,10 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timezone
 from typing import Final
+from uuid import uuid4
 
-from protocol.errors import ErrorCode, StatementRefused
+from protocol.errors import ErrorCode, Malformed, StatementRefused
+from protocol.gtid.gtid_set import GtidSet
 from protocol.resultset import Column, ColumnFlag, ColumnType, Value
 from protocol.statements.session import values
+from protocol.statements.session.refusals import shown
 from protocol.statements.session.session import StatementSession
 from protocol.statements.session.values import Typed
 
@@ -196,14 +199,46 @@ def _binlog_gtid_pos(call: FunctionCall) -> Typed:
     return Typed(None, Column("", ColumnType.LONG_BLOB, 16777216))
 
 
+def _uuid(call: FunctionCall) -> Typed:
+    return values.text(str(uuid4()), characters=36, nullable=not call.session.facts.is_mariadb)
+
+
+def _gtid_sets(call: FunctionCall) -> tuple[GtidSet, GtidSet] | None:
+    """The two sets; None if one of them is NULL. Raises: StatementRefused (1772)."""
+    if any(argument.is_null for argument in call.arguments):
+        return None
+    sets = []
+    for argument in call.arguments:
+        text = as_text(argument.value)
+        try:
+            sets.append(GtidSet.from_text(text))
+        except Malformed:
+            raise StatementRefused(
+                ErrorCode.ER_MALFORMED_GTID_SET_SPECIFICATION, f"Malformed GTID set specification '{shown(text, 128)}'."
+            ) from None
+    return sets[0], sets[1]
+
+
+def _gtid_subset(call: FunctionCall) -> Typed:
+    sets = _gtid_sets(call)
+    column = Column("", ColumnType.LONGLONG, 21, ColumnFlag.BINARY, 0, is_text=False)
+    return Typed(None if sets is None else int(sets[0] <= sets[1]), column)
+
+
+def _gtid_subtract(call: FunctionCall) -> Typed:
+    sets = _gtid_sets(call)
+    return values.text(None if sets is None else str(sets[0] - sets[1]), characters=call.arguments[0].column.length)
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Fewest and most arguments, and the answer. `of_mariadb`: MySQL does not have it."""
+    """Fewest and most arguments, and the answer. `of_mariadb`, `of_mysql`: the other flavour does not have it."""
 
     fewest: int
     most: int
     answer: Callable[[FunctionCall], Typed]
     of_mariadb: bool = False
+    of_mysql: bool = False
 
 
 # The source's clock is not asked for each replica: UNIX_TIMESTAMP is ours.
@@ -220,6 +255,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "CURRENT_USER":      Function(0, 0, _current_user),
     "CURTIME":           Function(0, 0, _time),
     "DATABASE":          Function(0, 0, _database),
+    "GTID_SUBSET":       Function(2, 2, _gtid_subset, of_mysql=True),
+    "GTID_SUBTRACT":     Function(2, 2, _gtid_subtract, of_mysql=True),
     "IF":                Function(3, 3, _if),
     "IFNULL":            Function(2, 2, _if_null),
     "LAST_INSERT_ID":    Function(0, 0, _last_insert_id),
@@ -239,6 +276,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "UTC_DATE":          Function(0, 0, _utc_date),
     "UTC_TIME":          Function(0, 0, _utc_time),
     "UTC_TIMESTAMP":     Function(0, 1, _utc_now),
+    "UUID":              Function(0, 0, _uuid),
     "VERSION":           Function(0, 0, _version),
 }
 # fmt: on

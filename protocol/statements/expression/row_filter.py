@@ -6,6 +6,7 @@ from typing import Literal
 
 from protocol.resultset import Value
 from protocol.statements.expression.like import matches_like
+from protocol.statements.expression.regexp import Regexp
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class Condition:
     """`column`: its index. `texts`: one pattern, or the values, in lower case, of which it is one in any case."""
 
     column: int
-    kind: Literal["like", "among"]
+    kind: Literal["like", "regexp", "among"]
     texts: tuple[str, ...]
     is_negated: bool = False
 
@@ -22,7 +23,10 @@ class Condition:
         if value is None:
             return False
         text = str(value)
-        found = matches_like(text, self.texts[0]) if self.kind == "like" else text.lower() in self.texts
+        if self.kind == "regexp":
+            found = Regexp.of(self.texts[0]).is_in(text)
+        else:
+            found = matches_like(text, self.texts[0]) if self.kind == "like" else text.lower() in self.texts
         return found is not self.is_negated
 
 

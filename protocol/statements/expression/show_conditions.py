@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from protocol.errors import ErrorCode, StatementRefused
 from protocol.statements.expression.expressions import Statement
+from protocol.statements.expression.regexp import Regexp, RegexpRefused
 from protocol.statements.expression.row_filter import Condition, RowFilter
 from protocol.statements.expression.tokens import Kind, Token
 
@@ -34,7 +36,7 @@ def row_filter(statement: Statement, tokens: Sequence[Token], columns: Sequence[
             conditions.append(_condition(statement, index, part[1:]))
         alternatives.append(tuple(conditions))
     conditions = [condition for alternative in alternatives for condition in alternative]
-    patterns = sum(condition.kind == "like" for condition in conditions)
+    patterns = sum(condition.kind != "among" for condition in conditions)
     if len(conditions) > _MAX_CONDITIONS or patterns > _MAX_PATTERNS:
         raise statement.refuse(tokens)
     return RowFilter(tuple(alternatives))
@@ -55,6 +57,12 @@ def _condition(statement: Statement, column: int, tokens: Sequence[Token]) -> Co
     rest = tokens[1:] if is_negated else tokens
     if len(rest) == 2 and rest[0].is_word("LIKE") and rest[1].is_text:
         return Condition(column, "like", (rest[1].text,), is_negated)
+    if len(rest) == 2 and rest[0].is_word("REGEXP", "RLIKE") and rest[1].is_text:
+        try:
+            Regexp.of(rest[1].text)
+        except RegexpRefused as error:
+            raise StatementRefused(ErrorCode.ER_REGEXP_ERROR, f"Got error '{error}' from regexp") from None
+        return Condition(column, "regexp", (rest[1].text,), is_negated)
     if len(rest) > 3 and rest[0].is_word("IN") and rest[1].is_symbol("(") and rest[-1].is_symbol(")"):
         parts = statement.split(rest[2:-1])
         if all(len(part) == 1 and part[0].kind in _CONSTANTS for part in parts):

@@ -80,7 +80,10 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+# A backslash before % and _ stays: it is for LIKE.
+_ESCAPES: Final = {
+    "n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_",
+}  # fmt: skip
 
 
 def tokenize(statement: str, facts: SourceFacts | None = None) -> list[Token]:

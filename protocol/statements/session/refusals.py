@@ -66,6 +66,20 @@ def no_such_table(database: str, table: str) -> StatementRefused:
     )
 
 
+def unknown_table(database: str, table: str) -> StatementRefused:
+    """ER_UNKNOWN_TABLE, which information_schema has in place of ER_NO_SUCH_TABLE."""
+    return StatementRefused(ErrorCode.ER_UNKNOWN_TABLE, f"Unknown table '{shown(table, 64)}' in {shown(database, 64)}")
+
+
+def table_denied(user: str, host: str, table: str) -> StatementRefused:
+    """ER_TABLEACCESS_DENIED_ERROR, as servers word it, for a table that no account of a relay may read."""
+    account = f"'{shown(user, 64)}'@'{shown(host, 64)}'"
+    return StatementRefused(
+        ErrorCode.ER_TABLEACCESS_DENIED_ERROR,
+        f"SELECT command denied to user {account} for table '{shown(table, 64)}': a binlog-relay has no such data",
+    )
+
+
 def not_supported(what: str, instead: str = "") -> StatementRefused:
     """ER_NOT_SUPPORTED_YET: understood, and not done here."""
     return StatementRefused(

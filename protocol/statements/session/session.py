@@ -42,7 +42,7 @@ class StatementSession:
 
     `is_admin`: whether statements that change the relay are taken. `attributes`: what the client said of itself.
     `account_host`: the pattern that the account's hosts fit.
-    `notices`: of the statement before, for SHOW WARNINGS.
+    `notices`: of the statement before, for SHOW WARNINGS. `reads_binary`: whether the statement that is answered was prepared.
     `user_variables`, `system_variables`: what it has set, by name in lower case.
     """
 
@@ -57,6 +57,7 @@ class StatementSession:
     encoding: TextEncoding = field(default_factory=TextEncoding)
     user_variables: dict[str, Value] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
+    reads_binary: bool = False
     system_variables: dict[str, Value] = field(default_factory=dict)
     _login_collation: int = _UTF8MB4_OF_MYSQL_8
 

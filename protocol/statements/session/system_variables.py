@@ -359,9 +359,9 @@ def read_variable(name: str, scope: str, session: StatementSession) -> Typed:
     return values.system_value(session.facts, value, is_real=variable.is_real)
 
 
-def shown_value(name: str, session: StatementSession) -> str:
+def shown_value(name: str, session: StatementSession, scope: str = "") -> str:
     """The value as SHOW VARIABLES has it: ON and OFF, and no NULL."""
-    value = current_value(name, SYSTEM_VARIABLES[name], session)
+    value = current_value(name, SYSTEM_VARIABLES[name], session, scope)
     if isinstance(value, bool):
         return "ON" if value else "OFF"
     return "" if value is None else str(value)

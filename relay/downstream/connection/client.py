@@ -118,6 +118,7 @@ def _with_session(status: ClientStatus, machine: SourceSide) -> ClientStatus:
         facts=session.facts,
         encoding=session.encoding,
         server_status=session.status,
+        reads_binary=session.reads_binary,
     )
 
 

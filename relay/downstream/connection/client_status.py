@@ -20,7 +20,7 @@ class ClientStatus:
 
     address: host:port. user: the account's name, empty before the login. is_admin: the account may change the relay.
     database: the one that it has chosen, which means nothing here. channel: what protects the connection. facts: the source as
-    this client sees it. encoding, server_status: how it reads answers.
+    this client sees it. encoding, server_status, reads_binary: how it reads answers.
 
     server_id: of a replica, 0 where it did not say. replica_uuid: empty for replicas without one. registered: what it said of
     itself as a replica. requested_position: where its newest dump was to begin; the file is empty for the oldest one.
@@ -41,6 +41,7 @@ class ClientStatus:
     facts: SourceFacts = _NOT_GREETED
     encoding: TextEncoding = field(default_factory=TextEncoding)
     server_status: int = STATUS_AUTOCOMMIT
+    reads_binary: bool = False
     server_id: int = 0
     replica_uuid: str = ""
     registered: RegisterSlave | None = None
@@ -74,4 +75,5 @@ class ClientStatus:
 
     def encode(self, rows: Rows) -> EncodedRows:
         """Rows as this client reads them. For a thread, where they are many."""
-        return EncodedRows(tuple(result_payloads(rows, self.encoding, self.server_status)))
+        payloads = result_payloads(rows, self.encoding, self.server_status, is_binary=self.reads_binary)
+        return EncodedRows(tuple(payloads))

@@ -5,7 +5,8 @@ import pytest
 from protocol.errors import StatementRefused
 from protocol.resultset import Rows, Value
 from protocol.statements import Done, SourceFacts, StatementSession, answer_statement
-from protocol.statements.requests import PurgeBefore, ShowStatus
+from protocol.statements.requests import PurgeBefore, ShowBinlogEvents, ShowStatus
+from tests.support.table_answers import answer_of
 
 MYSQL_56 = SourceFacts("mysql", "5.6.24-log", 3, "uuid", "CRC32", hostname="relay1", max_connections=77)
 MYSQL_84 = SourceFacts("mysql", "8.4.3", 3, "uuid", "CRC32", hostname="relay1")
@@ -25,7 +26,7 @@ def rows(statement: str, asker: StatementSession | None = None) -> tuple[tuple[V
 
 def refused(statement: str, asker: StatementSession | None = None) -> int:
     with pytest.raises(StatementRefused) as caught:
-        answer_statement(statement, asker or session(), NOW)
+        answer_of(statement, asker or session(), NOW)
     return caught.value.number
 
 
@@ -163,7 +164,7 @@ def test_the_isolation_level_that_was_set_is_shown() -> None:
 
 
 def test_tables_are_those_of_the_database_that_is_named() -> None:
-    answer = answer_statement("SHOW FULL TABLES FROM mysql LIKE 'a%'", session(), NOW)
+    answer = answer_of("SHOW FULL TABLES FROM mysql LIKE 'a%'", session(), NOW)
     assert isinstance(answer, Rows)
     assert answer.names == ("Tables_in_mysql (a%)", "Table_type")
     assert refused("SHOW TABLES FROM nowhere") == 1049
@@ -184,7 +185,7 @@ def test_a_cast_to_text_is_text(expression: str, value: Value) -> None:
     assert rows(f"SELECT {expression} AS a") == ((value,),)
 
 
-@pytest.mark.parametrize("expression", ["CAST('1' AS SIGNED)", "CAST()", "CAST('a')", "CAST(AS CHAR)"])
+@pytest.mark.parametrize("expression", ["CAST('1' AS JSON)", "CAST()", "CAST('a')", "CAST(AS CHAR)"])
 def test_other_casts_are_refused(expression: str) -> None:
     assert refused(f"SELECT {expression}") == 1064
 
@@ -220,3 +221,14 @@ def test_status_is_chosen_by_conditions() -> None:
     shown = [("Threads_running", "1"), ("Uptime", "5"), ("Uptime", "0"), ("Queries", "7")]
     assert [row for row in shown if answer.wanted.accepts(row)] == shown[:2]
     assert refused("SHOW STATUS WHERE Foo = 'x'") == 1064
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SHOW RELAYLOG EVENTS IN 'mysql-bin.000002' FROM 4 LIMIT 1",
+        "SHOW RELAYLOG EVENTS IN 'mysql-bin.000002' LIMIT 1 FOR CHANNEL ''",
+    ],
+)
+def test_the_relay_log_is_the_archive(statement: str) -> None:
+    assert answer_statement(statement, session(), NOW) == ShowBinlogEvents("mysql-bin.000002", 4, 0, 1)

@@ -19,6 +19,7 @@ from protocol.statements import (
     tokenize,
 )
 from protocol.statements.session.secrets import without_secrets
+from tests.support.table_answers import answer_of
 
 UUID = "11111111-2222-3333-4444-555555555555"
 MYSQL_55 = SourceFacts("mysql", "5.5.62-log", 3)
@@ -84,7 +85,7 @@ MISSPELLED = [
 @pytest.mark.parametrize("statement", MISSPELLED)
 def test_a_misspelled_statement_brings_no_password_into_the_log_or_the_error(statement: str) -> None:
     with pytest.raises(StatementRefused) as caught:
-        answer_statement(statement, session(), NOW)
+        answer_of(statement, session(), NOW)
     assert "geheim" not in caught.value.message
     assert "geheim" not in without_secrets(statement)
 
@@ -101,7 +102,7 @@ def test_warnings_are_shown_until_the_next_statement() -> None:
 
 def refused(statement: str, facts: SourceFacts = MYSQL_56) -> int:
     with pytest.raises(StatementRefused) as caught:
-        answer_statement(statement, session(facts), NOW)
+        answer_of(statement, session(facts), NOW)
     return caught.value.number
 
 
@@ -288,7 +289,7 @@ def test_what_is_not_understood_gets_1064(statement: str) -> None:
 )
 def test_the_error_names_what_was_not_understood_and_the_line(statement: str, near: str) -> None:
     with pytest.raises(StatementRefused) as caught:
-        answer_statement(statement, session(), NOW)
+        answer_of(statement, session(), NOW)
     assert caught.value.message.endswith(f"does not understand {near}")
 
 
@@ -307,8 +308,9 @@ def test_the_error_names_what_was_not_understood_and_the_line(statement: str, ne
         ("SET time_zone = '+14:01'", 1298),
         ("SET SESSION TRANSACTION FOO", 1064),
         ("SELECT 1 FROM t", 1046),
-        ("SELECT 1 FROM mysql.t", 1146),
-        ("SELECT * FROM information_schema.processlist WHERE a = 'b'", 1146),
+        ("SELECT 1 FROM mysql.t", 1142),
+        ("SELECT * FROM information_schema.processlist WHERE a = 'b'", 1054),
+        ("SELECT * FROM information_schema.nosuch", 1109),
         ("SELECT @@nothing, a FROM b.c", 1193),
         ("SELECT VERSION(1)", 1582),
         ("SELECT NOW(7)", 1426),

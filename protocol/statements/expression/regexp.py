@@ -1,0 +1,214 @@
+"""REGEXP, in time that grows with the length of text and pattern only, whatever the pattern.
+
+Understood: characters, `.`, `[...]` with ranges and classes such as `[:alpha:]`, `^`, `$`, `|`, parentheses, `*`, `+`, `?`, a
+backslash before any of them. Case does not matter. Counts in braces and references back are refused.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+_MOST_PATTERN: Final = 256
+_MOST_TEXT: Final = 4096
+_MOST_DEPTH: Final = 16
+_CLASSES: Final[dict[str, Callable[[str], bool]]] = {
+    "alpha": str.isalpha,
+    "digit": str.isdigit,
+    "alnum": str.isalnum,
+    "space": str.isspace,
+    "upper": str.isalpha,
+    "lower": str.isalpha,
+}
+_SHORT: Final[dict[str, Callable[[str], bool]]] = {
+    "d": str.isdigit,
+    "s": str.isspace,
+    "w": lambda one: one.isalnum() or one == "_",
+}
+Accepts = Callable[[str], bool]
+
+
+class RegexpRefused(Exception):
+    """A pattern that is none, or is not understood here."""
+
+
+@dataclass(slots=True)
+class _State:
+    """Of the automaton: a character that is accepted (`accepts`), an end of the text (`at`: ^ or $), or a fork."""
+
+    accepts: Accepts | None = None
+    at: str = ""
+    ways: tuple[int, ...] = ()
+
+
+class Regexp:
+    """A pattern. Raises: RegexpRefused."""
+
+    def __init__(self, pattern: str) -> None:
+        if len(pattern) > _MOST_PATTERN:
+            raise RegexpRefused(f"a pattern of more than {_MOST_PATTERN} characters")
+        self._states: list[_State] = []
+        reader = _Reader(pattern.lower(), self._states)
+        end = self._add(_State())
+        self._end = end
+        self._start = reader.alternatives(end, 0)
+        if reader.left:
+            raise RegexpRefused(f"{reader.left!r} is not understood")
+
+    @classmethod
+    def of(cls, pattern: str) -> "Regexp":
+        """The same for the same pattern. Raises: RegexpRefused."""
+        return _of(pattern)
+
+    def _add(self, state: _State) -> int:
+        self._states.append(state)
+        return len(self._states) - 1
+
+    def is_in(self, text: str) -> bool:
+        """Whether some part of the text fits; of a text of more than 4,096 characters its beginning is looked at."""
+        text = text[:_MOST_TEXT].lower()
+        reached: set[int] = set()
+        for place in range(len(text) + 1):
+            # A part may begin at any place.
+            reached = self._spread(reached | {self._start}, place == 0, place == len(text))
+            if self._end in reached:
+                return True
+            if place < len(text):
+                found: set[int] = set()
+                for number in reached:
+                    accepts = self._states[number].accepts
+                    if accepts is not None and accepts(text[place]):
+                        found.update(self._states[number].ways)
+                reached = found
+        return False
+
+    def _spread(self, reached: set[int], at_begin: bool, at_end: bool) -> set[int]:
+        """With all that is reached without another character."""
+        seen: set[int] = set()
+        left = list(reached)
+        while left:
+            number = left.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            state = self._states[number]
+            if state.accepts is None and (
+                not state.at or (state.at == "^" and at_begin) or (state.at == "$" and at_end)
+            ):
+                left.extend(state.ways)
+        return seen
+
+
+@functools.lru_cache(maxsize=64)
+def _of(pattern: str) -> Regexp:
+    return Regexp(pattern)
+
+
+class _Reader:
+    """Makes states of a pattern, from its end to its beginning: each part is told where it goes on."""
+
+    def __init__(self, pattern: str, states: list[_State]) -> None:
+        self.left = pattern
+        self._states = states
+
+    def _add(self, state: _State) -> int:
+        self._states.append(state)
+        return len(self._states) - 1
+
+    def alternatives(self, then: int, depth: int) -> int:
+        """`a|b|c`: where they begin. then: where they go on."""
+        if depth > _MOST_DEPTH:
+            raise RegexpRefused("too many parentheses")
+        begins = [self._sequence(then, depth)]
+        while self.left.startswith("|"):
+            self.left = self.left[1:]
+            begins.append(self._sequence(then, depth))
+        return begins[0] if len(begins) == 1 else self._add(_State(ways=tuple(begins)))
+
+    def _sequence(self, then: int, depth: int) -> int:
+        # Each piece goes on at a joint that is told later where the next one begins.
+        begin = joint = self._add(_State())
+        while self.left and self.left[0] not in "|)":
+            following = self._add(_State())
+            self._states[joint].ways = (self._repeated(following, depth),)
+            joint = following
+        self._states[joint].ways = (then,)
+        return begin
+
+    def _repeated(self, then: int, depth: int) -> int:
+        fork = self._add(_State())
+        begin = self._single(fork, depth)
+        # The fork stands behind the piece: on, or back to it.
+        self._states[fork].ways = (then,)
+        optional = False
+        while self.left and self.left[0] in "*+?":
+            mark, self.left = self.left[0], self.left[1:]
+            if mark in "*+":
+                self._states[fork].ways = (then, begin)
+            optional = optional or mark in "*?"
+        if self.left.startswith("{"):
+            raise RegexpRefused("counts in braces are not understood")
+        return self._add(_State(ways=(begin, then))) if optional else begin
+
+    def _single(self, then: int, depth: int) -> int:
+        first, self.left = self.left[0], self.left[1:]
+        if first == "(":
+            if self.left.startswith("?"):
+                raise RegexpRefused("(? is not understood")
+            begin = self.alternatives(then, depth + 1)
+            if not self.left.startswith(")"):
+                raise RegexpRefused("a parenthesis is open")
+            self.left = self.left[1:]
+            return begin
+        if first in "^$":
+            return self._add(_State(at=first, ways=(then,)))
+        if first in "*+?{":
+            raise RegexpRefused(f"{first} repeats nothing")
+        if first == ".":
+            return self._accepting(lambda one: True, then)
+        if first == "[":
+            return self._accepting(self._set(), then)
+        if first == "\\":
+            if not self.left or self.left[0] in "123456789":
+                raise RegexpRefused("references back are not understood")
+            first, self.left = self.left[0], self.left[1:]
+            if first in _SHORT:
+                return self._accepting(_SHORT[first], then)
+        return self._accepting(functools.partial(str.__eq__, first), then)
+
+    def _accepting(self, accepts: Accepts, then: int) -> int:
+        return self._add(_State(accepts=accepts, ways=(then,)))
+
+    def _set(self) -> Accepts:
+        is_negated = self.left.startswith("^")
+        rest = self.left[is_negated:]
+        characters: set[str] = set()
+        ranges: list[tuple[str, str]] = []
+        classes: list[Accepts] = []
+        first = True
+        while rest and (first or rest[0] != "]"):
+            first = False
+            name, colon, behind = rest[2:].partition(":]") if rest.startswith("[:") else ("", "", "")
+            if colon:
+                if name not in _CLASSES:
+                    raise RegexpRefused(f"the class {name[:16]!r} is not understood")
+                classes.append(_CLASSES[name])
+                rest = behind
+                continue
+            if rest.startswith("\\") and len(rest) > 1:
+                rest = rest[1:]
+            if len(rest) > 2 and rest[1] == "-" and rest[2] != "]":
+                ranges.append((rest[0], rest[2]))
+                rest = rest[3:]
+            else:
+                characters.add(rest[0])
+                rest = rest[1:]
+        if not rest:
+            raise RegexpRefused("a bracket is open")
+        self.left = rest[1:]
+
+        def accepts(one: str) -> bool:
+            found = one in characters or any(low <= one <= high for low, high in ranges)
+            return (found or any(of(one) for of in classes)) is not is_negated
+
+        return accepts
