@@ -106,7 +106,7 @@ class SourceSide:
         self.channel = Channel()
         self._login: LoginExchange | None = None
         self._verdict: Accepted | Refused | None = None
-        self._instead: AnsweredError | None = None
+        self._ruling = Ruling()
         self._takes_acks = False
         self._turn_is_over = False
         self._deadline: float | None = now + self._limits.login_wait_s
@@ -313,6 +313,7 @@ class SourceSide:
         except Malformed as error:
             raise PeerError(ErrorCode.ER_HANDSHAKE_ERROR, f"Bad handshake: {error}") from error
         self.session.log_in(login.user, login.database, login.charset)
+        self.session.attributes = login.attributes
         self._login = LoginExchange(
             login,
             self._login_terms.accounts,
@@ -341,7 +342,7 @@ class SourceSide:
             self._become(Input.VERDICT_REACHED)
             rule = self._login_terms.rule
             ruling = rule(isinstance(reply, Accepted)) if rule is not None else Ruling()
-            self._verdict, self._instead = reply, ruling.instead
+            self._verdict, self._ruling = reply, ruling
             if ruling.hold_s > 0:
                 self._deadline = now + ruling.hold_s
             else:
@@ -354,14 +355,13 @@ class SourceSide:
         verdict, login = self._verdict, self._login
         if verdict is None or login is None:  # pragma: no cover - the table has a verdict before it is given
             raise IllegalInput("no verdict")
-        error, self._verdict, self._login = self._instead, None, None
+        error, self._verdict, self._login = self._ruling.instead, None, None
         if error is None and isinstance(verdict, Accepted):
             if verdict.data:
                 self._send(auth_more_payload(verdict.data))
             self._become(Input.LOGIN_ACCEPTED)
             self.account = verdict.account
             self.session.is_admin = verdict.account.admin
-            self.session.attributes = login.attributes
             self.session.account_host = verdict.account.host.text
             self._take_commands()
             self._send(ok_payload(text=login.proof()))
@@ -372,7 +372,7 @@ class SourceSide:
             reason = verdict.reason.value
             error = error or self._access_denied(verdict, user)
         else:
-            reason = "the address is blocked"
+            reason = self._ruling.reason
         self._become(Input.LOGIN_REFUSED)
         return [LoginRefused(user, reason), *([self._end_with(error)] if error is not None else [])]
 

@@ -1,6 +1,5 @@
 """Trying again: one attempt at a source after the other, until one ends in a way that a retry cannot cure."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -20,8 +19,8 @@ async def keep_trying(
     """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
 
     `archived()`: what is written now.
-    Each end is logged with where the archive ends and when the next attempt comes; the last one, unless it is a mistake in
-    the set-up, is also a row in the ledger.
+    Each end is logged with where the archive ends and when the next attempt comes, which `link.hurry` brings forward; the last
+    one, unless it is a mistake in the set-up, is also a row in the ledger.
     """
     reconnect = Reconnect()
     while True:
@@ -49,4 +48,5 @@ async def keep_trying(
                 generation.append_ledger(ended.name, file, offset, ended.what)
             return ended
         log.warning("source_lost", **facts, retry_in_s=round(pause, 3))
-        await asyncio.sleep(pause)
+        if await link.pause(pause):
+            reconnect = Reconnect()

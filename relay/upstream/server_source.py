@@ -76,6 +76,11 @@ class ServerUpstream:
         self._asking: asyncio.Task[None] | None = None
         """Whether the source is a replica itself; asked once."""
 
+    def use_account(self, settings: ServerSource) -> None:
+        """The same source, entered with another account or password by connections from now on."""
+        self._settings = self._attacher.settings = settings
+        self._recording.user = settings.user
+
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
         try:
