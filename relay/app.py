@@ -28,7 +28,7 @@ from relay.downstream.server import DownstreamServer
 from relay.failure_episode import FailureEpisode
 from relay.process.background import watch_process
 from relay.process.certificates import described
-from relay.process.descriptors import allow_descriptors
+from relay.process.descriptors import Descriptors, share_descriptors
 from relay.process.interpreter import keep_what_is_here, share_interpreter
 from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
@@ -129,7 +129,7 @@ class Relay:
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._archive = archive
         keep_what_is_here()
-        allow_descriptors(config.listen.max_connections, len(archive.all))
+        descriptors = share_descriptors(config.listen.max_connections)
         uuid = own_uuid(config.archive_directory)
         control = SourceControl(
             archive,
@@ -142,7 +142,7 @@ class Relay:
             failover=config.failover,
         )
         self._control = control
-        options = listen_options(config, uuid)
+        options = listen_options(config, uuid, descriptors)
         clients = Clients(options)
         scrub = Scrub(archive, interval_s(config.archive.scrub))
         console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
@@ -254,12 +254,13 @@ def source_state(archive: Archive, control: SourceControl) -> SourceState:
     )
 
 
-def listen_options(config: Config, server_uuid: str) -> ListenOptions:
+def listen_options(config: Config, server_uuid: str, descriptors: Descriptors) -> ListenOptions:
     """How replicas are listened to."""
     listen = config.listen
     return ListenOptions(
         position_wait_s=listen.position_wait_s,
-        max_connections=listen.max_connections,
+        max_connections=descriptors.connections,
+        backlog=descriptors.backlog,
         handshake_timeout_s=listen.handshake_timeout_s,
         presentation=presentation(config, server_uuid),
         tls=config.server_tls,

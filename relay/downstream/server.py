@@ -77,6 +77,7 @@ class DownstreamServer:
         self.traffic = self.clients.traffic
         self.acknowledgement_sums = self.clients.acknowledgement_sums
         self.position_wait_s = options.position_wait_s
+        self._backlog = options.backlog
         self.limits = Limits(login_wait_s=options.handshake_timeout_s)
         self.reads = FileReads()
         self.outputs = BufferPool(OUTPUT_BYTES, _KEPT_OUTPUTS)
@@ -135,7 +136,7 @@ class DownstreamServer:
         """Listens. Raises: OSError, for instance when the port is taken."""
         loop = asyncio.get_running_loop()
         self._started_at = loop.time()
-        self._server = await loop.create_server(lambda: Session(self), host, port, backlog=512)
+        self._server = await loop.create_server(lambda: Session(self), host, port, backlog=self._backlog)
         self.archive.watch(self._archive_moved)
         self._log.info("listening", host=host, port=self.port, **described(self.tls))
 
@@ -206,11 +207,17 @@ class DownstreamServer:
         if accepted and ruling.instead is None and session.client.is_replica_before_source:
             instead = AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, self.why_unreached())
             ruling = Ruling(ruling.hold_s, instead, "a replica, and the source was never reached")
+        if accepted and ruling.instead is None:
+            self.clients.logged_in(session)
         if not was_blocked and guard.refusal(address, now) is not None:
             self._log.warning(
                 "address_blocked", address=address, login_failures=guard.max_failures, block_s=guard.block_s
             )
         return ruling
+
+    def spoke(self, session: Session) -> None:
+        """Its first bytes came."""
+        self.clients.spoke(session)
 
     def gone(self, session: Session) -> None:
         """The connection ended."""
