@@ -29,7 +29,7 @@ from relay.failure_episode import FailureEpisode
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
-from relay.process.interpreter import keep_what_is_here, share_interpreter
+from relay.process.interpreter import keep_what_is_here, look_for_no_garbage, share_interpreter
 from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
@@ -111,6 +111,7 @@ class Relay:
         config = self._config
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
+        look_for_no_garbage()
         try:
             archive = await Archive.open(
                 config.archive_directory,

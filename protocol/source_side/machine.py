@@ -49,6 +49,7 @@ from protocol.statements import (
     StatisticsText,
     answer_statement,
 )
+from protocol.statements.answers import FIRST_OF_ANSWER
 from protocol.statements.client_commands import refused_command
 from protocol.statements.databases import choose_database
 from protocol.statements.refresh import refresh_request
@@ -96,6 +97,8 @@ class SourceSide:
         self._limits = limits or Limits()
         self._input = PacketBuffer(self._limits.login_bytes)
         self._output = bytearray()
+        self._framed = b""
+        """Of what is to be sent, what comes before `_output`."""
         self._sequence = 0
         self._asked = ""
         self.commands = self.statements = 0
@@ -130,6 +133,9 @@ class SourceSide:
         """What is to be written now; asked for again, nothing."""
         data = bytes(self._output)
         self._output.clear()
+        if self._framed:
+            # Mostly alone, and then not copied: a list of 100,000 files has 3 MB.
+            data, self._framed = self._framed + data if data else self._framed, b""
         return data
 
     def next_deadline(self) -> float | None:
@@ -174,8 +180,11 @@ class SourceSide:
         if isinstance(answer, AnsweredError):
             self._leave_error(answer)
             events.append(StatementFailed(self._asked, answer.number, answer.message))
-        for payload in _answer_payloads(answer, self.session):
-            self._send(payload)
+        if isinstance(answer, EncodedRows) and self._sequence == FIRST_OF_ANSWER:
+            self._send_framed(answer.framed)
+        else:
+            for payload in _answer_payloads(answer, self.session):
+                self._send(payload)
         self._await_command(now)
         return events + self._work(now)
 
@@ -251,6 +260,11 @@ class SourceSide:
     def _send(self, payload: bytes) -> None:
         self._output += frame_payload(payload, self._sequence)
         self._sequence = (self._sequence + packet_count(len(payload))) & 0xFF
+
+    def _send_framed(self, packets: bytes) -> None:
+        """Behind what is to be sent already, and before what comes."""
+        self._framed += bytes(self._output) + packets if self._output else packets
+        self._output.clear()
 
     def _end_with(self, error: AnsweredError) -> Closed:
         self._send(err_payload(error.number, error.message))

@@ -116,7 +116,7 @@ class Generation:
         self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed)
         self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
         self._writer = Writer(directory, layer, self._catalog, self._loop, self.publication, options)
-        self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
+        self._purging = Purging(directory, layer, self._catalog, self._writer.file_list.remove)
         self._purge_lock = asyncio.Lock()
         newest = self.held.newest
         self._append_name: str | None = newest.name if newest and not newest.sealed else None

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from relay.archive.generation import Generation, GenerationState
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveWriteError
-from relay.archive.storage.files import FileLayer
+from relay.archive.storage.files import Buffer, FileLayer
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.run import Run
 from tests.support.archive_filling import append_all, fill
@@ -207,16 +207,24 @@ async def test_a_disk_that_fills_while_a_file_is_made_leaves_the_one_before(tmp_
     assert list(verify_archive(tmp_path, deep=True)) == []
 
 
-@pytest.mark.parametrize("directory_sync", [0, 1], ids=["of the file", "of the index"])
-async def test_a_file_whose_making_failed_is_listed_once_when_it_is_made(tmp_path: Path, directory_sync: int) -> None:
+@pytest.mark.parametrize("step", ["sync of the directory", "line of the list"])
+async def test_a_file_whose_making_failed_is_listed_once_when_it_is_made(tmp_path: Path, step: str) -> None:
     class Disk(ForgetfulDisk):
-        until_failure = -1
+        fails_at = ""
 
         def sync_directory(self, directory: Path) -> None:
-            self.until_failure -= 1
-            if self.until_failure == -1:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            self.fail("sync of the directory")
             super().sync_directory(directory)
+
+        def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+            if bytes(buffers[0]).startswith(b"./"):
+                self.fail("line of the list")
+            return super().pwritev(fd, buffers, offset)
+
+        def fail(self, at: str) -> None:
+            if self.fails_at == at:
+                self.fails_at = ""
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     one, two = small().rotate(SECOND), small()
     disk = Disk()
@@ -224,7 +232,7 @@ async def test_a_file_whose_making_failed_is_listed_once_when_it_is_made(tmp_pat
     await generation.begin_file(FIRST)
     await append_all(generation, one.data)
     await generation.begin_file(SECOND)
-    disk.until_failure = directory_sync
+    disk.fails_at = step
     await append_all(generation, two.data)
     assert generation.state is GenerationState.FAILED
     await generation.reopen_writer()

@@ -256,7 +256,7 @@ class Recovery:
             file = known.get(name)
             newest = name == held[-1]
             if file is not None and file.sealed:
-                size = self._layer.size_of(self._directory / name)
+                size = self._layer.size_in(self._directory, name)
                 if size >= file.end:
                     files.append(file)
                     continue

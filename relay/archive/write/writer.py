@@ -10,7 +10,7 @@ import asyncio
 import errno as errno_numbers
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -24,8 +24,9 @@ from relay.archive.gtids.gtid_recorder import GtidRecorder, gtx_path
 from relay.archive.storage.archive_errors import DISK_ADVICE, ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, index_path, records_before
-from relay.archive.storage.files import INDEX_NAME, TEMPORARY_SUFFIX, FileLayer, replace_file, write_all
+from relay.archive.storage.files import TEMPORARY_SUFFIX, FileLayer, write_all
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
+from relay.archive.write.file_list import FileList
 from relay.archive.write.options import ArchiveOptions
 from relay.archive.write.run import Run
 from relay.archive.write.sync_thread import Checkpoint, SyncThread, Written
@@ -136,8 +137,7 @@ class Writer:
         self._file: _OpenFile | None = None
         self._pending_name: str | None = None
         self._failure: ArchiveWriteError | None = None
-        self._index_lock = threading.Lock()
-        """Held while NAME.index is replaced: the writer adds to it, a purge takes from it."""
+        self.file_list = FileList(directory, layer)
         self._chain = GtidChain()
         """The GTID state behind the last file that was sealed."""
         self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
@@ -343,7 +343,7 @@ class Writer:
             gtids = GtidRecorder.create(self._layer, path, facts)
             self._layer.rename(temporary, path)
             self._layer.sync_directory(self._directory)
-            self._list(name)
+            self.file_list.add(name)
         except OSError:
             for opened in (fd, idx_fd):
                 if opened >= 0:
@@ -367,25 +367,6 @@ class Writer:
         except OSError as error:
             # The disk is failing already and that is being reported; recovery removes leftovers at the next open.
             self._catalog.add_ledger("leftover", path.name, -1, f"could not be removed: {error}")
-
-    def _list(self, name: str) -> None:
-        # Replaced, not appended to: a disk that refuses leaves no half line, and the next attempt no second one.
-        path = self._directory / INDEX_NAME
-        line = f"./{name}\n".encode()
-        with self._index_lock:
-            listed = path.read_bytes() if self._layer.exists(path) else b""
-            if not listed.endswith(line):
-                replace_file(self._layer, path, listed + line)
-
-    def unlist(self, names: Sequence[str]) -> None:
-        """Takes names out of the index, durably on return. Any thread. Raises: OSError."""
-        path = self._directory / INDEX_NAME
-        gone = {f"./{name}\n".encode() for name in names}
-        with self._index_lock:
-            listed = path.read_bytes().splitlines(keepends=True) if self._layer.exists(path) else []
-            kept = [line for line in listed if line not in gone]
-            if len(kept) != len(listed):
-                replace_file(self._layer, path, b"".join(kept))
 
     def _begin_file(self, name: str, cut: bool) -> None:
         if self._failure is not None:
