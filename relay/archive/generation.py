@@ -398,6 +398,16 @@ class Generation:
         """
         self._writer.sync_up_to(binlog_number(file), offset)
 
+    async def may_have_room(self) -> bool:
+        """Whether another attempt may get further than the one that failed, as far as the disk's free bytes tell."""
+        failure = self.failure
+        if failure is None or not failure.needed_bytes:
+            return True
+        try:
+            return await asyncio.to_thread(self._layer.free_bytes, self.directory) >= failure.needed_bytes
+        except OSError:
+            return True
+
     def watch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
         """`callback(error)` is called on the loop when the state becomes FAILED; now, where it is already."""
         self._failure_watchers.add(callback)

@@ -10,6 +10,7 @@ import asyncio
 import errno as errno_numbers
 import os
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -26,8 +27,10 @@ from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import TEMPORARY_SUFFIX, FileLayer, write_all
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
+from relay.archive.write.failure_episode import FailureEpisode
 from relay.archive.write.file_list import FileList
 from relay.archive.write.options import ArchiveOptions
+from relay.archive.write.room_needed import RoomNeeded
 from relay.archive.write.run import Run
 from relay.archive.write.sync_thread import Checkpoint, SyncThread, Written
 from relay.process.background import tell_fault
@@ -137,6 +140,10 @@ class Writer:
         self._file: _OpenFile | None = None
         self._pending_name: str | None = None
         self._failure: ArchiveWriteError | None = None
+        self._episode = FailureEpisode()
+        self._archived_bytes = 0
+        """Of whole groups, since the start."""
+        self._room = RoomNeeded()
         self.file_list = FileList(directory, layer)
         self._chain = GtidChain()
         """The GTID state behind the last file that was sealed."""
@@ -278,6 +285,7 @@ class Writer:
                 file.boundary = run.boundary
                 file.mark_end = run.position
                 file.mark_events = facts.events
+        self._archived_bytes += file.boundary - before[1]
         last = batch[-1]
         file.position = last.position
         if last.timestamp > facts.last_timestamp:
@@ -531,30 +539,42 @@ class Writer:
         reason = os.strerror(number) if number else str(error)
         name = file.facts.name if file is not None else self._pending_name
         offset = file.position if file is not None else 0
-        problem = ArchiveWriteError(
-            f"{what}: {reason}",
-            file=name,
-            offset=offset,
-            errno=number,
-            advice=DISK_ADVICE.get(
-                number, "Nothing incomplete was published; correct the cause, the relay goes on by itself then."
-            ),
-        )
         if self._failure is not None:
             return self._failure
-        self._failure = problem
+        needed_bytes = 0
+        advice = DISK_ADVICE.get(
+            number, "Nothing incomplete was published; correct the cause, the relay goes on by itself then."
+        )
         if file is not None:
             try:
+                got_bytes = file.position - file.boundary
                 with self._sync.paused():
                     self._cut_back(file)
+                needed_bytes = self._room.after(number, file.name, file.boundary, got_bytes)
+                if needed_bytes:
+                    advice = self._room_advice(file, got_bytes, needed_bytes)
             except OSError as second:
                 self._catalog.add_ledger(
                     "trim_failed", file.facts.name, file.boundary, f"not cut back after a failed write: {second}"
                 )
             self._loop.call_soon_threadsafe(self._events.trimmed, file.facts.name, file.boundary, file.facts.events)
-        self._catalog.add_ledger("write_failed", name or "", offset, str(problem))
+        problem = ArchiveWriteError(
+            f"{what}: {reason}", file=name, offset=offset, errno=number, advice=advice, needed_bytes=needed_bytes
+        )
+        self._failure = problem
+        if self._episode.is_news(number, self._archived_bytes, time.monotonic()):
+            self._catalog.add_ledger("write_failed", name or "", offset, str(problem))
         self._loop.call_soon_threadsafe(self._events.failed, problem, runs)
         return problem
+
+    def _room_advice(self, file: _OpenFile, got_bytes: int, needed_bytes: int) -> str:
+        """Raises: OSError."""
+        free_bytes = self._layer.free_bytes(self._directory)
+        return (
+            f"The transaction at {file.name}:{file.boundary} is larger than the disk has room for: {got_bytes} bytes of it were "
+            f"written and taken back, {free_bytes} are free now. Make room, or purge archived files; it is asked for again when "
+            f"{needed_bytes} bytes are free, or at START REPLICA."
+        )
 
     # --- reports of the sync thread, made in it ----------------------------------------------------------------------
 
