@@ -190,7 +190,7 @@ def test_a_replica_is_told_the_reason_and_comes_again_by_itself(
     with relay_of(source, tmp_path) as relay:
         attach(replica, relay, source, by_gtid)
         wait_until(lambda: sent_away(relay, name), "the replica was sent away")
-        assert replica.replica_status()["io_running"] in ("Connecting", "Preparing")
+        assert replica.replica_status()["io_running"] != "No", "it would not come again by itself"
         if name == "mysql97":
             number, text = replica.wait_io_error()
             assert number == 1105
