@@ -14,7 +14,7 @@ from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.config import ServerSource
 from relay.process.background import begin_task
-from relay.schema_history.schema_watch import ScannedFile, SchemaRecording, SchemaWatch
+from relay.schema_history.schema_watch import ScannedFiles, SchemaRecording, SchemaWatch
 from relay.upstream.attach.attachment import Attached, Attacher
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
 from relay.upstream.retry_loop import keep_trying
@@ -265,7 +265,7 @@ class ServerUpstream:
             stream.close()
 
     def _watch_schema(self, generation: Generation, place: Position | None) -> SchemaWatch:
-        held = [ScannedFile(file.name, generation.path(file.name), file.end) for file in generation.files]
+        held = ScannedFiles(generation.directory, generation.files)
 
         def oldest() -> str | None:
             files = generation.files
