@@ -17,19 +17,20 @@ from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.archive.storage.files import CATALOG_NAME
+from relay.archive.write.failure_episode import FailureEpisode
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
+from relay.config.reload import waiting_for_restart
 from relay.config.values import interval_s
 from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
-from relay.failure_episode import FailureEpisode
 from relay.process.background import watch_process
 from relay.process.certificates import described
-from relay.process.descriptors import allow_descriptors
-from relay.process.interpreter import keep_what_is_here, share_interpreter
+from relay.process.descriptors import Descriptors, share_descriptors
+from relay.process.interpreter import keep_what_is_here, look_for_no_garbage, share_interpreter
 from relay.shown_gtids import ShownGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
@@ -99,6 +100,7 @@ class Relay:
         """The errno that was logged last, and when, by the monotonic clock."""
         self._code = EXIT_FINE
         self._fault: Exception | None = None
+        self._control: SourceControl | None = None
 
     async def serve(self) -> int:
         """Opens, listens, follows the source, until told to stop. Returns the exit code."""
@@ -115,6 +117,7 @@ class Relay:
         config = self._config
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
+        look_for_no_garbage()
         try:
             archive = await Archive.open(
                 config.archive_directory,
@@ -133,7 +136,7 @@ class Relay:
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._archive = archive
         keep_what_is_here()
-        allow_descriptors(config.listen.max_connections, len(archive.all))
+        descriptors = share_descriptors(config.listen.max_connections)
         uuid = own_uuid(config.archive_directory)
         control = SourceControl(
             archive,
@@ -145,7 +148,8 @@ class Relay:
             wanted=self._wanted_source,
             failover=config.failover,
         )
-        options = listen_options(config, uuid)
+        self._control = control
+        options = listen_options(config, uuid, descriptors)
         clients = Clients(options)
         scrub = Scrub(archive, interval_s(config.archive.scrub))
         console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
@@ -162,7 +166,7 @@ class Relay:
                     "listen.host must be an address of this machine, such as 0.0.0.0 or ::.",
                 )
                 return EXIT_WRONG_USE
-            loop.add_signal_handler(signal.SIGHUP, self._reload, server)
+            loop.add_signal_handler(signal.SIGHUP, self._reload, server, control)
             control.begin()
             scrub.begin()
             await self._stop.wait()
@@ -178,8 +182,8 @@ class Relay:
         if not isinstance(error, UpstreamError):
             log.error("source_side_failed", what=f"{type(error).__name__}: {error}")
             self._fault_of_ours(error)
-        elif self._archive is None or self._archive.current.end is None:
-            # Whoever started us should hear of it.
+        elif self._archive is None or (self._archive.current.end is None and not self._is_attended()):
+            # Whoever started us should hear of it. One who works on it by statements sees it in SHOW SLAVE STATUS.
             self._code = EXIT_ARCHIVE if error.kind is FailureKind.ARCHIVE else EXIT_SOURCE
             self._stop.set()
         else:
@@ -190,6 +194,9 @@ class Relay:
                 advice="Correct the cause, then START REPLICA at the relay, or restart it."
                 + (" Failover acts on a source that cannot be reached only." if len(self._config.sources) > 1 else ""),
             )
+
+    def _is_attended(self) -> bool:
+        return self._control is not None and self._control.is_attended
 
     def _fault_of_ours(self, fault: Exception) -> None:
         """Told with its traceback by now. What cannot go on without it would only look as if it did: the relay stops."""
@@ -224,24 +231,29 @@ class Relay:
                 "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
             )
 
-    def _reload(self, server: DownstreamServer) -> None:
-        """SIGHUP: logins and certificates are taken from their files anew; everything else needs a restart."""
+    def _reload(self, server: DownstreamServer, control: SourceControl) -> None:
+        """SIGHUP: logins, certificates and the account at the source are taken from their files anew; the rest needs a restart."""
         try:
             config = load_config(self._config_path)
             accounts = replica_accounts(config)
         except (ConfigError, OSError) as error:
             problems = [str(problem) for problem in error.problems] if isinstance(error, ConfigError) else [str(error)]
-            note = "nothing was changed: accounts and certificate stay as they were"
+            note = "nothing was changed: accounts, certificate and the account at the source stay as they were"
             log.error("reload_refused", problems=problems, note=note)
             return
         server.replace_accounts(accounts)
         server.replace_tls(config.server_tls)
         server.replace_login_limits(config.listen.max_login_failures, config.listen.login_block_s)
+        changed, kept = control.take_accounts(config.sources)
+        waiting = waiting_for_restart(self._config, config)
         log.info(
             "reloaded",
             accounts=len(config.accounts),
             **described(config.server_tls),
-            note="other changes take effect at the next start" if _needs_restart(self._config, config) else None,
+            source_account_changed=list(changed),
+            source_account_kept=kept,
+            waits_for_restart=waiting,
+            note="other changes take effect at the next start" if waiting else None,
         )
 
 
@@ -250,17 +262,19 @@ def source_state(archive: Archive, control: SourceControl) -> SourceState:
     return SourceState(
         gtid_variables=ShownGtids(archive, lambda: control.gtids),
         settings=lambda: control.settings,
+        trouble=lambda: control.trouble,
         gtid_mode=lambda: control.gtids.mode if control.gtids is not None else None,
         ask_gtids=lambda: source_holdings(control),
     )
 
 
-def listen_options(config: Config, server_uuid: str) -> ListenOptions:
+def listen_options(config: Config, server_uuid: str, descriptors: Descriptors) -> ListenOptions:
     """How replicas are listened to."""
     listen = config.listen
     return ListenOptions(
         position_wait_s=listen.position_wait_s,
-        max_connections=listen.max_connections,
+        max_connections=descriptors.connections,
+        backlog=descriptors.backlog,
         handshake_timeout_s=listen.handshake_timeout_s,
         presentation=presentation(config, server_uuid),
         tls=config.server_tls,
@@ -279,17 +293,6 @@ def presentation(config: Config, server_uuid: str) -> Presentation:
         server_uuid=server_uuid,
         semi_sync=config.listen.demand_acks,
     )
-
-
-# What SIGHUP takes over; [[account]] besides.
-_RELOADED: Final = ("tls_cert", "tls_key", "tls_client_ca", "max_login_failures", "login_block_s")
-
-
-def _needs_restart(running: Config, wanted: Config) -> bool:
-    taken_over = {key: getattr(wanted.listen, key) for key in _RELOADED}
-    listen = running.listen.model_copy(update=taken_over)
-    same = running.model_copy(update={"listen": listen, "accounts": wanted.accounts})
-    return same.model_dump() != wanted.model_dump()
 
 
 def replica_accounts(config: Config) -> list[ReplicaAccount]:

@@ -4,7 +4,7 @@ Both answers are those of real sources. MySQL: the newest file with all of whose
 the first file that holds something it lacks. MariaDB: the newest file whose Gtid_list lies before the replica's position.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +37,20 @@ class FileSearch:
             self._blocks.append(GtidSet())
         self._blocks[-1] |= inside
         self._insides.append(encode_gtid_set(inside))
+
+    def extend(self, insides: Iterable[GtidSet]) -> None:
+        """Many files more, oldest first, at a third of the cost of `append` for each."""
+        gathered = GtidSetBuilder(self._blocks[-1] if self._blocks else GtidSet())
+        for inside in insides:
+            if len(self._insides) % _BLOCK_FILES == 0:
+                if self._blocks:
+                    self._blocks[-1] = gathered.snapshot()
+                self._blocks.append(GtidSet())
+                gathered = GtidSetBuilder()
+            gathered.add_set(inside)
+            self._insides.append(encode_gtid_set(inside))
+        if self._blocks:
+            self._blocks[-1] = gathered.snapshot()
 
     def extend_newest(self, inside: GtidSet) -> None:
         """The newest file, which grows, holds all this by now. Raises: IndexError without a file."""

@@ -28,10 +28,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What becomes of a verdict: how long its answer is held, and what is answered instead of it."""
+    """What becomes of a verdict: how long its answer is held, and what is answered instead of it, for which `reason` (for logs)."""
 
     hold_s: float = 0.0
     instead: AnsweredError | None = None
+    reason: str = "the address is blocked"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ from protocol.statements import (
     StatisticsText,
     answer_statement,
 )
+from protocol.statements.answers import FIRST_OF_ANSWER
 from protocol.statements.client_commands import refused_command
 from protocol.statements.databases import choose_database
 from protocol.statements.prepared import PreparedStatements
@@ -104,6 +105,8 @@ class SourceSide:
         self._limits = limits or Limits()
         self._input = PacketBuffer(self._limits.login_bytes)
         self._output = bytearray()
+        self._framed = b""
+        """Of what is to be sent, what comes before `_output`."""
         self._sequence = 0
         self._asked = ""
         self._has_used_locks = False
@@ -116,7 +119,7 @@ class SourceSide:
         self.channel = Channel()
         self._login: LoginExchange | None = None
         self._verdict: Accepted | Refused | None = None
-        self._instead: AnsweredError | None = None
+        self._ruling = Ruling()
         self._takes_acks = False
         self._turn_is_over = False
         self._deadline: float | None = now + self._limits.login_wait_s
@@ -140,6 +143,9 @@ class SourceSide:
         """What is to be written now; asked for again, nothing."""
         data = bytes(self._output)
         self._output.clear()
+        if self._framed:
+            # Mostly alone, and then not copied: a list of 100,000 files has 3 MB.
+            data, self._framed = self._framed + data if data else self._framed, b""
         return data
 
     def next_deadline(self) -> float | None:
@@ -184,8 +190,11 @@ class SourceSide:
         if isinstance(answer, AnsweredError):
             self._leave_error(answer)
             events.append(StatementFailed(self._asked, answer.number, answer.message))
-        for payload in _answer_payloads(answer, self.session):
-            self._send(payload)
+        if isinstance(answer, EncodedRows) and self._sequence == FIRST_OF_ANSWER:
+            self._send_framed(answer.framed)
+        else:
+            for payload in _answer_payloads(answer, self.session):
+                self._send(payload)
         self._await_command(now)
         return events + self._work(now)
 
@@ -262,6 +271,11 @@ class SourceSide:
         self._output += frame_payload(payload, self._sequence)
         self._sequence = (self._sequence + packet_count(len(payload))) & 0xFF
 
+    def _send_framed(self, packets: bytes) -> None:
+        """Behind what is to be sent already, and before what comes."""
+        self._framed += bytes(self._output) + packets if self._output else packets
+        self._output.clear()
+
     def _end_with(self, error: AnsweredError) -> Closed:
         self._send(err_payload(error.number, error.message))
         return Closed(error)
@@ -323,6 +337,7 @@ class SourceSide:
         except Malformed as error:
             raise PeerError(ErrorCode.ER_HANDSHAKE_ERROR, f"Bad handshake: {error}") from error
         self.session.log_in(login.user, login.database, login.charset)
+        self.session.attributes = login.attributes
         self._login = LoginExchange(
             login,
             self._login_terms.accounts,
@@ -351,7 +366,7 @@ class SourceSide:
             self._become(Input.VERDICT_REACHED)
             rule = self._login_terms.rule
             ruling = rule(isinstance(reply, Accepted)) if rule is not None else Ruling()
-            self._verdict, self._instead = reply, ruling.instead
+            self._verdict, self._ruling = reply, ruling
             if ruling.hold_s > 0:
                 self._deadline = now + ruling.hold_s
             else:
@@ -364,14 +379,13 @@ class SourceSide:
         verdict, login = self._verdict, self._login
         if verdict is None or login is None:  # pragma: no cover - the table has a verdict before it is given
             raise IllegalInput("no verdict")
-        error, self._verdict, self._login = self._instead, None, None
+        error, self._verdict, self._login = self._ruling.instead, None, None
         if error is None and isinstance(verdict, Accepted):
             if verdict.data:
                 self._send(auth_more_payload(verdict.data))
             self._become(Input.LOGIN_ACCEPTED)
             self.account = verdict.account
             self.session.is_admin = verdict.account.admin
-            self.session.attributes = login.attributes
             self.session.account_host = verdict.account.host.text
             self._take_commands()
             self._send(ok_payload(text=login.proof()))
@@ -382,7 +396,7 @@ class SourceSide:
             reason = verdict.reason.value
             error = error or self._access_denied(verdict, user)
         else:
-            reason = "the address is blocked"
+            reason = self._ruling.reason
         self._become(Input.LOGIN_REFUSED)
         return [LoginRefused(user, reason), *([self._end_with(error)] if error is not None else [])]
 

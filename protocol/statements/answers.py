@@ -1,10 +1,15 @@
 """What a statement is answered with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
+from protocol.framing import frame_payload, packet_count
 from protocol.resultset import Rows
 from protocol.statements.requests import Request
 from protocol.statements.session.notice import Notice
+
+FIRST_OF_ANSWER: Final = 1
+"""The sequence number of an answer's first packet: the command's is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +21,21 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """A result set whose payloads are made: large ones are encoded in a thread (`result_payloads`)."""
+    """A result set whose payloads are made: large ones are encoded in a thread (`result_payloads`), and framed there too.
+
+    framed: all of them as packets, the first with the number 1, which answers of one packet's command begin with.
+    """
 
     payloads: tuple[bytes, ...]
+    framed: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        framed = bytearray()
+        sequence = FIRST_OF_ANSWER
+        for payload in self.payloads:
+            framed += frame_payload(payload, sequence)
+            sequence = (sequence + packet_count(len(payload))) & 0xFF
+        object.__setattr__(self, "framed", bytes(framed))
 
 
 @dataclass(frozen=True, slots=True)

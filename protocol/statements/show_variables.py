@@ -9,7 +9,12 @@ from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured
 from protocol.statements.expression.show_conditions import row_filter
 from protocol.statements.session.facts import SourceFacts
-from protocol.statements.session.system_variables import SYSTEM_VARIABLES, shown_value
+from protocol.statements.session.system_variables import (
+    OF_THE_SOURCE,
+    SYSTEM_VARIABLES,
+    check_source_known,
+    shown_value,
+)
 
 _NOT_NULL: Final = ColumnFlag.NOT_NULL
 _NULLABLE: Final = ColumnFlag(0)
@@ -41,5 +46,7 @@ def show_variables(statement: Statement, captured: Captured) -> Answer:
     for name, variable in SYSTEM_VARIABLES.items():
         if variable.exists(session.facts) and wanted.accepts(row := (name, shown_value(name, session))):
             rows.append(row)
+    if not rows and any(wanted.may_accept(0, name) for name in OF_THE_SOURCE):
+        check_source_known(session.facts)
     is_global = statement.tokens[1].is_word("GLOBAL")
     return Rows(name_and_value_columns(session.facts, "VARIABLES", is_global=is_global), tuple(rows))

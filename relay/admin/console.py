@@ -126,7 +126,7 @@ class Console:
             )
         match request:
             case ShowBinaryLogs():
-                return binary_logs(self._generation.files, dialect)
+                return await self._binary_logs(dialect, asker)
             case ShowMasterStatus():
                 return master_status(self._generation.files, dialect, asker.facts.gtids().executed)
             case ShowBinlogEvents():
@@ -180,6 +180,13 @@ class Console:
         own = {"processlist": connections, "global_status": status, "session_status": status}
         return own | {name: replication(make) for name, make in REPLICATION.items()}
 
+    async def _binary_logs(self, dialect: Dialect, asker: ClientStatus) -> GivenAnswer:
+        files = self._generation.files
+        if len(files) <= _ENCODED_ON_THE_LOOP:
+            return binary_logs(files, dialect)
+        here = tuple(files)
+        return await asyncio.to_thread(lambda: asker.encode(binary_logs(here, dialect)))
+
     async def _change(self, request: Request, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
         match request:
             case StopReplica():
@@ -213,7 +220,8 @@ class Console:
         status = self._source.status()
         return ReplicaFacts(
             status=status,
-            files=self._generation.files,
+            archived_bytes=self._generation.held.total_bytes,
+            archived_events=self._generation.held.total_events,
             failure=self._generation.failure,
             seconds_behind=self._lag.seconds_behind(status),
             config_path=self._config_path,

@@ -12,7 +12,6 @@ How a relay's facts fit a replica's columns:
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,7 +21,6 @@ from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import in_newer_words, status_columns
 from relay.archive.storage.archive_errors import ArchiveWriteError
-from relay.archive.storage.archived_file import ArchivedFile
 from relay.upstream.source.source_status import SourceStatus
 
 _ARCHIVE_ERROR: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
@@ -33,10 +31,12 @@ _VERIFYING: Final = ("verify_ca", "verify_identity")
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFacts:
-    """What the columns show. `failure`: why the archive takes nothing now. `config_path`: where the settings are."""
+    """What the columns show. `archived_bytes`, `archived_events`: of all files. `failure`: why the archive takes nothing now.
+    `config_path`: where the settings are."""
 
     status: SourceStatus
-    files: Sequence[ArchivedFile]
+    archived_bytes: int
+    archived_events: int
     failure: ArchiveWriteError | None
     seconds_behind: int | None
     config_path: Path | None
@@ -85,7 +85,7 @@ def status_values(facts: ReplicaFacts, dialect: Dialect) -> dict[str, Value]:
         "Last_Error": sql_error,
         "Skip_Counter": 0,
         "Exec_Master_Log_Pos": status.archived_offset or 0,
-        "Relay_Log_Space": sum(file.end for file in facts.files),
+        "Relay_Log_Space": facts.archived_bytes,
         "Until_Condition": "None",
         "Until_Log_File": "",
         "Until_Log_Pos": 0,
@@ -133,7 +133,7 @@ def status_values(facts: ReplicaFacts, dialect: Dialect) -> dict[str, Value]:
         "Slave_Transactional_Groups": 0,
         "Retried_transactions": 0,
         "Max_relay_log_size": 0,
-        "Executed_log_entries": sum(file.events for file in facts.files),
+        "Executed_log_entries": facts.archived_events,
         "Slave_received_heartbeats": status.received_heartbeats,
         "Slave_heartbeat_period": f"{status.heartbeat_period_s:.3f}",
         "Gtid_Slave_Pos": str(gtids.binlog_state.position),

@@ -113,14 +113,14 @@ def _replica_values(facts: StatusFacts, clients: Sequence[ClientStatus], dialect
 def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[str, Value]:
     archive, source = facts.archive, facts.source
     generation = archive.current
-    held = [file for generation in archive.all for file in generation.files]
+    oldest = next((one.files[0].name for one in archive.all if one.files), "")
     damaged = [place for generation in archive.all for place in generation.damaged_files.all]
     values: dict[str, Value] = {
-        "Binlog_relay_archive_bytes": sum(file.end for file in held),
-        "Binlog_relay_archive_files": len(held),
+        "Binlog_relay_archive_bytes": sum(one.held.total_bytes for one in archive.all),
+        "Binlog_relay_archive_files": sum(len(one.files) for one in archive.all),
         "Binlog_relay_archive_generation": archive.current.number,
         "Binlog_relay_archive_generations": len(archive.all),
-        "Binlog_relay_archive_oldest_file": held[0].name if held else "",
+        "Binlog_relay_archive_oldest_file": oldest,
         "Binlog_relay_archive_purged_bytes": archive.purged_bytes,
         "Binlog_relay_archive_queued_bytes": generation.queued_bytes,
         "Binlog_relay_archive_state": generation.state.value,

@@ -129,7 +129,7 @@ class Generation:
         self._writer = Writer(
             directory, layer, self._catalog, self._loop, self.publication, options, self.summed.newest
         )
-        self._purging = Purging(directory, layer, self._catalog, self._writer.unlist)
+        self._purging = Purging(directory, layer, self._catalog, self._writer.file_list.remove)
         self._purge_lock = asyncio.Lock()
         newest = self.held.newest
         self._append_name: str | None = newest.name if newest and not newest.sealed else None
@@ -420,6 +420,16 @@ class Generation:
         One sync answers all that were wanted before it; `watch_sync` tells when `synced` has moved.
         """
         self._writer.sync_up_to(binlog_number(file), offset)
+
+    async def may_have_room(self) -> bool:
+        """Whether another attempt may get further than the one that failed, as far as the disk's free bytes tell."""
+        failure = self.failure
+        if failure is None or not failure.needed_bytes:
+            return True
+        try:
+            return await asyncio.to_thread(self._layer.free_bytes, self.directory) >= failure.needed_bytes
+        except OSError:
+            return True
 
     def watch_failure(self, callback: Callable[[ArchiveWriteError], None]) -> None:
         """`callback(error)` is called on the loop when the state becomes FAILED; now, where it is already."""

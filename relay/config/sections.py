@@ -208,8 +208,10 @@ class ListenSection(_Section):
     replica to try again (error 1105). Keep it below the `slave_net_timeout` of the replicas. `0`: no wait. Example:
     `10`"""
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 500
-    """Most connections at the same time, replicas and clients together. One more gets error 1040. Each may need two
-    file descriptors: the relay raises its own limit as far as the system lets it. Example: `500`"""
+    """Most connections at the same time, replicas and clients together. One more gets error 1040. At most half of
+    them have not logged in; one more, and the one that was silent longest is closed. Each may need three file
+    descriptors: the relay raises its own limit as far as the system lets it, keeps back what the archive needs, and takes
+    fewer connections where that does not suffice (`few_descriptors` in the log). Example: `500`"""
     handshake_timeout_s: Seconds = 10.0
     """A connection that has not logged in after so long is closed. Example: `10`"""
     present_as: PresentAs = "source"

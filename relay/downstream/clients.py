@@ -8,6 +8,7 @@ from protocol.errors import AnsweredError, ErrorCode
 from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.login_guard import LoginGuard
 from relay.downstream.connection.replica_session import Session
+from relay.downstream.connection.strangers import Strangers
 from relay.downstream.connection.traffic import Traffic
 from relay.downstream.connection.user_locks import UserLocks
 from relay.downstream.listen_options import ListenOptions
@@ -28,8 +29,7 @@ class Clients:
         self._asks_for_acks = options.presentation.semi_sync
         self._ids = itertools.count(1)
         self._sessions: dict[int, Session] = {}
-        self._strangers: dict[int, Session] = {}
-        """Who had not logged in when last looked at, oldest first."""
+        self._strangers = Strangers[Session](max(1, self.max_connections // 2))
         # MariaDB's semi-sync replica closes its connection, then has it killed by another one, and complains if it is not
         # there: users of connections that ended, by id, a few.
         self._left: dict[int, str] = {}
@@ -68,14 +68,25 @@ class Clients:
         blocked = self.guard.refusal(host, asyncio.get_running_loop().time())
         if blocked is not None:
             return blocked
-        if len(self._sessions) >= self.max_connections and not self._send_a_stranger_away():
+        if self._strangers.is_full:
+            self._send_a_stranger_away("the share of those who have not logged in")
+        elif len(self._sessions) >= self.max_connections and not self._send_a_stranger_away("listen.max_connections"):
             return AnsweredError(ErrorCode.ER_CON_COUNT_ERROR, "Too many connections")
         return None
 
     def add(self, connection_id: int, session: Session) -> None:
         """It is greeted."""
-        self._sessions[connection_id] = self._strangers[connection_id] = session
+        self._sessions[connection_id] = session
+        self._strangers.add(connection_id, session)
         self.traffic.most_connections = max(self.traffic.most_connections, len(self._sessions))
+
+    def spoke(self, session: Session) -> None:
+        """Its first bytes came."""
+        self._strangers.spoke(session.client.connection_id)
+
+    def logged_in(self, session: Session) -> None:
+        """It is no stranger any more."""
+        self._strangers.discard(session.client.connection_id)
 
     def gone(self, session: Session) -> None:
         """The connection ended."""
@@ -85,21 +96,21 @@ class Clients:
             self._left[client.connection_id] = client.user
             if len(self._left) > _REMEMBERED_ENDS:
                 del self._left[next(iter(self._left))]
-        self._strangers.pop(client.connection_id, None)
+        self._strangers.discard(client.connection_id)
         if not self._sessions:
             self._empty.set()
 
-    def _send_a_stranger_away(self) -> bool:
-        """Makes room: ends the oldest connection that has not logged in, so that strangers cannot lock replicas out."""
-        while self._strangers:
-            connection_id = next(iter(self._strangers))
-            stranger = self._strangers.pop(connection_id)
-            if connection_id in self._sessions and not stranger.client.user:
-                stranger.log.stranger("stranger_sent_away", note="listen.max_connections")
-                del self._sessions[connection_id]
-                stranger.abort()
-                return True
-        return False
+    def _send_a_stranger_away(self, note: str) -> bool:
+        """Makes room: ends the connection that has been silent longest without a login, so that strangers cannot lock replicas
+        out. note: of what there are too many."""
+        found = self._strangers.pop_idlest()
+        if found is None:
+            return False
+        connection_id, stranger = found
+        stranger.log.stranger("stranger_sent_away", note=note)
+        del self._sessions[connection_id]
+        stranger.abort()
+        return True
 
     # --- what the console shows and does ----------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from relay.downstream.connection.replica_session import Session
 from relay.downstream.connection.strangers import StrangerLog
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.listen_options import ListenOptions
+from relay.downstream.request.refusal import refusal
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.start.place_after import PlaceSearches
 from relay.downstream.stream.dump import Dump, replaced_by_newer
@@ -76,6 +77,7 @@ class DownstreamServer:
         self.traffic = self.clients.traffic
         self.acknowledgement_sums = self.clients.acknowledgement_sums
         self.position_wait_s = options.position_wait_s
+        self._backlog = options.backlog
         self.limits = Limits(login_wait_s=options.handshake_timeout_s)
         self.reads = FileReads()
         self.outputs = BufferPool(OUTPUT_BYTES, _KEPT_OUTPUTS)
@@ -134,7 +136,7 @@ class DownstreamServer:
         """Listens. Raises: OSError, for instance when the port is taken."""
         loop = asyncio.get_running_loop()
         self._started_at = loop.time()
-        self._server = await loop.create_server(lambda: Session(self), host, port, backlog=512)
+        self._server = await loop.create_server(lambda: Session(self), host, port, backlog=self._backlog)
         self.archive.watch(self._archive_moved)
         self._log.info("listening", host=host, port=self.port, **described(self.tls))
 
@@ -171,36 +173,51 @@ class DownstreamServer:
     def admit(self, session: Session) -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
         source = source_facts(self.generation)
-        facts = located(self.presentation.facts(source), self.generation, self.port) if source is not None else None
-        if facts is not None:
-            facts = replace(
-                facts,
-                gtids=self.source.gtid_variables,
-                settings=self.source.settings,
-                max_connections=self.clients.max_connections,
-            )
+        if source is not None:
+            facts = replace(self.presentation.facts(source), settings=self.source.settings)
+        else:
+            facts = self.presentation.facts_before_source(self.why_unreached)
+        facts = replace(
+            located(facts, self.generation, self.port),
+            gtids=self.source.gtid_variables,
+            max_connections=self.clients.max_connections,
+        )
         connection_id = self.clients.came()
         if self._closing:
             return AnsweredError(ErrorCode.ER_SERVER_SHUTDOWN, "Server shutdown in progress")
         refused = self.clients.refusal(session.client.host)
         if refused is not None:
             return refused
-        if facts is None:
-            text = "binlog-relay has not heard from its source yet; try again"
-            return AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, text)
         self.clients.add(connection_id, session)
         return connection_id, facts
+
+    def why_unreached(self) -> str:
+        """What replicas are told before the source was reached for the first time."""
+        if source_facts(self.generation) is not None:
+            text = "binlog-relay had not heard from its source when this connection began, and has now: connect again"
+        else:
+            text = f"binlog-relay has not heard from its source yet: {self.source.trouble() or 'try again'}"
+        return refusal(text, ErrorCode.ER_UNKNOWN_ERROR).message
 
     def rule_login(self, session: Session, user: str, accepted: bool) -> Ruling:
         """A verdict on a login as `user`: counted, and when it may be told."""
         now, guard, address = asyncio.get_running_loop().time(), self.clients.guard, session.client.host
         was_blocked = guard.refusal(address, now) is not None
         ruling = guard.rule(address, now, user=user, accepted=accepted)
+        if accepted and ruling.instead is None and session.client.is_replica_before_source:
+            instead = AnsweredError(ErrorCode.ER_UNKNOWN_ERROR, self.why_unreached())
+            ruling = Ruling(ruling.hold_s, instead, "a replica, and the source was never reached")
+        if accepted and ruling.instead is None:
+            self.clients.logged_in(session)
         if not was_blocked and guard.refusal(address, now) is not None:
             self._log.warning(
                 "address_blocked", address=address, login_failures=guard.max_failures, block_s=guard.block_s
             )
         return ruling
+
+    def spoke(self, session: Session) -> None:
+        """Its first bytes came."""
+        self.clients.spoke(session)
 
     def gone(self, session: Session) -> None:
         """The connection ended."""

@@ -1,37 +1,87 @@
-"""How many files and sockets this process may have open at once."""
+"""How many files and sockets this process may have open at once, and how many connections that is room for.
 
+A flood of connections must not take the descriptors by which the archive goes on: at the next file of the source the writer
+would fail. So the number of connections follows what the system gives.
+"""
+
+import os
 import resource
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 log = structlog.get_logger()
 
-_BY_A_CONNECTION: Final = 2
-"""The descriptors of a replica: its socket, and the file that it is sent."""
-_BY_A_GENERATION: Final = 6
-"""The descriptors of a generation: its lock, marks and catalog."""
-_BY_THE_REST: Final = 64
+_BY_A_CONNECTION: Final = 3
+"""The descriptors of a replica: its socket, the file that it is sent, and for a moment the next one or what is kept beside it."""
+_BY_A_THREAD: Final = 3
+"""The descriptors of one that looks into a file: the file, what is kept beside it, its directory."""
+_THREADS_OF_THE_ARCHIVE: Final = 8
+_TO_THE_SOURCE: Final = 8
+"""The stream, and connections beside it that ask for GTIDs, settings, tables, and for other sources."""
+_GENERATION_TO_COME: Final = 8
+"""The descriptors of one more generation: its lock, marks and catalog, its first file and the last one of the one before."""
+_BY_THE_REST: Final = 16
+_LONGEST_BACKLOG: Final = 512
+_SHORTEST_BACKLOG: Final = 8
 
 
-def allow_descriptors(connections: int, archive: int) -> None:
-    """Raises the limit to what so many connections and generations of the archive may need; says so where it cannot.
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """What there is room for. connections: at once. backlog: those that the system accepts before the relay looks at them, and
+    which the event loop may then take all at once."""
 
-    Systems give a process 1,024 and let it ask for more: what only select() could not bear.
+    connections: int
+    backlog: int
+
+
+def share_descriptors(connections: int) -> Descriptors:
+    """Raises the limit as far as the system lets it, and divides it; `connections` were asked for.
+
+    Kept back: what is open now, and what the archive, its threads and the way to the source may open besides. To be called
+    when the archive is open. Systems give a process 1,024 and let it ask for more: what only select() could not bear.
     """
-    wanted = connections * _BY_A_CONNECTION + archive * _BY_A_GENERATION + _BY_THE_REST
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return
-    given = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (given, hard))
-    except (OSError, ValueError):
-        given = soft
-    if given < wanted:
+    limit = _raised_limit()
+    kept = _open_now() + _kept_back()
+    wanted = kept + _LONGEST_BACKLOG + connections * _BY_A_CONNECTION
+    if limit is None or limit >= wanted:
+        return Descriptors(connections, _LONGEST_BACKLOG)
+    left = max(0, limit - kept)
+    backlog = min(_LONGEST_BACKLOG, max(_SHORTEST_BACKLOG, left // 8))
+    given = max(1, min(connections, (left - backlog) // _BY_A_CONNECTION))
+    if given < connections:
         log.warning(
             "few_descriptors",
-            allowed=given,
+            allowed=limit,
             wanted=wanted,
+            kept_back=kept,
+            max_connections=given,
             advice="Raise the limit of open files (LimitNOFILE= of the unit, ulimit -n), or lower listen.max_connections.",
         )
+    return Descriptors(given, backlog)
+
+
+def _raised_limit() -> int | None:
+    """The limit, raised to the hard one; None: there is none."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):
+            hard = soft
+    return None if hard == resource.RLIM_INFINITY else hard
+
+
+def _open_now() -> int:
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return 64
+
+
+def _kept_back() -> int:
+    # As many as asyncio.to_thread has at most.
+    pool = min(32, (os.cpu_count() or 1) + 4)
+    threads = (pool + _THREADS_OF_THE_ARCHIVE) * _BY_A_THREAD
+    return threads + _TO_THE_SOURCE + _GENERATION_TO_COME + _BY_THE_REST

@@ -13,6 +13,11 @@ def share_interpreter() -> None:
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
 
 
+def look_for_no_garbage() -> None:
+    """Until `keep_what_is_here`: what an archive of 100,000 files opens with is all kept, and looked through in vain for 0.7 s."""
+    gc.disable()
+
+
 def keep_what_is_here() -> None:
     """Garbage is not looked for any more in what was made until now.
 
@@ -20,3 +25,4 @@ def keep_what_is_here() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()

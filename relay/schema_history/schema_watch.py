@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, overload
 
 import pymysql.err
 import structlog
@@ -25,6 +25,7 @@ from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.errors import ProtocolError
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.process.background import tell_fault
 from relay.schema_history.definition_scan import DefinitionEvent, events_in_run, scan_definitions
 from relay.schema_history.information_schema import TooManyColumns, schemas_of, tables_of
@@ -60,6 +61,32 @@ class ScannedFile:
     name: str
     path: Path
     end: int
+
+
+class ScannedFiles(Sequence[ScannedFile]):
+    """The archive's files as they are now, oldest first. Costs a pointer a file: there may be 100,000, of which few are read."""
+
+    def __init__(self, directory: Path, files: Sequence[ArchivedFile]) -> None:
+        self._directory = directory
+        self._files = tuple(files)
+        self._newest_end = files[-1].end if files else 0
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @overload
+    def __getitem__(self, at: int) -> ScannedFile: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[ScannedFile]: ...
+
+    def __getitem__(self, at: int | slice) -> ScannedFile | Sequence[ScannedFile]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        file = self._files[at]
+        # The others are complete.
+        end = self._newest_end if file is self._files[-1] else file.end
+        return ScannedFile(file.name, self._directory / file.name, end)
 
 
 @dataclass(slots=True)
@@ -159,7 +186,7 @@ class SchemaWatch:
         self.notes = DefinitionNotes(place)
         self._recording = recording
         self._file = SchemaFile(directory)
-        self._held = list(held)
+        self._held = held
         self._start = place
         self._oldest_now = oldest
         self._oldest = held[0].name if held else None

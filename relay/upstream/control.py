@@ -28,10 +28,11 @@ from relay.upstream.server_source import IdentityChange, ServerUpstream
 from relay.upstream.source.gtid_question import ask_source_gtids
 from relay.upstream.source.identity import own_registration
 from relay.upstream.source.own_address import NOWHERE, ListenAddress
-from relay.upstream.source.source_errors import UpstreamError
+from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, kept_source_gtids
 from relay.upstream.source.source_settings import kept_source_settings
 from relay.upstream.source.source_status import SourceLink, SourceStatus, read_status
+from relay.upstream.source_account import take_accounts
 
 log = structlog.get_logger()
 
@@ -112,6 +113,7 @@ class SourceControl:
             generation.gtids.source_purged = kept.purged
         self._link.settings = kept_source_settings(generation.directory)
         self._following: asyncio.Task[None] | None = None
+        self._attempts: Upstream | None = None
         self._order = asyncio.Lock()
         self._stopped_by_operator = False
         self._started_by_operator = False
@@ -183,12 +185,15 @@ class SourceControl:
             self._looking = begin_task(looking, "looking for another source", self._on_ended)
 
     async def start(self) -> bool:
-        """START REPLICA: from the archive's end, whatever ended the stream before. False: it runs already."""
+        """START REPLICA: from the archive's end, whatever ended the stream before. False: it runs already; where it waits for
+        its next attempt, that is made now."""
         async with self._order:
+            self._started_by_operator = True
             if self.running:
+                if self._link.hurry():
+                    log.info("source_tried_at_once", by="operator")
                 return False
             self._stopped_by_operator = False
-            self._started_by_operator = True
             self._link.forget_error()
             self._run()
             log.info("source_started", by="operator")
@@ -298,6 +303,39 @@ class SourceControl:
             self._archive.unwatch(moved.set)
         return self._archive.current.gap == gap
 
+    def take_accounts(self, configured: Sequence[ServerSource]) -> tuple[tuple[str, ...], str | None]:
+        """SIGHUP: users and passwords of the sources as they are in relay.toml now, for connections from now on.
+
+        A stream that runs goes on. An attempt that waits because the source refused the account is made now.
+        Returns the addresses (host:port) whose account is another one, and why the followed source keeps its own (None: it
+        does not).
+        """
+        settings = self._settings
+        if not isinstance(settings, ServerSource) or not configured:
+            return (), None
+        taken = take_accounts(self._candidates, settings, configured)
+        self._settings, self._candidates = taken.followed, taken.candidates
+        self._failover.sources = taken.candidates
+        if isinstance(self._attempts, ServerUpstream):
+            self._attempts.use_account(taken.followed)
+        error = self._link.last_error
+        if error is not None and error.kind is FailureKind.AUTHENTICATION and self._link.hurry():
+            log.info("source_tried_at_once", by="SIGHUP")
+        return taken.changed, taken.kept
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the source is not followed, by name; None: nothing is wrong as far as it is known."""
+        error = self._link.last_error
+        if error is not None:
+            return f"{error.name}: {error.what}"
+        return "STOP REPLICA was given" if self._stopped_by_operator and not self.running else None
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether somebody has stopped, started or changed it by a statement, and may do so again."""
+        return self._stopped_by_operator or self._started_by_operator or self._changed_by_operator
+
     async def close(self) -> None:
         """The relay's end."""
         if self._looking is not None:
@@ -338,7 +376,8 @@ class SourceControl:
     # --- the task ----------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        self._following = begin_task(self._follow(self._upstream()), "following the source", self._on_ended)
+        self._attempts = self._upstream()
+        self._following = begin_task(self._follow(self._attempts), "following the source", self._on_ended)
 
     def _upstream(self) -> Upstream:
         # Made anew for each start: buffers of the one before may still be with a thread.

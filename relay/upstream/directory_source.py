@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -9,15 +10,14 @@ import structlog
 from protocol.binlog.event_type import EventType
 from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT, FLAGS, MAGIC, TYPE_AT, event_size
-from protocol.errors import Malformed
 from protocol.kernel import codes
-from protocol.position import binlog_number
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.file_bytes import DescriptorBytes
-from relay.binlog_file.head import LONGEST_FORMAT, read_start
+from relay.binlog_file.head import LONGEST_FORMAT, BinlogStart, read_start
 from relay.config import DirectorySource, StartPosition
+from relay.upstream.binlog_directory import BinlogDirectory
 from relay.upstream.retry_loop import keep_trying
 from relay.upstream.server_source import check_same_file
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
@@ -35,6 +35,7 @@ class DirectoryUpstream:
         self._generation = generation
         self._link = link
         self._settings = settings
+        self._directory = BinlogDirectory(settings.path)
         self._pool = ReceiveBufferPool()
         self._returned = asyncio.Event()
         self._pool.on_return = self._returned.set
@@ -55,7 +56,7 @@ class DirectoryUpstream:
         generation = self._generation
         place = await (generation.reopen_writer() if generation.state is GenerationState.FAILED else generation.trim())
         self._pool.put_back()  # the writer has given back everything of the attempt before
-        names = await asyncio.to_thread(binlog_names, self._settings.path)
+        names = await asyncio.to_thread(self._directory.names)
         intake = Intake(generation, place, packets=False, on_violation=self._settings.on_violation)
         if place is None:
             name = await self._first_name(names)
@@ -85,7 +86,7 @@ class DirectoryUpstream:
         while not names:
             log.info("waiting_for_first_binlog", path=str(self._settings.path))
             await asyncio.sleep(max(1.0, self._settings.poll_interval_s))
-            names = await asyncio.to_thread(binlog_names, self._settings.path)
+            names = await asyncio.to_thread(self._directory.names)
         return names[-1] if start == "latest" else names[0]
 
     async def _follow_file(self, intake: Intake, name: str, held: ArchivedFile | None) -> str:
@@ -104,30 +105,26 @@ class DirectoryUpstream:
                 )
             buffer = await self._free_buffer()
             fill = 0
-            following: str | None = None
             while True:
                 count = await asyncio.to_thread(os.preadv, fd, [buffer.view[fill:BUFFER_BYTES]], offset + fill)
                 if count == 0:
-                    size = (await asyncio.to_thread(os.fstat, fd)).st_size
-                    if size < offset + fill:
-                        raise _shorter(path, size, offset + fill)
-                    copy = await asyncio.to_thread(_replacement, path, fd)
-                    if copy is not None:
+                    end = await asyncio.to_thread(
+                        self._look_at_end, name, fd, buffer.view[fill:BUFFER_BYTES], offset + fill
+                    )
+                    count = end.count
+                    if end.copy is not None:
                         # As rsync does it: the file that is open here gets nothing more.
                         os.close(fd)
-                        fd, fill, following = copy, 0, None
+                        fd, fill = end.copy, 0
                         continue
-                    # Read once more after the next file was seen: then the end is final.
-                    seen, following = following, await self._next_name(name)
-                    if following is None:
+                    if end.following is None:
                         await self._pause()
-                    elif following == seen:
+                        continue
+                    if count == 0:
                         if fill:
                             raise _cut_event(name, offset, fill)
-                        intake.begin_file(following)
-                        return following
-                    continue
-                following = None
+                        intake.begin_file(end.following)
+                        return end.following
                 fill += count
                 start = 0
                 while True:
@@ -153,25 +150,28 @@ class DirectoryUpstream:
         path = self._settings.path / name
         following: str | None = None
         while True:
-            fd = await asyncio.to_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+            opening = asyncio.get_running_loop().run_in_executor(None, _opened, path)
             try:
-                size = (await asyncio.to_thread(os.fstat, fd)).st_size
+                fd, size, start = await asyncio.shield(opening)
+            except asyncio.CancelledError:
+                opening.add_done_callback(_close_opened)
+                raise
+            try:
                 if held is not None and size < intake.ingest.position:
                     raise _shorter(path, size, intake.ingest.position)
-                if await self._read_head(intake, fd, name, held):
+                if self._take_head(intake, start, name, held):
                     return fd
             except BaseException:
                 os.close(fd)
                 raise
             os.close(fd)
-            seen, following = following, await self._next_name(name)
+            seen, following = following, await asyncio.to_thread(self._directory.after, name)
             if following is not None and following == seen:
                 raise _cut_event(name, FIRST_EVENT, max(0, size - FIRST_EVENT))
             await self._pause()
 
-    async def _read_head(self, intake: Intake, fd: int, name: str, held: ArchivedFile | None) -> bool:
-        """Reads the format description and compares it with what is known; False when it is not all there yet."""
-        start = await asyncio.to_thread(read_start, DescriptorBytes(fd))
+    def _take_head(self, intake: Intake, start: BinlogStart, name: str, held: ArchivedFile | None) -> bool:
+        """Compares the format description with what is known; False when it is not all there yet."""
         wrong = wrong_magic(start.magic) if len(start.magic) == len(MAGIC) else None
         if wrong is not None and wrong[0] == "file_encrypted":
             text = f"{name} {wrong[1]} (binlog_encryption)"
@@ -234,12 +234,45 @@ class DirectoryUpstream:
             self._returned.clear()
             await self._returned.wait()
 
-    async def _next_name(self, name: str) -> str | None:
-        """The file after `name`, which itself may be gone already; one of another series only when there is no other."""
-        number, base = binlog_number(name), name.rpartition(".")[0]
-        names = await asyncio.to_thread(binlog_names, self._settings.path)
-        later = [other for other in names if binlog_number(other) > number]
-        return next((other for other in later if other.rpartition(".")[0] == base), later[0] if later else None)
+    def _look_at_end(self, name: str, fd: int, rest: memoryview, offset: int) -> "_End":
+        """What there is behind `offset`, where the file ended just now. Blocking. Raises: UpstreamError; OSError.
+
+        The next file is looked for before the file itself is read once more: where nothing more came, its end is final.
+        """
+        path = self._settings.path / name
+        size = os.fstat(fd).st_size
+        if size < offset:
+            raise _shorter(path, size, offset)
+        following = self._directory.after(name)
+        copy = _replacement(path, fd)
+        if copy is not None or following is None:
+            return _End(0, copy, following)
+        return _End(os.preadv(fd, [rest], offset), None, following)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What follows the end of a file: `count` more bytes of it, another copy of it (a descriptor), the next file's name."""
+
+    count: int
+    copy: int | None
+    following: str | None
+
+
+def _opened(path: Path) -> tuple[int, int, BinlogStart]:
+    """A descriptor, the file's size, and what it begins with. Blocking. Raises: OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return fd, os.fstat(fd).st_size, read_start(DescriptorBytes(fd))
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _close_opened(opening: asyncio.Future[tuple[int, int, BinlogStart]]) -> None:
+    """Nobody waits for it any more."""
+    if not opening.cancelled() and opening.exception() is None:
+        os.close(opening.result()[0])
 
 
 def _replacement(path: Path, fd: int) -> int | None:
@@ -277,15 +310,3 @@ def _cut_event(name: str, offset: int, left: int) -> UpstreamError:
         "The source crashed while it wrote, or the copy is cut: copy the file again, or cut it back to that offset."
     )
     return UpstreamError(FailureKind.STREAM_BROKEN, text, advice, name="file_truncated")
-
-
-def binlog_names(path: Path) -> list[str]:
-    """The binlogs in a directory, by number. Other files (indexes, logs) are passed over. Blocking."""
-    found = []
-    with os.scandir(path) as entries:
-        for entry in entries:
-            try:
-                found.append((binlog_number(entry.name), entry.name))
-            except Malformed:
-                continue
-    return [name for _, name in sorted(found)]

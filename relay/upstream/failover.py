@@ -46,7 +46,8 @@ class Failover:
         examine: Callable[[ServerSource], Awaitable[str]],
         take: Callable[[ServerSource, str], Awaitable[None]],
     ) -> None:
-        self._sources = sources
+        self.sources = sources
+        """As they are in relay.toml now."""
         self._mode = mode
         self._after_s = after_s
         self._link = link
@@ -82,7 +83,7 @@ class Failover:
         """What each of the others is good for, and the first that would do."""
         first: ServerSource | None = None
         verdicts: dict[str, str] = {}
-        for source in self._sources:
+        for source in self.sources:
             if address(source) == address(followed):
                 continue
             try:

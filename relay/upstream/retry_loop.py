@@ -1,7 +1,7 @@
 """Trying again: one attempt at a source after the other, until one ends in a way that a retry cannot cure."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
 
@@ -13,6 +13,8 @@ from relay.upstream.source.source_status import SourceLink
 
 log = structlog.get_logger()
 
+_LOOK_FOR_ROOM_S: Final = 2.0
+
 
 async def keep_trying(
     archived: Callable[[], Generation], attempt: Callable[[], Awaitable[None]], link: SourceLink
@@ -20,8 +22,9 @@ async def keep_trying(
     """Calls `attempt`, which ends by an error only, again and again. Returns the error that ended it for good.
 
     `archived()`: what is written now.
-    Each end is logged with where the archive ends and when the next attempt comes; the last one, unless it is a mistake in
-    the set-up, is also a row in the ledger.
+    A transaction that did not fit on the disk is not asked for again before there is more room than it needed so far.
+    Each end is logged with where the archive ends and when the next attempt comes, which `link.hurry` brings forward; the last
+    one, unless it is a mistake in the set-up, is also a row in the ledger.
     """
     reconnect = Reconnect()
     while True:
@@ -49,4 +52,15 @@ async def keep_trying(
                 generation.append_ledger(ended.name, file, offset, ended.what)
             return ended
         log.warning("source_lost", **facts, retry_in_s=round(pause, 3))
-        await asyncio.sleep(pause)
+        if await _pause(generation, link, pause):
+            reconnect = Reconnect()
+
+
+async def _pause(generation: Generation, link: SourceLink, pause_s: float) -> bool:
+    """Until the next attempt. True: somebody wants it now, whatever it was waited for."""
+    while True:
+        if await link.pause(pause_s):
+            return True
+        if await generation.may_have_room():
+            return False
+        pause_s = _LOOK_FOR_ROOM_S

@@ -17,7 +17,7 @@ from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.config import ServerSource
 from relay.process.background import begin_task
-from relay.schema_history.schema_watch import ScannedFile, SchemaRecording, SchemaWatch
+from relay.schema_history.schema_watch import ScannedFiles, SchemaRecording, SchemaWatch
 from relay.upstream.attach.attachment import Attached, Attacher
 from relay.upstream.attach.gap_plan import GapRefused
 from relay.upstream.chosen_source import chosen, keep_chosen, kept_chosen
@@ -81,6 +81,11 @@ class ServerUpstream:
         self._schema: SchemaWatch | None = None
         self._asking: asyncio.Task[None] | None = None
         """Whether the source is a replica itself; asked once."""
+
+    def use_account(self, settings: ServerSource) -> None:
+        """The same source, entered with another account or password by connections from now on."""
+        self._settings = self._attacher.settings = settings
+        self._recording.user = settings.user
 
     async def run(self) -> UpstreamError:
         """Follows the source. Returns the error that ended it for good; cancelling it stops it."""
@@ -284,7 +289,7 @@ class ServerUpstream:
             stream.close()
 
     def _watch_schema(self, generation: Generation, place: Position | None) -> SchemaWatch:
-        held = [ScannedFile(file.name, generation.path(file.name), file.end) for file in generation.files]
+        held = ScannedFiles(generation.directory, generation.files)
 
         def oldest() -> str | None:
             files = generation.files

@@ -15,6 +15,7 @@ from tests.bench import (
     gtid_serve,
     latency,
     live,
+    many_files,
     memory,
     position,
     receive,
@@ -53,6 +54,9 @@ WITH_SOURCE: dict[str, Callable[[BenchSource, Path, bool], Report]] = {
 ALONE: dict[str, Callable[[Path, bool], Report]] = {
     "position": lambda directory, quick: position.run(directory, sizes_mib=(1, 2) if quick else (64, 256, 1024)),
     "start": lambda directory, quick: start_up.run(directory, files=30 if quick else 10_000, turns=1 if quick else 5),
+    "many-files": lambda directory, quick: many_files.run(
+        directory, files=30 if quick else 30_000, archived=40 if quick else 100_000, turns=1 if quick else 3
+    ),
     "generations": lambda directory, quick: generations.run(
         directory, generations=3 if quick else 50, turns=1 if quick else 5
     ),

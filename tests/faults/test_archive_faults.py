@@ -11,7 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,8 +22,8 @@ from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
-from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveWriteError
-from relay.archive.storage.files import FileLayer
+from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.storage.files import Buffer, FileLayer
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.run import Run
 from tests.support.archive_filling import append_all, fill
@@ -208,16 +208,24 @@ async def test_a_disk_that_fills_while_a_file_is_made_leaves_the_one_before(tmp_
     assert list(verify_archive(tmp_path, deep=True)) == []
 
 
-@pytest.mark.parametrize("directory_sync", [0, 1], ids=["of the file", "of the index"])
-async def test_a_file_whose_making_failed_is_listed_once_when_it_is_made(tmp_path: Path, directory_sync: int) -> None:
+@pytest.mark.parametrize("step", ["sync of the directory", "line of the list"])
+async def test_a_file_whose_making_failed_is_listed_once_when_it_is_made(tmp_path: Path, step: str) -> None:
     class Disk(ForgetfulDisk):
-        until_failure = -1
+        fails_at = ""
 
         def sync_directory(self, directory: Path) -> None:
-            self.until_failure -= 1
-            if self.until_failure == -1:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            self.fail("sync of the directory")
             super().sync_directory(directory)
+
+        def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
+            if bytes(buffers[0]).startswith(b"./"):
+                self.fail("line of the list")
+            return super().pwritev(fd, buffers, offset)
+
+        def fail(self, at: str) -> None:
+            if self.fails_at == at:
+                self.fails_at = ""
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     one, two = small().rotate(SECOND), small()
     disk = Disk()
@@ -225,7 +233,7 @@ async def test_a_file_whose_making_failed_is_listed_once_when_it_is_made(tmp_pat
     await generation.begin_file(FIRST)
     await append_all(generation, one.data)
     await generation.begin_file(SECOND)
-    disk.until_failure = directory_sync
+    disk.fails_at = step
     await append_all(generation, two.data)
     assert generation.state is GenerationState.FAILED
     await generation.reopen_writer()
@@ -429,7 +437,7 @@ async def test_a_finished_file_that_was_shortened_is_served_up_to_its_last_whole
     assert [row.kind for row in read_ledger(tmp_path)] == ["damaged"]
 
 
-async def test_a_newest_finished_file_that_was_shortened_is_named_and_left_alone(tmp_path: Path) -> None:
+async def test_a_newest_finished_file_that_was_shortened_goes_on_from_its_last_transaction(tmp_path: Path) -> None:
     first = BinlogBuilder().transaction(10).rotate(SECOND)
     generation = await Generation.open(tmp_path)
     await generation.begin_file(FIRST)
@@ -437,6 +445,8 @@ async def test_a_newest_finished_file_that_was_shortened_is_named_and_left_alone
     await generation.begin_file(SECOND)
     await generation.close()
     os.truncate(tmp_path / FIRST, first.size - 5)
-    with pytest.raises(ArchiveCorrupt, match=f"{first.size} were archived"):
-        await Generation.open(tmp_path)
-    assert (tmp_path / FIRST).stat().st_size == first.size - 5
+    generation = await Generation.open(tmp_path)
+    assert generation.end == Position(FIRST, first.boundary_at_or_before(first.size - 5))
+    assert generation.open_file is not None
+    await generation.close()
+    assert "newest_shortened" in [row.kind for row in read_ledger(tmp_path)]

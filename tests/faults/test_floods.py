@@ -1,4 +1,4 @@
-"""A thousand connections at once, and a process that runs out of descriptors: replicas go on, memory stays bounded."""
+"""Connections without end, and a process with few descriptors: replicas go on, the archive goes on, memory stays bounded."""
 
 import contextlib
 import resource
@@ -66,10 +66,10 @@ def relay(tmp_path: Path, source: Growing) -> Iterator[RelayProcess]:
 class Follower:
     """A replica at the live edge; `arrived` counts its transactions."""
 
-    def __init__(self, relay: RelayProcess) -> None:
+    def __init__(self, relay: RelayProcess, server_id: int = 77) -> None:
         self._client = ReplicaClient(relay.port, user=REPLICA_USER, password=REPLICA_PASSWORD, timeout_s=60)
-        self._client.set_up()
-        self._client.ask_dump(FIRST, 4)
+        self._client.set_up(server_id=server_id)
+        self._client.ask_dump(FIRST, 4, server_id=server_id)
         self.arrived = 0
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -164,3 +164,59 @@ def test_a_relay_without_free_descriptors_serves_on_and_takes_connections_again_
             assert time.monotonic() < deadline, "no connection is taken any more"
             time.sleep(0.1)
     follower.leave()
+
+
+FEW_FILES, SILENT = 256, 400
+
+
+def rotated(builder: BinlogBuilder, number: int) -> bytes:
+    """The file, which goes on in that of the next number."""
+    return bytes(builder.rotate(f"mysql-bin.{number + 1:06d}").data)
+
+
+def test_with_256_descriptors_400_silent_strangers_neither_stop_the_archive_nor_lock_replicas_out(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "binlogs"
+    directory.mkdir()
+    number = 1
+    sizes: dict[str, int] = {}
+
+    def write_file() -> None:
+        nonlocal number
+        data = rotated(BinlogBuilder().ddl().transaction(20), number)
+        name = f"mysql-bin.{number:06d}"
+        (directory / f"{name}.part").write_bytes(data)
+        (directory / f"{name}.part").rename(directory / name)
+        sizes[name] = len(data)
+        number += 1
+
+    write_file()
+    listen = {"handshake_timeout_s": 60, "max_connections": 500}
+    with RelayProcess(
+        tmp_path, directory, port=free_port(), sections={"listen": listen}, open_files=FEW_FILES
+    ) as relay:
+        relay.wait_archived(FIRST, sizes[FIRST])
+        (few,) = relay.logged("few_descriptors")
+        most = few["max_connections"]
+        assert 20 < most < FEW_FILES // 3
+        with contextlib.ExitStack() as links:
+            for count in range(SILENT):
+                links.enter_context(socket.create_connection(("127.0.0.1", relay.port), timeout=10))
+                if count % 40 == 0:
+                    write_file()  # a rotation in the middle of the flood
+            followers = [Follower(relay, server_id) for server_id in range(100, 100 + most // 2)]
+            assert relay.sql("SHOW VARIABLES LIKE 'max_connections'") == [("max_connections", str(most))]
+            assert sockets_of(relay) < FEW_FILES
+            for _ in range(5):
+                write_file()
+            newest = f"mysql-bin.{number - 1:06d}"
+            relay.wait_archived(newest, sizes[newest])
+            for follower in followers:
+                follower.wait(number - 1, 10)
+            assert relay.logged("archive_write_failed") == []
+            assert relay.logged("source_lost") == []
+            for follower in followers:
+                follower.leave()
+        assert relay.stop() == 0
+        assert not [line for line in relay.log_lines() if "Traceback" in str(line) or "exception" in line]

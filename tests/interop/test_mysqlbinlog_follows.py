@@ -92,7 +92,7 @@ def test_raw_files_of_a_reader_that_never_stops_grow_with_the_source(
     chain = chains(source_name, markers=markers)
     first = chain.first_position().file
     chain.source.execute_many(WORK)
-    chain.wait_archived()  # before that the relay sends who comes away: it has not heard from its source yet
+    chain.wait_archived()  # before that the relay refuses dumps: it has not heard from its source yet
     out = tmp_path / "raw"
     out.mkdir()
     follow = at_relay(reader, chain, "--raw", "--stop-never", f"--result-file={out}/", first)

@@ -45,7 +45,7 @@ class RelayProcess:
     """`binlog-relay run` in `directory`, from its own relay.toml. `with` starts it and ends it.
 
     source: a server (of deploy.servers, or a fake one), or a directory of binlogs. `sections` change the configuration:
-    sections={"archive": {"sync": "none"}, "source": {"start": "latest"}}.
+    sections={"archive": {"sync": "none"}, "source": {"start": "latest"}}. open_files: the system's limit for it, soft and hard.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class RelayProcess:
         sections: dict[str, dict[str, Any]] | None = None,
         markers: str = "tbm",
         environment: dict[str, str] | None = None,
+        open_files: int | None = None,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
@@ -66,6 +67,7 @@ class RelayProcess:
         self.log_path = directory / "relay.log"
         self.archive = directory / "archive" / "source"
         self._environment = environment or {}
+        self._limited = ["/usr/bin/prlimit", f"--nofile={open_files}:{open_files}"] if open_files is not None else []
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
         if not isinstance(source, Path):
@@ -125,7 +127,7 @@ class RelayProcess:
         self.log_path.touch()
         self._log_start = self.log_path.stat().st_size
         self._process = start_process(
-            [sys.executable, "-m", "relay", "run", "--config", str(self.config), *options],
+            [*self._limited, sys.executable, "-m", "relay", "run", "--config", str(self.config), *options],
             account=pwd.getpwuid(os.getuid()),
             log=self.log_path,
             directory=Path(__file__).resolve().parents[2],

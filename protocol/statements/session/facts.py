@@ -18,7 +18,8 @@ class SourceFacts:
 
     `version`: as `SELECT VERSION()` says it, e.g. `10.11.19-MariaDB-log`. `checksum`: what the newest file has.
     `semi_sync`: whether replicas are offered semi-synchronous replication. `hostname`, `port`, `data_directory`,
-    `max_connections`: the relay's own, for monitors. `binlog_base_name`: file names without their numbers. `gtids`, and
+    `max_connections`: the relay's own, for monitors. `unreached`: nothing is known of the source yet, and why, as one sentence;
+    None: it is known. `binlog_base_name`: file names without their numbers. `gtids`, and
     `settings`, the texts of the source's own global variables by name as far as it said them: called for each answer, as they
     change while a client is connected.
     """
@@ -36,6 +37,7 @@ class SourceFacts:
     data_directory: str = ""
     binlog_base_name: str = "mysql-bin"
     max_connections: int = 500
+    unreached: Callable[[], str] | None = None
 
     @property
     def gtid_mode(self) -> str:

@@ -264,7 +264,8 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "report_user":               SystemVariable(_always(None), "global"),
     "rpl_semi_sync_master_enabled": SystemVariable(_always(True), "global", offered=_semi_sync),
     "rpl_semi_sync_source_enabled": SystemVariable(_always(True), "global", mariadb=None, offered=_semi_sync),
-    "server_id":                 SystemVariable(lambda session: session.facts.server_id, "global"),
+    "server_id":                 SystemVariable(lambda session: session.facts.server_id, "global",
+                                                offered=lambda facts: facts.unreached is None),
     "server_uuid":               SystemVariable(lambda session: session.facts.server_uuid, "global", Versions((5, 6)), None,
                                                 lambda facts: facts.server_uuid is not None),
     "session_track_gtids":       SystemVariable(_always("OFF"), "both", Versions((5, 7, 6)), None),
@@ -326,6 +327,16 @@ ALSO_SETTABLE: Final = frozenset(
 )  # fmt: skip
 
 
+# What a replica asks for before anything that would stop it for good where the answer is wrong.
+OF_THE_SOURCE: Final = frozenset(("server_id", "server_uuid"))
+
+
+def check_source_known(facts: SourceFacts) -> None:
+    """Refuses what nobody knows before the source was reached. Raises: StatementRefused (1053)."""
+    if facts.unreached is not None:
+        raise StatementRefused(ErrorCode.ER_SERVER_SHUTDOWN, facts.unreached())
+
+
 def variable_named(name: str, facts: SourceFacts) -> SystemVariable:
     """The variable of that name, in any case. Raises: StatementRefused (1193) when this source would not have it."""
     variable = SYSTEM_VARIABLES.get(name.lower())
@@ -342,7 +353,10 @@ def current_value(name: str, variable: SystemVariable, session: StatementSession
 
 
 def read_variable(name: str, scope: str, session: StatementSession) -> Typed:
-    """`@@name`, `@@scope.name`. Raises: StatementRefused (1193; 1238 for a scope it does not have)."""
+    """`@@name`, `@@scope.name`. Raises: StatementRefused (1193; 1238 for a scope it does not have; 1053 for what is known of no
+    source yet, which replicas of all versions take for a lost connection: they come again by themselves)."""
+    if name.lower() in OF_THE_SOURCE:
+        check_source_known(session.facts)
     variable = variable_named(name, session.facts)
     # MariaDB's server_id and others have a session's value; its SELECT takes that scope for a few global ones.
     wrong = (

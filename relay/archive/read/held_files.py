@@ -26,6 +26,9 @@ class HeldFiles:
         self._by_name = {file.name: file for file in self._files}
         self.watchers: Watchers[[]] = Watchers()
         """Who is told by `moved`."""
+        # Of all but the newest, which do not change any more: monitors ask for the sums, of 100,000 files too.
+        self._older_bytes = sum(file.end for file in self._files[:-1])
+        self._older_events = sum(file.events for file in self._files[:-1])
 
     # --- which there are ---------------------------------------------------------------------------------------------
 
@@ -51,6 +54,16 @@ class HeldFiles:
             return None
         newest = self._files[-1]
         return Position(newest.name, newest.end)
+
+    @property
+    def total_bytes(self) -> int:
+        """Of all files, up to their published ends."""
+        return self._older_bytes + (self._files[-1].end if self._files else 0)
+
+    @property
+    def total_events(self) -> int:
+        """In all files."""
+        return self._older_events + (self._files[-1].events if self._files else 0)
 
     def get(self, name: str) -> ArchivedFile | None:
         """The file of that name, or None."""
@@ -130,7 +143,9 @@ class HeldFiles:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def add(self, file: ArchivedFile) -> None:
-        """A file was made; its number is greater than all there are."""
+        """A file was made; its number is greater than all there are, and the one before it is complete."""
+        if self._files:
+            self._count_older(self._files[-1:], 1)
         self._files.append(file)
         self._by_name[file.name] = file
 
@@ -140,9 +155,16 @@ class HeldFiles:
         del self._files[:count]
         for file in taken:
             del self._by_name[file.name]
+        # Where all go, the newest was among them, and was not counted.
+        self._count_older(taken if self._files else taken[:-1], -1)
         return taken
 
     def put_back(self, files: Sequence[ArchivedFile]) -> None:
         """Of those that were taken out, the newest ones: they are served again."""
+        self._count_older(files if self._files else files[:-1], 1)
         self._files[:0] = files
         self._by_name.update((file.name, file) for file in files)
+
+    def _count_older(self, files: Sequence[ArchivedFile], times: int) -> None:
+        self._older_bytes += times * sum(file.end for file in files)
+        self._older_events += times * sum(file.events for file in files)

@@ -19,6 +19,7 @@ from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, DamagedPlace, LedgerRow
 from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
+from relay.archive.catalog.generation_directories import ENDED
 from relay.archive.catalog.ledger_copy import compare_copies
 from relay.archive.catalog.ledger_text import LedgerLines
 from relay.archive.catalog.purge_intent import forget_intent, read_intent, remove_files
@@ -50,6 +51,7 @@ from relay.archive.storage.ledger_kinds import (
     CATALOG_REMADE,
     CATALOG_SET_ASIDE,
     FILE_MISSING,
+    NEWEST_SHORTENED,
     PURGED,
 )
 from relay.archive.storage.origin import Origin
@@ -293,18 +295,18 @@ class Recovery:
         for name in held:
             file = known.get(name)
             newest = name == held[-1]
-            if file is not None and file.sealed:
-                size = self._layer.size_of(self._directory / name)
-                if size >= file.end:
-                    files.append(file)
-                    continue
+            size = self._layer.size_in(self._directory, name) if file is not None and (file.sealed or newest) else 0
+            if file is not None and file.sealed and size >= file.end:
+                files.append(file)
+                continue
+            if file is not None and newest and size < file.end:
+                newest = ENDED not in catalog.count_ledger()
                 if newest:
-                    raise ArchiveCorrupt(
-                        f"{name} has {size} bytes, {file.end} were archived",
-                        file=name,
-                        offset=size,
-                        advice="Check the disk; then run `archive rebuild` to go on with what is left.",
+                    text = f"{name} has {size} bytes, {file.end} were archived. What is left is kept up to its last whole transaction; "
+                    self._find(
+                        NEWEST_SHORTENED, name, size, f"{text}the source is asked for the rest again. Look at the disk."
                     )
+            if file is not None and (file.sealed or size < file.end):
                 # Serving it by the catalog would end inside an event: scanned anew, it is served up to its last group.
                 file = None
             fresh = file is None
@@ -388,8 +390,9 @@ class Recovery:
             return describe_new_file(name, start.event)
         except Malformed as error:
             if newest:
-                # Files appear whole with their header, so this was never ours; it must not become the newest file.
-                self._find("foreign_file", name, 0, f"{error}; the file is left alone and not part of the archive.")
+                # Files appear whole with their header. It must not become the newest file, nor be in the place of that.
+                kept = self._keep_aside(name)
+                self._find("foreign_file", name, 0, f"{error}; it is no part of the archive and was kept as {kept}.")
                 return None
             self._find("damaged", name, 0, f"{error}; nothing is served from here on. {PUT_BACK}")
             return ArchivedFile(
@@ -404,6 +407,17 @@ class Recovery:
                 flavour="",
                 damaged=True,
             )
+
+    def _keep_aside(self, name: str) -> str:
+        """Gives a file another name, under which nothing is looked for; returns that name. Raises: OSError."""
+        serial = 0
+        while self._layer.exists(
+            self._directory / (kept := f"{name}{QUARANTINE_INFIX}0" + (f"-{serial}" if serial else ""))
+        ):
+            serial += 1
+        self._layer.rename(self._directory / name, self._directory / kept)
+        self._layer.sync_directory(self._directory)
+        return kept
 
     def _reconcile_index(self, files: list[ArchivedFile]) -> None:
         path = self._directory / INDEX_NAME

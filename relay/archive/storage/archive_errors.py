@@ -49,12 +49,16 @@ class ArchiveLocked(ArchiveError):
 class ArchiveWriteError(ArchiveError):
     """A write, sync, rename or catalog change failed; nothing past the last complete group was published.
 
-    `errno` is the system's number (ENOSPC: disk full), or 0 where there is none.
+    `errno` is the system's number (ENOSPC: disk full), or 0 where there is none. `needed_bytes`: how many must be free before
+    another attempt can get further, where that is known; 0: it is found out by trying.
     """
 
-    def __init__(self, what: str, *, file: str | None, offset: int | None, errno: int, advice: str = "") -> None:
+    def __init__(
+        self, what: str, *, file: str | None, offset: int | None, errno: int, advice: str = "", needed_bytes: int = 0
+    ) -> None:
         super().__init__(what, file=file, offset=offset, advice=advice)
         self.errno = errno
+        self.needed_bytes = needed_bytes
 
 
 class ArchiveCorrupt(ArchiveError):

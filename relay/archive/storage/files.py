@@ -126,6 +126,10 @@ class FileLayer:
         """Bytes of a file that is not open."""
         return path.stat().st_size
 
+    def size_in(self, directory: Path, name: str) -> int:
+        """As `size_of`. By the name: a Path for each of 100,000 files costs more than the call."""
+        return os.stat(os.path.join(directory, name)).st_size
+
     def truncate(self, fd: int, size: int) -> None:
         """Cuts the file to `size` bytes."""
         os.ftruncate(fd, size)

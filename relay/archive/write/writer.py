@@ -10,7 +10,8 @@ import asyncio
 import errno as errno_numbers
 import os
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,12 +26,15 @@ from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, RECORD_SIZE, BoundaryIndex, index_path, records_before
 from relay.archive.storage.disk_advice import disk_advice
-from relay.archive.storage.files import INDEX_NAME, TEMPORARY_SUFFIX, FileLayer, replace_file, write_all
+from relay.archive.storage.files import TEMPORARY_SUFFIX, FileLayer, write_all
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidFacts, GtidNews
 from relay.archive.sums.block_sum import sum_paths
 from relay.archive.sums.newest_block import NewestBlock
 from relay.archive.sums.sum_recorder import SumRecorder
+from relay.archive.write.failure_episode import FailureEpisode
+from relay.archive.write.file_list import FileList
 from relay.archive.write.options import ArchiveOptions
+from relay.archive.write.room_needed import RoomNeeded
 from relay.archive.write.run import Run
 from relay.archive.write.sync_thread import Checkpoint, SyncThread, Written
 from relay.process.background import tell_fault
@@ -161,8 +165,11 @@ class Writer:
         self._file: _OpenFile | None = None
         self._pending_name: str | None = None
         self._failure: ArchiveWriteError | None = None
-        self._index_lock = threading.Lock()
-        """Held while NAME.index is replaced: the writer adds to it, a purge takes from it."""
+        self._episode = FailureEpisode()
+        self._archived_bytes = 0
+        """Of whole groups, since the start."""
+        self._room = RoomNeeded()
+        self.file_list = FileList(directory, layer)
         self._chain = GtidChain()
         """The GTID state behind the last file that was sealed."""
         self._thread = threading.Thread(target=self._main, name="archive-writer", daemon=True)
@@ -307,6 +314,7 @@ class Writer:
                 file.mark_events = facts.events
         if file.sums is not None:
             file.sums.written()
+        self._archived_bytes += file.boundary - before[1]
         last = batch[-1]
         file.position = last.position
         if last.timestamp > facts.last_timestamp:
@@ -375,7 +383,7 @@ class Writer:
                 sums = SumRecorder.create(self._layer, path, self._newest_block)
             self._layer.rename(temporary, path)
             self._layer.sync_directory(self._directory)
-            self._list(name)
+            self.file_list.add(name)
         except OSError:
             for opened in (fd, idx_fd):
                 if opened >= 0:
@@ -400,25 +408,6 @@ class Writer:
         except OSError as error:
             # The disk is failing already and that is being reported; recovery removes leftovers at the next open.
             self._catalog.add_ledger("leftover", path.name, -1, f"could not be removed: {error}")
-
-    def _list(self, name: str) -> None:
-        # Replaced, not appended to: a disk that refuses leaves no half line, and the next attempt no second one.
-        path = self._directory / INDEX_NAME
-        line = f"./{name}\n".encode()
-        with self._index_lock:
-            listed = path.read_bytes() if self._layer.exists(path) else b""
-            if not listed.endswith(line):
-                replace_file(self._layer, path, listed + line)
-
-    def unlist(self, names: Sequence[str]) -> None:
-        """Takes names out of the index, durably on return. Any thread. Raises: OSError."""
-        path = self._directory / INDEX_NAME
-        gone = {f"./{name}\n".encode() for name in names}
-        with self._index_lock:
-            listed = path.read_bytes().splitlines(keepends=True) if self._layer.exists(path) else []
-            kept = [line for line in listed if line not in gone]
-            if len(kept) != len(listed):
-                replace_file(self._layer, path, b"".join(kept))
 
     def _begin_file(self, name: str, cut: bool) -> None:
         if self._failure is not None:
@@ -589,29 +578,43 @@ class Writer:
         reason = os.strerror(number) if number else str(error)
         name = file.facts.name if file is not None else self._pending_name
         offset = file.position if file is not None else 0
-        problem = ArchiveWriteError(
-            f"{what}: {reason}",
-            file=name,
-            offset=offset,
-            errno=number,
-            advice=disk_advice(self._layer, self._directory, number)
-            or "Nothing incomplete was published; correct the cause, the relay goes on by itself then.",
-        )
         if self._failure is not None:
             return self._failure
-        self._failure = problem
+        needed_bytes = 0
+        advice = (
+            disk_advice(self._layer, self._directory, number)
+            or "Nothing incomplete was published; correct the cause, the relay goes on by itself then."
+        )
         if file is not None:
             try:
+                got_bytes = file.position - file.boundary
                 with self._sync.paused():
                     self._cut_back(file)
+                needed_bytes = self._room.after(number, file.name, file.boundary, got_bytes)
+                if needed_bytes:
+                    advice = self._room_advice(file, got_bytes, needed_bytes)
             except OSError as second:
                 self._catalog.add_ledger(
                     "trim_failed", file.facts.name, file.boundary, f"not cut back after a failed write: {second}"
                 )
             self._loop.call_soon_threadsafe(self._events.trimmed, file.facts.name, file.boundary, file.facts.events)
-        self._catalog.add_ledger("write_failed", name or "", offset, str(problem))
+        problem = ArchiveWriteError(
+            f"{what}: {reason}", file=name, offset=offset, errno=number, advice=advice, needed_bytes=needed_bytes
+        )
+        self._failure = problem
+        if self._episode.is_news(number, self._archived_bytes, time.monotonic()):
+            self._catalog.add_ledger("write_failed", name or "", offset, str(problem))
         self._loop.call_soon_threadsafe(self._events.failed, problem, runs)
         return problem
+
+    def _room_advice(self, file: _OpenFile, got_bytes: int, needed_bytes: int) -> str:
+        """Raises: OSError."""
+        free_bytes = self._layer.free_bytes(self._directory)
+        return (
+            f"The transaction at {file.name}:{file.boundary} is larger than the disk has room for: {got_bytes} bytes of it were "
+            f"written and taken back, {free_bytes} are free now. Make room, or purge archived files; it is asked for again when "
+            f"{needed_bytes} bytes are free, or at START REPLICA."
+        )
 
     # --- reports of the sync thread, made in it ----------------------------------------------------------------------
 

@@ -19,6 +19,9 @@ from relay.downstream.stream.dump import Dump
 # No database has a longer name.
 _NAME_CHARACTERS: Final = 64
 _UUID_CHARACTERS: Final = 36
+# A connection attribute of MySQL's replicas.
+_ROLE: Final = "_client_role"
+_REPLICA_ROLE: Final = "binary_log_listener"
 
 
 class Client:
@@ -72,6 +75,20 @@ class Client:
     def is_admin(self) -> bool:
         """Whether the account may change the relay by statements."""
         return self.machine is not None and self.machine.account is not None and self.machine.account.admin
+
+    @property
+    def is_replica_before_source(self) -> bool:
+        """Whether it says at its login that it is a replica, while nothing is known of the source.
+
+        What it asks next (server_id, GTID mode) decides whether it stops for good: it is sent away before, and comes again.
+        MariaDB's replicas do not say it; they are sent away when they ask for the server_id.
+        """
+        session = self.machine.session if self.machine is not None else None
+        return (
+            session is not None
+            and session.facts.unreached is not None
+            and session.attributes.get(_ROLE) == _REPLICA_ROLE
+        )
 
     @property
     def replica_uuid(self) -> str:

@@ -1,13 +1,17 @@
 """As whom the relay shows itself to replicas, and which replicas cannot be told from somebody else."""
 
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from protocol.handshake import plain_version
 from protocol.statements import SourceFacts
 from relay.archive.generation import Generation
 from relay.downstream.request.refusal import refusal
+
+NEUTRAL_VERSION: Final = "5.7.44-binlog-relay"
+"""What clients are greeted with before the source was reached for the first time, where relay.toml names no version."""
 
 PresentAs = Literal["source", "relay"]
 
@@ -62,6 +66,12 @@ class Presentation:
         if self.present_as == "relay" and self.server_id is not None:
             shown = replace(shown, server_id=self.server_id, server_uuid=self.server_uuid)
         return shown
+
+    def facts_before_source(self, unreached: Callable[[], str]) -> SourceFacts:
+        """What people and monitors see while nothing is known of the source. unreached: why, as one sentence."""
+        version = plain_version(self.version or NEUTRAL_VERSION)
+        flavour: Literal["mysql", "mariadb"] = "mariadb" if "mariadb" in version.lower() else "mysql"
+        return SourceFacts(flavour, version, 0, unreached=unreached)
 
     def check_replica(self, source: SourceFacts, server_id: int, server_uuid: str) -> None:
         """Refuses a replica that has the ids of the source, or of the relay. Raises: PositionRefused (1236).

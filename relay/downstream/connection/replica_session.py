@@ -73,6 +73,9 @@ class SessionHost(AdmissionHost, Protocol):
     def rule_login(self, session: "Session", user: str, accepted: bool) -> Ruling:
         """A verdict on a login as `user`: counted, and when it may be told."""
 
+    def spoke(self, session: "Session") -> None:
+        """Its first bytes came."""
+
     def gone(self, session: "Session") -> None:
         """The connection ended."""
 
@@ -111,6 +114,8 @@ class Session(asyncio.BufferedProtocol):
         self._closed_by_peer = False
         self.leaving: asyncio.Event | None = None
         """While it is found out what its replica had read when it left; set when that is known."""
+        self._is_silent = True
+        """Whether not a byte came."""
         self._full_reads = 0
         """How many of its last reads filled the buffer."""
         self._counted = (0, 0)
@@ -164,6 +169,9 @@ class Session(asyncio.BufferedProtocol):
         """Bytes came."""
         self._host.traffic.bytes_received += nbytes
         self.client.last_heard_at = self._loop.time()
+        if self._is_silent:
+            self._is_silent = False
+            self._host.spoke(self)
         # uvloop reads on at once, up to 32 times, as long as reads fill the buffer. The time says nothing about that: it goes
         # on meanwhile.
         self._full_reads = self._full_reads + 1 if nbytes == len(self._host.input_view) else 0

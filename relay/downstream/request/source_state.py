@@ -17,11 +17,13 @@ class SourceState:
     """Functions for the event loop.
 
     gtid_variables, settings: the source's variables as replicas are shown them. gtid_mode: its GTID_MODE as far as it is
-    known; None: it has none, or there is nobody to ask. ask_gtids: what the source itself has, asked after the call; None: it
+    known; None: it has none, or there is nobody to ask. trouble: why the source cannot be reached, without a stop at its end;
+    None: nothing is wrong, or nothing was tried yet. ask_gtids: what the source itself has, asked after the call; None: it
     does not say now.
     """
 
     gtid_variables: Callable[[], GtidVariables] = GtidVariables
     settings: Callable[[], Mapping[str, str]] = dict
     gtid_mode: Callable[[], str | None] = lambda: None
+    trouble: Callable[[], str | None] = lambda: None
     ask_gtids: Callable[[], Awaitable[SourceHoldings | None]] = nobody_to_ask

@@ -141,6 +141,9 @@ def _archive_errors_refused(command: BinlogDump | BinlogDumpGtid) -> Iterator[No
 
 
 async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
+    if request.facts.unreached is not None:
+        # Also where the source was reached meanwhile: what the client was greeted with is not what it would be sent.
+        raise refusal(request.facts.unreached(), ErrorCode.ER_UNKNOWN_ERROR)
     command, opener = request.command, SegmentOpener(host, request)
     if isinstance(command, BinlogDump) and not request.by_gtid:
         check_request(command, request.variables)

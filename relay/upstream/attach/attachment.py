@@ -85,7 +85,8 @@ class Attacher:
         listen_host: str | None = None,
     ) -> None:
         self._archive = archive
-        self._settings = settings
+        self.settings = settings
+        """For connections from now on."""
         self._own = own
         self._server_uuid = server_uuid
         self._link = link
@@ -94,7 +95,7 @@ class Attacher:
     @property
     def where(self) -> str:
         """The source's address as host:port."""
-        return f"{self._settings.host}:{self._settings.port}"
+        return f"{self.settings.host}:{self.settings.port}"
 
     @property
     def _generation(self) -> Generation:
@@ -102,7 +103,7 @@ class Attacher:
 
     async def open(self) -> SourceConnection:
         """A connection that is logged in. Raises: UpstreamError."""
-        settings, listen_host = self._settings, self._listen_host
+        settings, listen_host = self.settings, self._listen_host
         # Nothing else would tell: a relay shows replicas its source's identity, and has all that its archive has.
         if listen_host is not None and await asyncio.to_thread(
             is_own_address, settings.host, settings.port, listen_host, self._own.port
@@ -120,7 +121,7 @@ class Attacher:
         a replica that is away: the list is done without then, and the source's answer to the dump command tells. For another
         server than the archive's the list is needed.
         """
-        ask = self._settings.ack == "none" or beyond_the_command(place) or gap is not None
+        ask = self.settings.ack == "none" or beyond_the_command(place) or gap is not None
         connection = await self.open()
         try:
             try:
@@ -145,7 +146,7 @@ class Attacher:
         try:
             found = source_identity(connection.facts)
             another = check_source(
-                self._generation.identity, found, self._settings.server_id, self.where, accept_change=True
+                self._generation.identity, found, self.settings.server_id, self.where, accept_change=True
             )
             agreed = await self._agree_on_start(connection, place, ask=True, another=another)
         finally:
@@ -164,7 +165,7 @@ class Attacher:
         accept_another: bool,
         gap: AcceptedGap | None = None,
     ) -> Attached:
-        settings = self._settings
+        settings = self.settings
         found = source_identity(connection.facts)
         self._link.identity = found
         another = check_source(
@@ -198,7 +199,7 @@ class Attacher:
 
     def gap_plan(self, *, accept_another: bool) -> GapPlan:
         """Who finds out what lies between the archive's end and what this source has."""
-        return GapPlan(self._archive, self.open, self.where, self._settings.server_id, accept_another=accept_another)
+        return GapPlan(self._archive, self.open, self.where, self.settings.server_id, accept_another=accept_another)
 
     async def _behind_gap(self, connection: SourceConnection, gap: AcceptedGap) -> _Agreed:
         """Where to go on as it was accepted. Raises: UpstreamError; GapRefused where the gap is another one by now."""
@@ -213,10 +214,10 @@ class Attacher:
     ) -> _Agreed:
         """Where to go on. Raises: UpstreamError; IDENTITY also for a source without transactions that the archive has."""
         gtids = await self._ask_gtids(connection, ask)
-        if place is None and isinstance(self._settings.start, StartGtid):
+        if place is None and isinstance(self.settings.start, StartGtid):
             asking = await self.open()
             try:
-                return _Agreed(None, await file_for_gtids(asking, self._settings.start.gtid, gtids), gtids)
+                return _Agreed(None, await file_for_gtids(asking, self.settings.start.gtid, gtids), gtids)
             finally:
                 asking.close()
         try:
@@ -240,7 +241,7 @@ class Attacher:
         try:
             if another and place is not None:
                 await self._compare_tail(place)
-            found = await agree_on_start(connection, place, self._settings, ask=ask)
+            found = await agree_on_start(connection, place, self.settings, ask=ask)
         except UpstreamError as error:
             if not missing or error.kind not in TERMINAL:
                 raise
@@ -290,7 +291,7 @@ class Attacher:
 
     async def _ask_semi_sync(self, connection: SourceConnection) -> bool:
         """Whether the stream is semi-synchronous. What the source makes of it is logged when it is other than before."""
-        if self._settings.ack == "none":
+        if self.settings.ack == "none":
             return False
         state = await connection.ask_semi_sync()
         if state != self._link.semi_sync_state:
@@ -317,7 +318,7 @@ class Attacher:
         connection: SourceConnection | None = None
         try:
             connection = await self.open()
-            await agree_on_start(connection, place, self._settings)
+            await agree_on_start(connection, place, self.settings)
         except UpstreamError as found:
             return found if found.kind in TERMINAL else error
         finally:

@@ -1,5 +1,7 @@
 """What is known of the way to the source now: written by the upstream side, read by whoever shows it."""
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -62,6 +64,7 @@ class SourceLink:
         self.acknowledged: tuple[str, int] | None = None
         """The newest acknowledgement that was sent: (file, offset)."""
         self.acknowledged_count = 0
+        self._hurried = asyncio.Event()
         self._heartbeats_before = 0
         self._heartbeats: Callable[[], int] = _none
 
@@ -83,6 +86,21 @@ class SourceLink:
         """An attempt begins."""
         self.given_up = None
         self.phase = Phase.CONNECTING if self.last_error is None else Phase.RECONNECTING
+
+    async def pause(self, longest_s: float) -> bool:
+        """Waits for the next attempt. True: somebody wants it now."""
+        self._hurried.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(longest_s):
+                await self._hurried.wait()
+        return self._hurried.is_set()
+
+    def hurry(self) -> bool:
+        """The next attempt is made at once. False: none is waited for."""
+        if self.phase is not Phase.PAUSING:
+            return False
+        self._hurried.set()
+        return True
 
     def attached(self) -> None:
         """The source was asked for its stream; what was wrong before stays until it has answered."""

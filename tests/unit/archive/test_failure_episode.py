@@ -2,7 +2,7 @@
 
 import errno
 
-from relay.failure_episode import QUIET_S, SUBSTANTIAL_BYTES, FailureEpisode
+from relay.archive.write.failure_episode import QUIET_S, SUBSTANTIAL_BYTES, FailureEpisode
 
 FULL = errno.ENOSPC
 

@@ -174,3 +174,20 @@ def test_the_oldest_of_many_files_hold_together_what_each_holds() -> None:
     assert made.union_of_oldest(290) == one("U:1-290")
     made.drop_oldest(5)
     assert one("U:6-290") <= made.union_of_oldest(285) <= one("U:1-290")
+
+
+@pytest.mark.parametrize("before", [0, 1, 127, 128, 129])
+@pytest.mark.parametrize("count", [0, 1, 128, 300])
+def test_many_files_at_once_are_as_one_after_the_other(before: int, count: int) -> None:
+    insides = [one(f"U:{number * 3 + 1}-{number * 3 + 2}") for number in range(before + count)]
+    each, at_once = FileSearch(), FileSearch()
+    for number, inside in enumerate(insides):
+        each.append(inside)
+        if number < before:
+            at_once.append(inside)
+    at_once.extend(insides[before:])
+    assert len(at_once) == len(each)
+    assert [at_once.inside(number) for number in range(len(each))] == insides
+    for held in ("", "U:1-200", "U:1-390", "U:1-2000"):
+        assert at_once.first_needed(one(held)) == each.first_needed(one(held))
+        assert at_once.holding(one("U:388-400")) == each.holding(one("U:388-400"))

@@ -1,47 +1,78 @@
-"""The limit of open files follows from what is configured."""
+"""The limit of open files is raised, and what there is decides how many connections are taken."""
 
 import resource
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import structlog.testing
 
-from relay.process.descriptors import allow_descriptors
-
-HARD = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+from relay.process import descriptors
+from relay.process.descriptors import Descriptors, share_descriptors
 
 
 @pytest.fixture(autouse=True)
-def few() -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (512, HARD))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+def nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descriptors, "_open_now", lambda: 30)
+    monkeypatch.setattr(descriptors, "_kept_back", lambda: 70)
 
 
-def allowed() -> int:
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Soft and hard limit; this process keeps its own."""
+    now = [64, 256]
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: tuple(now))
+    monkeypatch.setattr(resource, "setrlimit", lambda _which, wanted: now.__setitem__(slice(None), wanted))
+    yield now
 
 
-@pytest.mark.skipif(0 <= HARD < 1664, reason="this system allows no process so many")
-def test_a_limit_too_low_is_raised_to_what_is_needed() -> None:
-    allow_descriptors(500, 100)
-    assert allowed() == 1664
+def test_the_soft_limit_is_raised_to_the_hard_one(limits: list[int]) -> None:
+    share_descriptors(10)
+    assert limits == [256, 256]
 
 
-def test_a_limit_that_is_high_enough_is_left_alone() -> None:
-    allow_descriptors(100, 1)
-    assert allowed() == 512
+def test_with_plenty_all_connections_are_taken(limits: list[int]) -> None:
+    limits[1] = 65536
+    assert share_descriptors(500) == Descriptors(500, 512)
 
 
-def test_a_limit_that_cannot_be_raised_so_far_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_arguments: Any) -> None:
+def test_without_a_limit_all_connections_are_taken(limits: list[int]) -> None:
+    limits[1] = resource.RLIM_INFINITY
+    assert share_descriptors(100_000) == Descriptors(100_000, 512)
+
+
+def test_connections_follow_what_is_left_and_that_is_said(limits: list[int]) -> None:
+    with structlog.testing.capture_logs() as logs:
+        given = share_descriptors(500)
+    assert given == Descriptors(45, 19)
+    assert 100 + given.backlog + 3 * given.connections <= 256
+    (line,) = logs
+    assert (line["event"], line["allowed"], line["wanted"]) == ("few_descriptors", 256, 100 + 512 + 1500)
+    assert (line["kept_back"], line["max_connections"]) == (100, 45)
+
+
+def test_few_wanted_connections_need_no_word(limits: list[int]) -> None:
+    with structlog.testing.capture_logs() as logs:
+        assert share_descriptors(20).connections == 20
+    assert logs == []
+
+
+def test_with_next_to_nothing_one_connection_is_taken(limits: list[int]) -> None:
+    limits[1] = 90
+    assert share_descriptors(500).connections == 1
+
+
+def test_a_limit_that_cannot_be_raised_counts_as_it_is(limits: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object) -> None:
         raise ValueError("not allowed to raise maximum limit")
 
+    limits[:] = [200, 4096]
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    with structlog.testing.capture_logs() as logs:
-        allow_descriptors(500, 1)
+    assert share_descriptors(500).connections == (100 - 12) // 3
+
+
+def test_what_is_open_and_kept_is_counted_from_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    (line,) = logs
-    assert (line["event"], line["allowed"], line["wanted"]) == ("few_descriptors", 512, 1070)
+    before = descriptors._open_now()
+    with open("/dev/null", "rb"):
+        assert descriptors._open_now() == before + 1
+    assert descriptors._kept_back() > 50

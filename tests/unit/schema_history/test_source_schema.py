@@ -11,10 +11,11 @@ from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position
+from relay.archive.storage.archived_file import describe_new_file
 from relay.schema_history.definition_scan import scan_definitions
 from relay.schema_history.schema_file import SchemaFile, read_schema
 from relay.schema_history.schema_record import Column, Key, RecordedSchema, Table, line, table_facts, table_line
-from relay.schema_history.schema_watch import DefinitionNotes, SchemaRecording, SchemaWatch
+from relay.schema_history.schema_watch import DefinitionNotes, ScannedFile, ScannedFiles, SchemaRecording, SchemaWatch
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import query_body, raw_event
 
@@ -274,3 +275,15 @@ async def test_a_fault_of_ours_is_told_and_nothing_is_noted_any_more_for_nobody(
     assert isinstance(told["exc_info"], ZeroDivisionError)
     assert not watch.notes.wanted
     watch.close()
+
+
+def test_the_files_of_an_archive_are_as_they_were_when_it_was_asked(tmp_path: Path) -> None:
+    files = [describe_new_file(f"mysql-bin.{number:06d}", bytes(BinlogBuilder().data[4:])) for number in (1, 2, 3)]
+    for file in files:
+        file.end = file.number * 100
+    scanned = ScannedFiles(tmp_path, files)
+    files[-1].end = 999
+    files.append(describe_new_file("mysql-bin.000004", bytes(BinlogBuilder().data[4:])))
+    wanted = [ScannedFile(f"mysql-bin.{n:06d}", tmp_path / f"mysql-bin.{n:06d}", n * 100) for n in (1, 2, 3)]
+    assert (list(scanned), list(reversed(scanned)), scanned[1:]) == (wanted, wanted[::-1], wanted[1:])
+    assert not ScannedFiles(tmp_path, [])

@@ -1,0 +1,60 @@
+"""mysql-bin.index, the list of the archive's files that tools read."""
+
+import contextlib
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from relay.archive.storage.files import INDEX_NAME, FileLayer, replace_file, write_all
+
+
+class FileList:
+    """Adds a file, takes files out. Any thread.
+
+    Nothing of the archive depends on the list: a start writes it anew where it is not as the files are. So a line that is added
+    is not synced; one that a power cut tears, or a full disk, is mended.
+    """
+
+    def __init__(self, directory: Path, layer: FileLayer) -> None:
+        self._path = directory / INDEX_NAME
+        self._layer = layer
+        self._lock = threading.Lock()
+        """Held while it is changed: the writer adds to it, a purge takes from it."""
+
+    def add(self, name: str) -> None:
+        """Adds a line at the end, unless that is the last one already: the cost is that of the line, however long the list is.
+
+        Raises: OSError; then the list is as it was, as far as the disk takes that.
+        """
+        line = _line(name)
+        layer = self._layer
+        with self._lock:
+            if not layer.exists(self._path):
+                replace_file(layer, self._path, line)
+                return
+            fd = layer.open_write(self._path)
+            try:
+                size = layer.size(fd)
+                if layer.pread(fd, len(line), max(0, size - len(line))) == line:
+                    return
+                try:
+                    write_all(layer, fd, [line], size, len(line))
+                except OSError:
+                    with contextlib.suppress(OSError):
+                        layer.truncate(fd, size)
+                    raise
+            finally:
+                layer.close(fd)
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Takes names out, durably on return. Raises: OSError."""
+        gone = set(map(_line, names))
+        with self._lock:
+            listed = self._path.read_bytes().splitlines(keepends=True) if self._layer.exists(self._path) else []
+            kept = [line for line in listed if line not in gone]
+            if len(kept) != len(listed):
+                replace_file(self._layer, self._path, b"".join(kept))
+
+
+def _line(name: str) -> bytes:
+    return f"./{name}\n".encode()

@@ -1,0 +1,41 @@
+"""What of a changed relay.toml a running relay does not take over."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from relay.config.sections import Config
+
+TAKEN_OVER: Final = ("tls_cert", "tls_key", "tls_client_ca", "max_login_failures", "login_block_s")
+"""Keys of [listen] that SIGHUP takes over; [[account]] and the account at each source besides."""
+_OF_SOURCES: Final = ("user", "password", "password_file", "password_env")
+
+
+def waiting_for_restart(running: Config, wanted: Config) -> list[str]:
+    """The keys, as in `listen.port`, whose new values take effect at the next start; a list of sources that is longer, shorter
+    or in another order is `source`."""
+    before, after = _compared(running), _compared(wanted)
+    changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    if [(one.host, one.port) for one in running.sources] != [(one.host, one.port) for one in wanted.sources]:
+        changed = ["source", *(key for key in changed if not key.startswith("source"))]
+    return changed
+
+
+def _compared(config: Config) -> dict[str, object]:
+    """Each value by its key, but for those that are taken over."""
+    found: dict[str, object] = {}
+    sections: list[tuple[str, Mapping[str, Any], tuple[str, ...]]] = [
+        ("archive", dict(config.archive), ()),
+        ("listen", dict(config.listen), TAKEN_OVER),
+        ("failover", dict(config.failover), ()),
+    ]
+    for number, source in enumerate((config.source, *config.others), start=1):
+        sections.append(("source" if number == 1 else f"source#{number}", dict(source), _OF_SOURCES))
+    for name, values, left_out in sections:
+        found.update(_named(name, values, left_out))
+    return found
+
+
+def _named(section: str, values: Mapping[str, Any], left_out: tuple[str, ...]) -> Iterator[tuple[str, object]]:
+    for key, value in values.items():
+        if key not in left_out:
+            yield f"{section}.{key}", value

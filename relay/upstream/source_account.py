@@ -1,0 +1,56 @@
+"""The account at the source, when relay.toml is read again while the relay runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from relay.config import ServerSource
+from relay.upstream.chosen_source import address, with_address
+
+ACCOUNT_KEYS: Final = ("user", "password", "password_file", "password_env")
+"""What of a source may change under a running relay: who is entered as, never what is entered."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountsTaken:
+    """candidates: the sources as they were, with the accounts of now. followed: the one that is followed, so too.
+
+    changed: the addresses (host:port) whose account differs from before. kept: why the followed one keeps another account
+    than relay.toml has; None: it has that.
+    """
+
+    candidates: tuple[ServerSource, ...]
+    followed: ServerSource
+    changed: tuple[str, ...]
+    kept: str | None
+
+
+def take_accounts(
+    candidates: Sequence[ServerSource], followed: ServerSource, configured: Sequence[ServerSource]
+) -> AccountsTaken:
+    """candidates: of relay.toml as it was read before, at least one. configured: as it is now."""
+    renewed = tuple(_with_account_of(one, configured) for one in candidates)
+    origin = with_address(candidates, followed.host, followed.port)
+    entered = followed
+    kept = None
+    if _account(origin) == _account(followed):
+        # An address that relay.toml does not name has the first source's account.
+        entered = followed.model_copy(update=_account(with_address(renewed, followed.host, followed.port)))
+    else:
+        kept = f"{address(followed)} has an account of its own, set by CHANGE MASTER TO"
+    changed = [address(new) for old, new in zip(candidates, renewed, strict=True) if old != new]
+    if entered != followed and address(followed) not in changed:
+        changed.append(address(followed))
+    return AccountsTaken(renewed, entered, tuple(changed), kept)
+
+
+def _with_account_of(source: ServerSource, configured: Sequence[ServerSource]) -> ServerSource:
+    """The source with the account that its address has now; as it is where it is named no more."""
+    for one in configured:
+        if address(one).lower() == address(source).lower():
+            return source.model_copy(update=_account(one))
+    return source
+
+
+def _account(source: ServerSource) -> dict[str, object]:
+    return {key: getattr(source, key) for key in ACCOUNT_KEYS}
