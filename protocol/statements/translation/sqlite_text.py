@@ -398,10 +398,10 @@ def _column(expression: Sequence[Token], label: str) -> ResultColumn:
     if len(expression) > 3 and expression[1].is_symbol("(") and expression[-1].is_symbol(")"):
         name = expression[0].text.upper() if expression[0].kind is Kind.WORD else ""
         inner = expression[2:-1]
-        if name in AGGREGATES and not any(token.is_symbol(")") for token in inner if name != "COUNT"):
-            return ResultColumn(label, inner[-1].text.lower() if names_column(inner) else "", name)
-        if name in AGGREGATES:
-            return ResultColumn(label, "", name if _closes_at_end(expression) else "", _number_of(expression))
+        if name in AGGREGATES and _closes_at_end(expression):
+            return ResultColumn(
+                label, inner[-1].text.lower() if names_column(inner) else "", name, _number_of(expression)
+            )
     return ResultColumn(label, number=_number_of(expression))
 
 
@@ -416,12 +416,13 @@ def _number_of(expression: Sequence[Token]) -> Literal["", "integer", "decimal",
 
 
 def _closes_at_end(expression: Sequence[Token]) -> bool:
+    """Whether the parenthesis behind its first token is closed by its last one."""
     depth = 0
-    for index, token in enumerate(expression[1:], 1):
+    for token in expression[1:-1]:
         depth += token.is_symbol("(") - token.is_symbol(")")
-        if depth == 0:
-            return index == len(expression) - 1
-    return False
+        if not depth:
+            return False
+    return expression[-1].is_symbol(")")
 
 
 def _is(tokens: Sequence[Token], index: int, word: str) -> bool:

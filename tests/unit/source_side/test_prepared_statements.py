@@ -69,6 +69,15 @@ def test_types_are_remembered_from_one_execution_to_the_next() -> None:
     assert statements.execute(again, UTF8) == "SELECT  2 "
 
 
+def test_a_statement_without_values_is_executed_as_it_is() -> None:
+    assert prepared("SELECT 1").execute(struct.pack("<IBI", 1, 0, 1), UTF8) == "SELECT 1"
+
+
+def test_a_text_that_no_statement_could_hold_is_refused() -> None:
+    value = (253, 0, b"\xfd" + (70000).to_bytes(3, "little") + b"x" * 70000)
+    assert number_of(lambda: prepared("SELECT ?").execute(execution(value), UTF8)) == 1210
+
+
 def test_preparing_tells_how_many_values_are_expected() -> None:
     payloads = PreparedStatements().prepare("SELECT ?, ? /* ? */", MYSQL, UTF8, 2)
     assert payloads[0] == b"\0" + struct.pack("<IHHBH", 1, 0, 2, 0, 0)

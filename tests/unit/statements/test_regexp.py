@@ -41,6 +41,7 @@ def test_it_finds_what_a_backtracking_engine_finds(pattern: str, text: str) -> N
         ("a\\.b", "axb", False),
         ("\\d\\d", "x12", True),
         ("[]a]", "]", True),
+        ("[\\]x]", "]", True),
         ("", "anything", True),
     ],
 )
