@@ -20,7 +20,7 @@ from tests.support.replica_client import ReplicaClient
 FIRST = "mysql-bin.000001"
 BUILT = BinlogBuilder().ddl().transaction(10, 40).transaction(5)
 LOGIN_WAIT_S = 1.0
-DUMP, REGISTER, SLEEP, FIELD_LIST, CHANGE_USER, STMT_PREPARE, DUMP_GTID = 0x12, 0x15, 0x00, 0x04, 0x11, 0x16, 0x1E
+DUMP, REGISTER, SLEEP, FIELD_LIST, CHANGE_USER, STMT_EXECUTE, DUMP_GTID = 0x12, 0x15, 0x00, 0x04, 0x11, 0x17, 0x1E
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_three_hundred_connections_of_garbage_leave_no_trace(relay: RelayProcess
 
 @pytest.mark.parametrize(
     ("code", "number"),
-    [(SLEEP, 1047), (FIELD_LIST, 1046), (CHANGE_USER, 1047), (STMT_PREPARE, 1295), (0x42, 1047), (0xFF, 1047)],
+    [(SLEEP, 1047), (FIELD_LIST, 1046), (CHANGE_USER, 1047), (STMT_EXECUTE, 1243), (0x42, 1047), (0xFF, 1047)],
 )
 def test_a_command_that_is_not_taken_gets_an_error_and_the_connection_stays(
     relay: RelayProcess, code: int, number: int
