@@ -143,11 +143,15 @@ class CatalogThread:
             self._take(catalog)
             self._on_remade(rows)
         else:
-            # It never becomes smaller by SQLite, which may go on for long with what it has in memory.
+            self._check_size()
+        return catalog
+
+    def _check_size(self) -> None:
+        """SQLite never makes it smaller, and may go on for long with what it has in memory. Raises: CatalogUnreadable."""
+        with contextlib.suppress(FileNotFoundError):  # removed just now: the next change notices it
             size, self._size = self._size, self._layer.size_of(self._path)
             if self._size < size:
                 raise CatalogUnreadable(f"the catalog has {self._size} bytes, it had {size}", file=self._path.name)
-        return catalog
 
     def _take(self, catalog: Catalog) -> None:
         self._catalog = catalog
