@@ -111,6 +111,31 @@ async def test_a_catalog_that_is_lost_under_a_running_relay_is_put_back(
     assert list(verify_archive(tmp_path, deep=True)) == []
 
 
+def empty(directory: Path) -> None:
+    (directory / CATALOG_NAME).write_bytes(b"")
+
+
+@pytest.mark.parametrize("happen", [remove_all_of_it, replace, empty])
+async def test_a_catalog_that_is_lost_before_its_first_change_is_made_again(
+    tmp_path: Path, happen: Callable[[Path], None]
+) -> None:
+    await (await running(tmp_path)).close()
+    generation = await Generation.open(tmp_path)
+    before = facts(list_archive(tmp_path))
+    happen(tmp_path)
+    generation.append_ledger("test", NAMES[0], 4, "behind")
+    await written(generation)
+    await asyncio.sleep(0)  # the loop is told that it was made again
+    await written(generation)
+    assert [row[:2] for row in facts(list_archive(tmp_path))] == [row[:2] for row in before]
+    await generation.close()
+    again = await Generation.open(tmp_path)
+    assert (again.identity, [file.name for file in again.files]) == (WHO, NAMES[:3])
+    await again.close()
+    kinds = [row.kind for row in read_ledger(tmp_path)]
+    assert (len(kinds), kinds.count("test")) == (3, 2)
+
+
 async def test_a_catalog_that_turns_out_damaged_under_a_running_relay_is_made_again(tmp_path: Path) -> None:
     generation = await running(tmp_path)
     before = facts(list_archive(tmp_path))
