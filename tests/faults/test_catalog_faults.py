@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.catalog.catalog import Catalog, DamagedPlace
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, DamagedPlace
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import list_archive, read_ledger, rebuild_archive
 from relay.archive.inspect.verify import verify_archive
@@ -111,6 +111,31 @@ async def test_a_catalog_that_is_lost_under_a_running_relay_is_put_back(
     assert list(verify_archive(tmp_path, deep=True)) == []
 
 
+def empty(directory: Path) -> None:
+    (directory / CATALOG_NAME).write_bytes(b"")
+
+
+@pytest.mark.parametrize("happen", [remove_all_of_it, replace, empty])
+async def test_a_catalog_that_is_lost_before_its_first_change_is_made_again(
+    tmp_path: Path, happen: Callable[[Path], None]
+) -> None:
+    await (await running(tmp_path)).close()
+    generation = await Generation.open(tmp_path)
+    before = facts(list_archive(tmp_path))
+    happen(tmp_path)
+    generation.append_ledger("test", NAMES[0], 4, "behind")
+    await written(generation)
+    await asyncio.sleep(0)  # the loop is told that it was made again
+    await written(generation)
+    assert [row[:2] for row in facts(list_archive(tmp_path))] == [row[:2] for row in before]
+    await generation.close()
+    again = await Generation.open(tmp_path)
+    assert (again.identity, [file.name for file in again.files]) == (WHO, NAMES[:3])
+    await again.close()
+    kinds = [row.kind for row in read_ledger(tmp_path)]
+    assert (len(kinds), kinds.count("test")) == (3, 2)
+
+
 async def test_a_catalog_that_turns_out_damaged_under_a_running_relay_is_made_again(tmp_path: Path) -> None:
     generation = await running(tmp_path)
     before = facts(list_archive(tmp_path))
@@ -153,6 +178,37 @@ async def test_what_is_sound_in_a_damaged_catalog_is_kept(tmp_path: Path, table:
     assert [row.kind for row in read_ledger(tmp_path)] == ["test", "catalog_set_aside"]
     assert recovered.damaged_places == ([] if table == "damage" else [place])
     assert not (tmp_path / f"{NAMES[1]}.gtx").exists()
+
+
+@pytest.mark.parametrize("force", [False, True], ids=["start", "rebuild"])
+@pytest.mark.parametrize(
+    "step",
+    ["files", "gtids", "records", "add_ledger", "forget_files", "put_files", "identity", "origin", "checks", "damage"],
+)
+def test_damage_that_is_met_at_any_step_of_a_recovery_is_cured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, force: bool
+) -> None:
+    asyncio.run(fill(tmp_path, *((name, content(NAMES[place + 1])) for place, name in enumerate(NAMES[:3]))))
+    (tmp_path / NAMES[0]).unlink()
+    with (tmp_path / NAMES[2]).open("ab") as file:
+        file.write(b"no event at all" * 100)
+    call = getattr(Catalog, step)
+    met = 0
+
+    def damaged(self: Catalog, *args: object, **named: object) -> object:
+        nonlocal met
+        met += 1
+        if met == 1:
+            raise CatalogUnreadable("the catalog is damaged: here", file=CATALOG_NAME)
+        return call(self, *args, **named)
+
+    monkeypatch.setattr(Catalog, step, damaged)
+    recovered = Recovery(tmp_path, FileLayer()).run(force=force)
+    assert met or (step == "gtids" and force)
+    assert [file.name for file in recovered.files] == NAMES[1:3]
+    told = [row.kind for row in read_ledger(tmp_path)]
+    expected = {"catalog_set_aside", "file_missing", "trimmed_bad_bytes"}
+    assert (set(told), len(told)) == (expected if met else expected - {"catalog_set_aside"}, 3 if met else 2)
 
 
 def _forget_what_is_in_memory(catalog: Catalog) -> None:

@@ -52,8 +52,7 @@ class CatalogThread:
         self._size = 0
         self._remade_s: list[float] = []
         """When it was made again, by the monotonic clock."""
-        self._opened = False
-        """Whether it was open before: then it is not to be missing."""
+        self._was_there = False
         self._episode: LedgerRow | None = None
         """Tells of the first of the failures since the last change that was made."""
         self._queue: SimpleQueue[Callable[[Catalog], object] | None] = SimpleQueue()
@@ -61,7 +60,8 @@ class CatalogThread:
         self._thread = threading.Thread(target=self._main, name="archive-catalog", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread; call once."""
+        """Starts the thread; call once. A catalog that is there is not to be missing from now on."""
+        self._was_there = self._path.exists()
         self._thread.start()
 
     def submit(self, change: Callable[[Catalog], object]) -> None:
@@ -134,24 +134,31 @@ class CatalogThread:
         """The catalog, in its place. Raises: CatalogUnreadable; OSError; sqlite3.Error."""
         catalog = self._catalog
         if catalog is None:
-            if self._opened and not self._path.exists():
+            if self._was_there and not self._path.exists():
                 raise CatalogUnreadable(f"{self._path.name} was gone")
             catalog = Catalog.open(self._path, self._layer)
+            if self._was_there and catalog.is_new:
+                catalog.close()
+                raise CatalogUnreadable(f"{self._path.name} was empty")
             self._take(catalog)
         elif self._inode_now() != self._inode:
             catalog, rows = instead_of_lost(catalog, self._path, self._layer)
             self._take(catalog)
             self._on_remade(rows)
         else:
-            # It never becomes smaller by SQLite, which may go on for long with what it has in memory.
+            self._check_size()
+        return catalog
+
+    def _check_size(self) -> None:
+        """SQLite never makes it smaller, and may go on for long with what it has in memory. Raises: CatalogUnreadable."""
+        with contextlib.suppress(FileNotFoundError):  # removed just now: the next change notices it
             size, self._size = self._size, self._layer.size_of(self._path)
             if self._size < size:
                 raise CatalogUnreadable(f"the catalog has {self._size} bytes, it had {size}", file=self._path.name)
-        return catalog
 
     def _take(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._opened = True
+        self._was_there = True
         self._inode = self._inode_now()
         self._size = self._layer.size_of(self._path)
 

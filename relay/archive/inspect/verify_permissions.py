@@ -9,12 +9,14 @@ import pwd
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from protocol.position import is_binlog_name
 from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX, OWN_NAMES
+from relay.archive.storage.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX, OWN_NAMES, SUM_SUFFIXES
 
-_READ_WRITE = 6
+_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES)
+_READ_WRITE: Final = 6
 
 
 def check_permissions(directory: Path, names: Iterable[str]) -> Iterator[ArchiveFinding]:
@@ -44,7 +46,7 @@ def check_permissions(directory: Path, names: Iterable[str]) -> Iterator[Archive
 
 
 def _is_own(name: str) -> bool:
-    base = name.removesuffix(IDX_SUFFIX).removesuffix(GTX_SUFFIX)
+    base = next((name.removesuffix(suffix) for suffix in _BESIDE if name.endswith(suffix)), name)
     return name in OWN_NAMES or is_binlog_name(base) or name in (f"{CATALOG_NAME}-wal", f"{CATALOG_NAME}-shm")
 
 

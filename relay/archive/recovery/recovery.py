@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
@@ -61,6 +63,8 @@ from relay.archive.storage.scan import Scan, scan
 from relay.archive.sums.sum_files import forget_of_another, known_end
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.head import read_start
+
+log = structlog.get_logger(__name__)
 
 _BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES)
 """Of files that stand beside a binlog and mean nothing without it."""
@@ -168,6 +172,13 @@ class Recovery:
         except ValueError as error:
             return [], f"The purge that had begun is left as it is: {error}."
         if rows:
+            log.warning(
+                "purge_resumed",
+                files=len(rows),
+                first=rows[0].file,
+                last=rows[-1].file,
+                note="it was ordered and not finished; the archive opens when they are removed",
+            )
             remove_files(self._layer, self._directory, [row.file for row in rows])
         return rows, ""
 
@@ -195,9 +206,12 @@ class Recovery:
             self._kept = set_catalog_aside(path)
             reasons[self._kept] = damage
         catalog = Catalog.open(path, self._layer)
-        if not catalog.is_new and (found := catalog.damage()) is not None:
+        try:
+            if not catalog.is_new and (found := catalog.damage()) is not None:
+                raise CatalogUnreadable(f"the catalog is damaged: {found}", file=CATALOG_NAME)
+        except BaseException:
             catalog.close()
-            raise CatalogUnreadable(f"the catalog is damaged: {found}", file=CATALOG_NAME)
+            raise
         return catalog, reasons
 
     def _compare_copies(self, catalog: Catalog, kept: dict[str, str], force: bool) -> None:
