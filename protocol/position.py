@@ -22,6 +22,8 @@ def binlog_number(file: str) -> int:
 
 def is_binlog_name(name: str) -> bool:
     """Whether `name` is a binlog's name as a server gives it (mysql-bin.000001)."""
+    if not name[-1:].isdigit():
+        return False  # most of an archive's files, which stand beside a binlog: an exception for each is dear
     try:
         binlog_number(name)
     except Malformed:
