@@ -2,10 +2,11 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.kernel.crc import crc32
@@ -18,6 +19,9 @@ from relay.archive.sums.block_check import block_damage, check_blocks
 from relay.archive.sums.sum_files import are_complete, store_sums
 from relay.binlog_file.file_bytes import pieces
 from relay.process.background import tell_fault
+
+_MAKING_RATE: Final = 64 << 20
+"""Bytes a second that are read to make sums for files that have none."""
 
 
 class FileDigest:
@@ -143,7 +147,13 @@ class DigestThread:
         if not item.is_lacking and file.digest is not None and are_complete(self._layer, path, file.end):
             return file.digest
         digest = FileDigest()
-        found = check_blocks(self._layer, path, file.end, on_bytes=digest.take, stop=lambda: self._stopping)
+
+        def take(piece: memoryview) -> None:
+            digest.take(piece)
+            if file.digest is not None:  # of an older archive: all of its files may be waiting for this
+                time.sleep(len(piece) / _MAKING_RATE)
+
+        found = check_blocks(self._layer, path, file.end, on_bytes=take, stop=lambda: self._stopping)
         if found is None:
             return None
         if found.differing:
