@@ -52,7 +52,7 @@ from protocol.statements import (
 from protocol.statements.answers import FIRST_OF_ANSWER
 from protocol.statements.client_commands import refused_command
 from protocol.statements.databases import choose_database
-from protocol.statements.prepared import PreparedStatements
+from protocol.statements.expression.prepared import PreparedStatements
 from protocol.statements.refresh import refresh_request
 from protocol.statements.requests import (
     KillConnection,

@@ -10,7 +10,7 @@ from protocol.charsets import TextEncoding
 from protocol.errors import StatementRefused
 from protocol.resultset import Column, ColumnFlag, ColumnType
 from protocol.statements import SourceFacts
-from protocol.statements.prepared import MOST_STATEMENTS, PreparedStatements
+from protocol.statements.expression.prepared import MOST_STATEMENTS, PreparedStatements
 
 MYSQL = SourceFacts("mysql", "9.7.4", 1, "uuid")
 UTF8 = TextEncoding()
