@@ -18,6 +18,7 @@ from tests.support.binlog_comparison import differences
 from tests.support.chain import purge_before_newest, wait_for_checkpoint, wait_until
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess, wait_for_line
+from tests.support.source_accidents import into_another_second
 
 pytestmark = pytest.mark.interop
 GAP = "CALL binlog_relay.accept_gap()"
@@ -182,6 +183,7 @@ def test_a_place_that_is_archived_already_is_none_to_go_on_with(relay: RelayProc
     followed(relay, source)
     relay.sql("STOP SLAVE")
     source.kill()
+    into_another_second()
     newest = source.binlogs()[-1]
     newest.unlink()
     index = source.datadir / "mysql-bin.index"

@@ -162,7 +162,7 @@ class AccidentRun:
         self._write(3)
         self._wait_rows(self.along, 3)
         self.relay.sql("STOP SLAVE")
-        self._into_another_second()
+        into_another_second()
         self.source.sql(self._reset_words)
         self._write(20, 21)
         self.relay.sql("START SLAVE")
@@ -173,7 +173,7 @@ class AccidentRun:
         self._write(10, 11)
         self._wait_rows(self.along, 5)
         self.source.kill()
-        self._into_another_second()
+        into_another_second()
         copy = self._servers(self.case.server)
         _copy(kept, copy.datadir)
         (copy.datadir / "auto.cnf").unlink(missing_ok=True)
@@ -216,15 +216,10 @@ class AccidentRun:
         kept = self._frozen_copy()
         yield
         self.source.kill()
-        self._into_another_second()
+        into_another_second()
         shutil.rmtree(self.source.datadir)
         _copy(kept, self.source.datadir)
         self.source.start()
-
-    def _into_another_second(self) -> None:
-        """By the second in which a file was made, and its bytes, it is known from another of its name."""
-        made = int(time.time())
-        wait_until(lambda: int(time.time()) > made, "the next second")
 
     def _frozen_copy(self) -> Path:
         """The source's data as they are, with row 3, which `behind` lacks."""
@@ -389,6 +384,12 @@ class AccidentRun:
             return False
 
         wait_until(has_them, f"{count} rows at {replica!r}:\n{self.relay.log_tail()}", _WAIT_S)
+
+
+def into_another_second() -> None:
+    """By the second in which a file was made it is known from another of its name."""
+    made = int(time.time())
+    wait_until(lambda: int(time.time()) > made, "the next second")
 
 
 def _copy(source: Path, target: Path) -> None:
