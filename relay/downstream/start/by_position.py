@@ -109,7 +109,7 @@ async def _generation_of(
             if is_boundary and await _is_place_after(archive, host.gtid_lookup, generation, Position(name, offset)):
                 break
             return generation, await generation.check_position(name, offset)
-    if gap is not None and is_boundary and identity is not None:
+    if gap is not None and identity is not None and check.verdict in (Verdict.BOUNDARY, Verdict.FUTURE):
         await _check_unambiguous(earlier, newest, name, offset)
     if not is_boundary:
         for generation in earlier:
@@ -130,7 +130,7 @@ def _check_before_gap(archive: Archive, generation: Generation, name: str, reque
 
 
 async def _check_unambiguous(earlier: list[Generation], newest: Generation, name: str, offset: int) -> None:
-    """Refuses a place that is one in two generations, where nothing tells which is meant. Raises: PositionRefused."""
+    """Refuses a place that is one in two generations, or will be, where nothing tells which is meant. Raises: PositionRefused."""
     for generation in earlier:
         check = await generation.check_position(name, offset)
         if check.verdict is Verdict.BOUNDARY:

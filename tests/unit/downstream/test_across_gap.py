@@ -97,6 +97,10 @@ async def test_what_the_source_lost_is_for_who_reads_it_once_and_for_no_replica(
 async def test_a_place_that_may_be_two_is_refused_until_it_is_named(served: Served) -> None:
     text = await read_refusal(await by_position(served, SECOND, 4))
     assert f"'{OLD}' before the gap, or '{NEW}' behind it" in text
+    # The new file has not come so far yet, the old one has a place there.
+    old_end = served.archive.all[0].files[1].end
+    assert old_end > served.archive.current.files[0].end
+    assert "is a place in two files" in await read_refusal(await by_position(served, SECOND, old_end, uuid=OTHER))
     client = await by_position(served, NEW, 4)
     assert transactions(await call(lambda: client.events(3)))[:1] == [SECOND]
     client.cut()
