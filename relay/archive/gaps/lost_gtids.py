@@ -4,13 +4,21 @@ The source gives the numbers that it lost to other transactions. So a GTID of th
 from before would pass over the other transaction in silence.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from protocol.gtid.dump_refusals import shown_set
+from protocol.gtid.file_gtids import FileGtidCollector
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, GtidPosition
 from relay.archive.gaps.accepted_gap import AcceptedGap
+from relay.archive.storage.files import FileLayer, StoredFile
 from relay.archive.storage.gtid_facts import GtidValue
+from relay.binlog_file.file_bytes import pieces
+
+_NOTHING: Final = GtidSet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +31,34 @@ class GapGtids:
     missing: str
 
 
-def mysql_gap(executed: GtidSet, source_has: GtidSet, before_file: GtidSet) -> GapGtids:
+class ArchivedPart(NamedTuple):
+    """[start, stop) of an archived file, both of them between two transactions."""
+
+    path: Path
+    start: int
+    stop: int
+    checksum: bool
+
+
+def mysql_gtids_in(parts: Iterable[ArchivedPart]) -> GtidSet:
+    """The transactions of MySQL's that stand there. Blocking. Raises: OSError; Malformed."""
+    found = GtidSet()
+    for part in parts:
+        collector = FileGtidCollector("mysql", checksum=part.checksum)
+        collector.begin(part.start)
+        with StoredFile.open(FileLayer(), part.path) as stored:
+            for piece in pieces(stored, part.start, part.stop):
+                collector.take(piece)
+        inside = collector.inside()
+        assert isinstance(inside, GtidSet)
+        found |= inside
+    return found
+
+
+def mysql_gap(executed: GtidSet, source_has: GtidSet, before_file: GtidSet, cut_off: GtidSet = _NOTHING) -> GapGtids:
     """executed: by all that is archived. source_has: of that, what is the same at the source. before_file: what the source had
-    executed before the file that is gone on with."""
-    lost = executed - source_has
+    executed before the file that is gone on with. cut_off: what replicas are sent no more of what is archived."""
+    lost = (executed - source_has) | cut_off
     state = executed - lost
     return GapGtids(lost.line, state.line, (before_file - state).line)
 

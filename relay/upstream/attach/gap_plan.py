@@ -5,6 +5,7 @@
 3. by GTID: what was never archived, and what the source has lost
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,7 @@ from protocol.gtid.mariadb import GtidList
 from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
 from relay.archive.gaps.accepted_gap import AcceptedGap
-from relay.archive.gaps.lost_gtids import GapGtids, mariadb_gap, mysql_gap
+from relay.archive.gaps.lost_gtids import ArchivedPart, GapGtids, mariadb_gap, mysql_gap, mysql_gtids_in
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.gtid_facts import GtidValue
@@ -118,7 +119,11 @@ class GapPlan:
         else:
             to = Position(first.name, FIRST_EVENT)
         head = first if to.file == first.name else await self._look(to.file)
-        of_gtids = gap_gtids(self._archive.executed, gtids, first, head, same_server=same_server)
+        cut_off = await self._cut_off(common) if common is not None else GtidSet()
+        if common is not None and cut_off and gtids.mode == "ON" and cut_off <= _has(gtids, first, same_server):
+            # Its binlog lost them, its tables did not: it has executed them, and replicas are sent them as before.
+            common, cut_off = _Common(end, common.number), GtidSet()
+        of_gtids = gap_gtids(self._archive.executed, gtids, first, head, cut_off, same_server=same_server)
         adjacent = to == Position(first.name, FIRST_EVENT) and (
             (common is not None and _is_next(first.name, common.place.file))
             or (
@@ -138,7 +143,7 @@ class GapPlan:
             to=to,
             created=head.created,
             server_id=head.server_id,
-            is_whole=adjacent or (of_gtids is not None and not of_gtids.missing),
+            is_whole=not of_gtids.missing if of_gtids is not None else adjacent,
             has_place=common is not None or same_server or request.to is not None,
             missing=of_gtids.missing if of_gtids is not None else "",
             lost=of_gtids.lost if of_gtids is not None else "",
@@ -189,6 +194,28 @@ class GapPlan:
                 found, low = _Common(place, number), middle + 1
         return found
 
+    async def _cut_off(self, common: _Common) -> GtidSet:
+        """What of MySQL's is archived behind the place up to which both have the same. Raises: GapRefused."""
+        if not isinstance(self._archive.executed, GtidSet):
+            return GtidSet()
+        generation, place = self._generation, common.place
+        parts = [
+            ArchivedPart(
+                generation.path(file.name),
+                place.offset if file.name == place.file else FIRST_EVENT,
+                file.end,
+                bool(file.checksum),
+            )
+            for file in generation.files
+            if file.number >= binlog_number(place.file)
+        ]
+        try:
+            return await asyncio.to_thread(mysql_gtids_in, parts)
+        except (OSError, Malformed) as error:
+            raise GapRefused(
+                f"What is archived behind {place} cannot be read: {error}. Run `binlog-relay archive verify --deep`."
+            ) from error
+
     async def _same(self, name: str, size_bytes: int) -> Position | None:
         file = self._generation.file(name)
         assert file is not None
@@ -201,7 +228,7 @@ class GapPlan:
 
     async def _file_by_gtid(self, gtids: SourceGtids, first: SourceFile) -> str:
         """Of another server, the file with the first transaction that the archive lacks; its oldest where that is gone."""
-        of_gtids = gap_gtids(self._archive.executed, gtids, first, first, same_server=False)
+        of_gtids = gap_gtids(self._archive.executed, gtids, first, first, GtidSet(), same_server=False)
         if of_gtids is None:
             return first.name
         state = of_gtids.state
@@ -263,19 +290,32 @@ def _is_next(name: str, before: str) -> bool:
     return of_series and binlog_number(name) == binlog_number(before) + 1
 
 
+def _has(source: SourceGtids, first: SourceFile, same_server: bool) -> GtidSet:
+    """What the source, of MySQL's, has executed of what may be archived."""
+    if not same_server:
+        return source.executed
+    return first.before | source.purged if isinstance(first.before, GtidSet) else source.purged
+
+
 def gap_gtids(
-    executed: GtidValue | None, source: SourceGtids, first: SourceFile, head: SourceFile, *, same_server: bool
+    executed: GtidValue | None,
+    source: SourceGtids,
+    first: SourceFile,
+    head: SourceFile,
+    cut_off: GtidSet,
+    *,
+    same_server: bool,
 ) -> GapGtids | None:
     """The gap by GTID; None: where they do not tell. first: the source's first file that is not the archive's; head: the one that
-    is gone on with.
+    is gone on with. cut_off: what replicas are sent no more of what is archived.
 
     What the archive has and the same server had not executed before `first`, it has lost, whatever has these numbers now.
     """
     if isinstance(executed, GtidSet):
         if source.mode != "ON" or not isinstance(first.before, GtidSet) or not isinstance(head.before, GtidSet):
             return None
-        has = first.before | source.purged if same_server else source.executed
-        return mysql_gap(executed, has, head.before | source.purged)
+        has = _has(source, first, same_server)
+        return mysql_gap(executed, has, head.before | source.purged, cut_off)
     if isinstance(executed, GtidList):
         if not isinstance(first.before, GtidList) or not isinstance(head.before, GtidList):
             return None

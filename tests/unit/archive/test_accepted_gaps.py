@@ -14,7 +14,7 @@ from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before, kept_gap
 from relay.archive.gaps.gap_decision import GapDecision
-from relay.archive.gaps.lost_gtids import GapGtids, lost_and_held, mariadb_gap, mysql_gap
+from relay.archive.gaps.lost_gtids import ArchivedPart, GapGtids, lost_and_held, mariadb_gap, mysql_gap, mysql_gtids_in
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.files import ACCEPTED_NAME, CATALOG_NAME, GAP_NAME, LEDGER_TEXT_NAME
@@ -134,6 +134,21 @@ def test_what_a_mysql_source_lost_and_what_is_missing(
 
     found = mysql_gap(*(GtidSet.from_text(text(one)) for one in (executed, has, before)))
     assert found == GapGtids(text(lost), text(state), text(missing))
+
+
+def test_what_replicas_are_sent_no_more_counts_as_lost_also_where_the_source_has_it_in_its_tables() -> None:
+    executed, has, cut_off = (GtidSet.from_text(f"{A}:{numbers}") for numbers in ("1-6", "1-5", "5-6"))
+    assert mysql_gap(executed, has, has, cut_off) == GapGtids(f"{A}:5-6", f"{A}:1-4", f"{A}:5")
+
+
+async def test_what_is_archived_behind_a_place_is_read_from_the_files(tmp_path: Path) -> None:
+    archive = await behind_a_gap(tmp_path)
+    files = archive.all[0].files
+    parts = [ArchivedPart(tmp_path / file.name, 4, file.end, bool(file.checksum)) for file in files]
+    assert mysql_gtids_in(parts) == GtidSet.from_text(f"{A}:1-6")
+    assert mysql_gtids_in([parts[0]._replace(start=files[0].end), parts[1]]) == GtidSet.from_text(f"{A}:4-6")
+    assert mysql_gtids_in([]) == GtidSet()
+    await archive.close()
 
 
 @pytest.mark.parametrize(
