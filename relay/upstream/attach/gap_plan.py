@@ -120,10 +120,14 @@ class GapPlan:
             to = Position(first.name, FIRST_EVENT)
         head = first if to.file == first.name else await self._look(to.file)
         cut_off = await self._cut_off(common) if common is not None else GtidSet()
-        if common is not None and cut_off and gtids.mode == "ON" and cut_off <= _has(gtids, first, same_server):
-            # Its binlog lost them, its tables did not: it has executed them, and replicas are sent them as before.
+        # What it had executed as it began that file tells what it lost, unless others were written and removed in between.
+        tells = common is None or common.place == end or _is_next(first.name, common.place.file)
+        if common is not None and cut_off and same_server and tells and _has_executed(cut_off, gtids, first):
+            # Its binlog lost them, its tables did not: replicas are sent them as before.
             common, cut_off = _Common(end, common.number), GtidSet()
-        of_gtids = gap_gtids(self._archive.executed, gtids, first, head, cut_off, same_server=same_server)
+        of_gtids: GapGtids | None = None
+        if tells or facts.flavour == "mysql":
+            of_gtids = gap_gtids(self._archive.executed, gtids, first, head, cut_off, same_server=same_server)
         adjacent = to == Position(first.name, FIRST_EVENT) and (
             (common is not None and _is_next(first.name, common.place.file))
             or (
@@ -295,6 +299,10 @@ def _has(source: SourceGtids, first: SourceFile, same_server: bool) -> GtidSet:
     if not same_server:
         return source.executed
     return first.before | source.purged if isinstance(first.before, GtidSet) else source.purged
+
+
+def _has_executed(cut_off: GtidSet, source: SourceGtids, first: SourceFile) -> bool:
+    return source.mode == "ON" and cut_off <= _has(source, first, True)
 
 
 def gap_gtids(
