@@ -22,7 +22,8 @@ import structlog
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
-from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import (
     BEGUN,
     ENDED,

@@ -15,8 +15,8 @@ import structlog
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position, binlog_number
-from relay.archive.catalog.catalog import DamagedPlace, LedgerRow
 from relay.archive.catalog.catalog_faults import SQLITE_NEEDS_BYTES, system_number
+from relay.archive.catalog.catalog_rows import DamagedPlace, LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.gaps.accepted_gap import AcceptedGap

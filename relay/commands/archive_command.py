@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from protocol.position import is_binlog_name
-from relay.archive.catalog.catalog import CatalogUnreadable, LedgerRow
+from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.catalog.catalog_faults import system_number
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
 from relay.archive.inspect.listing import (
     damaged_places,

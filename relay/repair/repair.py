@@ -18,7 +18,8 @@ from typing import Final
 import structlog
 
 from protocol.position import binlog_number
-from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.generation import Generation
 from relay.archive.recovery.recovery import Recovery
 from relay.archive.storage.archive_errors import ArchiveError

@@ -18,7 +18,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.generation import Generation
 from relay.audit.continuity import gtid_ranges

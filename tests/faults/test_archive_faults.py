@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from protocol.position import Position
-from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.inspect.listing import list_archive, read_ledger

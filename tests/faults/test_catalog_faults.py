@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, DamagedPlace
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
+from relay.archive.catalog.catalog_rows import DamagedPlace
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import list_archive, read_ledger, rebuild_archive
 from relay.archive.inspect.verify import verify_archive

@@ -15,7 +15,9 @@ from typing import Final
 
 import pytest
 
-from relay.archive.catalog.catalog import Catalog, LedgerRow, read_record
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
+from relay.archive.catalog.ledger_records import read_record
 from relay.archive.catalog.ledger_text import read_lines
 from relay.archive.catalog.purge_intent import write_intent
 from relay.archive.generation import Generation

@@ -10,7 +10,8 @@ from typing import Final
 import pytest
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, DamagedPlace, LedgerRow
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
+from relay.archive.catalog.catalog_rows import DamagedPlace, LedgerRow
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import count_ledger, list_archive, read_ledger, rebuild_archive
 from relay.archive.inspect.verify import verify_generations

@@ -10,7 +10,7 @@ from typing import Any
 import structlog.testing
 
 from relay.app import Relay
-from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.config import load_config

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.upstream.source import source_errors
 from relay.upstream.stream import intake
 

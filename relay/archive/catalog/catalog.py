@@ -6,145 +6,45 @@ how a generation began: so nothing deletes from the ledger, and all three are wr
 Each row has a checksum of its own: SQLite finds pages that are not its own, but not a value that was changed.
 """
 
-import base64
-import binascii
 import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
-from zlib import crc32
 
 import structlog
 
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.errors import Malformed
-from protocol.gtid.gtid_set import GtidSet
 from protocol.position import binlog_number
 from relay.archive.catalog.catalog_faults import is_damage
+from relay.archive.catalog.catalog_layout import EARLIER, KEEPS_TEXT, LAYOUT, SCHEMA, SUMMED
+from relay.archive.catalog.catalog_rows import (
+    DamagedPlace,
+    LedgerRow,
+    damage_values,
+    decoded_gtids,
+    decoded_state,
+    encoded_state,
+    file_of,
+    file_row,
+    ledger_values,
+    row_sum,
+    summed,
+)
+from relay.archive.catalog.ledger_records import identity_record, ledger_record, origin_record
 from relay.archive.catalog.ledger_text import LedgerText, LedgerTextLost, Record
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.disk_advice import disk_advice
 from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
-from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, GtidValue, decode_state, encode_state
+from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, encode_state
 from relay.archive.storage.ledger_kinds import LEDGER_TEXT_REMADE
 from relay.archive.storage.origin import Origin
 
 log = structlog.get_logger(__name__)
 
-_SCHEMA_VERSION: Final = 5
-_SUM: Final = "sum INTEGER NOT NULL DEFAULT 0"
-"""The last column of a table: `row_sum` the values before it."""
-_ORIGIN_SCHEMA: Final = f"""
-CREATE TABLE beginning (            -- of a generation that is not the first; `Origin` says what it means
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    time REAL NOT NULL,
-    file TEXT NOT NULL,
-    after_file TEXT NOT NULL,
-    after_offset INTEGER NOT NULL,
-    flavour TEXT NOT NULL,
-    state BLOB,                     -- as in the event at a file's head; NULL: not known
-    {_SUM}
-) STRICT;
-"""
-_GTIDS_SCHEMA: Final = f"""
-CREATE TABLE gtids (                -- of sealed files
-    number INTEGER PRIMARY KEY,
-    before BLOB,                    -- as in the event at a file's head; NULL: the state behind the file before it, or nothing
-    inside BLOB,                    -- the whole transactions in it, in the same form; NULL: they cannot be read
-    anonymous INTEGER NOT NULL,     -- transactions without a GTID
-    {_SUM}
-) STRICT;
-"""
-_DAMAGE_SCHEMA: Final = f"""
-CREATE TABLE damage (               -- where archived files are not what was archived; a repair removes the row
-    file TEXT NOT NULL,
-    offset INTEGER NOT NULL,        -- the first byte that is known to be wrong
-    boundary INTEGER NOT NULL,      -- end of the last whole transaction before it: streams end there
-    found REAL NOT NULL,
-    text TEXT NOT NULL,
-    {_SUM},
-    PRIMARY KEY (file, offset)
-) STRICT;
-CREATE TABLE checks (               -- of sealed files: when all bytes were last found to be what was archived
-    number INTEGER PRIMARY KEY,
-    time REAL NOT NULL
-) STRICT;
-"""
-_KEEPS_TEXT: Final = (
-    "CREATE TRIGGER ledger_keeps_text BEFORE UPDATE ON ledger "
-    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;"
-)
-_SCHEMA: Final = f"""{_GTIDS_SCHEMA}{_ORIGIN_SCHEMA}{_DAMAGE_SCHEMA}
-CREATE TABLE files (
-    number INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    end INTEGER NOT NULL,           -- sealed: size; open: a synced transaction boundary, recovery scans from here
-    sealed INTEGER NOT NULL,
-    created INTEGER NOT NULL,
-    server_version TEXT NOT NULL,
-    server_id INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,
-    flavour TEXT NOT NULL,
-    first_timestamp INTEGER NOT NULL,
-    last_timestamp INTEGER NOT NULL,
-    events INTEGER NOT NULL,        -- as of `end`
-    groups INTEGER NOT NULL,        -- as of `end`
-    cut INTEGER NOT NULL,
-    damaged INTEGER NOT NULL,
-    digest TEXT,
-    {_SUM}
-) STRICT;
-CREATE TABLE source (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    flavour TEXT NOT NULL,
-    version TEXT NOT NULL,
-    server_id INTEGER NOT NULL,
-    server_uuid TEXT,
-    {_SUM}
-) STRICT;
-CREATE TABLE ledger (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    time REAL NOT NULL,
-    kind TEXT NOT NULL,
-    file TEXT NOT NULL,
-    offset INTEGER NOT NULL,
-    text TEXT NOT NULL,
-    details TEXT NOT NULL DEFAULT '',   -- JSON, for programs; empty: none
-    {_SUM}
-) STRICT;
-CREATE INDEX ledger_of_file ON ledger (file);
-CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-{_KEEPS_TEXT}
-"""
-SUMMED: Final = {
-    "files": "name, number, end, sealed, created, server_version, server_id, checksum, flavour, "
-    "first_timestamp, last_timestamp, events, groups, cut, damaged, digest",
-    "gtids": "number, before, inside, anonymous",
-    "source": "one, flavour, version, server_id, server_uuid",
-    "beginning": "one, time, file, after_file, after_offset, flavour, state",
-    "ledger": "time, kind, file, offset, text, details",
-    "damage": "file, offset, boundary, found, text",
-}
-"""The tables whose rows have a checksum, with what it is of."""
-# What catalogs of earlier layouts lack. Recovery fills the GTIDs from the files.
-_SINCE_3: Final = f"{_DAMAGE_SCHEMA} ALTER TABLE ledger ADD COLUMN details TEXT NOT NULL DEFAULT '';"
-_SINCE_4: Final = "DROP TRIGGER ledger_keeps_text; CREATE INDEX ledger_of_file ON ledger (file);" + "".join(
-    f"ALTER TABLE {table} ADD COLUMN {_SUM};" for table in ("files", "source", "ledger")
-)
-_GTIDS_SUM: Final = f"ALTER TABLE gtids ADD COLUMN {_SUM};"
-_ORIGIN_SUM: Final = f"ALTER TABLE beginning ADD COLUMN {_SUM};"
-_DAMAGE_SUM: Final = f"ALTER TABLE damage ADD COLUMN {_SUM};"
-_EARLIER: Final = {
-    1: _GTIDS_SCHEMA + _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4,
-    2: _ORIGIN_SCHEMA + _SINCE_3 + _SINCE_4 + _GTIDS_SUM,
-    3: _SINCE_3 + _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM,
-    4: _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _DAMAGE_SUM,
-}
 _FILE_COLUMNS: Final = f"{SUMMED['files']}, sum"
 _SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # noqa: S608 - constants only
 _PUT_FILE: Final = f"REPLACE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 17)})"  # noqa: S608
@@ -162,36 +62,6 @@ _T = TypeVar("_T")
 
 class CatalogUnreadable(ArchiveError):
     """`catalog.sqlite` is damaged, or was written by another version."""
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """One thing that an operator must be able to find later. `time` in seconds since 1970, `offset` -1 where none.
-
-    `details`: what a program must be able to read of it, as a JSON object; empty: nothing.
-    """
-
-    time: float
-    kind: str
-    file: str
-    offset: int
-    text: str
-    details: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DamagedPlace:
-    """A place where an archived file is not what was archived.
-
-    `offset`: the first byte that is known to be wrong. `boundary`: the end of the last whole transaction before it, where
-    streams end. `found`: seconds since 1970. `text`: what is wrong, without a full stop.
-    """
-
-    file: str
-    offset: int
-    boundary: int
-    found: float
-    text: str
 
 
 def _told(method: Callable[Concatenate["Catalog", _P], _T]) -> Callable[Concatenate["Catalog", _P], _T]:
@@ -253,18 +123,18 @@ class Catalog:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             self.is_new = True
-            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={_SCHEMA_VERSION}; COMMIT;")
-        elif version in _EARLIER:
+            db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={LAYOUT}; COMMIT;")
+        elif version in EARLIER:
             self.had_no_text = True
-            db.executescript(f"BEGIN; {_EARLIER[version]}")
+            db.executescript(f"BEGIN; {EARLIER[version]}")
             for table, columns in SUMMED.items():
                 rows = db.execute(f"SELECT rowid, {columns} FROM {table}")  # noqa: S608 - constants only
                 sums = [(row_sum((*row,)), number) for number, *row in rows]
                 db.executemany(f"UPDATE {table} SET sum = ? WHERE rowid = ?", sums)  # noqa: S608
-            db.executescript(f"{_KEEPS_TEXT} PRAGMA user_version={_SCHEMA_VERSION};")
-        elif version != _SCHEMA_VERSION:
+            db.executescript(f"{KEEPS_TEXT} PRAGMA user_version={LAYOUT};")
+        elif version != LAYOUT:
             raise CatalogUnreadable(
-                f"the catalog has layout {version}, this program writes layout {_SCHEMA_VERSION}", file=self.path.name
+                f"the catalog has layout {version}, this program writes layout {LAYOUT}", file=self.path.name
             )
 
     @classmethod
@@ -278,9 +148,9 @@ class Catalog:
             version = db.execute("PRAGMA user_version").fetchone()[0]
         except (sqlite3.DatabaseError, UnicodeError) as error:
             raise CatalogUnreadable(f"the catalog cannot be read: {error}", file=path.name) from error
-        if version != _SCHEMA_VERSION:
+        if version != LAYOUT:
             db.close()
-            raise CatalogUnreadable(f"the catalog has layout {version}, not {_SCHEMA_VERSION}", file=path.name)
+            raise CatalogUnreadable(f"the catalog has layout {version}, not {LAYOUT}", file=path.name)
         return cls(db, path)
 
     def close(self) -> None:
@@ -325,7 +195,7 @@ class Catalog:
     @_told
     def files(self) -> list[ArchivedFile]:
         """All rows by number."""
-        return [_file(row) for row in self._sound(self._db.execute(_SELECT_FILES), "files")]
+        return [file_of(row) for row in self._sound(self._db.execute(_SELECT_FILES), "files")]
 
     @_told
     def gtids(self) -> dict[int, GtidFacts | None]:
@@ -333,7 +203,7 @@ class Catalog:
         be read again. `before` None: the state behind the file before it."""
         flavours = dict(self._db.execute("SELECT number, flavour FROM files").fetchall())
         return {
-            number: _decoded(flavours[number], *stored) if row_sum((number, *stored)) == total else None
+            number: decoded_gtids(flavours[number], *stored) if row_sum((number, *stored)) == total else None
             for number, *stored, total in self._db.execute(_SELECT_GTIDS)
             if number in flavours
         }
@@ -347,7 +217,7 @@ class Catalog:
             if in_place_of_all:
                 self._db.execute("DELETE FROM files")
                 self._db.execute("DELETE FROM gtids")
-            self._db.executemany(_PUT_FILE, [_summed(file_row(file)) for file in files])
+            self._db.executemany(_PUT_FILE, [summed(file_row(file)) for file in files])
             for entry in gtids:
                 self._put_gtids(entry)
 
@@ -365,10 +235,10 @@ class Catalog:
             if not file.sealed:
                 name, number, _end, *facts = row
                 row = (name, number, FIRST_EVENT, *facts[:8], 0, 0, *facts[10:])
-            rows.append(_summed(row))
+            rows.append(summed(row))
         with self._transaction():
             self._db.executemany(_ADD_FILE, rows)
-            self._db.executemany(_ADD_DAMAGE, map(_damage_values, places))
+            self._db.executemany(_ADD_DAMAGE, map(damage_values, places))
             self._db.executemany("INSERT OR IGNORE INTO checks (number, time) VALUES (?, ?)", checks.items())
 
     @_told
@@ -377,15 +247,15 @@ class Catalog:
     ) -> None:
         """Writes rows as another catalog had them, each in the order of `SUMMED`, in one transaction."""
         with self._transaction():
-            self._db.executemany(_ADD_FILE, map(_summed, files))
-            self._db.executemany(_PUT_GTIDS, map(_summed, gtids))
-            self._db.executemany(_ADD_DAMAGE, map(_summed, damage))
+            self._db.executemany(_ADD_FILE, map(summed, files))
+            self._db.executemany(_PUT_GTIDS, map(summed, gtids))
+            self._db.executemany(_ADD_DAMAGE, map(summed, damage))
 
     @_told
     def put_sealed(self, row: tuple[object, ...], gtids: GtidEntry) -> None:
         """Writes the row, made by `file_row`, of a file that was sealed, and its GTIDs, in one transaction."""
         with self._transaction():
-            self._db.execute(_PUT_FILE, _summed(row))
+            self._db.execute(_PUT_FILE, summed(row))
             self._put_gtids(gtids)
 
     def _put_gtids(self, entry: GtidEntry) -> None:
@@ -400,7 +270,7 @@ class Catalog:
             None if entry.inside is None else encode_state(entry.inside),
             entry.anonymous,
         )
-        self._db.execute(_PUT_GTIDS, _summed(row))
+        self._db.execute(_PUT_GTIDS, summed(row))
 
     def _forget(self, names: Iterable[str]) -> None:
         """Deletes files' rows; the file behind them gets the state before it written down, where it was left to them."""
@@ -418,7 +288,7 @@ class Catalog:
         for number, name, flavour, *stored in cursor:
             if not left and not successors:
                 break
-            facts = _decoded(flavour, *stored)
+            facts = decoded_gtids(flavour, *stored)
             if name in gone:
                 successors = True
                 left -= 1
@@ -426,7 +296,7 @@ class Catalog:
             elif successors:
                 successors = False
                 if stored[0] is None and stored[2] is not None and chain.state is not None:
-                    updated.append(_summed((number, encode_state(chain.state), *stored[1:])))
+                    updated.append(summed((number, encode_state(chain.state), *stored[1:])))
             if facts is None:
                 chain = GtidChain(number)
             else:
@@ -441,7 +311,7 @@ class Catalog:
     @_told
     def put_file(self, row: tuple[object, ...]) -> None:
         """Writes one row made by `file_row`."""
-        self._db.execute(_PUT_FILE, _summed(row))
+        self._db.execute(_PUT_FILE, summed(row))
 
     @_told
     def checkpoint(self, name: str, end: int, events: int, groups: int, last_timestamp: int) -> None:
@@ -463,7 +333,7 @@ class Catalog:
         # By its number: a damaged index of names would hide it.
         statement = f"SELECT {_FILE_COLUMNS} FROM files WHERE number = ?"  # noqa: S608 - constants only
         for row in self._sound(self._db.execute(statement, (binlog_number(name),)).fetchall(), "files"):
-            return _file(row) if row[0] == name else None
+            return file_of(row) if row[0] == name else None
         return None
 
     @_told
@@ -479,7 +349,7 @@ class Catalog:
             self._forget(row.file for row in rows)
             for row in rows:
                 if self._db.execute(_HAS_LEDGER, (row.file, row.time, row.kind)).fetchone() is None:
-                    self._db.execute(_ADD_LEDGER, _ledger_values(row))
+                    self._db.execute(_ADD_LEDGER, ledger_values(row))
                     added.append(ledger_record(row))
         self.write_text(added)
 
@@ -497,7 +367,7 @@ class Catalog:
         values = (1, identity.flavour, identity.version, identity.server_id, identity.server_uuid)
         self._db.execute(
             f"REPLACE INTO source ({SUMMED['source']}, sum) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
-            _summed(values),
+            summed(values),
         )
         self.write_text([identity_record(identity)])
 
@@ -506,17 +376,17 @@ class Catalog:
         """How this generation began; None for the first one, or where it cannot be read."""
         rows = self._db.execute(f"SELECT {SUMMED['beginning']}, sum FROM beginning").fetchall()  # noqa: S608
         for _one, time_s, file, after_file, after_offset, flavour, state in self._sound(rows, "beginning"):
-            return Origin(time_s, file, after_file, after_offset, _state(flavour, state))
+            return Origin(time_s, file, after_file, after_offset, decoded_state(flavour, state))
         return None
 
     @_told
     def set_origin(self, origin: Origin) -> None:
         """Remembers how this generation began."""
-        flavour, state = _encoded_state(origin)
+        flavour, state = encoded_state(origin)
         values = (1, float(origin.time), origin.file, origin.after_file, origin.after_offset, flavour, state)
         self._db.execute(
             f"REPLACE INTO beginning ({SUMMED['beginning']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            _summed(values),
+            summed(values),
         )
         self.write_text([origin_record(origin)])
 
@@ -528,7 +398,7 @@ class Catalog:
             self.write_text()
             return
         with self._transaction(durable=True):
-            self._db.execute(_ADD_LEDGER, _ledger_values(row))
+            self._db.execute(_ADD_LEDGER, ledger_values(row))
         self.write_text([ledger_record(row)])
 
     @_told
@@ -565,7 +435,7 @@ class Catalog:
         text, self._text = self._text, None
         try:
             with self._transaction(durable=True):
-                self._db.executemany(_ADD_LEDGER, map(_ledger_values, rows))
+                self._db.executemany(_ADD_LEDGER, map(ledger_values, rows))
                 if identity is not None:
                     self.set_identity(identity)
                 if origin is not None:
@@ -621,7 +491,7 @@ class Catalog:
             return  # there was nothing in it yet
         row = LedgerRow(time.time(), LEDGER_TEXT_REMADE, LEDGER_TEXT_NAME, -1, f"{LEDGER_TEXT_NAME} {how}. {REMADE}")
         with self._transaction(durable=True):
-            self._db.execute(_ADD_LEDGER, _ledger_values(row))
+            self._db.execute(_ADD_LEDGER, ledger_values(row))
         log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
 
     def _log_text_failure(self, error: OSError) -> None:
@@ -642,7 +512,7 @@ class Catalog:
     @_told
     def add_damage(self, place: DamagedPlace) -> None:
         """Remembers a place, once."""
-        self._db.execute(_ADD_DAMAGE, _damage_values(place))
+        self._db.execute(_ADD_DAMAGE, damage_values(place))
 
     @_told
     def forget_damage(self, file: str) -> None:
@@ -679,129 +549,3 @@ class Catalog:
             self._db.backup(target)
         finally:
             target.close()
-
-
-def ledger_record(row: LedgerRow) -> Record:
-    """The row as a line of `ledger.jsonl`."""
-    return {
-        "record": "ledger",
-        "time": float(row.time),
-        "kind": row.kind,
-        "file": row.file,
-        "offset": row.offset,
-        "text": row.text,
-        "details": row.details,
-    }
-
-
-def identity_record(identity: SourceIdentity) -> Record:
-    """The source as a line of `ledger.jsonl`."""
-    return {
-        "record": "source",
-        "flavour": identity.flavour,
-        "version": identity.version,
-        "server_id": identity.server_id,
-        "server_uuid": identity.server_uuid,
-    }
-
-
-def origin_record(origin: Origin) -> Record:
-    """The generation's origin as a line of `ledger.jsonl`; its state as in the event at a file's head, in base 64."""
-    flavour, state = _encoded_state(origin)
-    return {
-        "record": "origin",
-        "time": float(origin.time),
-        "file": origin.file,
-        "after_file": origin.after_file,
-        "after_offset": origin.after_offset,
-        "flavour": flavour,
-        "state": None if state is None else base64.b64encode(state).decode(),
-    }
-
-
-def read_record(record: Record) -> LedgerRow | SourceIdentity | Origin | None:
-    """The reverse; None: nothing that this version knows."""
-    try:
-        match record["record"]:
-            case "ledger":
-                names = ("time", "kind", "file", "offset", "text", "details")
-                return LedgerRow(*(record[name] for name in names))
-            case "source":
-                return SourceIdentity(*(record[name] for name in ("flavour", "version", "server_id", "server_uuid")))
-            case "origin":
-                state = None if record["state"] is None else base64.b64decode(record["state"], validate=True)
-                place = (record["time"], record["file"], record["after_file"], record["after_offset"])
-                return Origin(*place, _state(record["flavour"], state))
-    except (KeyError, TypeError, binascii.Error):
-        return None
-    return None
-
-
-def _encoded_state(origin: Origin) -> tuple[str, bytes | None]:
-    state = origin.state
-    return "mysql" if isinstance(state, GtidSet) else "mariadb", None if state is None else encode_state(state)
-
-
-def _state(flavour: str, state: bytes | None) -> GtidValue | None:
-    try:
-        return None if state is None else decode_state(flavour, state)
-    except Malformed:
-        return None
-
-
-def _decoded(flavour: str, before: bytes | None, inside: bytes | None, anonymous: int | None) -> GtidFacts | None:
-    if anonymous is None:
-        return None
-    try:
-        return GtidFacts(
-            None if before is None else decode_state(flavour, before),
-            None if inside is None else decode_state(flavour, inside),
-            anonymous,
-        )
-    except Malformed:
-        return None
-
-
-def row_sum(values: tuple[object, ...]) -> int:
-    """The checksum that is kept with a row of these values, in the order of `SUMMED`."""
-    return crc32(repr(values).encode(errors="backslashreplace"))
-
-
-def _summed(values: tuple[object, ...]) -> tuple[object, ...]:
-    return (*values, row_sum(values))
-
-
-def _damage_values(place: DamagedPlace) -> tuple[object, ...]:
-    return _summed((place.file, place.offset, place.boundary, float(place.found), place.text))
-
-
-def _ledger_values(row: LedgerRow) -> tuple[object, ...]:
-    return _summed((float(row.time), row.kind, row.file, row.offset, row.text, row.details))
-
-
-def _file(row: tuple[Any, ...]) -> ArchivedFile:
-    file = ArchivedFile(*row)
-    file.sealed, file.cut, file.damaged = bool(file.sealed), bool(file.cut), bool(file.damaged)
-    return file
-
-
-def file_row(file: ArchivedFile) -> tuple[object, ...]:
-    """The file's catalog row as of now; pass it to `Catalog.put_file` in the catalog's thread."""
-    return (
-        file.name,
-        file.number,
-        file.end,
-        int(file.sealed),
-        file.created,
-        file.server_version,
-        file.server_id,
-        file.checksum,
-        file.flavour,
-        file.first_timestamp,
-        file.last_timestamp,
-        file.events,
-        file.groups,
-        int(file.cut),
-        int(file.damaged),
-        file.digest,
-    )

@@ -12,8 +12,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
-from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.catalog_faults import SQLITE_NEEDS_BYTES, is_damage, system_number
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.remake import instead_of_damaged, instead_of_lost
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.disk_advice import disk_advice

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from protocol.position import is_binlog_name
-from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, LedgerRow, read_record
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
+from relay.archive.catalog.catalog_rows import LedgerRow
+from relay.archive.catalog.ledger_records import read_record
 from relay.archive.catalog.ledger_text import read_lines
 from relay.archive.storage.archive_errors import ArchiveMisuse
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, PURGE_NAME, FileLayer

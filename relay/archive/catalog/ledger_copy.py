@@ -11,13 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from relay.archive.catalog.catalog import (
-    REMADE,
-    Catalog,
-    LedgerRow,
-    ledger_record,
-    read_record,
-)
+from relay.archive.catalog.catalog import REMADE, Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
+from relay.archive.catalog.ledger_records import ledger_record, read_record
 from relay.archive.catalog.ledger_text import LedgerLines, Record, cut_torn_line, encode_line, read_lines
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.files import (
     GTX_SUFFIX,
     IDX_SUFFIX,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_aside import SIDES, set_catalog_aside
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.ledger_copy import compare_copies
 from relay.archive.catalog.salvage import salvage
 from relay.archive.storage.files import CATALOG_NAME, LEDGER_TEXT_NAME, TEMPORARY_SUFFIX, FileLayer

@@ -12,8 +12,10 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from relay.archive.catalog.catalog import SUMMED, Catalog, row_sum
+from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_aside import SIDES
+from relay.archive.catalog.catalog_layout import SUMMED
+from relay.archive.catalog.catalog_rows import row_sum
 
 Rows = dict[object, tuple[Any, ...]]
 

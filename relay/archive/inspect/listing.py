@@ -5,7 +5,8 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations
 from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
 from relay.archive.recovery.recovery import Recovered, Recovery

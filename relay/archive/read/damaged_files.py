@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from relay.archive.catalog.catalog import DamagedPlace
+from relay.archive.catalog.catalog_rows import DamagedPlace
 from relay.archive.storage.archive_errors import ArchiveDamaged
 
 _MOST_PLACES: Final = 16

@@ -19,8 +19,9 @@ import structlog
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
-from relay.archive.catalog.catalog import Catalog, CatalogUnreadable, DamagedPlace, LedgerRow
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
+from relay.archive.catalog.catalog_rows import DamagedPlace, LedgerRow
 from relay.archive.catalog.generation_directories import ENDED
 from relay.archive.catalog.ledger_copy import compare_copies
 from relay.archive.catalog.ledger_text import LedgerLines

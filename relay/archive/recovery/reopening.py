@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.recovery.recovery import recover_file
 from relay.archive.storage.archive_errors import ArchiveCorrupt
 from relay.archive.storage.archived_file import ArchivedFile

@@ -19,7 +19,8 @@ from typing import Final
 
 import structlog
 
-from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.purge_intent import forget_intent, remove_files, write_intent
 from relay.archive.storage.archive_errors import ArchiveWriteError

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from protocol.binlog.layout import FIRST_EVENT, MAGIC
 from protocol.errors import Malformed
-from relay.archive.catalog.catalog import file_row
+from relay.archive.catalog.catalog_rows import file_row
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.gtids.gtid_recorder import GtidRecorder, gtx_path
 from relay.archive.storage.archive_errors import ArchiveWriteError

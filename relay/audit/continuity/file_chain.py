@@ -12,7 +12,7 @@ from protocol.binlog.event_type import EventType, event_type_name
 from protocol.binlog.layout import HEADER_SIZE, event_size
 from protocol.binlog.rotate import decode_rotate
 from protocol.errors import ProtocolError
-from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED
 from relay.audit.continuity.ledger import gap_before
 from relay.audit.plan.store import store_of

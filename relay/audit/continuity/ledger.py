@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from relay.archive.catalog.catalog import LedgerRow
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.storage.ledger_kinds import GAP_ACCEPTED

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from relay.archive.catalog.catalog import Catalog, LedgerRow
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 
 

@@ -11,8 +11,10 @@ import pytest
 import structlog
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.archive.catalog.catalog import Catalog, LedgerRow, read_record
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import is_prepared_only
+from relay.archive.catalog.ledger_records import read_record
 from relay.archive.catalog.ledger_text import encode_line, read_lines
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import read_ledger

@@ -12,7 +12,7 @@ from protocol.gtid.block_index import BlockIndex, BlockIndexWriter
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList, encode_gtid_list
-from relay.archive.catalog.catalog import row_sum
+from relay.archive.catalog.catalog_rows import row_sum
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import rebuild_archive
 from relay.archive.inspect.verify import verify_archive

@@ -1,0 +1,118 @@
+"""The rows of `catalog.sqlite`: what they say, and the values and checksums that they are kept as."""
+
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.gtid_facts import GtidFacts, GtidValue, decode_state, encode_state
+from relay.archive.storage.origin import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One thing that an operator must be able to find later. `time` in seconds since 1970, `offset` -1 where none.
+
+    `details`: what a program must be able to read of it, as a JSON object; empty: nothing.
+    """
+
+    time: float
+    kind: str
+    file: str
+    offset: int
+    text: str
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedPlace:
+    """A place where an archived file is not what was archived.
+
+    `offset`: the first byte that is known to be wrong. `boundary`: the end of the last whole transaction before it, where
+    streams end. `found`: seconds since 1970. `text`: what is wrong, without a full stop.
+    """
+
+    file: str
+    offset: int
+    boundary: int
+    found: float
+    text: str
+
+
+def encoded_state(origin: Origin) -> tuple[str, bytes | None]:
+    """Its flavour, and its state as it is kept."""
+    state = origin.state
+    return "mysql" if isinstance(state, GtidSet) else "mariadb", None if state is None else encode_state(state)
+
+
+def decoded_state(flavour: str, state: bytes | None) -> GtidValue | None:
+    """None: there is none, or it cannot be read."""
+    try:
+        return None if state is None else decode_state(flavour, state)
+    except Malformed:
+        return None
+
+
+def decoded_gtids(flavour: str, before: bytes | None, inside: bytes | None, anonymous: int | None) -> GtidFacts | None:
+    """What a row says of a file's GTIDs; None: nothing, or it cannot be read."""
+    if anonymous is None:
+        return None
+    try:
+        return GtidFacts(
+            None if before is None else decode_state(flavour, before),
+            None if inside is None else decode_state(flavour, inside),
+            anonymous,
+        )
+    except Malformed:
+        return None
+
+
+def row_sum(values: tuple[object, ...]) -> int:
+    """The checksum that is kept with a row of these values, in the order of `SUMMED`."""
+    return crc32(repr(values).encode(errors="backslashreplace"))
+
+
+def summed(values: tuple[object, ...]) -> tuple[object, ...]:
+    """The values of a row with their checksum."""
+    return (*values, row_sum(values))
+
+
+def damage_values(place: DamagedPlace) -> tuple[object, ...]:
+    """A row of `damage`."""
+    return summed((place.file, place.offset, place.boundary, float(place.found), place.text))
+
+
+def ledger_values(row: LedgerRow) -> tuple[object, ...]:
+    """A row of `ledger`."""
+    return summed((float(row.time), row.kind, row.file, row.offset, row.text, row.details))
+
+
+def file_of(row: tuple[Any, ...]) -> ArchivedFile:
+    """What a row of `files` says, without its checksum."""
+    file = ArchivedFile(*row)
+    file.sealed, file.cut, file.damaged = bool(file.sealed), bool(file.cut), bool(file.damaged)
+    return file
+
+
+def file_row(file: ArchivedFile) -> tuple[object, ...]:
+    """The file's catalog row as of now; pass it to `Catalog.put_file` in the catalog's thread."""
+    return (
+        file.name,
+        file.number,
+        file.end,
+        int(file.sealed),
+        file.created,
+        file.server_version,
+        file.server_id,
+        file.checksum,
+        file.flavour,
+        file.first_timestamp,
+        file.last_timestamp,
+        file.events,
+        file.groups,
+        int(file.cut),
+        int(file.damaged),
+        file.digest,
+    )
