@@ -29,7 +29,11 @@ import structlog
 from deploy.servers import SERVERS, Server
 from protocol.auth.account import Account
 from protocol.binlog.event_type import EventType
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.dump_request import encode_binlog_dump_gtid
+from protocol.gtid.gtid_set import GtidSet
 from protocol.position import is_binlog_name
+from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import read_ledger, rebuild_archive
 from relay.archive.inspect.scrub import Scrub
@@ -37,6 +41,7 @@ from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import LOCK_NAME
 from relay.downstream.listen_options import ListenOptions
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.repair.file_origin import DirectoryOrigin
 from relay.repair.repair import StoppedRepair
@@ -47,7 +52,7 @@ from tests.support.replica_client import PASSWORD, USER, ReplicaClient
 SOURCES: Final = {
     "mysql56-none": ("mysql56", ["--binlog-checksum=NONE"]),
     "mysql56": ("mysql56", ["--binlog-checksum=CRC32"]),
-    "mysql97": ("mysql97", []),
+    "mysql97": ("mysql97", ["--enforce-gtid-consistency=ON", "--gtid-mode=ON"]),
     "mariadb": ("mariadb", ["--binlog-checksum=CRC32"]),
 }
 KINDS: Final = ("changed", "removed", "shortened", "lengthened", "emptied", "renamed", "zeroed")
@@ -81,13 +86,16 @@ def recorded_archive(source: Server, options: list[str], directory: Path) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """kind: one of KINDS. at: a fraction of the file. served: whether the archive is served when it happens."""
+    """kind: one of KINDS. at: a fraction of the file. served: whether the archive is served when it happens. by_gtid: how the
+    replica asks, where there are GTIDs.
+    """
 
     kind: str
     file: str
     at: float
     bits: int
     served: bool
+    by_gtid: bool
 
     def happen(self, directory: Path) -> None:
         """Blocking."""
@@ -117,6 +125,7 @@ class DamageRun:
 
     def __init__(self, name: str, archive: Path, scratch: Path) -> None:
         self.name = name
+        self._flavour = {"mysql97": "mysql", "mariadb": "mariadb"}.get(name, "")
         self.findings: list[str] = []
         self.outcomes: Counter[str] = Counter()
         self._whole = archive
@@ -132,7 +141,21 @@ class DamageRun:
         chance = random.Random(f"{self.name}-{seed}")
         # Half of them in the binlogs themselves.
         file = chance.choice(sorted(self._binlogs)) if chance.random() < 0.5 else chance.choice(self._files)
-        return Fault(chance.choice(KINDS), file, chance.random(), chance.randrange(1, 256), chance.random() < 0.5)
+        served, by_gtid = chance.random() < 0.5, self._flavour != "" and chance.random() < 0.5
+        return Fault(chance.choice(KINDS), file, chance.random(), chance.randrange(1, 256), served, by_gtid)
+
+    async def check_whole(self) -> None:
+        """Without a fault all is served, however it is asked for. Raises: AssertionError."""
+        archive = await Archive.open(self._whole)
+        server = _server(archive)
+        await server.start("127.0.0.1", 0)
+        try:
+            for flavour in {"", self._flavour}:
+                read, error = await asyncio.to_thread(_read_all, server.port, min(self._binlogs), flavour)
+                assert read == {name: data[4:] for name, data in self._binlogs.items()}, (flavour, error, _shape(read))
+        finally:
+            await server.close()
+            await archive.close()
 
     async def run(self, seed: int) -> None:
         """One fault, and all that must be true of it."""
@@ -162,7 +185,8 @@ class DamageRun:
         try:
             if fault.served:
                 await asyncio.to_thread(fault.happen, self._directory)
-            read, error = await asyncio.to_thread(_read_all, server.port, sorted(self._binlogs)[0])
+            flavour = self._flavour if fault.by_gtid else ""
+            read, error = await asyncio.to_thread(_read_all, server.port, sorted(self._binlogs)[0], flavour)
             scrub.begin()
             scrub.hurry()
             async with asyncio.timeout(20):
@@ -243,27 +267,37 @@ class DamageRun:
 
 
 def _server(archive: Archive) -> DownstreamServer:
-    return DownstreamServer(
-        archive, [Account.with_password(USER, PASSWORD)], options=ListenOptions(position_wait_s=0.05)
-    )
+    accounts = [Account.with_password(USER, PASSWORD)]
+    source = SourceState(lambda: GtidVariables("ON"), gtid_mode=lambda: "ON")
+    return DownstreamServer(archive, accounts, source, ListenOptions(position_wait_s=0.05))
 
 
-def _read_all(port: int, first: str) -> tuple[dict[str, bytes], str]:
-    """By file, the events' bytes that a replica gets from `first` on, and the error that its stream ends with."""
+def _read_all(port: int, first: str, gtids_of: str = "") -> tuple[dict[str, bytes], str]:
+    """By file, the events' bytes that a replica gets from `first` on, and the error that its stream ends with.
+
+    gtids_of: the flavour of a replica that asks by GTID and has none; empty: it asks by file and position. What a source makes
+    for such a stream, and has in no file, is left out.
+    """
     read: dict[str, bytes] = {}
     name = first
     client = ReplicaClient(port)
     try:
         client.query("SET @master_binlog_checksum= @@global.binlog_checksum")
         client.query("SET @mariadb_slave_capability= 4")
-        client.ask_dump(first, 4, flags=1 | 2)
+        if gtids_of == "mysql":
+            client.command(0x1E, encode_binlog_dump_gtid(encode_gtid_set(GtidSet()), flags=1, server_id=77))
+        else:
+            if gtids_of == "mariadb":
+                client.query("SET @slave_connect_state=''")
+            client.ask_dump("" if gtids_of else first, 4, flags=1 | 2)
         while (event := client.event()) is not None:
             if event.kind == EventType.ROTATE and event.data[0:4] == bytes(4):
                 name = event.data[27:].split(b"\0")[0].decode("latin-1")
                 name = name if name in read or is_binlog_name(name) else name[:-4]
                 read.setdefault(name, b"")
                 continue
-            read[name] = read.get(name, b"") + event.data
+            if event.end_log_pos:
+                read[name] = read.get(name, b"") + event.data
     except pymysql.MySQLError as error:
         return {name: data for name, data in read.items() if data}, str(error)
     finally:
@@ -292,6 +326,7 @@ def campaign(name: str, faults: int, seed: int, scratch: Path) -> DamageRun:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     with SERVERS[server]() as source, recorded_archive(source, options, scratch / name) as archive:
         run = DamageRun(name, archive, scratch / name)
+        asyncio.run(run.check_whole())
         for number in range(seed, seed + faults):
             asyncio.run(run.run(number))
     return run
