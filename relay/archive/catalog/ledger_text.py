@@ -71,6 +71,12 @@ def read_lines(layer: FileLayer, path: Path) -> LedgerLines:
     if unended:
         damaged.append(at)
         at = len(content)
+    # What was being written when the power went may have its line feed, and not what is before it.
+    sound_to = lines[-1][0] + len(lines[-1][1]) + 1 if lines else 0
+    behind = [offset for offset in damaged if offset >= sound_to]
+    if behind and (len(behind) == 1 or b"\0" in content[sound_to:]) and not unended:
+        damaged = [offset for offset in damaged if offset < sound_to]
+        at = sound_to
     return LedgerLines(lines, damaged, at, len(content), unended)
 
 
@@ -82,8 +88,8 @@ def _is_sound(line: bytes) -> bool:
 
 
 def _is_torn(tail: bytes) -> bool:
-    """Whether a crash may leave this at the end: a line's beginning, or pages that never came to the disk."""
-    return tail.startswith(b'{"') or not any(tail)
+    """Whether a crash may leave this at the end: a line's beginning, or parts of it that never came to the disk."""
+    return tail.startswith(b'{"') or b"\0" in tail
 
 
 class LedgerText:
