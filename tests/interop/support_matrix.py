@@ -342,7 +342,10 @@ class Matrix:
             for plugin in PLUGINS:
                 relay.add_account(user=USERS[plugin], password_hash=STORED[plugin], plugin=plugin)
             relay.add_account(user=FAST_USER, password=PASSWORD, plugin=SHA2)
-            self._links[name] = Link(source, relay.start(), start)
+            relay.start()
+            # Before that a replica is sent away by name, and logs in once more.
+            wait_until(lambda: relay.logged("source_attached"), f"the relay follows {name}")
+            self._links[name] = Link(source, relay, start)
         return self._links[name]
 
     def _relay(self, name: str, source: Server, sections: dict[str, dict[str, Any]]) -> RelayProcess:
