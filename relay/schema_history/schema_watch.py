@@ -19,18 +19,21 @@ from typing import Final, overload
 import pymysql.err
 import structlog
 
+from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.errors import ProtocolError
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.head import read_start
 from relay.process.background import tell_fault
 from relay.schema_history.definition_scan import DefinitionEvent, events_in_run, scan_definitions
 from relay.schema_history.information_schema import TooManyColumns, schemas_of, tables_of
+from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 from relay.schema_history.schema_file import SchemaFile
-from relay.schema_history.schema_record import Place, line, table_facts, table_line
+from relay.schema_history.schema_history import Place
+from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
 
@@ -202,6 +205,8 @@ class SchemaWatch:
         self._due = True
         self._files_seen = 0
         self._waited = 0.0
+        self._version = ("", "")
+        """A file, and the version of the server that writes it."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = threading.Event()
@@ -303,7 +308,7 @@ class SchemaWatch:
         lines: list[str] = []
         for held, start, stop in reversed(todo):
             if not reached:
-                lines.append(line("watched", held.name, start))
+                lines.append(_watched(held.name, start))
                 reached = True
             try:
                 lines += [self._definition_line(held.name, event) for event in scan_definitions(held.path, start, stop)]
@@ -312,24 +317,20 @@ class SchemaWatch:
                 lines = []
                 reached = False
         if not reached:
-            lines.append(line("watched", *end))
+            lines.append(_watched(*end))
         return [text for text in lines if text]
 
     def _definition_line(self, file: str, event: DefinitionEvent | None, offset: int = -1) -> str:
         """The line for a definition; empty: it defines nothing. Notes it for the question that is open, and the next one."""
-        names: frozenset[str] | None = None
-        schema = ""
+        made = LoggedDefinition(None)
         if event is not None:
             offset = event.offset
             if event.raw is not None:
-                try:
-                    found = definition_statement(event.raw, event.post_length, event.checksum)
-                except (ProtocolError, IndexError):
-                    found = (b"", None)
+                found = logged_definition(event.raw, event.post_length, event.checksum, self._version_of(file))
                 if found is None:
                     return ""
-                schema = found[0].decode("utf-8", "replace")
-                names = defined_names(found[1]) if found[1] is not None else None
+                made = found
+        names, schema = made.names, made.schema
         self._definitions.append(((binlog_number(file), offset), names))
         if names is None:
             self._scope = None
@@ -339,14 +340,26 @@ class SchemaWatch:
             if self._scope is not None:
                 self._scope |= names | {schema.lower()}
         self._due = True
-        return line("definition", file, offset, names=sorted(names) if names is not None else None)
+        told = {"sql": made.facts} if made.facts is not None else {}
+        return line("definition", file, offset, names=sorted(names) if names is not None else None, **told)
+
+    def _version_of(self, file: str) -> str:
+        """The server's that writes a binlog, as its first event says; empty where that cannot be read."""
+        if self._version[0] != file:
+            try:
+                with (self._file.path.parent / file).open("rb") as stored:
+                    start = read_start(DescriptorBytes(stored.fileno()))
+                self._version = (file, decode_first_event(start.event)[1].server_version)
+            except (OSError, ProtocolError):
+                return ""
+        return self._version[1]
 
     def _write_notes(self) -> Position | None:
         """Writes what was noted; up to where that is all."""
         notes, place = self.notes.take()
         lines = []
         if self._file.covered is None and place is not None:
-            lines.append(line("watched", self.notes.first_file or place.file, FIRST_EVENT))
+            lines.append(_watched(self.notes.first_file or place.file, FIRST_EVENT))
         lines += [self._definition_line(note.file, note.event, note.offset) for note in notes]
         new_file = self.notes.file_changes != self._files_seen and place is not None
         if new_file and place is not None:
@@ -476,6 +489,11 @@ class SchemaWatch:
         self._all_stale = any(names is None for _at, names in self._definitions)
         if lines:
             log.info("source_schema_recorded", tables=len(self._known), news=len(lines), position=str(then))
+
+
+def _watched(file: str, offset: int) -> str:
+    """From here on all statements are noted, with their texts."""
+    return line("watched", file, offset, statements=True)
 
 
 def _reason(error: UpstreamError | pymysql.err.MySQLError) -> str:

@@ -21,7 +21,8 @@ from relay.archive.storage.files import FileLayer
 from relay.audit.datasource import BadOption, BinlogDataSource
 from relay.audit.plan.schemas import LEVELS, arrow_schema
 from relay.audit.plan.splits import Split
-from relay.schema_history.schema_record import Column, Table, line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.source_table import Column, Table
 from tests.audit.test_splits import rows
 from tests.support.generation_filling import (
     A,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from relay.schema_history.schema_file import read_schema
-from relay.schema_history.schema_record import RecordedSchema, Table
+from relay.schema_history.schema_record import RecordedSchema
+from relay.schema_history.source_table import Table
 from tests.conftest import ServerFactory
 from tests.support.chain import Chain, wait_until
 
