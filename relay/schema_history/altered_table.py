@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from relay.schema_history.column_types import as_binary, with_charset
+from relay.schema_history.column_types import WIDE_CHARSETS, as_binary, with_charset
 from relay.schema_history.ddl_statement import (
     FIRST,
     AddColumn,
@@ -28,8 +28,7 @@ from relay.schema_history.ddl_statement import (
 from relay.schema_history.ddl_tokens import NotSure
 from relay.schema_history.source_table import UNKNOWN_CHARSET, Column, ForeignKey, Key, Table
 
-# Character sets in which ASCII is not one byte a character, and that might be one of them.
-_WIDE: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", UNKNOWN_CHARSET))
+_PERHAPS_WIDE: Final = WIDE_CHARSETS | {UNKNOWN_CHARSET}
 
 
 def table_of(made: CreateTable, charset: str) -> Table:
@@ -69,6 +68,7 @@ class _Alteration:
         self._database_charset = database_charset
         self._charset = table.charset
         self._converts = False
+        self._charsets: set[str] = set()
         self._old = {column.name.lower(): column for column in table.columns}
         self._dropped: set[str] = set()
         self._changed: dict[str, ColumnDefinition] = {}
@@ -111,6 +111,7 @@ class _Alteration:
             case SetCharset(option, converts):
                 self._charset = self._database_charset if option.default else option.charset or self._charset
                 self._converts = self._converts or converts
+                self._charsets.add(self._charset)
                 if converts and not self._charset:
                     raise NotSure("it is converted to a character set that nobody knows")
             case SetEngine(engine):
@@ -141,6 +142,9 @@ class _Alteration:
 
     def done(self) -> Table:
         """The table."""
+        if len(self._charsets) > 1 and self._converts:
+            # DEFAULT CHARACTER SET and CONVERT TO another: servers differ in which of the two counts for what
+            self._charset = UNKNOWN_CHARSET
         columns: list[Column] = []
         for name in self._old:
             if name in self._dropped:
@@ -177,7 +181,8 @@ class _Alteration:
                 self._keys.add_foreign(new.definition)
             else:
                 self._keys.add_of_column(new)
-        return self._keys.table(replace(self._table, charset=self._charset), columns)
+        charset = "" if self._charset == UNKNOWN_CHARSET else self._charset
+        return self._keys.table(replace(self._table, charset=charset), columns)
 
     def _in_order(self) -> list[ColumnDefinition]:
         """The definitions of the statement."""
@@ -195,7 +200,7 @@ class _Alteration:
         if not column.charset:
             return column
         if column.type.startswith(("enum", "set")) and (
-            not column.type.isascii() or not _WIDE.isdisjoint((column.charset, self._charset))
+            not column.type.isascii() or not _PERHAPS_WIDE.isdisjoint((column.charset, self._charset))
         ):
             # Some servers take the texts' bytes as if they were of the other set. Without texts, values are numbers.
             return replace(column, type=column.type.partition("(")[0], charset=self._charset, collation="")

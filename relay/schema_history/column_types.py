@@ -27,6 +27,7 @@ _BINARY_OF: Final = {
     "char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob", "mediumtext": "mediumblob",
     "longtext": "longblob",
 }  # fmt: skip
+WIDE_CHARSETS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
 _SKIPPED_WITH_WORD: Final = frozenset(("COLUMN_FORMAT", "STORAGE"))
 
 
@@ -344,11 +345,15 @@ def _sized(size: int, kind: str) -> str:
 
 
 def with_charset(column: Column, charset: str) -> Column:
-    """A text column that takes its table's character set, with that set."""
-    if column.charset != UNKNOWN_CHARSET or not charset:
-        return column
-    if charset == "binary":
-        if column.type.startswith(("enum", "set")):
-            return replace(column, charset="binary")
-        return replace(column, type=as_binary(column.type), charset="", collation="")
-    return replace(column, charset=charset)
+    """A text column that takes its table's character set, with that set.
+
+    Texts of an ENUM or SET are left out where ASCII is not one byte a character: MySQL up to 9.7 converts them twice if another
+    column has the same.
+    """
+    if column.charset == UNKNOWN_CHARSET and charset:
+        if charset == "binary" and not column.type.startswith(("enum", "set")):
+            return replace(column, type=as_binary(column.type), charset="", collation="")
+        column = replace(column, charset=charset)
+    if column.charset in WIDE_CHARSETS and column.type.startswith(("enum", "set")):
+        return replace(column, type=column.type.partition("(")[0])
+    return column

@@ -195,6 +195,8 @@ class SchemaWatch:
         self._oldest = held[0].name if held else None
         self._known: dict[tuple[str, str], bytes] = {}
         """The tables that are recorded: a digest of what is."""
+        self._charsets: dict[str, str] = {}
+        """The schemas' character sets, as they were asked last."""
         self._definitions: list[tuple[Place, frozenset[str] | None]] = []
         """Those since the question that is open was asked."""
         self._stale: set[str] = set()
@@ -411,8 +413,8 @@ class SchemaWatch:
         self._due = False
         connection = await self._recording.open_connection()
         try:
-            names = await schemas_of(connection)
-            requested = {name for name in names if scope is None or name.lower() in scope}
+            charsets = await schemas_of(connection)
+            requested = {name for name in charsets if scope is None or name.lower() in scope}
             found: dict[tuple[str, str], str | None] = {}
             columns = 0
             for name in sorted(requested):
@@ -433,7 +435,7 @@ class SchemaWatch:
         if then is None:
             return False
         await self._reach(then)
-        self._keep(found, requested, set(names), then)
+        self._keep(found, requested, charsets, then)
         if scope is None and not found and not self._known:
             self._recording.say_once(
                 "source_schema_empty",
@@ -465,7 +467,7 @@ class SchemaWatch:
         return self._all_stale or table.lower() in self._stale
 
     def _keep(
-        self, found: dict[tuple[str, str], str | None], requested: set[str], schemas: set[str], then: Position
+        self, found: dict[tuple[str, str], str | None], requested: set[str], schemas: dict[str, str], then: Position
     ) -> None:
         """Writes what the answer has of tables: facts; None: as recorded. `requested`: the schemas it is about."""
         place = (binlog_number(then.file), then.offset)
@@ -480,6 +482,10 @@ class SchemaWatch:
             if facts is not None and not unsure(key[1]):
                 lines.append(table_line(facts, then.file, then.offset))
                 self._known[key] = _digest(facts)
+        for name, charset in schemas.items():
+            if self._charsets.get(name) != charset and not unsure(name):
+                lines.append(line("database", then.file, then.offset, schema=name, charset=charset))
+                self._charsets[name] = charset
         for key in list(self._known):
             if key not in found and (key[0] in requested or key[0] not in schemas) and not unsure(key[1]):
                 lines.append(line("dropped", then.file, then.offset, schema=key[0], table=key[1]))
@@ -487,7 +493,7 @@ class SchemaWatch:
         self._file.append(lines)
         self._stale = {name for _at, names in self._definitions for name in names or ()}
         self._all_stale = any(names is None for _at, names in self._definitions)
-        if lines:
+        if any('"kind": "database"' not in one for one in lines):
             log.info("source_schema_recorded", tables=len(self._known), news=len(lines), position=str(then))
 
 
