@@ -33,9 +33,10 @@ _scanned: dict[str, _Scanned] = {}
 
 
 def definition_spans(
-    store: Store, directory: str, file: str, stop: int, recorded: Sequence[tuple[Place, Place]]
+    store: Store, directory: str, file: str, stop: int | None, recorded: Sequence[tuple[Place, Place]]
 ) -> list[DefinedSpan]:
-    """The statements in the directory's binlogs of the same series up to `stop` in `file`, without the `recorded` stretches.
+    """The statements in the directory's binlogs of the same series up to `stop` (None: the end) in `file`, without
+    the `recorded` stretches.
 
     A file that cannot be read to its end ends a stretch; behind it nothing of before it is known. Blocking.
     """

@@ -41,8 +41,9 @@ def recorded_schema(store: Store, directory: str) -> RecordedSchema:
     return schema
 
 
-def told_schema(store: Store, directory: str, file: str, stop: int) -> RecordedSchema:
-    """The schema up to `stop` in a binlog of a directory: what is recorded there, and what the statements in its binlogs say.
+def told_schema(store: Store, directory: str, file: str, stop: int | None) -> RecordedSchema:
+    """The schema up to `stop` (None: the end) in a binlog of a directory: what is recorded there, and what the statements in
+    its binlogs say.
 
     Statements that nobody recorded are looked for in the binlogs, once in a process. Raises: OSError.
     """
