@@ -6,7 +6,7 @@ Asked schema by schema, and only for what servers from 5.0 on answer from a tabl
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
-from relay.schema_history.source_table import Column, Key, Table
+from relay.schema_history.tables.source_table import Column, Key, Table
 
 _OWN_SCHEMAS: Final = frozenset({"information_schema", "performance_schema", "mysql", "sys"})
 _TIMEOUT_S: Final = 120.0

@@ -1,16 +1,26 @@
 """A statement that defines something, as the binlog has it: enough to say what it does to a schema whose state before is known."""
 
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
 from protocol.binlog.schema.definition_names import defined_names
 from protocol.binlog.schema.definition_statement import definition_statement, statement_setting
 from protocol.errors import ProtocolError
-from relay.schema_history.ddl_parser import parse_ddl
-from relay.schema_history.ddl_statement import NoTable, Statement
-from relay.schema_history.ddl_tokens import NotSure
-from relay.schema_history.schema_state import SchemaState, Teller
+
+if TYPE_CHECKING:
+    # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
+    from relay.schema_history.schema_state import SchemaState
+    from relay.schema_history.tables.ddl_statement import Statement
+
+_SEEN_BYTES: Final = 400
+# What may define something without columns.
+_NO_TABLE: Final = re.compile(
+    r"\b(?:USER|ROLE|TRIGGER|PROCEDURE|FUNCTION|EVENT|VIEW|SERVER|TABLESPACE|LOGFILE|UNDO|RESOURCE|SPATIAL|INSTANCE|LIBRARY|DEFINER"
+    r"|ALGORITHM|AGGREGATE|SQL)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +50,22 @@ class LoggedDefinition:
                 facts[name] = value
         return facts
 
-    def parsed(self) -> Statement:
+    def parsed(self) -> "Statement":
         """What it says. Raises: NotSure."""
+        from relay.schema_history.tables.ddl_parser import parse_ddl
+        from relay.schema_history.tables.ddl_tokens import NotSure
+
         if self.text is None:
             raise NotSure("a statement that cannot be read")
         if self.error:
             raise NotSure("a statement that failed on its way")
         return parse_ddl(self.text, self.schema, self.sql_mode, self.version)
 
-    def apply_to(self, state: SchemaState) -> None:
+    def apply_to(self, state: "SchemaState") -> None:
         """The state behind the statement; of what cannot be told for certain nothing is known then."""
+        from relay.schema_history.schema_state import Teller
+        from relay.schema_history.tables.ddl_tokens import NotSure
+
         try:
             statement = self.parsed()
         except NotSure:
@@ -86,12 +102,20 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
         charset_of_column(setting.server_collation) or "",
         version,
     )
+    return None if _has_no_table(made) else made
+
+
+def _has_no_table(made: LoggedDefinition) -> bool:
+    """Whether it is for certain about something that has no columns."""
+    if made.text is None or _NO_TABLE.search(made.text, 0, _SEEN_BYTES) is None:
+        return False
+    from relay.schema_history.tables.ddl_statement import NoTable
+    from relay.schema_history.tables.ddl_tokens import NotSure
+
     try:
-        if isinstance(made.parsed(), NoTable):
-            return None
+        return isinstance(made.parsed(), NoTable)
     except NotSure:
-        pass
-    return made
+        return False
 
 
 def definition_of(facts: dict[str, Any]) -> LoggedDefinition:

@@ -12,7 +12,7 @@ from pathlib import Path
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import binlog_number
 from relay.archive.storage.files import SCHEMA_NAME, FileLayer, StoredFile, replace_file, write_all
-from relay.schema_history.schema_history import Place
+from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import (
     WORKED_OUT,
     Line,
@@ -111,10 +111,9 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
         line("database", oldest, FIRST_EVENT, schema=name, charset=charset)
         for name, charset in sorted(schema.charsets().items())
     ]
-    worked_out = schema.standing_worked_out(begin)
+    texts += [table_line(table_facts(table), oldest, FIRST_EVENT) for table in schema.standing(begin)]
     texts += [
-        table_line(table_facts(table), oldest, FIRST_EVENT, WORKED_OUT if table in worked_out else "")
-        for table in schema.standing(begin)
+        table_line(table_facts(table), oldest, FIRST_EVENT, WORKED_OUT) for table in schema.standing_worked_out(begin)
     ]
     return [*parse_lines("".join(texts).encode()), *rest]
 

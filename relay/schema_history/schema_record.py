@@ -30,14 +30,18 @@ import contextlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
-from relay.schema_history.schema_history import AskedCharset, AskedTable, DefinedSpan, Place, SchemaHistory
-from relay.schema_history.source_table import Column, Key, Table
+from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
+from relay.schema_history.tables.source_table import Column, Key, Table
+
+if TYPE_CHECKING:
+    from relay.schema_history.schema_history import SchemaHistory
 
 WORKED_OUT: Final = "ddl"
 """Who tells a table's line: not the source, the statements before it."""
@@ -218,7 +222,9 @@ class RecordedSchema:
             for watch, definitions, has_texts in zip(watches, noted, texts, strict=True)
             if has_texts
         ]
-        self._history = SchemaHistory([*spans, *scanned], asked, open_end=not scanned)
+        self._spans = (*spans, *scanned)
+        self._asked = asked
+        self._open_end = not scanned
 
     @classmethod
     def parse(cls, data: bytes) -> "RecordedSchema":
@@ -226,7 +232,13 @@ class RecordedSchema:
         return cls(parse_lines(data))
 
     def __bool__(self) -> bool:
-        return bool(self._versions) or bool(self._history)
+        return bool(self._versions) or (bool(self._spans) and bool(self._history))
+
+    @cached_property
+    def _history(self) -> "SchemaHistory":
+        from relay.schema_history.schema_history import SchemaHistory
+
+        return SchemaHistory(self._spans, self._asked, open_end=self._open_end)
 
     def table(self, schema: str, name: str, file: str, offset: int) -> Table | None:
         """The table as it was for an event at this position; None: not known, or there was none. Raises: Malformed."""
@@ -245,11 +257,8 @@ class RecordedSchema:
         return self._history.table((schema, name), (binlog_number(file), offset))
 
     def standing(self, place: Place) -> list[Table]:
-        """Every table that is known at a place."""
+        """Every table that the source was asked for and that is known at a place."""
         found: dict[tuple[str, str], Table | None] = {}
-        for first, behind, table in self._history.tables():
-            if first <= place and (behind is None or place < behind):
-                found[table.schema, table.name] = table
         for key, versions in self._versions.items():
             for version in versions:
                 if version.first <= place < version.behind:
@@ -257,9 +266,13 @@ class RecordedSchema:
         return [table for _key, table in sorted(found.items(), key=lambda item: item[0]) if table is not None]
 
     def standing_worked_out(self, place: Place) -> list[Table]:
-        """The tables that are known at a place by statements only."""
+        """The other tables that are known at a place: by statements only."""
         asked = {key for key, versions in self._versions.items() for one in versions if one.first <= place < one.behind}
-        return [table for table in self.standing(place) if (table.schema, table.name) not in asked]
+        return [
+            table
+            for first, behind, table in self._history.tables()
+            if first <= place and (behind is None or place < behind) and (table.schema, table.name) not in asked
+        ]
 
     def charsets(self) -> dict[str, str]:
         """The character set of new tables of each schema, as far as it is known at the end."""

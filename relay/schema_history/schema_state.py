@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from relay.schema_history.altered_table import alter_table, table_of
-from relay.schema_history.ddl_statement import (
+from relay.schema_history.tables.altered_table import alter_table, table_of
+from relay.schema_history.tables.ddl_statement import (
     AlterDatabase,
     AlterTable,
     CharsetOption,
@@ -16,10 +16,9 @@ from relay.schema_history.ddl_statement import (
     NoTable,
     RenameTables,
     Statement,
-    TableName,
 )
-from relay.schema_history.ddl_tokens import NotSure
-from relay.schema_history.source_table import Table
+from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.schema_history.tables.source_table import Table, TableName
 
 _MOST_TEMPORARY: Final = 10_000
 

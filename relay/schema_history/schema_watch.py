@@ -31,8 +31,8 @@ from relay.process.background import tell_fault
 from relay.schema_history.definition_scan import DefinitionEvent, events_in_run, scan_definitions
 from relay.schema_history.information_schema import TooManyColumns, schemas_of, tables_of
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
+from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
-from relay.schema_history.schema_history import Place
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from relay.schema_history.source_table import UNKNOWN_CHARSET, Column, Table
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, Table
 
 _TYPE: Final = re.compile(r"([a-z0-9]+)\s*(?:\((.*)\))?(.*)", re.DOTALL)
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)

@@ -21,7 +21,7 @@ from relay.audit.plan.splits import Split
 from relay.audit.plan.store import LocalStore, store_of
 from relay.audit.plan.wanted import Wanted
 from relay.schema_history.schema_record import line, table_facts, table_line
-from relay.schema_history.source_table import Column, Table
+from relay.schema_history.tables.source_table import Column, Table
 from tests.audit.test_splits import SPLIT, rows, splits_of, write
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
 

@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from deploy.servers import Server
 from relay.audit.plan import recorded
 from relay.audit.plan.read_finding import BinlogUnreadable
-from relay.schema_history.schema_history import DefinedSpan
+from relay.schema_history.schema_facts import DefinedSpan
 from tests.audit.test_splits import rows, splits_of
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until

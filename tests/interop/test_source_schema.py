@@ -10,7 +10,7 @@ import pytest
 
 from relay.schema_history.schema_file import read_schema
 from relay.schema_history.schema_record import RecordedSchema
-from relay.schema_history.source_table import Table
+from relay.schema_history.tables.source_table import Table
 from tests.conftest import ServerFactory
 from tests.support.chain import Chain, wait_until
 

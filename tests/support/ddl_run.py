@@ -24,8 +24,8 @@ from relay.audit.plan.series_files import NothingToRead, find_files
 from relay.audit.plan.splits import plan
 from relay.audit.plan.store import LocalStore
 from relay.audit.plan.wanted import Wanted
-from relay.schema_history.source_table import Column, Table
 from relay.schema_history.table_agreement import tables_agree
+from relay.schema_history.tables.source_table import Column, Table
 from tests.support.ddl_histories import DdlHistory, TrueRow, differences, true_tables
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess

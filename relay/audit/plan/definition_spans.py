@@ -14,7 +14,7 @@ from relay.binlog_file.event_reader import EventReader
 from relay.binlog_file.head import read_start
 from relay.schema_history.definition_scan import events_in_run
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
-from relay.schema_history.schema_history import DefinedSpan, Place
+from relay.schema_history.schema_facts import DefinedSpan, Place
 
 _KEPT: Final = 4096
 

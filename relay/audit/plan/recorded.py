@@ -11,10 +11,10 @@ from relay.archive.storage.files import SCHEMA_NAME
 from relay.audit.plan.definition_spans import definition_spans
 from relay.audit.plan.store import Store
 from relay.binlog_file.file_bytes import read_bytes
-from relay.schema_history.schema_history import DefinedSpan
+from relay.schema_history.schema_facts import DefinedSpan
 from relay.schema_history.schema_record import RecordedSchema, parse_lines
-from relay.schema_history.source_table import Table
 from relay.schema_history.table_agreement import columns_fit
+from relay.schema_history.tables.source_table import Table
 
 _T = TypeVar("_T")
 _KEPT: Final = 4

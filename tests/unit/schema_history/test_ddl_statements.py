@@ -2,11 +2,11 @@
 
 import pytest
 
-from relay.schema_history.ddl_parser import parse_ddl
-from relay.schema_history.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
-from relay.schema_history.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, NotSure, TokenKind, sql_tokens
 from relay.schema_history.schema_state import SchemaState, Teller
-from relay.schema_history.source_table import Table
+from relay.schema_history.tables.ddl_parser import parse_ddl
+from relay.schema_history.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
+from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, NotSure, TokenKind, sql_tokens
+from relay.schema_history.tables.source_table import Table
 
 MYSQL, MARIADB = "5.6.51-log", "10.11.6-MariaDB-log"
 NOBODY = Teller()

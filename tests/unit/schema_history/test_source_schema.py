@@ -18,7 +18,7 @@ from relay.schema_history.schema_record import Column, Key, RecordedSchema, Tabl
 from relay.schema_history.schema_watch import DefinitionNotes, ScannedFile, ScannedFiles, SchemaRecording, SchemaWatch
 from relay.schema_history.schema_record import RecordedSchema, line, table_facts, table_line
 from relay.schema_history.schema_watch import DefinitionNotes, SchemaRecording, SchemaWatch
-from relay.schema_history.source_table import Column, Key, Table
+from relay.schema_history.tables.source_table import Column, Key, Table
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import query_body, raw_event
 

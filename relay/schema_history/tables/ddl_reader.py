@@ -3,8 +3,8 @@
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
-from relay.schema_history.ddl_tokens import NotSure, SqlToken, TokenKind
-from relay.schema_history.source_table import ForeignKey
+from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from relay.schema_history.tables.source_table import ForeignKey
 
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!.:~")
 _LITERALS: Final = frozenset(("NULL", "TRUE", "FALSE"))

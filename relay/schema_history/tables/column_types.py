@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Final
 
-from relay.schema_history.ddl_reader import DdlReader
-from relay.schema_history.ddl_statement import FIRST, ColumnDefinition
-from relay.schema_history.ddl_tokens import NotSure, TokenKind
-from relay.schema_history.source_table import UNKNOWN_CHARSET, Column
+from relay.schema_history.tables.ddl_reader import DdlReader
+from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
+from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column
 
 _REAL_AS_FLOAT: Final = 1
 _INTEGERS: Final = {

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from relay.schema_history.column_types import WIDE_CHARSETS, as_binary, with_charset
-from relay.schema_history.ddl_statement import (
+from relay.schema_history.tables.column_types import WIDE_CHARSETS, as_binary, with_charset
+from relay.schema_history.tables.ddl_statement import (
     FIRST,
     AddColumn,
     AddForeignKey,
@@ -25,8 +25,8 @@ from relay.schema_history.ddl_statement import (
     SetDefault,
     SetEngine,
 )
-from relay.schema_history.ddl_tokens import NotSure
-from relay.schema_history.source_table import UNKNOWN_CHARSET, Column, ForeignKey, Key, Table
+from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, ForeignKey, Key, Table
 
 _PERHAPS_WIDE: Final = WIDE_CHARSETS | {UNKNOWN_CHARSET}
 
@@ -119,13 +119,9 @@ class _Alteration:
 
     def _add(self, definition: ColumnDefinition, if_not_exists: bool) -> None:
         name = definition.column.name.lower()
-        there = name in self._old and name not in self._dropped
-        if if_not_exists:
-            # MariaDB looks at the table as it was, whatever the other clauses do
-            if name in self._dropped or any(one.column.name.lower() == name for one in self._later):
-                raise NotSure(f"the column {definition.column.name} may be there")
-            if there:
-                return
+        # MariaDB looks at the table as it was, also for what is dropped, and at the clauses before this one
+        if if_not_exists and (name in self._old or any(one.column.name.lower() == name for one in self._in_order())):
+            return
         self._later.append(definition)
         self._new_keys.append(definition)
 

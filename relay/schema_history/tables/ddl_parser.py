@@ -6,9 +6,9 @@ what is passed over might be a column. So whatever is not known makes the whole 
 
 from typing import Final
 
-from relay.schema_history.column_types import column_definition
-from relay.schema_history.ddl_reader import DdlReader
-from relay.schema_history.ddl_statement import (
+from relay.schema_history.tables.column_types import column_definition
+from relay.schema_history.tables.ddl_reader import DdlReader
+from relay.schema_history.tables.ddl_statement import (
     AddColumn,
     AddForeignKey,
     AddKey,
@@ -34,10 +34,9 @@ from relay.schema_history.ddl_statement import (
     SetDefault,
     SetEngine,
     Statement,
-    TableName,
 )
-from relay.schema_history.ddl_tokens import NotSure, TokenKind, sql_tokens
-from relay.schema_history.source_table import ForeignKey, Key
+from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind, sql_tokens
+from relay.schema_history.tables.source_table import ForeignKey, Key, TableName
 
 # Modes that change what a type's name means, or the whole grammar.
 _ORACLE: Final = 1 << 9

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from relay.schema_history.source_table import Column, ForeignKey, Key
+from relay.schema_history.tables.source_table import Column, ForeignKey, Key, TableName
 
-TableName = tuple[str, str]
-"""(schema, table)."""
 FIRST: Final = ""
 """In place of the column that another is put behind."""
 

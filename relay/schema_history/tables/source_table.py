@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+TableName = tuple[str, str]
+"""(schema, table)."""
 UNKNOWN_CHARSET: Final = "?"
 """In place of a column's character set: it has one, and nobody knows which."""
 
