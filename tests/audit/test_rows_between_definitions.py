@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from deploy.servers import Server
 from relay.audit.plan import recorded
 from relay.audit.plan.read_finding import BinlogUnreadable
-from relay.schema_history.schema_facts import DefinedSpan
+from relay.schema_history.schema_facts import DefinedSpan, Place
 from tests.audit.test_splits import rows, splits_of
 from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
@@ -63,8 +63,8 @@ def test_rows_between_a_create_and_an_alter_that_nobody_saw_are_right(mysql56: S
 
 
 def test_without_the_statements_the_same_values_are_a_finding(mysql56: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(*_arguments: object) -> list[DefinedSpan]:
-        return []
+    def nothing(*_arguments: object) -> tuple[list[DefinedSpan], Place]:
+        return [], (0, 0)
 
     monkeypatch.setattr(recorded, "definition_spans", nothing)
     recorded._told.clear()

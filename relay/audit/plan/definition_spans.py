@@ -33,29 +33,51 @@ _scanned: dict[str, _Scanned] = {}
 
 
 def definition_spans(
-    store: Store, directory: str, file: str, stop: int | None, recorded: Sequence[tuple[Place, Place]]
-) -> list[DefinedSpan]:
-    """The statements in the directory's binlogs of the same series up to `stop` (None: the end) in `file`, without
-    the `recorded` stretches.
+    store: Store,
+    directory: str,
+    file: str,
+    stop: int | None,
+    recorded: Sequence[tuple[Place, Place]],
+    further: int = 0,
+) -> tuple[list[DefinedSpan], Place]:
+    """The statements in the directory's binlogs of the same series up to `stop` (None: the end) in `file`, without the `recorded`
+    stretches; and up to where that is all.
 
-    A file that cannot be read to its end ends a stretch; behind it nothing of before it is known. Blocking.
+    A file that cannot be read to its end ends a stretch; behind it nothing of before it is known. `further`: so many of the
+    following files that are no longer written are looked through as well. Blocking.
     """
     number = _number(file)
     if number is None:
-        return []
+        return [], (0, 0)
     series = file.rpartition(".")[0]
     names = {
         found: name for name in store.names(directory) if name.rpartition(".")[0] == series and (found := _number(name))
     }
+    following = sorted(one for one in names if one > number)
+    wanted = [one for one in sorted(names) if one < number]
+    wanted += [number, *following[: min(further, len(following) - 1)]] if following else [number]
     spans = []
-    for found in sorted(one for one in names if one <= number):
-        limit = stop if found == number else None
+    for found in wanted:
+        limit = stop if found == number and not following else None
         start = _not_recorded(found, recorded)
-        if start is not None and (limit is None or start < limit):
+        if found in names and start is not None and (limit is None or start < limit):
             span = _scan(store, store.join(directory, names[found]), found, start, limit)
             if span is not None:
                 spans.append(span)
-    return spans
+    upto = (wanted[-1] + 1, 0) if following or stop is None else (number, stop)
+    return spans, upto
+
+
+def looked_through(store: Store, path: str) -> bool:
+    """Whether a file that was looked through is still the same. Raises: OSError."""
+    known = _scanned.get(path)
+    if known is None:
+        return False
+    reader = store.open(path)
+    try:
+        return read_start(reader).event == known.head
+    finally:
+        reader.close()
 
 
 def _number(name: str) -> int | None:

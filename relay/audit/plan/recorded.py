@@ -2,25 +2,48 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from protocol.binlog.schema.column_description import ColumnDescription, encode_columns
+from protocol.binlog.schema.column_description import ColumnDescription, column_texts, encode_columns
 from protocol.columns.codes.column_codes import NAMED_BY_DDL, NAMED_BY_RECORD
 from protocol.errors import Malformed
+from protocol.position import binlog_number
 from relay.archive.storage.files import SCHEMA_NAME
-from relay.audit.plan.definition_spans import definition_spans
+from relay.audit.plan.definition_spans import definition_spans, looked_through
 from relay.audit.plan.store import Store
 from relay.binlog_file.file_bytes import read_bytes
-from relay.schema_history.schema_facts import DefinedSpan
-from relay.schema_history.schema_record import RecordedSchema, parse_lines
+from relay.schema_history.schema_facts import Place
+from relay.schema_history.schema_record import Line, RecordedSchema, parse_lines
 from relay.schema_history.table_agreement import columns_fit
-from relay.schema_history.tables.source_table import Table
+from relay.schema_history.tables.source_table import WIDE_CHARSETS, Column, Table
 
 _T = TypeVar("_T")
 _KEPT: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """What a schema file says whose bytes have this digest."""
+
+    digest: bytes
+    lines: list[Line]
+    schema: RecordedSchema
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What it and the statements in the binlogs say up to `upto`; `files`: in how many of them it was looked."""
+
+    digest: bytes
+    upto: Place
+    files: int
+    schema: RecordedSchema
+
+
 # Spark's workers live for many tasks; each archive's file is parsed once in a worker, and again when it was written to.
-_parsed: dict[str, tuple[bytes, RecordedSchema]] = {}
-_told: dict[str, tuple[bytes, tuple[DefinedSpan, ...], RecordedSchema]] = {}
+_parsed: dict[str, _Parsed] = {}
+_told: dict[str, _Told] = {}
 
 
 def recorded_schema(store: Store, directory: str) -> RecordedSchema:
@@ -28,17 +51,7 @@ def recorded_schema(store: Store, directory: str) -> RecordedSchema:
 
     Raises: OSError.
     """
-    path = store.join(directory, SCHEMA_NAME)
-    data = _recorded_bytes(store, path)
-    if not data:
-        return RecordedSchema()
-    digest = hashlib.blake2b(data, digest_size=16).digest()
-    known = _parsed.get(path)
-    if known is not None and known[0] == digest:
-        return known[1]
-    schema = RecordedSchema.parse(data)
-    _keep(_parsed, path, (digest, schema))
-    return schema
+    return _read(store, directory).schema
 
 
 def told_schema(store: Store, directory: str, file: str, stop: int | None) -> RecordedSchema:
@@ -47,18 +60,41 @@ def told_schema(store: Store, directory: str, file: str, stop: int | None) -> Re
 
     Statements that nobody recorded are looked for in the binlogs, once in a process. Raises: OSError.
     """
+    parsed = _read(store, directory)
+    path = store.join(directory, file)
+    series = path.rpartition(".")[0]
+    known = _told.get(series)
+    if known is not None and known.digest != parsed.digest:
+        known = None
+    if known is not None and stop is not None and _is_before(file, stop, known.upto) and looked_through(store, path):
+        return known.schema
+    # Twice as many files as before, so that not each of many files has its statements replayed again.
+    further = known.files if known is not None else 0
+    spans, upto = definition_spans(store, directory, file, stop, parsed.schema.texts_known, further)
+    schema = RecordedSchema(parsed.lines, spans)
+    _keep(_told, series, _Told(parsed.digest, upto, len(spans), schema))
+    return schema
+
+
+def _is_before(file: str, stop: int, place: Place) -> bool:
+    try:
+        return (binlog_number(file), stop) <= place
+    except Malformed:
+        return False
+
+
+def _read(store: Store, directory: str) -> _Parsed:
+    """The schema file of a directory; where there is none, of an empty one."""
     path = store.join(directory, SCHEMA_NAME)
     data = _recorded_bytes(store, path)
-    lines = list(parse_lines(data))
-    recorded = RecordedSchema(lines).texts_known if lines else []
-    spans = tuple(definition_spans(store, directory, file, stop, recorded))
     digest = hashlib.blake2b(data, digest_size=16).digest()
-    known = _told.get(path)
-    if known is not None and known[0] == digest and known[1] == spans:
-        return known[2]
-    schema = RecordedSchema(lines, spans)
-    _keep(_told, path, (digest, spans, schema))
-    return schema
+    known = _parsed.get(path)
+    if known is not None and known.digest == digest:
+        return known
+    lines = list(parse_lines(data))
+    made = _Parsed(digest, lines, RecordedSchema(lines))
+    _keep(_parsed, path, made)
+    return made
 
 
 def _recorded_bytes(store: Store, path: str) -> bytes:
@@ -124,4 +160,12 @@ class Describer:
 
 def described(table: Table) -> list[ColumnDescription]:
     """A table's columns as the kernel wants them."""
-    return [ColumnDescription(column.name, column.type, column.charset or None) for column in table.columns]
+    return [ColumnDescription(column.name, _described_type(column), column.charset or None) for column in table.columns]
+
+
+def _described_type(column: Column) -> str:
+    """Its type. MySQL 5.6 shows texts of an ENUM or SET as '' where it lost them in a character set of two bytes: then it has none."""
+    if not column.type.startswith(("enum(", "set(")) or column.charset not in WIDE_CHARSETS or "''" not in column.type:
+        return column.type
+    texts = column_texts(column.type)
+    return column.type if len(set(texts)) == len(texts) else column.type.partition("(")[0]

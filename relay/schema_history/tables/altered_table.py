@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from relay.schema_history.tables.column_types import WIDE_CHARSETS, as_binary, with_charset
+from relay.schema_history.tables.column_types import as_binary, with_charset
 from relay.schema_history.tables.ddl_statement import (
     FIRST,
     AddColumn,
@@ -26,7 +26,7 @@ from relay.schema_history.tables.ddl_statement import (
     SetEngine,
 )
 from relay.schema_history.tables.ddl_tokens import NotSure
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, ForeignKey, Key, Table
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, WIDE_CHARSETS, Column, ForeignKey, Key, Table
 
 _PERHAPS_WIDE: Final = WIDE_CHARSETS | {UNKNOWN_CHARSET}
 

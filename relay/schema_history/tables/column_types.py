@@ -6,7 +6,7 @@ from typing import Final
 from relay.schema_history.tables.ddl_reader import DdlReader
 from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, WIDE_CHARSETS, Column
 
 _REAL_AS_FLOAT: Final = 1
 _INTEGERS: Final = {
@@ -27,7 +27,6 @@ _BINARY_OF: Final = {
     "char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob", "mediumtext": "mediumblob",
     "longtext": "longblob",
 }  # fmt: skip
-WIDE_CHARSETS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
 _SKIPPED_WITH_WORD: Final = frozenset(("COLUMN_FORMAT", "STORAGE"))
 
 

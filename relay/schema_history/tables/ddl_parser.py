@@ -4,6 +4,7 @@ The statements are those that a server has executed, so none is wrong; but serve
 what is passed over might be a column. So whatever is not known makes the whole statement NotSure.
 """
 
+import functools
 from typing import Final
 
 from relay.schema_history.tables.column_types import column_definition
@@ -38,6 +39,8 @@ from relay.schema_history.tables.ddl_statement import (
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind, sql_tokens
 from relay.schema_history.tables.source_table import ForeignKey, Key, TableName
 
+# A statement is replayed each time that an archive has grown.
+_KEPT: Final = 8192
 # Modes that change what a type's name means, or the whole grammar.
 _ORACLE: Final = 1 << 9
 _OTHER_GRAMMARS: Final = (1 << 8) | _ORACLE | (1 << 10) | (1 << 11) | (1 << 12) | (1 << 13)
@@ -56,6 +59,7 @@ _OPTIONS: Final = frozenset(
 )  # fmt: skip
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def parse_ddl(text: str, schema: str, sql_mode: int, server_version: str) -> Statement:
     """What a CREATE, ALTER, DROP or RENAME says. `schema`: the default database. Raises: NotSure."""
     mariadb = "mariadb" in server_version.lower()

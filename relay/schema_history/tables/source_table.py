@@ -8,6 +8,9 @@ TableName = tuple[str, str]
 UNKNOWN_CHARSET: Final = "?"
 """In place of a column's character set: it has one, and nobody knows which."""
 
+WIDE_CHARSETS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
+"""Character sets in which ASCII is not one byte a character."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
