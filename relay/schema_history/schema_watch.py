@@ -28,9 +28,15 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.binlog_file.head import read_start
 from relay.process.background import tell_fault
-from relay.schema_history.definition_scan import DefinitionEvent, events_in_run, scan_definitions
+from relay.schema_history.definition_scan import (
+    DefinitionEvent,
+    events_in_run,
+    last_bytes,
+    logged_event,
+    scan_definitions,
+)
 from relay.schema_history.information_schema import TooManyColumns, schemas_of, tables_of
-from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
+from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
 from relay.schema_history.schema_record import line, table_facts, table_line
@@ -108,6 +114,8 @@ class DefinitionNotes:
         self._seen = 0
         self._notes: deque[_Note] = deque()
         self._noted_bytes = 0
+        self._before = b""
+        """The last bytes of the run before."""
         self.first_file: str | None = None
         self.place = place
         """The position up to which every definition was noted."""
@@ -123,11 +131,12 @@ class DefinitionNotes:
         if self.place is None or self.place.file != file:
             self.first_file = self.first_file or file
             self.file_changes += 1
+        self._before = last_bytes(data, start, ingest.produced, self._before)
         if not ingest.in_event:
             self.place = Position(file, ingest.position)
 
     def _note(self, ingest: Ingest, file: str, data: bytearray, start: int, base: int) -> None:
-        found = events_in_run(ingest, data, start, ingest.produced, base)
+        found = events_in_run(ingest, data, start, ingest.produced, base, self._before)
         if len(found) < ingest.definitions - self._seen:  # more than the kernel lists
             found.append(DefinitionEvent(max(base, ingest.position - 1), None, 0, False))
         self._seen = ingest.definitions
@@ -327,11 +336,10 @@ class SchemaWatch:
         made = LoggedDefinition(None)
         if event is not None:
             offset = event.offset
-            if event.raw is not None:
-                found = logged_definition(event.raw, event.post_length, event.checksum, self._version_of(file))
-                if found is None:
-                    return ""
-                made = found
+            found = logged_event(event, self._version_of(file))
+            if found is None:
+                return ""
+            made = found
         names, schema = made.names, made.schema
         self._definitions.append(((binlog_number(file), offset), names))
         if names is None:

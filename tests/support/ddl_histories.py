@@ -100,6 +100,8 @@ class DdlHistory:
         """Connects."""
         self._connection = self.server.connect(conv={}, charset="utf8mb4", use_unicode=False)
         self._run("SET SESSION time_zone='+00:00', sql_mode='', binlog_format='ROW'")
+        if self._mariadb and self.seed % 2:
+            self._run("SET SESSION binlog_alter_two_phase=1")
         if self._new:
             self._run("SET SESSION explicit_defaults_for_timestamp=1")
 

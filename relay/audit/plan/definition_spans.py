@@ -12,8 +12,8 @@ from relay.audit.plan.store import Reader, Store
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader
 from relay.binlog_file.head import read_start
-from relay.schema_history.definition_scan import events_in_run
-from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
+from relay.schema_history.definition_scan import events_in_run, last_bytes, logged_event
+from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import DefinedSpan, Place
 
 _KEPT: Final = 4096
@@ -125,15 +125,14 @@ def _scan_open(reader: Reader, path: str, number: int, start: int, stop: int | N
     if at < limit:
         events = EventReader(reader, format_event=head)
         try:
+            before = b""
             for run in events.runs(at, limit):
-                for event in events_in_run(events.ingest, run.buffer, run.start, run.consumed, run.position):
-                    made = LoggedDefinition(None)
-                    if event.raw is not None:
-                        logged = logged_definition(event.raw, event.post_length, event.checksum, version)
-                        if logged is None:
-                            continue
-                        made = logged
-                    definitions.append(((number, event.offset), made))
+                found = events_in_run(events.ingest, run.buffer, run.start, run.consumed, run.position, before)
+                before = last_bytes(run.buffer, run.start, run.consumed, before)
+                for event in found:
+                    made = logged_event(event, version)
+                    if made is not None:
+                        definitions.append(((number, event.offset), made))
                 at = run.position + run.consumed - run.start
         except Broken:
             whole = False
