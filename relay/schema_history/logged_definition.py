@@ -42,10 +42,15 @@ class LoggedDefinition:
     @property
     def facts(self) -> dict[str, Any] | None:
         """What a line of the schema file keeps of it beside the names; None: no more than these."""
-        if self.text is None or self.names is None or self.error:
+        if self.text is None or self.names is None:
             return None
         facts: dict[str, Any] = {"text": self.text, "schema": self.schema, "thread": self.thread_id}
-        for name, value in (("mode", self.sql_mode), ("charset", self.server_charset), ("version", self.version)):
+        for name, value in (
+            ("error", self.error),
+            ("mode", self.sql_mode),
+            ("charset", self.server_charset),
+            ("version", self.version),
+        ):
             if value:
                 facts[name] = value
         return facts
@@ -57,8 +62,6 @@ class LoggedDefinition:
 
         if self.text is None:
             raise NotSure("a statement that cannot be read")
-        if self.error:
-            raise NotSure("a statement that failed on its way")
         return parse_ddl(self.text, self.schema, self.sql_mode, self.version)
 
     def apply_to(self, state: "SchemaState") -> None:
@@ -70,6 +73,12 @@ class LoggedDefinition:
             statement = self.parsed()
         except NotSure:
             state.forget(self.names)
+            return
+        if self.error:
+            # it did a part of what it says
+            state.forget_tables(statement)
+            if not state.is_of_tables(statement):
+                state.forget(self.names)
             return
         try:
             state.apply(statement, Teller(self.thread_id, self.server_charset))
@@ -131,7 +140,7 @@ def definition_of(facts: dict[str, Any]) -> LoggedDefinition:
         str(sql["schema"]),
         int(sql.get("mode", 0)),
         int(sql["thread"]),
-        0,
+        int(sql.get("error", 0)),
         str(sql.get("charset", "")),
         str(sql.get("version", "")),
     )

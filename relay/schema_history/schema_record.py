@@ -8,7 +8,7 @@ One line is one object; `kind` says what:
     {"kind": "definition", "file": F, "offset": N, "names": [...], "sql": {...}}
                                                             such a statement, and every word in it that may name a table (null: any
                                                             table); "sql": {"text", "schema" (the default one), "thread", "mode"
-                                                            (sql_mode), "charset" (the server's), "version"}, where it succeeded
+                                                            (sql_mode), "charset" (the server's), "version", "error"}
     {"kind": "table", "file": F, "offset": N, "schema": S, "table": T, "engine": E, "columns": [...], "keys": {...}}
                                                             the table as the source had it at this position
                                                             ("charset": of new columns; "by": "ddl": nobody asked, statements say so)

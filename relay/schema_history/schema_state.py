@@ -85,6 +85,10 @@ class SchemaState:
         for key in _tables_of(statement):
             self._forget(key)
 
+    def is_of_tables(self, statement: Statement) -> bool:
+        """Whether the statement is about single tables, and not about a database."""
+        return not isinstance(statement, CreateDatabase | AlterDatabase | DropDatabase)
+
     def note_table(self, table: Table) -> None:
         """Somebody else knows the table as it is here."""
         key = (table.schema, table.name)

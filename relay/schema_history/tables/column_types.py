@@ -27,6 +27,7 @@ _BINARY_OF: Final = {
     "char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob", "mediumtext": "mediumblob",
     "longtext": "longblob",
 }  # fmt: skip
+_CONTROLS: Final = frozenset(map(chr, range(32)))
 _SKIPPED_WITH_WORD: Final = frozenset(("COLUMN_FORMAT", "STORAGE"))
 
 
@@ -136,7 +137,8 @@ class _Definition:
             reader.next()
             texts = [_quoted(text) for text in reader.strings()]
             self._type = word.lower()
-            if len(set(texts)) == len(texts):  # or there was something in them that the statement lost
+            if len(set(texts)) == len(texts) and _CONTROLS.isdisjoint("".join(texts)):
+                # else a server has lost something of them before it wrote the statement
                 self._type += f"({','.join(texts)})"
             self._is_text = True
         elif word in ("BINARY", "VARBINARY"):
