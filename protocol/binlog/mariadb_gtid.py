@@ -4,7 +4,9 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.binlog.event_type import EventType
 from protocol.binlog.fields import Fields
+from protocol.binlog.layout import HEADER_SIZE
 from protocol.binlog.xa_prepare import Xid
 
 STANDALONE: Final = 0x01
@@ -14,6 +16,12 @@ DDL: Final = 0x20
 PREPARED_XA: Final = 0x40
 COMPLETED_XA: Final = 0x80
 _PLAIN_BYTES: Final = 19
+# Of the flags behind these: the group's ALTER TABLE has only begun, or was given up.
+_START_ALTER: Final = 0x02
+_ROLLBACK_ALTER: Final = 0x08
+_GTID_EVENT: Final = EventType.MARIADB_GTID
+_LEAST_EVENT: Final = 38
+_LONGEST_EVENT: Final = 64
 
 _FLAG_NAMES: Final = {
     STANDALONE: "standalone",
@@ -84,3 +92,18 @@ def encode_mariadb_gtid(gtid: MariadbGtid) -> bytes:
         xid = gtid.xid
         body += struct.pack("<IBB", xid.format_id, len(xid.gtrid), len(xid.bqual)) + xid.gtrid + xid.bqual
     return body if len(body) > _PLAIN_BYTES else body.ljust(_PLAIN_BYTES, b"\0")
+
+
+def alters_nothing(before: bytes, end: int) -> bool | None:
+    """Whether the Gtid event that `before` ends with, which ends at `end` in its file, says that its ALTER TABLE has only begun or
+    was given up (binlog_alter_two_phase): the table is then as it was. None: there is no such event.
+
+    Source: MariaDB 10.11 `Gtid_log_event`, FL_START_ALTER_E1, FL_ROLLBACK_ALTER_E1.
+    """
+    for size in range(_LEAST_EVENT, min(_LONGEST_EVENT, len(before)) + 1):
+        event = before[len(before) - size :]
+        length, log_pos = struct.unpack_from("<II", event, 9)
+        if event[4] == _GTID_EVENT and length == size and log_pos == end & 0xFFFFFFFF:
+            at = HEADER_SIZE + 13 + (8 if event[HEADER_SIZE + 12] & GROUP_COMMIT_ID else 0)
+            return at < size and bool(event[at] & (_START_ALTER | _ROLLBACK_ALTER))
+    return None

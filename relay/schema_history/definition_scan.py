@@ -1,34 +1,48 @@
 """Looks through archived binlogs for statements that define tables: what a relay that did not run to its end had not noted."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE, event_size
+from protocol.binlog.mariadb_gtid import alters_nothing
 from protocol.kernel.ingest import Ingest
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader
 from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 
+_ALTERS: Final = re.compile(r"\s*(?:/\*.*?\*/\s*)*ALTER\b", re.IGNORECASE | re.DOTALL)
+_GTID_BYTES: Final = 64
 _LONGEST_EVENT: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionEvent:
-    """A Query event that may define tables. `raw`: the event; None where it is too long to be looked at."""
+    """A Query event that may define tables. `raw`: the event; None where it is too long to be looked at.
+
+    `alters_nothing`: of MariaDB's ALTER TABLE in two phases, one that has only begun; None: nobody can tell.
+    """
 
     offset: int
     raw: bytes | None
     post_length: int
     checksum: bool
+    alters_nothing: bool | None = False
 
 
 def events_in_run(
-    ingest: Ingest, data: bytearray | memoryview, start: int, stop: int, base: int
+    ingest: Ingest, data: bytearray | memoryview, start: int, stop: int, base: int, before: bytes = b""
 ) -> list[DefinitionEvent]:
-    """What the kernel's last feed found, whose run is data[start:stop] and begins at `base` in its file."""
-    post_length, checksum = ingest.post_lengths()[2], ingest.checksum > 0
+    """What the kernel's last feed found, whose run is data[start:stop] and begins at `base` in its file. `before`: the last
+    bytes of the run before, see `last_bytes`.
+    """
+    lengths = ingest.post_lengths()
+    post_length, checksum = lengths[2], ingest.checksum > 0
+    is_mariadb = len(lengths) > EventType.MARIADB_GTID and lengths[EventType.MARIADB_GTID] != 0
     found = []
     for offset in ingest.take_definitions():
         at = start + offset - base
@@ -37,8 +51,16 @@ def events_in_run(
             length = event_size(data, at)
             if length <= _LONGEST_EVENT and at + length <= stop:
                 raw = bytes(data[at : at + length])
-        found.append(DefinitionEvent(offset, raw, post_length, checksum))
+        nothing: bool | None = False
+        if is_mariadb and raw is not None:
+            nothing = alters_nothing(last_bytes(data, start, at, before), offset)
+        found.append(DefinitionEvent(offset, raw, post_length, checksum, nothing))
     return found
+
+
+def last_bytes(data: bytearray | memoryview, start: int, stop: int, before: bytes) -> bytes:
+    """The last bytes of data[start:stop], and of what was before it: a Gtid event finds room in them."""
+    return (before + bytes(data[max(start, stop - _GTID_BYTES) : stop]))[-_GTID_BYTES:]
 
 
 def scan_definitions(path: Path, start: int, stop: int) -> Iterator[DefinitionEvent]:
@@ -49,9 +71,23 @@ def scan_definitions(path: Path, start: int, stop: int) -> Iterator[DefinitionEv
     with path.open("rb") as file:
         reader = EventReader(DescriptorBytes(file.fileno()))
         try:
+            before = b""
             for run in reader.runs(start, stop):
-                yield from events_in_run(reader.ingest, run.buffer, run.start, run.consumed, run.position)
+                yield from events_in_run(reader.ingest, run.buffer, run.start, run.consumed, run.position, before)
+                before = last_bytes(run.buffer, run.start, run.consumed, before)
         except Broken as error:
             raise ValueError(f"{path.name} {error}") from None
         if reader.unfinished is not None or reader.read_to < stop:
             raise ValueError(f"{path.name} ends at {reader.read_to}, {stop} was expected")
+
+
+def logged_event(event: DefinitionEvent, version: str) -> LoggedDefinition | None:
+    """What an event defines; None: nothing that has columns. `version`: the server's that logged it."""
+    if event.raw is None:
+        return LoggedDefinition(None)
+    if event.alters_nothing:
+        return None
+    made = logged_definition(event.raw, event.post_length, event.checksum, version)
+    if made is not None and event.alters_nothing is None and _ALTERS.match(made.text or ""):
+        return LoggedDefinition(made.names)
+    return made

@@ -12,7 +12,16 @@ from pathlib import Path
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import binlog_number
 from relay.archive.storage.files import SCHEMA_NAME, FileLayer, StoredFile, replace_file, write_all
-from relay.schema_history.schema_record import Line, Place, RecordedSchema, line, parse_lines, table_facts, table_line
+from relay.schema_history.schema_facts import Place
+from relay.schema_history.schema_record import (
+    WORKED_OUT,
+    Line,
+    RecordedSchema,
+    line,
+    parse_lines,
+    table_facts,
+    table_line,
+)
 
 
 class SchemaFile:
@@ -95,8 +104,17 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
     if rest[0].kind == "watched":
         return rest
     schema = RecordedSchema(before)
-    texts = [line("watched", oldest, FIRST_EVENT)]
+    watched = next(one for one in reversed(before) if one.kind == "watched" or one is before[0])
+    has_statements = bool(watched.facts.get("statements"))
+    texts = [line("watched", oldest, FIRST_EVENT, **({"statements": True} if has_statements else {}))]
+    texts += [
+        line("database", oldest, FIRST_EVENT, schema=name, charset=charset)
+        for name, charset in sorted(schema.charsets().items())
+    ]
     texts += [table_line(table_facts(table), oldest, FIRST_EVENT) for table in schema.standing(begin)]
+    texts += [
+        table_line(table_facts(table), oldest, FIRST_EVENT, WORKED_OUT) for table in schema.standing_worked_out(begin)
+    ]
     return [*parse_lines("".join(texts).encode()), *rest]
 
 

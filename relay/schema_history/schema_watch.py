@@ -19,18 +19,27 @@ from typing import Final, overload
 import pymysql.err
 import structlog
 
+from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import definition_statement
 from protocol.errors import ProtocolError
 from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
 from relay.archive.storage.archived_file import ArchivedFile
+from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.head import read_start
 from relay.process.background import tell_fault
-from relay.schema_history.definition_scan import DefinitionEvent, events_in_run, scan_definitions
+from relay.schema_history.definition_scan import (
+    DefinitionEvent,
+    events_in_run,
+    last_bytes,
+    logged_event,
+    scan_definitions,
+)
 from relay.schema_history.information_schema import TooManyColumns, schemas_of, tables_of
+from relay.schema_history.logged_definition import LoggedDefinition
+from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
-from relay.schema_history.schema_record import Place, line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
 
@@ -105,6 +114,8 @@ class DefinitionNotes:
         self._seen = 0
         self._notes: deque[_Note] = deque()
         self._noted_bytes = 0
+        self._before = b""
+        """The last bytes of the run before."""
         self.first_file: str | None = None
         self.place = place
         """The position up to which every definition was noted."""
@@ -120,11 +131,12 @@ class DefinitionNotes:
         if self.place is None or self.place.file != file:
             self.first_file = self.first_file or file
             self.file_changes += 1
+        self._before = last_bytes(data, start, ingest.produced, self._before)
         if not ingest.in_event:
             self.place = Position(file, ingest.position)
 
     def _note(self, ingest: Ingest, file: str, data: bytearray, start: int, base: int) -> None:
-        found = events_in_run(ingest, data, start, ingest.produced, base)
+        found = events_in_run(ingest, data, start, ingest.produced, base, self._before)
         if len(found) < ingest.definitions - self._seen:  # more than the kernel lists
             found.append(DefinitionEvent(max(base, ingest.position - 1), None, 0, False))
         self._seen = ingest.definitions
@@ -192,6 +204,8 @@ class SchemaWatch:
         self._oldest = held[0].name if held else None
         self._known: dict[tuple[str, str], bytes] = {}
         """The tables that are recorded: a digest of what is."""
+        self._charsets: dict[str, str] = {}
+        """The schemas' character sets, as they were asked last."""
         self._definitions: list[tuple[Place, frozenset[str] | None]] = []
         """Those since the question that is open was asked."""
         self._stale: set[str] = set()
@@ -202,6 +216,8 @@ class SchemaWatch:
         self._due = True
         self._files_seen = 0
         self._waited = 0.0
+        self._version = ("", "")
+        """A file, and the version of the server that writes it."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = threading.Event()
@@ -303,7 +319,7 @@ class SchemaWatch:
         lines: list[str] = []
         for held, start, stop in reversed(todo):
             if not reached:
-                lines.append(line("watched", held.name, start))
+                lines.append(_watched(held.name, start))
                 reached = True
             try:
                 lines += [self._definition_line(held.name, event) for event in scan_definitions(held.path, start, stop)]
@@ -312,24 +328,19 @@ class SchemaWatch:
                 lines = []
                 reached = False
         if not reached:
-            lines.append(line("watched", *end))
+            lines.append(_watched(*end))
         return [text for text in lines if text]
 
     def _definition_line(self, file: str, event: DefinitionEvent | None, offset: int = -1) -> str:
         """The line for a definition; empty: it defines nothing. Notes it for the question that is open, and the next one."""
-        names: frozenset[str] | None = None
-        schema = ""
+        made = LoggedDefinition(None)
         if event is not None:
             offset = event.offset
-            if event.raw is not None:
-                try:
-                    found = definition_statement(event.raw, event.post_length, event.checksum)
-                except (ProtocolError, IndexError):
-                    found = (b"", None)
-                if found is None:
-                    return ""
-                schema = found[0].decode("utf-8", "replace")
-                names = defined_names(found[1]) if found[1] is not None else None
+            found = logged_event(event, self._version_of(file))
+            if found is None:
+                return ""
+            made = found
+        names, schema = made.names, made.schema
         self._definitions.append(((binlog_number(file), offset), names))
         if names is None:
             self._scope = None
@@ -339,14 +350,26 @@ class SchemaWatch:
             if self._scope is not None:
                 self._scope |= names | {schema.lower()}
         self._due = True
-        return line("definition", file, offset, names=sorted(names) if names is not None else None)
+        told = {"sql": made.facts} if made.facts is not None else {}
+        return line("definition", file, offset, names=sorted(names) if names is not None else None, **told)
+
+    def _version_of(self, file: str) -> str:
+        """The server's that writes a binlog, as its first event says; empty where that cannot be read."""
+        if self._version[0] != file:
+            try:
+                with (self._file.path.parent / file).open("rb") as stored:
+                    start = read_start(DescriptorBytes(stored.fileno()))
+                self._version = (file, decode_first_event(start.event)[1].server_version)
+            except (OSError, ProtocolError):
+                return ""
+        return self._version[1]
 
     def _write_notes(self) -> Position | None:
         """Writes what was noted; up to where that is all."""
         notes, place = self.notes.take()
         lines = []
         if self._file.covered is None and place is not None:
-            lines.append(line("watched", self.notes.first_file or place.file, FIRST_EVENT))
+            lines.append(_watched(self.notes.first_file or place.file, FIRST_EVENT))
         lines += [self._definition_line(note.file, note.event, note.offset) for note in notes]
         new_file = self.notes.file_changes != self._files_seen and place is not None
         if new_file and place is not None:
@@ -398,8 +421,8 @@ class SchemaWatch:
         self._due = False
         connection = await self._recording.open_connection()
         try:
-            names = await schemas_of(connection)
-            requested = {name for name in names if scope is None or name.lower() in scope}
+            charsets = await schemas_of(connection)
+            requested = {name for name in charsets if scope is None or name.lower() in scope}
             found: dict[tuple[str, str], str | None] = {}
             columns = 0
             for name in sorted(requested):
@@ -420,7 +443,7 @@ class SchemaWatch:
         if then is None:
             return False
         await self._reach(then)
-        self._keep(found, requested, set(names), then)
+        self._keep(found, requested, charsets, then)
         if scope is None and not found and not self._known:
             self._recording.say_once(
                 "source_schema_empty",
@@ -452,7 +475,7 @@ class SchemaWatch:
         return self._all_stale or table.lower() in self._stale
 
     def _keep(
-        self, found: dict[tuple[str, str], str | None], requested: set[str], schemas: set[str], then: Position
+        self, found: dict[tuple[str, str], str | None], requested: set[str], schemas: dict[str, str], then: Position
     ) -> None:
         """Writes what the answer has of tables: facts; None: as recorded. `requested`: the schemas it is about."""
         place = (binlog_number(then.file), then.offset)
@@ -467,6 +490,10 @@ class SchemaWatch:
             if facts is not None and not unsure(key[1]):
                 lines.append(table_line(facts, then.file, then.offset))
                 self._known[key] = _digest(facts)
+        for name, charset in schemas.items():
+            if self._charsets.get(name) != charset and not unsure(name):
+                lines.append(line("database", then.file, then.offset, schema=name, charset=charset))
+                self._charsets[name] = charset
         for key in list(self._known):
             if key not in found and (key[0] in requested or key[0] not in schemas) and not unsure(key[1]):
                 lines.append(line("dropped", then.file, then.offset, schema=key[0], table=key[1]))
@@ -474,8 +501,13 @@ class SchemaWatch:
         self._file.append(lines)
         self._stale = {name for _at, names in self._definitions for name in names or ()}
         self._all_stale = any(names is None for _at, names in self._definitions)
-        if lines:
+        if any('"kind": "database"' not in one for one in lines):
             log.info("source_schema_recorded", tables=len(self._known), news=len(lines), position=str(then))
+
+
+def _watched(file: str, offset: int) -> str:
+    """From here on all statements are noted, with their texts."""
+    return line("watched", file, offset, statements=True)
 
 
 def _reason(error: UpstreamError | pymysql.err.MySQLError) -> str:

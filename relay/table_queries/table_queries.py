@@ -27,7 +27,7 @@ from protocol.statements.session.refusals import (
 )
 from protocol.statements.translation.sqlite_text import TableName
 from relay.schema_history.schema_file import read_schema
-from relay.schema_history.schema_record import Table
+from relay.schema_history.tables.source_table import Table
 from relay.table_queries.bounded_sqlite import BoundedSqlite, FilledTable
 from relay.table_queries.described_result import described
 from relay.table_queries.recorded_tables import RECORDED, Facts, schemata

@@ -44,7 +44,7 @@ def kinds() -> set[tuple[str, str]]:
         for name in kinds_in(module)
     }
     found |= {(job, name) for job in ("changes", "tables") for name in ROW_FINDINGS if name not in TOO_LARGE}
-    found -= {("tables", "value_malformed")}  # it does not read values
+    found -= {("tables", "value_malformed"), ("tables", "value_uncertain")}  # it does not read values
     found |= {("tables", name) for name in ("no_primary_key", "primary_key_unknown")}
     found |= {("changes", "file_purged")}  # of every job
     found |= {("readiness", check.name) for check in ALL} - {("readiness", one.check.name) for one in STATEMENTS}

@@ -14,7 +14,8 @@ from relay.audit.jobs.engines import HIGH, LOW, Closed, EngineSpan, engine_spans
 from relay.audit.jobs.statement_tables import changed_table, defined_table, named_engine
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore
-from relay.schema_history.schema_record import Table, line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.tables.source_table import Table
 from tests.audit.job_runs import run
 from tests.audit.test_splits import write
 from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, BinlogBuilder

@@ -16,7 +16,8 @@ from relay.archive.storage.files import SCHEMA_NAME
 from relay.audit.jobs import JOBS
 from relay.audit.readiness.defined_tables import read_table_map
 from relay.audit.readiness.events import CHECKS
-from relay.schema_history.schema_record import Key, Table, line, table_facts, table_line
+from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.tables.source_table import Key, Table
 from tests.audit.job_runs import run
 from tests.audit.test_job_boundaries import stamped
 from tests.audit.test_splits import write

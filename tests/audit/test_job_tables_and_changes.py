@@ -114,6 +114,7 @@ def test_rows_that_cannot_be_read_or_shown_as_they_are_are_findings(spark: Any, 
         b"json": (b"\x01\xf5\x01\x04\x01", b"\x02\0\0\0\xff\xff"),  # two bytes that are no JSON
         b"strange": (b"\x01\x99\x00\x01", b"\xff"),  # a type that nobody knows
         b"cut": (b"\x01\xfc\x01\x02\x01", b"\xff\x00x"),  # a BLOB of 255 bytes, of which there is one
+        b"guessed": (b"\x01\xfc\x01\x02\x01", b"\x01\x00x"),  # a BLOB, or a TEXT of who knows which characters
         b"": (b"", b"\x00"),  # no Table_map
     }
     places = []
@@ -134,14 +135,15 @@ def test_rows_that_cannot_be_read_or_shown_as_they_are_are_findings(spark: Any, 
         **({"value_malformed": (places[0], "test.json")} if name == "changes" else {}),
         "column_type_unknown": (places[1], "test.strange"),
         "row_malformed": (places[2], "test.cut"),
-        "table_map_missing": (places[3], ""),
+        **({"value_uncertain": (places[3], "test.guessed")} if name == "changes" else {}),
+        "table_map_missing": (places[4], ""),
     }
     assert "rows_unreadable" in done.names
     assert "Not everything could be read" in done.page.text
     if name == "changes":
         others = run(spark, name, tmp_path / "bin.000001", tmp_path, tables=("shop.*",))
         assert others.names & set(ROW_FINDINGS) == {"table_map_missing"}
-        assert [row["finding"] for row in done.parquet("changes")] == ["value_malformed"]
+        assert [row["finding"] for row in done.parquet("changes")] == ["value_malformed", "value_uncertain"]
 
 
 def test_what_is_written_while_the_audit_runs_is_not_in_any_part_of_it(spark: Any, tmp_path: Path) -> None:
@@ -170,6 +172,7 @@ def test_a_file_that_is_purged_while_the_audit_runs_is_a_finding(spark: Any, tmp
 
     outcome = run_job(spark, load_job("changes"), AuditOptions(str(tmp_path)), tmp_path / "out", purge)
     gone = {finding.name: [str(place) for place in finding.places] for finding in outcome.result.findings}
+    assert gone.pop("value_uncertain")  # in the file that is left
     assert gone == {"file_purged": ["bin.000001"]}
     assert outcome.complete.startswith("Not everything could be read")
 

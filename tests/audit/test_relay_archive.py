@@ -116,7 +116,7 @@ def test_rows_have_the_names_that_the_relay_recorded_while_the_table_changed(
 
         def recorded(column: str) -> bool:
             at = source.master_status()
-            table = read_schema(chain.relay.archive).table("shop", "orders", at.file, at.position)
+            table = read_schema(chain.relay.archive).recorded("shop", "orders", at.file, at.position)
             return table is not None and column in [one.name for one in table.columns]
 
         wait_until(lambda: recorded("kind"), "the table is recorded")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from relay.schema_history.schema_file import read_schema
-from relay.schema_history.schema_record import RecordedSchema, Table
+from relay.schema_history.schema_record import RecordedSchema
+from relay.schema_history.tables.source_table import Table
 from tests.conftest import ServerFactory
 from tests.support.chain import Chain, wait_until
 
@@ -50,7 +51,7 @@ def wait_for_column(chain: Chain, table: str, column: str | None) -> Table:
     found: list[Table] = []
 
     def there() -> bool:
-        table_now = schema_of(chain).table("shop", table, at.file, at.position)
+        table_now = schema_of(chain).recorded("shop", table, at.file, at.position)
         found[:] = [table_now] if table_now is not None else []
         return table_now is not None and (column is None or column in [one.name for one in table_now.columns])
 
@@ -90,7 +91,7 @@ def test_tables_are_recorded_as_the_source_has_them_before_and_after_a_change(ch
         ("shop", "orders"),
     ]
     # it was asked later than it was made, and is known for what was archived in between
-    assert schema_of(chain).table("shop", "orders", made.file, made.position) == orders
+    assert schema_of(chain).recorded("shop", "orders", made.file, made.position) == orders
 
     before = source.master_status()
     source.execute_many(
@@ -118,9 +119,11 @@ def test_what_was_recorded_is_true_after_a_crash_and_without_the_relay(chain: Ch
     source.execute_many(["ALTER TABLE shop.one ADD c INT", "INSERT INTO shop.one VALUES (1, 2, 3)"])
     chain.relay.start()
     wait_for_column(chain, "one", "c")
-    # which columns it had in between nobody asked: that is not known, rather than wrong
+    # which columns it had in between nobody asked: the statements tell it
     schema = schema_of(chain)
-    assert schema.table("shop", "one", middle.file, middle.position - 1) is None
+    assert schema.recorded("shop", "one", middle.file, middle.position - 1) is None
+    worked_out = schema.table("shop", "one", middle.file, middle.position - 1)
+    assert worked_out is not None and [column.name for column in worked_out.columns] == ["a", "b"]
     old = schema.table("shop", "one", between.file, between.position - 1)
     assert old is not None and [column.name for column in old.columns] == ["a"]
     with (chain.relay.archive / "source-schema.jsonl").open("a") as file:
@@ -129,7 +132,7 @@ def test_what_was_recorded_is_true_after_a_crash_and_without_the_relay(chain: Ch
     chain.relay.start()
     source.sql("ALTER TABLE shop.one ADD d INT")
     wait_for_column(chain, "one", "d")
-    assert schema_of(chain).table("shop", "one", between.file, between.position - 1) == old
+    assert schema_of(chain).recorded("shop", "one", between.file, between.position - 1) == old
 
 
 def test_definitions_of_before_the_recording_was_switched_on_are_found_in_the_archive(
@@ -151,7 +154,9 @@ def test_definitions_of_before_the_recording_was_switched_on_are_found_in_the_ar
     wait_for_column(chain, "two", "b")
     schema = schema_of(chain)
     assert schema.table("shop", "one", early.file, early.position - 1) is not None
-    assert schema.table("shop", "two", early.file, early.position - 1) is None
+    assert schema.recorded("shop", "two", early.file, early.position - 1) is None
+    worked_out = schema.table("shop", "two", early.file, early.position - 1)
+    assert worked_out is not None and [column.name for column in worked_out.columns] == ["a"]
 
 
 def test_without_the_privilege_it_is_said_once_and_the_stream_goes_on(servers: ServerFactory, tmp_path: Path) -> None:
@@ -194,7 +199,7 @@ def test_what_belongs_to_purged_binlogs_goes_with_them(servers: ServerFactory, t
 
         wait_until(lambda: {line["file"] for line in lines()} == {newest}, "older lines are gone")
         assert [line["kind"] for line in lines()].count("definition") == 0
-        assert schema_of(chain).table("shop", "one", newest, 4) == kept
+        assert schema_of(chain).recorded("shop", "one", newest, 4) == kept
 
 
 def remove_before(archive: Path, newest: str) -> None:

@@ -288,7 +288,7 @@ def changed_rows(
             return
         assert status == OPEN_TABLE
         assert describe is not None
-        description = describe(*columns.asked_table)
+        description = describe(*columns.asked_table[:3])
         if description is None:
             columns.not_described()
         else:

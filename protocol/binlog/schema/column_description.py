@@ -48,7 +48,7 @@ def encode_columns(columns: Sequence[ColumnDescription]) -> bytes:
     for column in columns:
         kind = column.column_type.strip()
         native = _NATIVE.findall(kind.lower())[0]
-        texts = [_unquoted(text) for text in _TEXT.findall(kind)] if native in ("enum", "set") else []
+        texts = column_texts(kind) if native in ("enum", "set") else []
         out += [lenenc_bytes(_bytes(text)) for text in (column.name, native, column.charset or "")]
         out.append(bytes([" unsigned" in kind.lower() and native not in ("enum", "set")]))
         out.append(lenenc_int(len(texts)))
@@ -66,6 +66,11 @@ def decode_columns(packed: bytes) -> list[DescribedColumn]:
         texts = [fields.lenenc_bytes() for _ in range(fields.lenenc_int())]
         columns.append(DescribedColumn(name, native.decode(), unsigned, charset.decode() or None, texts))
     return columns
+
+
+def column_texts(column_type: str) -> list[str]:
+    """The texts of an ENUM or SET, out of its type."""
+    return [_unquoted(text) for text in _TEXT.findall(column_type)]
 
 
 def _unquoted(text: str) -> str:

@@ -12,7 +12,8 @@ TYPE_ENUM: Final = 247
 TYPE_SET: Final = 248
 TYPE_STRING: Final = 254
 TYPE_GEOMETRY: Final = 255
-_NUMERIC: Final = frozenset((1, 2, 3, 4, 5, 8, 9, 246))
+# What has a bit of signedness: YEAR and the old DECIMAL among them.
+_NUMERIC: Final = frozenset((0, 1, 2, 3, 4, 5, 8, 9, 13, 246))
 _CHARACTER: Final = frozenset((15, 242, 252, 253, 254))
 _MARIADB_CHARACTER: Final = frozenset((15, 140, 141, 252, 253, 254, 255))
 _ONE_ARGUMENT: Final = frozenset((4, 5, 17, 18, 19, 140, 242, 245, 249, 250, 251, 252, 255))

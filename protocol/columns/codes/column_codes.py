@@ -38,6 +38,7 @@ COLUMN_TYPE_UNKNOWN: Final = 10
 ROW_MALFORMED: Final = 11
 VALUE_MALFORMED: Final = 12
 ROW_TOO_LARGE: Final = 13
+VALUE_UNCERTAIN: Final = 14
 FINDINGS: Final = {
     CHECKSUM_MISMATCH: "checksum_mismatch",
     BOUNDARY_VIOLATION: "boundary_violation",
@@ -52,6 +53,7 @@ FINDINGS: Final = {
     ROW_MALFORMED: "row_malformed",
     VALUE_MALFORMED: "value_malformed",
     ROW_TOO_LARGE: "row_too_large",
+    VALUE_UNCERTAIN: "value_uncertain",
 }
 """Code of a finding -> its name."""
 
@@ -210,7 +212,7 @@ TYPE_INET4: Final = 24
 TYPE_INET6: Final = 25
 
 # A column in a plan: how its values are read, then these.
-COLUMN_NUMBERS: Final = 12
+COLUMN_NUMBERS: Final = 13
 AT_SIZE: Final = 1  # bytes; 0: behind a length
 AT_PREFIX: Final = 2  # bytes of the length
 AT_ARGUMENT: Final = 3  # digits of a fraction, precision, bytes that trailing zeros were cut from
@@ -222,6 +224,13 @@ AT_NAME_LENGTH: Final = 8  # with quotation marks and colon
 AT_TEXT: Final = 9  # the first of its texts
 AT_TEXT_COUNT: Final = 10
 AT_JSON: Final = 11  # whether partial updates count it
+AT_UNCERTAIN: Final = 12  # whether nobody knows its sign or its character set
+
+# Who told the names of a table's columns: numbers of NAMED.
+NAMED_BY_BINLOG: Final = 1
+NAMED_BY_RECORD: Final = 2
+NAMED_BY_DDL: Final = 3
+NAMED_BY_NOBODY: Final = 4
 
 # More plans, or bytes of their texts, are forgotten when no transaction needs them.
 MOST_PLANS: Final = 4096

@@ -26,6 +26,7 @@ cdef class RowBatch(ColumnBatch):
     # the event
     cdef EventFacts event
     cdef int64_t plan
+    cdef int named
     cdef int finding
     cdef int64_t finding_position
     # what the last walk lacked
@@ -46,6 +47,7 @@ cdef class RowBatch(ColumnBatch):
     cdef int64_t* finding_position_out
     cdef uint8_t* operation_out
     cdef uint8_t* finding_out
+    cdef uint8_t* named_out
 
     cpdef begin_file(self)
     cdef void begin_group(self, int64_t position, int64_t server_id) noexcept nogil

@@ -17,6 +17,9 @@ if not cython.compiled:
 # Values of `operation`; none: the row is only a finding.
 OPERATIONS = ("", "insert", "update", "delete")
 
+# Values of `named`: who told the names of the table's columns; none: the row has no table.
+NAMED = ("", "binlog", "recorded", "ddl", "none")
+
 # Column -> format of its values, "s": text with nulls, "d": text with nulls that rows share.
 COLUMNS = {
     "transaction": "q",  # where the transaction starts
@@ -34,14 +37,15 @@ COLUMNS = {
     "after": "s",
     "finding": "B",
     "finding_position": "q",
+    "named": "B",
 }
 
 _TEXT_ROOM = 256  # bytes of an image or a statement, at first
 
 
 class RowBatch(ColumnBatch):
-    """Rows of changed rows, of `event`. What else is to be written of the next row is set before: of its group, and `plan`, that of
-    its table (0: it has none).
+    """Rows of changed rows, of `event`. What else is to be written of the next row is set before: of its group, `plan`, that of
+    its table (0: it has none), and `named`, of NAMED.
     """
 
     def __init__(self, capacity: int, wanted: Iterable[str] | None, tables: TableMaps, event: EventFacts) -> None:
@@ -83,6 +87,7 @@ class RowBatch(ColumnBatch):
         self.forget_names()
         self.finding = 0
         self.plan = 0
+        self.named = 0
         self.begin_group(0, 0)
 
     def begin_group(self, position: int, server_id: int) -> None:
@@ -112,6 +117,7 @@ class RowBatch(ColumnBatch):
         self.server_out = self.i64("server_id")
         self.operation_out = self.u8("operation")
         self.finding_out = self.u8("finding")
+        self.named_out = self.u8("named")
         self.finding_position_out = self.i64("finding_position")
 
     def dictionary_column(self, name: str) -> tuple[bytearray, bytearray, int, bytearray, bytearray]:
@@ -234,6 +240,7 @@ class RowBatch(ColumnBatch):
         self.operation_out[n] = operation
         self.finding_out[n] = finding
         self.finding_position_out[n] = finding_position
+        self.named_out[n] = self.named if self.plan > 0 else 0
         if self.plan > 0:
             self.schemas.put(n, self.plan_names[2 * self.plan])
             self.table_names.put(n, self.plan_names[2 * self.plan + 1])

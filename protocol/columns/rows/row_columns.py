@@ -13,6 +13,7 @@ import cython
 
 from protocol.columns.column_reader import ColumnReader, GroupReader
 from protocol.columns.rows.row_batch import COLUMNS as COLUMNS
+from protocol.columns.rows.row_batch import NAMED as NAMED
 from protocol.columns.rows.row_batch import OPERATIONS as OPERATIONS
 from protocol.columns.rows.row_batch import RowBatch
 from protocol.columns.rows.row_writer import RowWriter
@@ -29,7 +30,7 @@ class RowColumns(GroupReader):
     """Rows of changed rows, in `batch`, `capacity` of them at most, from the events that `take` is given.
 
     `wanted`: names of COLUMNS, None for all; texts that are not wanted are not made. `asks`: stop with OPEN_TABLE at a
-    Table_map not seen before: `asked_table` is schema, table and the type codes, to be answered with `described` or
+    Table_map not seen before: `asked_table` is schema, table, the type codes and their arguments, to be answered with `described` or
     `not_described`; `asked_position` is where the event stands.
     """
 
@@ -45,8 +46,8 @@ class RowColumns(GroupReader):
         self.begin_file(b"")
 
     @property
-    def asked_table(self) -> tuple[bytes, bytes, bytes] | None:
-        """Schema, table and type codes of the table that `take` stopped for; None: for none."""
+    def asked_table(self) -> tuple[bytes, bytes, bytes, list[tuple[int, int]]] | None:
+        """Schema, table, type codes and their arguments of the table that `take` stopped for; None: for none."""
         return self.plans.asked
 
     def keep_names(self, schemas: Sequence[bytes] | None, tables: Sequence[bytes] | None) -> None:
@@ -112,17 +113,17 @@ class RowColumns(GroupReader):
         GroupReader.make_room(self)
         self.batch.make_room()
 
-    def described(self, description: bytes) -> bool:
-        """What `asked_table` was asked for (see column_description.encode_columns).
+    def described(self, description: bytes, named_by: int = NAMED_BY_RECORD) -> bool:
+        """What `asked_table` was asked for (see column_description.encode_columns), and who told it.
 
         False: it has not as many columns as the Table_map, so it is of another version of the table; none is used.
         Raises: Malformed.
         """
-        return self.plans.describe(description)
+        return self.plans.describe(description, named_by)
 
     def not_described(self) -> None:
         """Nobody knows the columns of `asked_table`: they are called @1, @2 …"""
-        self.plans.add_plan(None)
+        self.plans.add_plan(None, NAMED_BY_NOBODY)
 
     def not_opened(self) -> None:
         """What was asked for cannot be unpacked."""

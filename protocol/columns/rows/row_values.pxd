@@ -27,6 +27,7 @@ cdef class RowValues:
     cdef JsonBinary json
     cdef int64_t plan
     cdef readonly bint malformed
+    cdef readonly bint uncertain
     cdef readonly int64_t cursor
     cdef bytearray padded_bytes
     cdef uint8_t* padded

@@ -83,7 +83,8 @@ def load_little(p: Bytes, at: int, size: int) -> int:
 
 class RowValues:
     """Writes images of the table whose plan is `plan`. `malformed` is set where a value was not what its type says, and was
-    shown as bytes; `charsets.failure` where Python code below the walk failed: whoever walks raises it.
+    shown as bytes; `uncertain`, where it was read as if its sign or character set were known;
+    `charsets.failure` where Python code below the walk failed: whoever walks raises it.
     """
 
     def __init__(self) -> None:
@@ -92,6 +93,7 @@ class RowValues:
         self.json = JsonBinary()
         self.plan = 0
         self.malformed = False
+        self.uncertain = False
         self.cursor = 0
         self.padded_bytes = bytearray(1024)
         self.padded = bytes_of(self.padded_bytes)
@@ -180,7 +182,11 @@ class RowValues:
             return IMAGE_MALFORMED
         self.cursor = end
         if kind == TYPE_INTEGER:
+            if self.plans.columns[c + AT_UNCERTAIN] and p[end - 1] >= 0x80:
+                self.uncertain = True
             return put_integer(out, at, p, start, size, self.plans.columns[c + AT_UNSIGNED] != 0)
+        if self.plans.columns[c + AT_UNCERTAIN]:
+            self.uncertain = True
         if kind == TYPE_TEXT:
             return self.put_characters(out, at, room, p, start, end, c)
         if TYPE_DATE <= kind <= TYPE_TIMESTAMP:

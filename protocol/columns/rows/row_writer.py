@@ -63,6 +63,7 @@ class RowWriter:
         elif wanted and self.tables.slots[self.tables.row_slot + SLOT_MARK] > 0:
             self.batch.plan = self.tables.slots[self.tables.row_slot + SLOT_MARK]
             self.values.plan = self.batch.plan
+            self.batch.named = self.values.plans.named[self.batch.plan]
             if self.tables.before.width > self.tables.slots[self.tables.row_slot + SLOT_COLUMNS]:
                 self.batch.found(ROW_MALFORMED)
 
@@ -104,6 +105,7 @@ class RowWriter:
         at = self.row_at
         partial = -1
         self.values.malformed = False
+        self.values.uncertain = False
         if self.operation != OPERATION_INSERT:
             at = self.put_image(self.batch.before, self.batch.makes_before, self.tables.before, p, at, stop, partial)
             if at < 0:
@@ -127,6 +129,8 @@ class RowWriter:
             finding = self.batch.event.finding
         elif self.values.malformed:
             finding = VALUE_MALFORMED
+        elif self.values.uncertain:
+            finding = VALUE_UNCERTAIN
         self.close_image(
             self.batch.before, self.batch.makes_before and self.operation != OPERATION_INSERT, self.before_end
         )

@@ -12,8 +12,9 @@ cdef class ColumnPlans:
     cdef readonly int64_t column_count
     cdef int64_t text_count
     cdef int64_t arena_used
-    cdef bytearray first_bytes, column_bytes, text_bytes, arena_bytes
+    cdef bytearray named_bytes, first_bytes, column_bytes, text_bytes, arena_bytes
     cdef int64_t* first
+    cdef uint8_t* named
     cdef int64_t* columns
     cdef int64_t* texts
     cdef uint8_t* arena
@@ -38,5 +39,5 @@ cdef class RowTables:
     cpdef bint are_too_many(self) except -1
     @cython.locals(raw=int64_t, widths=int64_t, schema=int64_t, table=int64_t)
     cpdef bint make_plan(self) except -1
-    cpdef bint describe(self, bytes description) except -1
-    cpdef add_plan(self, described)
+    cpdef bint describe(self, bytes description, int named_by) except -1
+    cpdef add_plan(self, described, int named_by)

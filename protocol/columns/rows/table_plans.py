@@ -55,6 +55,7 @@ _TYPES = {
     FIELD_STRING: TYPE_TEXT,
     FIELD_GEOMETRY: TYPE_GEOMETRY,
 }
+_UNKNOWN_CHARSET = "?"  # in a description: it has one, and nobody knows which
 _NATIVE = {"uuid": (TYPE_UUID, 16), "inet4": (TYPE_INET4, 4), "inet6": (TYPE_INET6, 16)}
 
 
@@ -62,7 +63,7 @@ class ColumnPlans:
     """Plans by number, from 1; 0 is none. Memory grows with the number of different Table_maps, until `reset`.
 
     A plan is COLUMN_NUMBERS numbers for each column, in `columns` from first[plan] on. Texts (names, those of ENUM and SET) stand
-    in one arena, as JSON; `texts` has offset and length of each.
+    in one arena, as JSON; `texts` has offset and length of each. `named[plan]`: who told the columns' names.
     """
 
     def __init__(self, charsets: CharsetText) -> None:
@@ -76,16 +77,22 @@ class ColumnPlans:
         self.text_count = 0
         self.arena_used = 0
         self.first_bytes = bytearray(8 * 16)
+        self.named_bytes = bytearray(16)
         self.column_bytes = bytearray(8 * COLUMN_NUMBERS * 64)
         self.text_bytes = bytearray(8 * 2 * 64)
         self.arena_bytes = bytearray(4096)
         self.first = longs_of(self.first_bytes)
+        self.named = bytes_of(self.named_bytes)
         self.columns = longs_of(self.column_bytes)
         self.texts = longs_of(self.text_bytes)
         self.arena = bytes_of(self.arena_bytes)
 
-    def add(self, columns: Sequence[TableColumn], widths: bytes, described: Sequence[DescribedColumn] | None) -> int:
-        """Makes a plan; returns its number. `widths`: TableMaps' four bytes a column; `described`: as many columns, or None."""
+    def add(
+        self, columns: Sequence[TableColumn], widths: bytes, described: Sequence[DescribedColumn] | None, named_by: int
+    ) -> int:
+        """Makes a plan; returns its number. `widths`: TableMaps' four bytes a column; `described`: as many columns, or None;
+        `named_by`: who described them.
+        """
         numbers: list[int] = []
         for i, column in enumerate(columns):
             numbers += self._row(i, column, widths[i * 4 : i * 4 + 3], described[i] if described is not None else None)
@@ -96,6 +103,12 @@ class ColumnPlans:
         self.count += 1
         self.first_bytes = _put(self.first_bytes, 8 * self.count, array("q", [first]).tobytes())
         self.first = longs_of(self.first_bytes)
+        if all(column.name is not None for column in columns):
+            named_by = NAMED_BY_BINLOG
+        elif described is None:
+            named_by = NAMED_BY_NOBODY
+        self.named_bytes = _put(self.named_bytes, self.count, bytes([named_by]))
+        self.named = bytes_of(self.named_bytes)
         return self.count
 
     def _row(self, i: int, column: TableColumn, width: bytes, described: DescribedColumn | None) -> list[int]:
@@ -107,13 +120,17 @@ class ColumnPlans:
         texts = None if column.texts is None else [decode_text(text, charset) for text in column.texts]
         if described is not None and name is not None and name != described.name:
             described = None  # another version of the table
+        if described is not None and not described.native:
+            described = None  # one that nobody saw
         if described is not None:
             name = described.name if name is None else name
             unsigned = described.unsigned if unsigned is None else unsigned
             if texts is None and described.texts:
                 texts = [text.decode("utf-8", "replace") for text in described.texts]
         mode = self.charsets.mode_of(charset)
-        if described is not None and charset is None:
+        has_charset = charset is not None
+        if described is not None and charset is None and described.charset != _UNKNOWN_CHARSET:
+            has_charset = True
             mode = (
                 CHARSET_BINARY
                 if described.charset is None and kind in (TYPE_TEXT, TYPE_COMPRESSED)
@@ -141,6 +158,9 @@ class ColumnPlans:
                 kind = TYPE_VECTOR
             elif native in _NATIVE and _NATIVE[native][1] == argument:
                 kind = _NATIVE[native][0]
+        uncertain = (kind == TYPE_INTEGER and unsigned is None) or (
+            kind in (TYPE_TEXT, TYPE_COMPRESSED) and not has_charset
+        )
         key = self._text(("@" + str(i + 1) if name is None else name.decode("utf-8", "replace")), '"%s":')
         first_text = self.text_count
         pairs: list[int] = []
@@ -161,6 +181,7 @@ class ColumnPlans:
             first_text,
             len(pairs) // 2,
             column.type == FIELD_JSON,
+            uncertain,
         ]
 
     def _text(self, text: str, form: str) -> list[int]:
@@ -186,14 +207,14 @@ def _put(buffer: bytearray, at: int, data: bytes) -> bytearray:
 
 class RowTables:
     """Puts the plan's number into the slot of each Table_map. `asks`: of a Table_map not seen before somebody must tell what
-    he knows; `asked` is then schema, table and the type codes.
+    he knows; `asked` is then schema, table, the type codes and their arguments.
     """
 
     def __init__(self, tables: TableMaps, plans: ColumnPlans, asks: bool) -> None:
         self.tables = tables
         self.plans = plans
         self.asks = asks
-        self.asked: tuple[bytes, bytes, bytes] | None = None
+        self.asked: tuple[bytes, bytes, bytes, list[tuple[int, int]]] | None = None
         self.malformed = False
         self.mariadb = False
         self.slot = 0
@@ -234,7 +255,7 @@ class RowTables:
         self.columns = known.columns
         self.key = key
         if not self.asks:
-            self.add_plan(None)
+            self.add_plan(None, NAMED_BY_NOBODY)
             return True
         schema = self.tables.slots[self.slot + SLOT_SCHEMA] - raw
         table = self.tables.slots[self.slot + SLOT_TABLE] - raw
@@ -242,19 +263,20 @@ class RowTables:
             body[schema : schema + self.tables.slots[self.slot + SLOT_SCHEMA_LENGTH]],
             body[table : table + self.tables.slots[self.slot + SLOT_TABLE_LENGTH]],
             bytes([column.type for column in known.columns]),
+            [column.arguments for column in known.columns],
         )
         return False
 
-    def describe(self, description: bytes) -> bool:
+    def describe(self, description: bytes, named_by: int) -> bool:
         """Answers what was asked. False: it has not as many columns as the Table_map, so none is used. Raises: Malformed."""
         columns = decode_columns(description)
         fits = len(columns) == len(self.columns)
-        self.add_plan(columns if fits else None)
+        self.add_plan(columns if fits else None, named_by)
         return fits
 
-    def add_plan(self, described: Sequence[DescribedColumn] | None) -> None:
+    def add_plan(self, described: Sequence[DescribedColumn] | None, named_by: int) -> None:
         """Makes the plan, with what is `described` or None."""
-        number = self.plans.add(self.columns, self.widths, described)
+        number = self.plans.add(self.columns, self.widths, described, named_by)
         self.numbers[self.key] = number
         self.tables.slots[self.slot + SLOT_MARK] = number
         self.asked = None

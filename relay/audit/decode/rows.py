@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from protocol.columns.codes.column_codes import FULL, OPEN_TABLE
-from protocol.columns.rows.row_columns import OPERATIONS, RowColumns
+from protocol.columns.rows.row_columns import NAMED, OPERATIONS, RowColumns
 from relay.audit.decode import arrow_arrays as arrays
 from relay.audit.decode.split_reader import SplitReader
 from relay.audit.decode.unpack import take_run
 from relay.audit.plan.read_finding import NAMES, TEXTS, BinlogUnreadable
-from relay.audit.plan.recorded import Describer, recorded_schema
+from relay.audit.plan.recorded import Describer, told_schema
 from relay.audit.plan.schemas import arrow_schema
 from relay.audit.plan.splits import Split
 from relay.audit.plan.store import Store
@@ -23,6 +23,7 @@ _ROWS: Final = 8192
 _MOST_TEXT_BYTES: Final = 64 << 20
 
 _OPERATIONS: Final = pa.array([name or None for name in OPERATIONS], pa.string())
+_NAMED: Final = pa.array([name or None for name in NAMED], pa.string())
 _FINDINGS: Final = pa.array(NAMES, pa.string())
 _FINDING_TEXTS: Final = pa.array([TEXTS.get(name or "") for name in NAMES], pa.string())
 _NEEDS: Final = {"finding_text": "finding"}
@@ -34,10 +35,10 @@ def read_rows(
     store: Store, reader: SplitReader, split: Split, columns: tuple[str, ...], failfast: bool, wanted: Wanted
 ) -> Iterator[pa.RecordBatch]:
     """The batches of a split. Raises: BinlogUnreadable at the first finding with `failfast`."""
-    known = recorded_schema(store, _directory(split.path))
-    made = _row_columns(columns, wanted, asks=bool(known))
+    made = _row_columns(columns, wanted)
     batches = _Batches(made, columns, split, failfast)
-    answers = _Answers(made, Describer(known, _base(split.path)))
+    directory, base = _directory(split.path), _base(split.path)
+    answers = _Answers(made, Describer(lambda: told_schema(store, directory, base, split.stop), base))
 
     def stopped(status: int) -> Iterator[pa.RecordBatch]:
         if status == OPEN_TABLE:
@@ -56,9 +57,9 @@ def read_rows(
     yield from batches.full()
 
 
-def _row_columns(columns: tuple[str, ...], wanted: Wanted, *, asks: bool) -> RowColumns:
+def _row_columns(columns: tuple[str, ...], wanted: Wanted) -> RowColumns:
     needed = {_NEEDS.get(name, name) for name in columns if name != "file"}
-    made = RowColumns(_ROWS, sorted(needed | {"position", "finding", "finding_position"}), asks=asks)
+    made = RowColumns(_ROWS, sorted(needed | {"position", "finding", "finding_position"}), asks=True)
     schemas, tables = (
         [value.encode() for value in wanted.names[name]] if name in wanted.names else None
         for name in ("schema", "table")
@@ -84,12 +85,12 @@ class _Answers:
         asked = self._made.asked_table
         if asked is None:
             return
-        schema, table, types = asked
-        description = self._describer.describe(schema, table, types, self._made.asked_position)
+        schema, table, types, arguments = asked
+        description = self._describer.describe(schema, table, types, arguments, self._made.asked_position)
         if description is None:
             self._made.not_described()
         else:
-            self._made.described(description)
+            self._made.described(description.packed, description.named_by)
 
 
 class _Shared:
@@ -163,6 +164,7 @@ class _Batches:
             "file": lambda: self._file.take(count),
             "time": lambda: arrays.times(made.column("time"), rows).slice(start, count),
             "operation": lambda: words("operation", _OPERATIONS),
+            "named": lambda: words("named", _NAMED),
             "before": lambda: texts("before"),
             "after": lambda: texts("after"),
             "finding": lambda: words("finding", _FINDINGS),

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from protocol.errors import ProtocolError
-from relay.audit.plan.recorded import recorded_schema
+from relay.audit.plan.recorded import told_schema
 from relay.audit.plan.store import store_of
 from relay.audit.readiness.defined_tables import read_table_map
 from relay.audit.runner.audit import Audit
@@ -15,13 +15,15 @@ from relay.schema_history.schema_record import RecordedSchema
 _TOLD: Final = "has_primary_key boolean, has_dates boolean, checks array<string>"
 
 
-def _recorded_keys(audit: Audit) -> list[tuple[str, str, bool]]:
-    """What the relay recorded: schema, table, whether it has a primary key; of tables of several sources what the last one had."""
+def _told_keys(audit: Audit) -> list[tuple[str, str, bool]]:
+    """What the relay recorded and statements say: schema, table, whether it has a primary key; of tables of several sources what the
+    last one had.
+    """
     store = store_of(audit.options.archive)
-    directories = dict.fromkeys(file.path.rpartition("/")[0] for file in audit.files)
+    newest = {file.path.rpartition("/")[0]: file for file in audit.files}
     found: dict[tuple[str, str], tuple[str, str, bool]] = {}
-    for directory in directories:
-        schema: RecordedSchema = recorded_schema(store, directory)
+    for directory, file in newest.items():
+        schema: RecordedSchema = told_schema(store, directory or ".", file.path.rpartition("/")[2], file.end)
         for table in schema.latest():
             found[table.schema, table.name] = (table.schema, table.name, bool(table.primary_key))
     return list(found.values())
@@ -43,7 +45,7 @@ def mapped_tables(audit: Audit) -> DataFrame:
     )
     told = F.udf(_read, _TOLD, useArrow=False)(F.col("table_map"))
     mapped = first.withColumn("told", told).selectExpr("schema", "table", "told.*", "file", "position", "time")
-    recorded = audit.frame_of("schema string, table string, recorded boolean", _recorded_keys(audit))
+    recorded = audit.frame_of("schema string, table string, recorded boolean", _told_keys(audit))
     return (
         mapped.join(F.broadcast(recorded), ["schema", "table"], "left")
         .withColumn("has_primary_key", F.coalesce("has_primary_key", "recorded"))

@@ -19,6 +19,8 @@ TEXTS: Final = {
     "column_type_unknown": "The table has a column of a type that no server up to MySQL 9.7 and MariaDB 12 has; its rows are left out.",
     "row_malformed": "The event ends inside this row, or its lengths pass the event's end; the event's other rows are left out.",
     "value_malformed": "A value of this row cannot be one of its column's type; its bytes are shown in base64.",
+    "value_uncertain": "Nobody knows the sign of a number, or the character set of a text, in this row: the value is read as if it "
+    "were signed, or UTF-8, and may be another.",
     "row_too_large": "The row's images are larger than a batch can hold; they are left out.",
 }
 """Findings that the kernel makes, with the sentence for people."""

@@ -68,6 +68,7 @@ ROWS: Final = {
     "after": "string",
     "statement": "string",
     "finding": "string",
+    "named": "string",
 }
 
 STATEMENTS: Final = {

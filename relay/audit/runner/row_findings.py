@@ -7,15 +7,17 @@ from pyspark.sql import functions as F
 
 from relay.audit.plan.read_finding import TEXTS
 from relay.audit.runner.audit import Audit, place_of
-from relay.audit.runner.audit_result import AuditFinding
+from relay.audit.runner.audit_result import AuditFinding, Severity
 
 ROW_FINDINGS: Final = {
     "table_map_missing": "Rows of tables that nothing names",
     "column_type_unknown": "Rows of tables with a column type that nobody knows",
     "row_malformed": "Rows that pass their event's end",
     "value_malformed": "Values that cannot be of their column's type",
+    "value_uncertain": "Values whose sign or character set nobody knows",
     "row_too_large": "Rows that are too large to be shown",
 }
+_SEVERITIES: Final[dict[str, Severity]] = {"value_uncertain": "warning"}
 HAS_FINDING: Final = f"finding IN ({', '.join(map(repr, ROW_FINDINGS))})"
 
 
@@ -39,5 +41,7 @@ def row_findings(audit: Audit, table: Column, *, values: bool) -> list[AuditFind
         name = row["finding"]
         first = wrong.where(F.col("finding") == name).orderBy(*audit.file_order, "position").limit(audit.options.limit)
         places = [place_of(one, one["name"]) for one in first.collect()]
-        found.append(AuditFinding(name, "error", ROW_FINDINGS[name], TEXTS[name], row["count"], places))
+        found.append(
+            AuditFinding(name, _SEVERITIES.get(name, "error"), ROW_FINDINGS[name], TEXTS[name], row["count"], places)
+        )
     return found

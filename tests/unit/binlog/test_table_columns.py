@@ -74,6 +74,12 @@ def test_names_signs_charsets_and_texts_come_with_full_metadata() -> None:
     assert (kind.texts, tags.texts) == ([b"a", b"b"], [b"x"])
 
 
+def test_a_year_has_a_bit_among_the_signs() -> None:
+    # YEAR, INT, INT UNSIGNED, FLOAT, DECIMAL as MySQL 9.7 and MariaDB 10.11 and 11.8 wrote them
+    found = columns(bytes((13, 3, 3, 4, 246)), bytes((4, 5, 2)), metadata(1, b"\xa0"))
+    assert [column.unsigned for column in found] == [True, False, True, False, False]
+
+
 def test_columns_may_have_other_charsets_than_most_or_one_each() -> None:
     types, arguments = bytes((VARCHAR, VARCHAR, STRING)), bytes(4) + bytes((ENUM, 1))
     of_most = columns(types, arguments, metadata(2, b"\x08\x01\x21"))

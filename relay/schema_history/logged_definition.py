@@ -1,0 +1,146 @@
+"""A statement that defines something, as the binlog has it: enough to say what it does to a schema whose state before is known."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
+from protocol.binlog.schema.definition_names import defined_names
+from protocol.binlog.schema.definition_statement import definition_statement, statement_setting
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
+    from relay.schema_history.schema_state import SchemaState
+    from relay.schema_history.tables.ddl_statement import Statement
+
+_SEEN_BYTES: Final = 400
+# What may define something without columns.
+_NO_TABLE: Final = re.compile(
+    r"\b(?:USER|ROLE|TRIGGER|PROCEDURE|FUNCTION|EVENT|VIEW|SERVER|TABLESPACE|LOGFILE|UNDO|RESOURCE|SPATIAL|INSTANCE|LIBRARY|DEFINER"
+    r"|ALGORITHM|AGGREGATE|SQL)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedDefinition:
+    """`names`: every word that may name a table it is about, in lower case; None: any table. `text` None: it cannot be had.
+
+    `server_charset`: of new databases, empty where it is not told. `version`: the server's that logged it.
+    """
+
+    names: frozenset[str] | None
+    text: str | None = None
+    schema: str = ""
+    sql_mode: int = 0
+    thread_id: int = 0
+    error: int = 0
+    server_charset: str = ""
+    version: str = ""
+
+    @property
+    def facts(self) -> dict[str, Any] | None:
+        """What a line of the schema file keeps of it beside the names; None: no more than these."""
+        if self.text is None or self.names is None:
+            return None
+        facts: dict[str, Any] = {"text": self.text, "schema": self.schema, "thread": self.thread_id}
+        for name, value in (
+            ("error", self.error),
+            ("mode", self.sql_mode),
+            ("charset", self.server_charset),
+            ("version", self.version),
+        ):
+            if value:
+                facts[name] = value
+        return facts
+
+    def parsed(self) -> "Statement":
+        """What it says. Raises: NotSure."""
+        from relay.schema_history.tables.ddl_parser import parse_ddl
+        from relay.schema_history.tables.ddl_tokens import NotSure
+
+        if self.text is None:
+            raise NotSure("a statement that cannot be read")
+        return parse_ddl(self.text, self.schema, self.sql_mode, self.version)
+
+    def apply_to(self, state: "SchemaState") -> None:
+        """The state behind the statement; of what cannot be told for certain nothing is known then."""
+        from relay.schema_history.schema_state import Teller
+        from relay.schema_history.tables.ddl_tokens import NotSure
+
+        try:
+            statement = self.parsed()
+        except NotSure:
+            state.forget(self.names)
+            return
+        if self.error:
+            # it did a part of what it says
+            state.forget_tables(statement)
+            if not state.is_of_tables(statement):
+                state.forget(self.names)
+            return
+        try:
+            state.apply(statement, Teller(self.thread_id, self.server_charset))
+        except NotSure:
+            state.forget_tables(statement)
+
+
+def logged_definition(event: bytes, post_length: int, checksum: bool, version: str) -> LoggedDefinition | None:
+    """What a Query event defines; None: nothing that has columns. `event`, `post_length`, `checksum`: see definition_statement."""
+    try:
+        found = definition_statement(event, post_length, checksum)
+    except (ProtocolError, IndexError):
+        return LoggedDefinition(None)
+    if found is None:
+        return None
+    if found[1] is None:
+        return LoggedDefinition(None)
+    setting = statement_setting(event, post_length)
+    client = charset_of_column(setting.client_collation)
+    text = decode_text(found[1], client)
+    if "\ufffd" in text:
+        return LoggedDefinition(defined_names(found[1]))
+    made = LoggedDefinition(
+        defined_names(text.encode()),
+        text,
+        found[0].decode("utf-8", "replace"),
+        setting.sql_mode,
+        setting.thread_id,
+        setting.error,
+        charset_of_column(setting.server_collation) or "",
+        version,
+    )
+    return None if _has_no_table(made) else made
+
+
+def _has_no_table(made: LoggedDefinition) -> bool:
+    """Whether it is for certain about something that has no columns."""
+    if made.text is None or _NO_TABLE.search(made.text, 0, _SEEN_BYTES) is None:
+        return False
+    from relay.schema_history.tables.ddl_statement import NoTable
+    from relay.schema_history.tables.ddl_tokens import NotSure
+
+    try:
+        return isinstance(made.parsed(), NoTable)
+    except NotSure:
+        return False
+
+
+def definition_of(facts: dict[str, Any]) -> LoggedDefinition:
+    """What a line of the schema file says: see `facts`. Raises: KeyError, TypeError, ValueError for what is no such line."""
+    names = facts.get("names")
+    sql = facts.get("sql")
+    known = frozenset(map(str, names)) if names is not None else None
+    if not isinstance(sql, dict):
+        return LoggedDefinition(known)
+    return LoggedDefinition(
+        known,
+        str(sql["text"]),
+        str(sql["schema"]),
+        int(sql.get("mode", 0)),
+        int(sql["thread"]),
+        int(sql.get("error", 0)),
+        str(sql.get("charset", "")),
+        str(sql.get("version", "")),
+    )

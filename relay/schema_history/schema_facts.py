@@ -1,0 +1,36 @@
+"""What is known of a source's schema, by place: the statements in stretches of its binlogs, and its own answers."""
+
+from dataclasses import dataclass
+
+from relay.schema_history.logged_definition import LoggedDefinition
+from relay.schema_history.tables.source_table import Table, TableName
+
+Place = tuple[int, int]
+"""(number of the file, offset in it): the order of positions in one archive. (N, 0) is where file N begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedSpan:
+    """[first, last): every statement in it that defines tables is known, with its text or without."""
+
+    first: Place
+    last: Place
+    definitions: tuple[tuple[Place, LoggedDefinition], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTable:
+    """What the source said at a place: the table, or that there was none."""
+
+    place: Place
+    key: TableName
+    table: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCharset:
+    """What the source said at a place of a schema's character set for new tables."""
+
+    place: Place
+    schema: str
+    charset: str

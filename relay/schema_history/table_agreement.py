@@ -1,0 +1,122 @@
+"""Whether two accounts of a table, or a table and the types that its rows have in the binlog, can both be true."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, Table
+
+_TYPE: Final = re.compile(r"([a-z0-9]+)\s*(?:\((.*)\))?(.*)", re.DOTALL)
+_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SAME: Final = {"geomcollection": "geometrycollection"}
+_TEXTS: Final = frozenset(("tinytext", "text", "mediumtext", "longtext"))
+_BLOBS: Final = frozenset(("tinyblob", "blob", "mediumblob", "longblob"))
+_UTF8: Final = frozenset(("utf8", "utf8mb3"))
+_SIZED: Final = frozenset(
+    ("char", "varchar", "binary", "varbinary", "bit", "time", "datetime", "timestamp", "enum", "set")
+)
+# The types of Table_map that a column may have; not in it: any.
+_CODES: Final[dict[str, tuple[int, ...]]] = {
+    "tinyint": (1,), "smallint": (2,), "mediumint": (9,), "int": (3,), "bigint": (8,), "float": (4,), "double": (5,),
+    "decimal": (0, 246), "bit": (16,), "year": (13,), "date": (10, 14), "time": (11, 19), "datetime": (12, 18),
+    "timestamp": (7, 17), "char": (254, 253, 15), "varchar": (15, 253, 141), "binary": (254, 253, 15), "varbinary": (15, 253, 141),
+    "enum": (247,), "set": (248,), "json": (245,), "uuid": (254,), "inet4": (254,), "inet6": (254,), "vector": (242, 15, 252),
+}  # fmt: skip
+_OF_BLOBS: Final = (249, 250, 251, 252, 140)
+_GEOMETRY: Final = (255,)
+_GEOMETRIES: Final = frozenset(
+    (
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geometrycollection",
+    )
+)
+_MOST_BYTES: Final = {
+    "utf8mb4": (4,), "utf8": (3, 4), "utf8mb3": (3,), "ucs2": (2,), "utf16": (4,), "utf16le": (4,), "utf32": (4,), "gbk": (2,),
+    "sjis": (2,), "big5": (2,), "euckr": (2,), "gb2312": (2,), "cp932": (2,), "ujis": (3,), "eucjpms": (3,), "gb18030": (4,),
+}  # fmt: skip
+
+
+def type_parts(column_type: str) -> tuple[str, str, bool]:
+    """A type's name, what is in its brackets where that matters to values, whether it is unsigned."""
+    match = _TYPE.match(_COMMENT.sub("", column_type.strip()))
+    if match is None:
+        return column_type.lower(), "", False
+    name = _SAME.get(match[1].lower(), match[1].lower())
+    argument = match[2] or ""
+    if name in _TEXTS:
+        name = "text"
+    elif name in _BLOBS:
+        name = "blob"
+    if name == "decimal":
+        argument = argument.replace(" ", "")
+    elif name not in _SIZED:
+        argument = ""
+    return name, argument, "unsigned" in match[3].lower() or "zerofill" in match[3].lower()
+
+
+def tables_agree(worked_out: Table, asked: Table) -> bool:
+    """Whether values read by the one are those read by the other. What is not known of the one agrees with everything."""
+    if len(worked_out.columns) != len(asked.columns):
+        return False
+    return all(_columns_agree(one, other) for one, other in zip(worked_out.columns, asked.columns, strict=True))
+
+
+def _columns_agree(one: Column, other: Column) -> bool:
+    type_of_one, type_of_other = type_parts(one.type), type_parts(other.type)
+    if one.type in ("enum", "set"):  # whose texts are not known
+        type_of_other = (type_of_other[0], "", False)
+    if one.name != other.name or type_of_one != type_of_other:
+        return False
+    return one.charset == UNKNOWN_CHARSET or _charset(one.charset) == _charset(other.charset)
+
+
+def _charset(name: str) -> str:
+    return "utf8" if name in _UTF8 else name
+
+
+def columns_fit(columns: Sequence[Column], types: bytes, arguments: Sequence[tuple[int, int]] | None = None) -> bool:
+    """Whether rows of these types, which a Table_map names, can be of these columns. `types` may have more at the end.
+
+    `arguments`: of each type, as the Table_map has them; None: they are not looked at.
+    """
+    if not 0 < len(columns) <= len(types):
+        return False
+    for number, column in enumerate(columns):
+        name, argument, _unsigned = type_parts(column.type)
+        code = types[number]
+        if name in ("text", "blob"):
+            fits = code in _OF_BLOBS
+        elif name in _GEOMETRIES:
+            fits = code in _GEOMETRY
+        else:
+            fits = code in _CODES.get(name, (code,))
+        if not fits or (
+            arguments is not None and not _argument_fits(name, argument, column.charset, code, arguments[number])
+        ):
+            return False
+    return True
+
+
+def _argument_fits(name: str, argument: str, charset: str, code: int, found: tuple[int, int]) -> bool:
+    if name == "decimal" and code == 246:
+        precision, _, scale = argument.partition(",")
+        return (precision, scale or "0") == (str(found[0]), str(found[1]))
+    if code in (17, 18, 19):
+        return int(argument or 0) == found[0]
+    if code == 15 and name in ("varchar", "varbinary") and argument.isdecimal():
+        if charset == UNKNOWN_CHARSET:
+            return True
+        widths = _MOST_BYTES.get(charset, (1,)) if name == "varchar" else (1,)
+        return found[0] in {int(argument) * width for width in widths}
+    if code == 254 and name in ("char", "binary") and argument.isdecimal():
+        if charset == UNKNOWN_CHARSET:
+            return True
+        widths = _MOST_BYTES.get(charset, (1,)) if name == "char" else (1,)
+        return found[1] in {int(argument) * width for width in widths}
+    return True

@@ -1,0 +1,360 @@
+"""A column's definition as a statement writes it: its type, as SHOW CREATE TABLE would print it, and what follows the type."""
+
+from dataclasses import replace
+from typing import Final
+
+from relay.schema_history.tables.ddl_reader import DdlReader
+from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
+from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, WIDE_CHARSETS, Column
+
+_REAL_AS_FLOAT: Final = 1
+_INTEGERS: Final = {
+    "TINYINT": "tinyint", "INT1": "tinyint", "BOOL": "tinyint(1)", "BOOLEAN": "tinyint(1)", "SMALLINT": "smallint",
+    "INT2": "smallint", "MEDIUMINT": "mediumint", "MIDDLEINT": "mediumint", "INT3": "mediumint", "INT": "int",
+    "INTEGER": "int", "INT4": "int", "BIGINT": "bigint", "INT8": "bigint",
+}  # fmt: skip
+_FLOATS: Final = {"FLOAT": "float", "FLOAT4": "float", "DOUBLE": "double", "FLOAT8": "double"}
+_DECIMALS: Final = frozenset(("DECIMAL", "DEC", "NUMERIC", "FIXED"))
+_TEXTS: Final = {"TINYTEXT": "tinytext", "MEDIUMTEXT": "mediumtext", "LONGTEXT": "longtext", "TEXT": "text"}
+_BLOBS: Final = {"TINYBLOB": "tinyblob", "MEDIUMBLOB": "mediumblob", "LONGBLOB": "longblob", "BLOB": "blob"}
+_PLAIN: Final = frozenset(
+    ("DATE", "GEOMETRY", "POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON",
+     "GEOMETRYCOLLECTION", "GEOMCOLLECTION")
+)  # fmt: skip
+_OF_MARIADB: Final = frozenset(("UUID", "INET4", "INET6"))
+_BINARY_OF: Final = {
+    "char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob", "mediumtext": "mediumblob",
+    "longtext": "longblob",
+}  # fmt: skip
+_CONTROLS: Final = frozenset(map(chr, range(32)))
+_SKIPPED_WITH_WORD: Final = frozenset(("COLUMN_FORMAT", "STORAGE"))
+
+
+def as_binary(column_type: str) -> str:
+    """What a text type becomes with the character set `binary`."""
+    name, bracket, rest = column_type.partition("(")
+    return _BINARY_OF.get(name, name) + bracket + rest
+
+
+def column_definition(reader: DdlReader, name: str, alters: bool) -> ColumnDefinition:
+    """What stands behind a column's name. `alters`: FIRST and AFTER may be at its end. Raises: NotSure."""
+    return _Definition(reader, name).read(alters)
+
+
+class _Definition:
+    def __init__(self, reader: DdlReader, name: str) -> None:
+        self._reader = reader
+        self._name = name
+        self._type = ""
+        self._is_text = False
+        self._charset: str | None = None
+        self._collation = ""
+        self._unsigned = False
+        self._nullable = True
+        self._default: str | None = None
+        self._extra: list[str] = []
+        self._primary = self._unique = False
+        self._after: str | None = None
+
+    def read(self, alters: bool) -> ColumnDefinition:
+        self._read_type()
+        while self._attribute(alters):
+            pass
+        kind = self._type
+        charset = ""
+        if self._is_text:
+            charset = self._charset or UNKNOWN_CHARSET
+            if self._charset == "binary" and not kind.startswith(("enum", "set")):
+                kind, charset = as_binary(kind), ""
+        elif self._charset is not None and not self._reader.mariadb:
+            raise NotSure("a character set of what is no text")
+        if self._unsigned:
+            kind += " unsigned"
+        nullable = self._nullable and not self._primary
+        column = Column(self._name, kind, charset, self._collation, nullable, " ".join(self._extra), self._default)
+        return ColumnDefinition(column, self._after, self._primary, self._unique)
+
+    # ---- the type ----
+
+    def _read_type(self) -> None:
+        reader = self._reader
+        word = reader.word()
+        if word in _INTEGERS:
+            reader.next()
+            self._type = _INTEGERS[word] + (reader.bracket_text() if "(" not in _INTEGERS[word] else "")
+            self._signs()
+        elif word == "SERIAL":
+            reader.next()
+            self._type, self._unsigned, self._nullable, self._unique = "bigint", True, False, True
+            self._extra.append("auto_increment")
+        elif word in _FLOATS or word == "REAL":
+            reader.next()
+            if word == "REAL":
+                self._type = "float" if reader.sql_mode & _REAL_AS_FLOAT else "double"
+            else:
+                self._type = _FLOATS[word]
+            if word == "DOUBLE":
+                reader.accept("PRECISION")
+            digits = reader.bracket_text()
+            if digits and "," not in digits and self._type == "float":
+                self._type = "double" if int(digits[1:-1]) > 24 else "float"
+            elif digits:
+                self._type += digits
+            self._signs()
+        elif word in _DECIMALS:
+            reader.next()
+            digits = reader.bracket_text() or "(10,0)"
+            self._type = "decimal" + (digits if "," in digits else f"{digits[:-1]},0)")
+            self._signs()
+        elif word == "BIT":
+            reader.next()
+            self._type = "bit" + (reader.bracket_text() or "(1)")
+        elif word in ("TIME", "DATETIME", "TIMESTAMP"):
+            reader.next()
+            self._type = word.lower() + reader.bracket_text().replace("(0)", "")
+        elif word == "YEAR":
+            reader.next()
+            self._type = "year" + reader.bracket_text()
+            self._signs()
+            self._unsigned = False
+        elif word in _PLAIN:
+            reader.next()
+            self._type = "geometrycollection" if word == "GEOMCOLLECTION" else word.lower()
+        elif word == "VECTOR":
+            reader.next()
+            self._type = "vector" + (reader.bracket_text() or ("" if reader.mariadb else "(2048)"))
+        elif word in _OF_MARIADB and reader.mariadb:
+            reader.next()
+            self._type = word.lower()
+        elif word == "JSON":
+            reader.next()
+            if reader.mariadb:
+                self._type, self._is_text, self._charset, self._collation = "longtext", True, "utf8mb4", "utf8mb4_bin"
+            else:
+                self._type = "json"
+        elif word in ("ENUM", "SET"):
+            reader.next()
+            texts = [_quoted(text) for text in reader.strings()]
+            self._type = word.lower()
+            if len(set(texts)) == len(texts) and _CONTROLS.isdisjoint("".join(texts)):
+                # else a server has lost something of them before it wrote the statement
+                self._type += f"({','.join(texts)})"
+            self._is_text = True
+        elif word in ("BINARY", "VARBINARY"):
+            reader.next()
+            self._type = word.lower() + (reader.bracket_text() or ("(1)" if word == "BINARY" else ""))
+        elif word in _BLOBS:
+            reader.next()
+            size = reader.bracket_text()
+            self._type = _sized(int(size[1:-1]), "blob") if size and word == "BLOB" else _BLOBS[word]
+        elif word in _TEXTS:
+            reader.next()
+            size = reader.bracket_text()
+            # how many bytes so many characters take depends on the character set, which may not be known here
+            self._type = _sized(int(size[1:-1]), "text") if size and word == "TEXT" else _TEXTS[word]
+            self._is_text = True
+        else:
+            self._read_characters(word)
+
+    def _read_characters(self, word: str) -> None:
+        reader = self._reader
+        national = reader.accept("NATIONAL")
+        word = reader.word()
+        if word == "LONG" and not national:
+            reader.next()
+            if reader.accept("VARBINARY"):
+                self._type = "mediumblob"
+                return
+            if reader.accept("CHAR") or reader.accept("CHARACTER"):
+                reader.expect("VARYING")
+            else:
+                reader.accept("VARCHAR") or reader.accept("VARCHARACTER")
+            self._type, self._is_text = "mediumtext", True
+            return
+        national = national or word in ("NCHAR", "NVARCHAR")
+        if word in ("CHAR", "CHARACTER", "NCHAR"):
+            reader.next()
+            varying = reader.accept("VARYING") or reader.accept("VARCHAR") or reader.accept("VARCHARACTER")
+        elif word in ("VARCHAR", "VARCHARACTER", "NVARCHAR"):
+            reader.next()
+            varying = True
+        else:
+            raise NotSure(f"the type {word or reader.text()} of a column")
+        self._is_text = True
+        self._type = "varchar" + reader.bracket_text() if varying else "char" + (reader.bracket_text() or "(1)")
+        if national:
+            self._charset = "utf8"
+
+    def _signs(self) -> None:
+        while True:
+            if self._reader.accept("UNSIGNED") or self._reader.accept("ZEROFILL"):
+                self._unsigned = True
+            elif not self._reader.accept("SIGNED"):
+                return
+
+    # ---- what follows ----
+
+    def _attribute(self, alters: bool) -> bool:
+        """Reads one; False: there is none. Raises: NotSure."""
+        reader = self._reader
+        word = reader.word()
+        if word in (",", ")") or reader.kind is TokenKind.END:
+            return False
+        if self._of_characters(word) or self._of_value(word) or self._of_keys(word):
+            return True
+        if alters and reader.accept("FIRST"):
+            self._after = FIRST
+        elif alters and reader.accept("AFTER"):
+            self._after = reader.name()
+        elif (
+            reader.accept("COMMENT") or reader.accept("ENGINE_ATTRIBUTE") or reader.accept("SECONDARY_ENGINE_ATTRIBUTE")
+        ):
+            reader.accept("=")
+            reader.string()
+        elif reader.accept("INVISIBLE"):
+            self._extra.append("INVISIBLE")
+        elif reader.accept("SRID") or reader.accept("REF_SYSTEM_ID"):
+            reader.accept("=")
+            reader.number()
+        elif word in _SKIPPED_WITH_WORD:
+            reader.next()
+            reader.next()
+        elif reader.accept("COMPRESSED"):
+            if reader.accept("="):
+                reader.next()
+            self._extra.append("COMPRESSED")
+        elif not reader.accept("VISIBLE"):
+            raise NotSure(f"{word or reader.text()} in a column's definition")
+        return True
+
+    def _of_characters(self, word: str) -> bool:
+        reader = self._reader
+        if word in ("CHARACTER", "CHARSET", "CHAR"):
+            reader.next()
+            if word != "CHARSET":
+                reader.expect("SET")
+            if reader.accept("DEFAULT"):
+                self._charset = None
+            else:
+                self._set_charset(reader.charset())
+        elif word == "COLLATE":
+            reader.next()
+            self._collation = reader.word_or_string().lower()
+            charset = reader.charset_of_collation(self._collation)
+            if charset is not None:
+                self._set_charset(charset)
+        elif word == "ASCII" and self._is_text:
+            reader.next()
+            self._set_charset("latin1")
+        elif word == "UNICODE" and self._is_text:
+            reader.next()
+            self._set_charset("ucs2")
+        elif word == "BYTE" and self._is_text:
+            reader.next()
+            self._set_charset("binary")
+        elif word == "BINARY" and self._is_text:
+            reader.next()
+        else:
+            return False
+        return True
+
+    def _set_charset(self, charset: str) -> None:
+        if (self._type.startswith("enum") and charset == "binary") or (
+            self._type.startswith("set") and charset == "binary"
+        ):
+            raise NotSure("an ENUM or SET of bytes")
+        self._charset = charset
+
+    def _of_value(self, word: str) -> bool:
+        reader = self._reader
+        if word == "NOT" and reader.word(1) == "NULL":
+            reader.next()
+            reader.next()
+            self._nullable = False
+        elif word == "NULL":
+            reader.next()
+            self._nullable = True
+        elif word == "DEFAULT":
+            reader.next()
+            self._default = reader.value()
+        elif word == "ON" and reader.word(1) == "UPDATE":
+            reader.next()
+            reader.next()
+            reader.value()
+            self._extra.append("on update CURRENT_TIMESTAMP")
+        elif word == "AUTO_INCREMENT":
+            reader.next()
+            self._extra.append("auto_increment")
+        elif word == "SERIAL" and reader.word(1) == "DEFAULT":
+            for _ in range(3):
+                reader.next()
+            self._nullable, self._unique = False, True
+            self._extra.append("auto_increment")
+        elif word in ("GENERATED", "AS"):
+            if reader.accept("GENERATED"):
+                reader.expect("ALWAYS")
+            reader.expect("AS")
+            if reader.word() == "ROW":
+                raise NotSure("a column of a system-versioned table")
+            reader.skip_brackets()
+            stored = reader.accept("STORED") or reader.accept("PERSISTENT")
+            if not stored:
+                reader.accept("VIRTUAL")
+            self._extra.append("STORED GENERATED" if stored else "VIRTUAL GENERATED")
+        else:
+            return False
+        return True
+
+    def _of_keys(self, word: str) -> bool:
+        reader = self._reader
+        if word in ("PRIMARY", "KEY"):
+            reader.next()
+            if word == "PRIMARY":
+                reader.expect("KEY")
+            self._primary = True
+        elif word == "UNIQUE":
+            reader.next()
+            reader.accept("KEY")
+            self._unique = True
+        elif word == "REFERENCES":
+            reader.references()
+        elif word in ("CONSTRAINT", "CHECK"):
+            if reader.accept("CONSTRAINT") and reader.word() != "CHECK":
+                reader.name()
+            reader.expect("CHECK")
+            reader.skip_brackets()
+            if reader.word() == "NOT" and reader.word(1) == "ENFORCED":
+                reader.next()
+            reader.accept("ENFORCED")
+        else:
+            return False
+        return True
+
+
+def _quoted(text: str) -> str:
+    text = text.rstrip(" ").replace("\\", "\\\\").replace("'", "''")
+    return f"'{text}'"
+
+
+def _sized(size: int, kind: str) -> str:
+    """The smallest BLOB that has room."""
+    for most, prefix in ((255, "tiny"), (65535, ""), (16777215, "medium")):
+        if size <= most:
+            return prefix + kind
+    return "long" + kind
+
+
+def with_charset(column: Column, charset: str) -> Column:
+    """A text column that takes its table's character set, with that set.
+
+    Texts of an ENUM or SET are left out where ASCII is not one byte a character: MySQL up to 9.7 converts them twice if another
+    column has the same.
+    """
+    if column.charset == UNKNOWN_CHARSET and charset:
+        if charset == "binary" and not column.type.startswith(("enum", "set")):
+            return replace(column, type=as_binary(column.type), charset="", collation="")
+        column = replace(column, charset=charset)
+    if column.charset in WIDE_CHARSETS and column.type.startswith(("enum", "set")):
+        return replace(column, type=column.type.partition("(")[0])
+    return column

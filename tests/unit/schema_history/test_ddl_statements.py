@@ -1,0 +1,229 @@
+"""What statements that define tables say, in every form that servers take, and which of them nobody is sure of."""
+
+import pytest
+
+from relay.schema_history.schema_state import SchemaState, Teller
+from relay.schema_history.tables.ddl_parser import parse_ddl
+from relay.schema_history.tables.ddl_statement import AlterTable, CreateTable, DropTables, NoTable, RenameTables
+from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, NotSure, TokenKind, sql_tokens
+from relay.schema_history.tables.source_table import Table
+
+MYSQL, MARIADB = "5.6.51-log", "10.11.6-MariaDB-log"
+NOBODY = Teller()
+
+
+def told(*statements: str, charset: str = "latin1", version: str = MYSQL) -> Table | None:
+    """The table `t` behind these statements, in a new schema."""
+    state = SchemaState()
+    state.apply(parse_ddl(f"CREATE DATABASE d CHARACTER SET {charset}", "", 0, version), NOBODY)
+    for statement in statements:
+        state.apply(parse_ddl(statement, "d", 0, version), NOBODY)
+    return state.tables.get(("d", "t"))
+
+
+def shape(table: Table | None) -> list[tuple[str, str, str]]:
+    assert table is not None
+    return [(column.name, column.type, column.charset) for column in table.columns]
+
+
+def names(*statements: str, version: str = MYSQL) -> list[str]:
+    return [name for name, _type, _charset in shape(told(*statements, version=version))]
+
+
+@pytest.mark.parametrize(
+    ("definition", "column_type", "charset"),
+    [
+        ("INTEGER(5) UNSIGNED ZEROFILL", "int(5) unsigned", ""),
+        ("INT /*!50000 unsigned */", "int unsigned", ""),
+        ("INT /*!99999 unsigned */", "int", ""),
+        ("SERIAL", "bigint unsigned", ""),
+        ("BOOLEAN", "tinyint(1)", ""),
+        ("DOUBLE PRECISION", "double", ""),
+        ("FLOAT(30)", "double", ""),
+        ("DEC", "decimal(10,0)", ""),
+        ("NUMERIC(7) UNSIGNED", "decimal(7,0) unsigned", ""),
+        ("VARCHAR(5)", "varchar(5)", "latin1"),
+        ("CHARACTER VARYING (5) CHARSET utf8mb3", "varchar(5)", "utf8"),
+        ("NATIONAL CHAR(3)", "char(3)", "utf8"),
+        ("VARCHAR(5) COLLATE 'cp1251_bin'", "varchar(5)", "cp1251"),
+        ("CHAR(5) BYTE", "binary(5)", ""),
+        ("TEXT CHARACTER SET binary", "blob", ""),
+        ("VARCHAR(9) ASCII", "varchar(9)", "latin1"),
+        ("LONG VARCHAR", "mediumtext", "latin1"),
+        ("BLOB(10)", "tinyblob", ""),
+        ("ENUM('a','b''c','d\\'e ')", "enum('a','b''c','d''e')", "latin1"),
+        ("TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)", "timestamp(3)", ""),
+        ("INT DEFAULT -5 COMMENT 'x, y INT' REFERENCES u (a) ON DELETE SET NULL", "int", ""),
+        ("INT GENERATED ALWAYS AS (f('a)', (b))) STORED NOT NULL", "int", ""),
+        ("BIT(7) DEFAULT b'101'", "bit(7)", ""),
+    ],
+)
+def test_a_column_has_the_type_that_show_create_table_would_print(
+    definition: str, column_type: str, charset: str
+) -> None:
+    assert shape(told(f"CREATE TABLE t (a {definition}, PRIMARY KEY (a))")) == [("a", column_type, charset)]
+
+
+def test_columns_without_a_character_set_have_their_tables_or_their_databases() -> None:
+    create = "CREATE TABLE t (a VARCHAR(3)) {} ENGINE=InnoDB"
+    assert shape(told(create.format("CHARSET=cp1251"))) == [("a", "varchar(3)", "cp1251")]
+    assert shape(told(create.format("/*!40101 DEFAULT CHARSET=cp1251 */"))) == [("a", "varchar(3)", "cp1251")]
+    assert shape(told(create.format(""), charset="sjis")) == [("a", "varchar(3)", "sjis")]
+    changed = ("ALTER DATABASE d CHARACTER SET gbk", create.format(""), "ALTER TABLE t ADD b TEXT")
+    assert shape(told(*changed)) == [("a", "varchar(3)", "gbk"), ("b", "text", "gbk")]
+
+
+def test_what_nobody_said_the_character_set_of_is_not_known() -> None:
+    state = SchemaState()
+    state.apply(parse_ddl("CREATE TABLE t (a TEXT, b INT)", "d", 0, MYSQL), NOBODY)
+    assert [column.charset for column in state.tables["d", "t"].columns] == ["?", ""]
+
+
+def test_alter_takes_its_clauses_in_the_servers_order() -> None:
+    create = "CREATE TABLE t (a INT, b INT, c INT)"
+    assert names(create, "ALTER TABLE t ADD x INT FIRST, DROP b, ADD y INT AFTER a") == ["x", "a", "y", "c"]
+    assert names(create, "ALTER TABLE t CHANGE a b INT, CHANGE b a INT") == ["b", "a", "c"]
+    assert names(create, "ALTER TABLE t MODIFY a INT AFTER c, ADD (x INT, y INT)") == ["b", "c", "a", "x", "y"]
+    assert names(create, "ALTER TABLE t MODIFY a INT AFTER b, MODIFY b INT FIRST, MODIFY c INT FIRST") == [
+        "c",
+        "b",
+        "a",
+    ]
+    assert names(create, "ALTER TABLE t DROP a, ADD a TEXT, RENAME COLUMN c TO z", version="9.7.0") == ["b", "z", "a"]
+    exists = "ALTER TABLE t ADD IF NOT EXISTS a TEXT, DROP IF EXISTS nothing, MODIFY IF EXISTS nothing INT"
+    assert names(create, exists, version=MARIADB) == ["a", "b", "c"]
+
+
+def test_a_conversion_changes_all_texts_and_no_bytes() -> None:
+    create = "CREATE TABLE t (a TEXT, b BLOB, c ENUM('x'), d ENUM('ö'))"
+    converted = shape(told(create, "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", "ALTER TABLE t ADD e CHAR(3)"))
+    # servers convert texts of an ENUM that are no ASCII wrongly: they are not known then
+    assert converted == [
+        ("a", "text", "utf8mb4"), ("b", "blob", ""), ("c", "enum('x')", "utf8mb4"), ("d", "enum", "utf8mb4"),
+        ("e", "char(3)", "utf8mb4"),
+    ]  # fmt: skip
+
+
+def test_keys_are_those_that_the_statements_leave() -> None:
+    table = told(
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT UNIQUE, c INT, KEY (b, c), CONSTRAINT f FOREIGN KEY (c) REFERENCES u (x))",
+        "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (b, a), CHANGE c d INT, DROP INDEX b",
+        "CREATE UNIQUE INDEX n ON t (d)",
+    )
+    assert table is not None
+    assert {name: (key.columns, key.unique) for name, key in table.keys} == {
+        "PRIMARY": (("b", "a"), True), "b_2": (("b", "d"), False), "f": (("d",), False), "n": (("d",), True),
+    }  # fmt: skip
+    assert dict(table.foreign_keys)["f"].columns == ("d",)
+    assert [column.nullable for column in table.columns] == [False, False, True]
+
+
+def test_defaults_are_kept() -> None:
+    table = told(
+        "CREATE TABLE t (a INT DEFAULT 5, b CHAR(3) NOT NULL DEFAULT 'x''y', c INT)",
+        "ALTER TABLE t ALTER c SET DEFAULT 7",
+    )
+    assert table is not None
+    assert [column.default for column in table.columns] == ["5", "x'y", "7"]
+
+
+def test_tables_are_renamed_one_after_the_other() -> None:
+    made = ("CREATE TABLE t (a INT)", "CREATE TABLE u (b INT)", "RENAME TABLE t TO x, u TO t, x TO u")
+    assert names(*made) == ["b"]
+    assert names("CREATE TABLE u (b INT)", "CREATE TABLE t LIKE u", "DROP TABLE u") == ["b"]
+    assert told("CREATE TABLE t (a INT)", "ALTER TABLE t RENAME AS other.t") is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE t (a INT) SELECT 1 AS b",
+        "CREATE TABLE t AS SELECT 1",
+        "CREATE TABLE t (a INT) PARTITION BY HASH (a) (SELECT 1 AS a)",
+        "CREATE TABLE t (a SOMETHING)",
+        "CREATE TABLE t (a INT SOMETHING)",
+        "CREATE TABLE t (a INT) SOMETHING 5",
+        "CREATE TABLE t (a INT /* unclosed",
+        "CREATE TABLE t (a INT /*!100100 unsigned */)",
+        "CREATE TABLE t (a INT, PERIOD FOR p (x, y))",
+        "ALTER TABLE t ADD SYSTEM VERSIONING",
+        "ALTER TABLE t FLY",
+        "CREATE SEQUENCE s",
+        "TRUNCATE t",
+        "",
+    ],
+)
+def test_what_is_not_all_understood_is_not_sure(statement: str) -> None:
+    with pytest.raises(NotSure):
+        parse_ddl(statement, "d", 0, MYSQL)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE USER a IDENTIFIED BY 'x'",
+        "CREATE DEFINER=`a`@`b` TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @x = 1",
+        "CREATE OR REPLACE ALGORITHM=MERGE VIEW v AS SELECT 1",
+        "DROP PROCEDURE IF EXISTS p",
+        "ALTER EVENT e DISABLE",
+        "RENAME USER a TO b",
+    ],
+)
+def test_what_has_no_columns_defines_no_table(statement: str) -> None:
+    assert parse_ddl(statement, "d", 0, MYSQL) == NoTable()
+
+
+def test_names_are_read_as_the_sql_mode_says() -> None:
+    made = parse_ddl('CREATE TABLE "a""b".`c``d` ("x" INT)', "", ANSI_QUOTES, MYSQL)
+    assert isinstance(made, CreateTable)
+    assert made.name == ('a"b', "c`d")
+    dropped = parse_ddl("DROP /* x */ TABLE IF EXISTS a, b.c -- and no more\n CASCADE", "d", 0, MYSQL)
+    assert isinstance(dropped, DropTables)
+    assert dropped.names == (("d", "a"), ("b", "c"))
+    assert isinstance(parse_ddl("RENAME TABLE a TO b", "d", 0, MYSQL), RenameTables)
+    assert isinstance(parse_ddl("DROP INDEX i ON t", "d", 0, MYSQL), AlterTable)
+    (text, _end) = sql_tokens(r"'a\'", NO_BACKSLASH_ESCAPES, MYSQL)
+    assert (text.kind, text.text) == (TokenKind.STRING, "a\\")
+    with pytest.raises(NotSure):
+        sql_tokens(r"'a\'", 0, MYSQL)
+
+
+# ---- what is known of which table --------------------------------------------------------------------------------------
+
+
+def known(*statements: str, thread: int = 1) -> set[str]:
+    """The tables that are known behind these statements, in schemas of before them."""
+    state = SchemaState()
+    for text in statements:
+        statement = parse_ddl(text, "d", 0, MARIADB)
+        try:
+            state.apply(statement, Teller(thread))
+        except NotSure:
+            state.forget_tables(statement)
+    return {name for _schema, name in state.tables}
+
+
+def test_a_table_that_may_have_been_there_before_is_not_known() -> None:
+    assert known("CREATE TABLE IF NOT EXISTS t (a INT)") == set()
+    assert known("DROP TABLE IF EXISTS t", "CREATE TABLE IF NOT EXISTS t (a INT)") == {"t"}
+    assert known("CREATE DATABASE d", "CREATE TABLE IF NOT EXISTS t (a INT)") == {"t"}
+    assert known("CREATE DATABASE IF NOT EXISTS d", "CREATE TABLE IF NOT EXISTS t (a INT)") == set()
+    assert known("CREATE TABLE t (a INT)", "CREATE TABLE IF NOT EXISTS t (b INT)") == {"t"}
+    assert known("CREATE OR REPLACE TABLE t (a INT)", "DROP DATABASE d") == set()
+
+
+def test_a_statement_about_a_temporary_table_says_nothing_of_the_other() -> None:
+    assert known("CREATE TABLE t (a INT)", "CREATE TEMPORARY TABLE t (b INT)") == {"t"}
+    assert known("CREATE TABLE t (a INT)", "CREATE TEMPORARY TABLE t (b INT)", "ALTER TABLE t ADD c INT") == set()
+    dropped = ("CREATE TABLE t (a INT)", "CREATE TEMPORARY TABLE t (b INT)", "DROP TEMPORARY TABLE t")
+    assert known(*dropped, "ALTER TABLE t ADD c INT") == {"t"}
+
+
+def test_names_that_differ_in_case_may_be_the_same_table() -> None:
+    assert known("CREATE TABLE t (a INT)", "CREATE TABLE T (b INT)") == {"T"}
+
+
+def test_an_alter_that_does_not_fit_what_is_known_makes_the_table_unknown() -> None:
+    assert known("CREATE TABLE t (a INT)", "ALTER TABLE t DROP b") == set()
+    assert known("CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT AFTER c") == set()
+    assert known("ALTER TABLE t ADD b INT") == set()
