@@ -31,6 +31,7 @@ from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.forgetful_disk import ForgetfulDisk
+from tests.unit.archive.test_archive_gtids import MARIADB, MYSQL
 
 NAMES: Final = [f"mysql-bin.{number:06d}" for number in range(1, 6)]
 NEWEST: Final = NAMES[-1]
@@ -331,3 +332,21 @@ async def test_a_writer_is_not_reopened_while_the_ledger_cannot_take_the_cut(
     assert (tmp_path / NAMES[0]).stat().st_size == whole
     await generation.close()
     assert [row.kind for row in read_ledger(tmp_path)].count("trimmed_tail") == 1
+
+
+@pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
+async def test_what_comes_behind_a_file_that_cannot_be_read_is_not_taken_for_the_beginning(
+    tmp_path: Path, flavour: str
+) -> None:
+    files = MYSQL if flavour == "mysql" else MARIADB
+    await fill(tmp_path, *files)
+    whole = await Generation.open(tmp_path)
+    executed = whole.gtids.executed
+    await whole.close()
+    (tmp_path / files[0][0]).write_bytes(b"")
+    generation = await Generation.open(tmp_path)
+    view = generation.gtids.view()
+    if flavour == "mariadb":
+        assert len(view.befores[1]) > 0, "a replica that has nothing would begin at the second file, without a word"
+    assert generation.gtids.executed == executed
+    await generation.close()

@@ -358,8 +358,14 @@ class Recovery:
         chain = GtidChain()
         entries = []
         known = []
+        behind_damage = False
         for file in files:
             facts = None if file.name in changed else stored.get(file.number)
+            if behind_damage and facts is not None and facts.before is None:
+                facts = (
+                    None  # what was left to the file before it is not known from that any more: its own head says it
+                )
+            behind_damage = file.damaged
             if facts is None:
                 facts = self._read_gtids(file, changed.get(file.name, (file, FIRST_EVENT))[1])
                 difference = chain.difference(file.number, facts.before)
