@@ -1,6 +1,7 @@
 """What statements say of tables between answers of the source: where it holds, and what an answer takes back."""
 
-from relay.schema_history.schema_record import RecordedSchema, line, table_facts, table_line
+from relay.schema_history.schema_file import kept_from
+from relay.schema_history.schema_record import RecordedSchema, line, parse_lines, table_facts, table_line
 from relay.schema_history.tables.source_table import Column, Table
 
 ONE, TWO = "bin.000001", "bin.000002"
@@ -71,3 +72,36 @@ def test_nothing_is_known_behind_a_stretch_that_nobody_watched() -> None:
 def test_statements_that_were_noted_without_their_texts_tell_nothing() -> None:
     old = [line("watched", ONE, 4), line("definition", ONE, 100, names=["t"])]
     assert columns_at(old, ONE, 150) is None
+
+
+def test_what_was_worked_out_outlives_the_purge_of_its_statements() -> None:
+    charset = line("database", ONE, 90, schema="shop", charset="cp1251")
+    change = statement(TWO, 300, "ALTER TABLE t ADD d TEXT")
+    before = list(
+        parse_lines("".join([watched(ONE, 4), charset, CREATE, ADD_B, line("covered", TWO, 4), change]).encode())
+    )
+    kept = RecordedSchema(kept_from(before, TWO))
+    assert kept.recorded("shop", "t", TWO, 200) is None  # nobody asked
+    standing = kept.table("shop", "t", TWO, 200)
+    assert standing is not None
+    assert [(column.name, column.type) for column in standing.columns] == [A, B]
+    added = kept.table("shop", "t", TWO, 400)
+    assert added is not None
+    # a table's own character set is that of its CREATE
+    assert added.charset == "cp1251"
+    assert added.columns[-1].charset == "cp1251"
+
+
+def test_a_statement_that_failed_leaves_its_tables_unknown_and_no_others() -> None:
+    failed = line(
+        "definition",
+        ONE,
+        250,
+        names=["create", "or", "replace", "table", "u", "t"],
+        sql={"text": "CREATE OR REPLACE TABLE u (t INT)", "schema": "shop", "thread": 1, "error": 1005},
+    )
+    made = statement(ONE, 150, "CREATE TABLE u (a INT)", "u")
+    found = RecordedSchema.parse("".join([watched(ONE, 4), CREATE, made, failed]).encode())
+    assert found.table("shop", "u", ONE, 240) is not None
+    assert found.table("shop", "u", ONE, 260) is None
+    assert found.table("shop", "t", ONE, 260) is not None
