@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from protocol.binlog.schema.column_charsets import codec_of_charset
 from protocol.binlog.schema.column_description import ColumnDescription, column_texts, encode_columns
 from protocol.columns.codes.column_codes import NAMED_BY_DDL, NAMED_BY_RECORD
 from protocol.errors import Malformed
@@ -165,6 +166,12 @@ def described(table: Table) -> list[ColumnDescription]:
 
 def _described_type(column: Column) -> str:
     """Its type. MySQL 5.6 shows texts of an ENUM or SET as '' where it lost them in a character set of two bytes: then it has none."""
+    if (
+        column.type.startswith(("enum(", "set("))
+        and codec_of_charset(column.charset) is not None
+        and "?" in column.type
+    ):
+        return column.type.partition("(")[0]  # what a conversion left of another character; the value may have fewer
     if not column.type.startswith(("enum(", "set(")) or column.charset not in WIDE_CHARSETS or "''" not in column.type:
         return column.type
     texts = column_texts(column.type)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.schema.column_charsets import codec_of_charset
 from relay.schema_history.tables.ddl_reader import DdlReader
 from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
@@ -355,6 +356,8 @@ def with_charset(column: Column, charset: str) -> Column:
         if charset == "binary" and not column.type.startswith(("enum", "set")):
             return replace(column, type=as_binary(column.type), charset="", collation="")
         column = replace(column, charset=charset)
-    if column.charset in WIDE_CHARSETS and column.type.startswith(("enum", "set")):
+    # A question mark in a set of several bytes may be what a conversion left of another character; its value may have fewer.
+    lossy = codec_of_charset(column.charset) is not None and "?" in column.type
+    if (column.charset in WIDE_CHARSETS or lossy) and column.type.startswith(("enum", "set")):
         return replace(column, type=column.type.partition("(")[0])
     return column
