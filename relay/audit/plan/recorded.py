@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from protocol.binlog.schema.column_charsets import codec_of_charset
 from protocol.binlog.schema.column_description import ColumnDescription, column_texts, encode_columns
 from protocol.columns.codes.column_codes import NAMED_BY_DDL, NAMED_BY_RECORD
 from protocol.errors import Malformed
@@ -17,6 +16,7 @@ from relay.binlog_file.file_bytes import read_bytes
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import Line, RecordedSchema, parse_lines
 from relay.schema_history.table_agreement import columns_fit
+from relay.schema_history.tables.column_types import is_lossy
 from relay.schema_history.tables.source_table import WIDE_CHARSETS, Column, Table
 
 _T = TypeVar("_T")
@@ -165,14 +165,12 @@ def described(table: Table) -> list[ColumnDescription]:
 
 
 def _described_type(column: Column) -> str:
-    """Its type. MySQL 5.6 shows texts of an ENUM or SET as '' where it lost them in a character set of two bytes: then it has none."""
-    if (
-        column.type.startswith(("enum(", "set("))
-        and codec_of_charset(column.charset) is not None
-        and "?" in column.type
-    ):
-        return column.type.partition("(")[0]  # what a conversion left of another character; the value may have fewer
-    if not column.type.startswith(("enum(", "set(")) or column.charset not in WIDE_CHARSETS or "''" not in column.type:
+    """Its type; without the texts of an ENUM or SET where the server that was asked may have lost something of them.
+
+    MySQL 5.6 shows '' in character sets of two bytes, and question marks behind a conversion.
+    """
+    if not column.type.startswith(("enum(", "set(")):
         return column.type
     texts = column_texts(column.type)
-    return column.type if len(set(texts)) == len(texts) else column.type.partition("(")[0]
+    lost = column.charset in WIDE_CHARSETS and len(set(texts)) < len(texts)
+    return column.type.partition("(")[0] if lost or is_lossy(column) else column.type
