@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from protocol.binlog.event_type import EventType
-from protocol.binlog.layout import HEADER_SIZE, event_size
+from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size, is_event_size
 from protocol.binlog.mariadb_gtid import alters_nothing
+from protocol.binlog.schema.definition_statement import defines
+from protocol.kernel.codes import MOST_NOTES
 from protocol.kernel.ingest import Ingest
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.event_reader import EventReader
@@ -16,6 +18,7 @@ from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 
 _ALTERS: Final = re.compile(r"\s*(?:/\*.*?\*/\s*)*ALTER\b", re.IGNORECASE | re.DOTALL)
+_QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 _GTID_BYTES: Final = 64
 _LONGEST_EVENT: Final = 1 << 20
 
@@ -44,7 +47,10 @@ def events_in_run(
     post_length, checksum = lengths[2], ingest.checksum > 0
     is_mariadb = len(lengths) > EventType.MARIADB_GTID and lengths[EventType.MARIADB_GTID] != 0
     found = []
-    for offset in ingest.take_definitions():
+    offsets = ingest.take_definitions()
+    if len(offsets) == MOST_NOTES:
+        offsets += _further(data, start + offsets[-1] - base, stop, offsets[-1], post_length, checksum)
+    for offset in offsets:
         at = start + offset - base
         raw = None
         if start <= at <= stop - HEADER_SIZE:
@@ -55,6 +61,21 @@ def events_in_run(
         if is_mariadb and raw is not None:
             nothing = alters_nothing(last_bytes(data, start, at, before), offset)
         found.append(DefinitionEvent(offset, raw, post_length, checksum, nothing))
+    return found
+
+
+def _further(
+    data: bytearray | memoryview, at: int, stop: int, offset: int, post_length: int, checksum: bool
+) -> list[int]:
+    """The definitions in data[at:stop] behind the one at `at`, which stands at `offset` in its file: more than the kernel lists."""
+    found = []
+    position = at
+    while position + HEADER_SIZE <= stop and is_event_size(size := event_size(data, position)):
+        if position > at and data[position + TYPE_AT] in _QUERIES:
+            event = bytes(data[position : position + size]) if position + size <= stop else b""
+            if not event or defines(event, post_length, checksum):
+                found.append(offset + position - at)
+        position += size
     return found
 
 

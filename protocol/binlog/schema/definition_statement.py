@@ -44,6 +44,15 @@ def definition_statement(event: bytes, post_length: int, checksum: bool) -> tupl
     return schema, text
 
 
+def defines(event: bytes, post_length: int, checksum: bool) -> bool:
+    """Whether a Query event, compressed or not, may define something; also where that cannot be told."""
+    try:
+        found = definition_statement(event, post_length, checksum)
+    except (ProtocolError, IndexError):
+        return True
+    return found is not None and (found[1] is None or _DEFINES.match(found[1]) is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class StatementSetting:
     """Under what a statement ran. `error`: 0, it succeeded. Collations by their numbers, 0: the event does not tell.

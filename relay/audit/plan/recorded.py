@@ -16,6 +16,7 @@ from relay.binlog_file.file_bytes import read_bytes
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_record import Line, RecordedSchema, parse_lines
 from relay.schema_history.table_agreement import columns_fit
+from relay.schema_history.tables.column_types import is_lossy
 from relay.schema_history.tables.source_table import WIDE_CHARSETS, Column, Table
 
 _T = TypeVar("_T")
@@ -164,8 +165,12 @@ def described(table: Table) -> list[ColumnDescription]:
 
 
 def _described_type(column: Column) -> str:
-    """Its type. MySQL 5.6 shows texts of an ENUM or SET as '' where it lost them in a character set of two bytes: then it has none."""
-    if not column.type.startswith(("enum(", "set(")) or column.charset not in WIDE_CHARSETS or "''" not in column.type:
+    """Its type; without the texts of an ENUM or SET where the server that was asked may have lost something of them.
+
+    MySQL 5.6 shows '' in character sets of two bytes, and question marks behind a conversion.
+    """
+    if not column.type.startswith(("enum(", "set(")):
         return column.type
     texts = column_texts(column.type)
-    return column.type if len(set(texts)) == len(texts) else column.type.partition("(")[0]
+    lost = column.charset in WIDE_CHARSETS and len(set(texts)) < len(texts)
+    return column.type.partition("(")[0] if lost or is_lossy(column) else column.type

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.schema.column_charsets import codec_of_charset
 from relay.schema_history.tables.ddl_reader import DdlReader
 from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
@@ -345,6 +346,11 @@ def _sized(size: int, kind: str) -> str:
     return "long" + kind
 
 
+def is_lossy(column: Column) -> bool:
+    """Whether texts of an ENUM or SET may be what a conversion left: a question mark, or two, in place of another character."""
+    return "??" in column.type or (codec_of_charset(column.charset) is not None and "?" in column.type)
+
+
 def with_charset(column: Column, charset: str) -> Column:
     """A text column that takes its table's character set, with that set.
 
@@ -355,6 +361,6 @@ def with_charset(column: Column, charset: str) -> Column:
         if charset == "binary" and not column.type.startswith(("enum", "set")):
             return replace(column, type=as_binary(column.type), charset="", collation="")
         column = replace(column, charset=charset)
-    if column.charset in WIDE_CHARSETS and column.type.startswith(("enum", "set")):
+    if (column.charset in WIDE_CHARSETS or is_lossy(column)) and column.type.startswith(("enum", "set")):
         return replace(column, type=column.type.partition("(")[0])
     return column

@@ -233,6 +233,15 @@ def test_the_archived_binlogs_tell_what_was_not_noted(tmp_path: Path) -> None:
         list(scan_definitions(path, 4, binlog.size + 1))
 
 
+def test_more_definitions_than_the_kernel_lists_at_once_are_all_found(tmp_path: Path) -> None:
+    texts = [text for number in range(200) for text in (f"CREATE TABLE t{number} (x INT)", "INSERT INTO a VALUES (1)")]
+    path = tmp_path / ONE
+    path.write_bytes(binlog_of(*texts).data)
+    found = [event.raw for event in scan_definitions(path, 4, path.stat().st_size)]
+    assert len(found) == 200
+    assert all(raw is not None and f"t{number} (".encode() in raw for number, raw in enumerate(found))
+
+
 def test_notes_are_bounded_and_what_is_left_out_makes_everything_unknown() -> None:
     notes = DefinitionNotes(None)
     ingest = Ingest()
