@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from relay.schema_history.tables.ddl_statement import Statement
 
 _SEEN_BYTES: Final = 400
+# A password that is part of a statement; no definition of a table has one there.
+_PASSWORD: Final = re.compile(r"\bIDENTIFIED\s+(?:BY|VIA|WITH|AS)\b|\bSET\s+PASSWORD\b", re.IGNORECASE)
+# Engines whose tables name another server, and the account there.
+_REMOTE: Final = re.compile(r"\b(?:FEDERATED|CONNECT|SPIDER)\b", re.IGNORECASE)
+_CONNECTION: Final = re.compile(
+    r"""(\bCONNECTION\s*=?\s*)(?:'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""", re.IGNORECASE | re.DOTALL
+)
 # What may define something without columns.
 _NO_TABLE: Final = re.compile(
     r"\b(?:USER|ROLE|TRIGGER|PROCEDURE|FUNCTION|EVENT|VIEW|SERVER|TABLESPACE|LOGFILE|UNDO|RESOURCE|SPATIAL|INSTANCE|LIBRARY|DEFINER"
@@ -101,6 +108,8 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     text = decode_text(found[1], client)
     if "\ufffd" in text:
         return LoggedDefinition(defined_names(found[1]))
+    if _REMOTE.search(text) is not None:
+        text = _CONNECTION.sub(r"\1''", text)  # what is kept of it holds no secrets
     made = LoggedDefinition(
         defined_names(text.encode()),
         text,
@@ -111,7 +120,9 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
         charset_of_column(setting.server_collation) or "",
         version,
     )
-    return None if _has_no_table(made) else made
+    if _has_no_table(made):
+        return None
+    return made if _PASSWORD.search(text) is None else LoggedDefinition(made.names)
 
 
 def _has_no_table(made: LoggedDefinition) -> bool:
