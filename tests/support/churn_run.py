@@ -151,12 +151,12 @@ class Churn:
             stranger.send(chance.randbytes(chance.randrange(30)))
 
     def _dump(self, chance: random.Random) -> None:
-        files = self._source.binlogs()
+        files = sorted(self._relay.archived())
         client = self._log_in()
         try:
             client.set_up(server_id=chance.randrange(1000, 2000), heartbeat_s=0.1)
             client.query("SET @mariadb_slave_capability= 4")
-            client.ask_dump(chance.choice(files).name, chance.choice([4, 4, 4, 120, 100_000_000]), flags=2)
+            client.ask_dump(chance.choice(files), chance.choice([4, 4, 4, 120, 100_000_000]), flags=2)
             for _ in range(chance.choice([1, 20, 2000])):
                 if client.event() is None or self._stop.is_set():
                     break
