@@ -323,7 +323,6 @@ def _shape(read: dict[str, bytes]) -> str:
 def campaign(name: str, faults: int, seed: int, scratch: Path) -> DamageRun:
     """That many faults in copies of the archive of one source."""
     server, options = SOURCES[name]
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     with SERVERS[server]() as source, recorded_archive(source, options, scratch / name) as archive:
         run = DamageRun(name, archive, scratch / name)
         asyncio.run(run.check_whole())
@@ -339,6 +338,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--source", choices=SOURCES, action="append")
     chosen = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     findings: list[str] = []
     names = chosen.source or list(SOURCES)
     with tempfile.TemporaryDirectory() as scratch:
