@@ -14,8 +14,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-import structlog
-
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import binlog_number
 from relay.archive.catalog.catalog_faults import is_damage
@@ -42,8 +40,6 @@ from relay.archive.storage.files import LEDGER_TEXT_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidChain, GtidEntry, GtidFacts, encode_state
 from relay.archive.storage.ledger_kinds import LEDGER_TEXT_REMADE
 from relay.archive.storage.origin import Origin
-
-log = structlog.get_logger(__name__)
 
 _FILE_COLUMNS: Final = f"{SUMMED['files']}, sum"
 _SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # noqa: S608 - constants only
@@ -77,6 +73,13 @@ def _told(method: Callable[Concatenate["Catalog", _P], _T]) -> Callable[Concaten
             raise
 
     return call
+
+
+def _log() -> Any:
+    # Spark's executors read catalogs, and have no structlog.
+    import structlog
+
+    return structlog.get_logger(__name__)
 
 
 class Catalog:
@@ -492,12 +495,14 @@ class Catalog:
         row = LedgerRow(time.time(), LEDGER_TEXT_REMADE, LEDGER_TEXT_NAME, -1, f"{LEDGER_TEXT_NAME} {how}. {REMADE}")
         with self._transaction(durable=True):
             self._db.execute(_ADD_LEDGER, ledger_values(row))
+        log = _log()
         log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
 
     def _log_text_failure(self, error: OSError) -> None:
         if not self._text_fails:
             assert self._layer is not None
             advice = disk_advice(self._layer, self.path.parent, error.errno or 0)
+            log = _log()
             log.error("ledger_text_not_written", what=str(error), advice=advice or None)
         self._text_fails = True
 
