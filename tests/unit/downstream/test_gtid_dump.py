@@ -25,13 +25,13 @@ from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_recorder import gtx_path
+from relay.archive.read import file_reads
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.connection.replica_session import Session
 from relay.downstream.gtid_filter import mysql_filter
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.downstream.start import mysql_request
-from relay.downstream.stream import dump as dump_module
 from tests.support.archive_filling import append_all
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
 from tests.support.replica_client import PASSWORD, ReplicaClient
@@ -105,7 +105,7 @@ async def test_a_walk_that_passes_over_nothing_changes_nothing_wherever_reads_en
     by_position = await stream(layout, None)
     assert all(event[4] != HEARTBEAT for event in by_position)
     for step in range(LONGEST_EVENT, LONGEST_EVENT + 40, 3):
-        monkeypatch.setattr(dump_module, "STEP_BYTES", step)
+        monkeypatch.setattr(file_reads, "STEP_BYTES", step)
         assert await stream(layout, GtidSet.from_text(OF_THE_REPLICA)) == by_position, step
 
 
@@ -170,7 +170,7 @@ async def test_what_is_left_of_a_stream_with_holes_is_the_same_wherever_reads_en
     assert sum(event[4] == HEARTBEAT for event in wanted) == 5
     assert 20 < len(wanted) < len(await stream(layout, None))
     for step in range(LONGEST_EVENT, LONGEST_EVENT + 40, 3):
-        monkeypatch.setattr(dump_module, "STEP_BYTES", step)
+        monkeypatch.setattr(file_reads, "STEP_BYTES", step)
         # By turns each event is looked at, and only pieces with something that the replica has.
         monkeypatch.setattr(mysql_filter, "_WORTH_A_PIECE_BYTES", 1 if step % 2 else 1 << 20)
         assert await stream(layout, held) == wanted, step
@@ -239,7 +239,7 @@ async def test_what_a_replica_has_of_a_source_that_was_unknown_is_passed_over_wh
 async def test_a_mode_that_went_down_and_up_again_while_nothing_came_leaves_the_stream_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_module, "STEP_BYTES", 1000)
+    monkeypatch.setattr(file_reads, "STEP_BYTES", 1000)
     second = "mysql-bin.000002"
     binlog = mysql_binlog(GtidSet())
     transactions = list(GtidSet.from_text(f"{U}:1-3").members())
