@@ -6,6 +6,7 @@ makes it try again by itself.
 
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import ErrorCode, PositionRefused
 from protocol.packets import cut_text
 from relay.archive.storage.archive_errors import ArchiveDamaged
@@ -25,7 +26,11 @@ def refusal(text: str, number: int = ErrorCode.ER_MASTER_FATAL_ERROR_READING_BIN
 def damage_refusal(error: ArchiveDamaged) -> PositionRefused:
     """ERR 1236 for a stream that came to a damaged place, or would begin there."""
     place = f"{shown_name(error.file or '')}:{error.offset}"
-    sent = f"All before {error.boundary} of this file is good; nothing behind it is sent. " if error.boundary else ""
+    sent = (
+        f"All before {error.boundary} of this file is good; nothing behind it is sent. "
+        if error.boundary > FIRST_EVENT
+        else ""
+    )
     return refusal(f"binlog-relay's archive is damaged at {place}: {error.what}. {sent}{error.advice}")
 
 

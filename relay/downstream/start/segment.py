@@ -8,7 +8,9 @@ from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
 from protocol.binlog.made_events import patch_format_description
 from protocol.errors import ErrorCode, Malformed, PositionRefused
+from protocol.kernel.event_check import EventCheck
 from relay.archive.generation import Generation
+from relay.archive.read.checked_bytes import damaged
 from relay.archive.read.file_reads import FileReads, OpenFile
 from relay.archive.storage.archive_errors import NOT_OF_A_FILE, ArchiveDamaged
 from relay.archive.storage.archived_file import ArchivedFile
@@ -117,7 +119,7 @@ class SegmentOpener:
         if begins and (filter is None or file.end <= FIRST_EVENT):
             return None
         try:
-            stored = await asyncio.get_running_loop().run_in_executor(None, _read_format_description, opened)
+            stored = await asyncio.get_running_loop().run_in_executor(None, _read_format_description, opened, file)
         except Malformed as error:
             raise ArchiveDamaged(str(error), file=file.name, offset=FIRST_EVENT, boundary=FIRST_EVENT) from error
         return patch_format_description(
@@ -155,9 +157,16 @@ def just_removed(name: str) -> PositionRefused:
     return refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
 
 
-def _read_format_description(opened: OpenFile) -> bytes:
-    """The file's first event. In a thread. Raises: OSError, Malformed."""
+def _read_format_description(opened: OpenFile, file: ArchivedFile) -> bytes:
+    """The file's first event, as it was archived: it gets a new checksum on its way, which would hide what was changed in it.
+
+    In a thread. Raises: OSError; Malformed; ArchiveDamaged.
+    """
     start = read_start(opened)
     if not start.is_whole or start.event[TYPE_AT] != EventType.FORMAT_DESCRIPTION:
         raise Malformed(f"{opened.path.name} does not begin with a format description")
+    check = EventCheck()
+    check.begin(FIRST_EVENT, file.checksum)
+    if check.look(start.event, 0, len(start.event)):
+        raise damaged(file.name, check, FIRST_EVENT)
     return start.event

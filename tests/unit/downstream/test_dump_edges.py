@@ -152,6 +152,21 @@ async def test_a_file_that_is_gone_from_the_disk_is_named(serve: Serve, tmp_path
     assert f"damaged at {SECOND}:0: it cannot be opened: No such file or directory" in caught.value.args[1]
 
 
+@pytest.mark.parametrize("at", [30, 75, 100])
+async def test_a_changed_format_description_is_not_sent_with_a_new_checksum(
+    serve: Serve, tmp_path: Path, at: int
+) -> None:
+    first = BinlogBuilder().transaction(20).rotate(SECOND)
+    server = await serve(_1=first.data, _2=BinlogBuilder().transaction(20).data)
+    path = tmp_path / "archive" / FIRST
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    # Nothing of the file itself is left to be sent there but what its events look like.
+    with pytest.raises(pymysql.MySQLError, match="the checksum of the event at 4 is wrong"):
+        await stream(server, file=FIRST, offset=first.size)
+
+
 async def test_a_damaged_file_is_not_served_past(serve: Serve) -> None:
     server = await serve(_1=BinlogBuilder().transaction(20).data, _2=BinlogBuilder().transaction(20).data)
     server.generation.files[0].damaged = True
