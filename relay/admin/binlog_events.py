@@ -8,7 +8,6 @@ of memory, one at a time for all connections.
 import asyncio
 import struct
 import threading
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +31,7 @@ from relay.archive.read.position_check import PositionCheck, Verdict
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.binlog_file.binlog_scan import BinlogScan, Chunk, Unreadable
+from relay.process.slow_thread import give_way
 
 MOST_EVENTS: Final = 5000
 """Rows that one statement gets. To encode them takes the thread 15 ms, to frame them the loop 3 ms."""
@@ -210,7 +210,7 @@ class _Page:
                 self._say_more(offset)
                 return False
             if not place % _ROWS_A_TURN:
-                time.sleep(0)  # in a thread: gives the interpreter to the loop at once, without waiting
+                give_way()
             self._add(chunk, place)
         return True
 

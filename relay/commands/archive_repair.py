@@ -12,7 +12,7 @@ from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.commands.archive_command import archive_failures, shown_name
 from relay.commands.outcome import WRONG_USE, CommandFailed
 from relay.config import Config, DirectorySource, ServerSource
-from relay.repair.file_origin import DirectoryOrigin, FileOrigin, ServerOrigin
+from relay.repair.file_origin import DirectoryOrigin, FileOrigin, ServerOrigin, origin_of
 from relay.repair.repair import RepairOutcome, RepairRefused, StoppedRepair
 from relay.upstream.chosen_source import first_source, kept_chosen
 
@@ -64,9 +64,9 @@ def _origin(config: Config, path: Path, number: int, origin: str | None) -> File
     source = config.source
     if origin is None:
         if isinstance(source, DirectorySource):
-            return DirectoryOrigin(source.path)
+            return origin_of(source)
         candidates = [one for one in config.sources if isinstance(one, ServerSource)] or [source]
-        return ServerOrigin(first_source(candidates, kept_chosen(path), None).settings)
+        return origin_of(first_source(candidates, kept_chosen(path), None).settings)
     copies = Path(origin)
     if copies.is_dir():
         # Another archive keeps its later generations as this one does.

@@ -22,7 +22,7 @@ from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.binlog_file.head import read_start
-from relay.config import ServerSource
+from relay.config import DirectorySource, ServerSource
 from relay.upstream.source.open_source import open_source
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.stream.intake import Intake
@@ -177,6 +177,11 @@ class DirectoryOrigin:
         if left or intake.ingest.in_event:
             raise _unusable(f"{self.path / name} ends inside an event, at offset {offset + len(left)}")
         intake.begin_file(following_name(name))
+
+
+def origin_of(source: ServerSource | DirectorySource) -> FileOrigin:
+    """The source that is followed, or would be."""
+    return ServerOrigin(source) if isinstance(source, ServerSource) else DirectoryOrigin(source.path)
 
 
 def following_name(name: str) -> str:

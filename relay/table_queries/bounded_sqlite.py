@@ -20,6 +20,7 @@ from protocol.errors import ErrorCode, StatementRefused
 from protocol.resultset import Column, ColumnType, Value
 from protocol.statements.session.refusals import shown
 from protocol.statements.translation.sqlite_text import TableName
+from relay.process.slow_thread import give_way
 from relay.table_queries.query_functions import add_functions
 
 MOST_SECONDS: Final = 2.0
@@ -116,7 +117,7 @@ class BoundedSqlite:
             if not number % _ROWS_A_TURN:
                 if self._gone.is_set():
                     raise sqlite3.OperationalError("nobody waits")
-                time.sleep(0)  # gives the interpreter to the loop at once, without waiting
+                give_way()
             yield row
 
     def _select(self, connection: sqlite3.Connection, text: str, parameters: Sequence[Value]) -> SelectedRows:

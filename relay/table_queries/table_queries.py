@@ -7,7 +7,6 @@ of is empty, with its columns: so it is in a server without that feature.
 import asyncio
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from protocol.statements.session.refusals import (
     unknown_table,
 )
 from protocol.statements.translation.sqlite_text import TableName
+from relay.process.slow_thread import give_way
 from relay.schema_history.schema_file import read_schema
 from relay.schema_history.tables.source_table import Table
 from relay.table_queries.bounded_sqlite import BoundedSqlite, FilledTable
@@ -239,7 +239,7 @@ class TableQuery:
         for tables in self._recorded.values():
             while tables:
                 del tables[-_TABLES_A_TURN:]
-                time.sleep(0)
+                give_way()
 
 
 def _nothing(column: Column) -> Value:

@@ -6,7 +6,7 @@ from protocol.statements.requests import RepairFiles
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
 from relay.config import DirectorySource, ServerSource
-from relay.repair.file_origin import DirectoryOrigin, FileOrigin, ServerOrigin
+from relay.repair.file_origin import origin_of
 from relay.repair.repair import RepairRefused, RunningRepair
 
 _MIB = 1 << 20
@@ -16,9 +16,8 @@ async def repair(
     archive: Archive, work: RunningRepair, source: ServerSource | DirectorySource, request: RepairFiles
 ) -> Rows:
     """What became of each file, a line each; none where nothing is known to be damaged. Raises: StatementRefused."""
-    origin: FileOrigin = ServerOrigin(source) if isinstance(source, ServerSource) else DirectoryOrigin(source.path)
     try:
-        outcomes = await work.run(archive.current, origin, [request.file] if request.file else [])
+        outcomes = await work.run(archive.current, origin_of(source), [request.file] if request.file else [])
     except RepairRefused as error:
         raise StatementRefused(ErrorCode.ER_UNKNOWN_ERROR, f"Not repaired: {error}") from error
     rows = tuple((one.file, "repaired" if one.is_repaired else "not repaired", one.text) for one in outcomes)

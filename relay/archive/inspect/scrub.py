@@ -4,7 +4,6 @@ A file is due when its last whole check is older than the interval. What `archiv
 """
 
 import asyncio
-import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import SUM_SUFFIXES, FileLayer
 from relay.process.background import begin_task
+from relay.process.slow_thread import take_least_priority
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +62,7 @@ class Scrub:
         self._layer = layer or FileLayer()
         self.status = ScrubStatus()
         self._stopping = threading.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive-scrub", initializer=_least_priority)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive-scrub", initializer=take_least_priority)
         self._wake = asyncio.Event()
         self._all_since = 0.0
         """Files whose last check is older than this are due at once."""
@@ -211,9 +211,3 @@ class Scrub:
 
 class _Stopped(Exception):
     """The scrub ends here."""
-
-
-def _least_priority() -> None:
-    # On Linux a priority belongs to the thread; elsewhere setting it would slow the whole process.
-    if hasattr(os, "setpriority") and hasattr(os, "posix_fallocate"):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)

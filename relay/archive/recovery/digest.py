@@ -1,6 +1,5 @@
 """Digests of sealed files, computed by one thread that yields to everything else."""
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from relay.archive.sums.block_check import block_damage, check_blocks
 from relay.archive.sums.sum_files import are_complete, store_sums
 from relay.binlog_file.file_bytes import pieces
 from relay.process.background import tell_fault
+from relay.process.slow_thread import take_least_priority
 
 _MAKING_RATE: Final = 64 << 20
 """Bytes a second that are read to make sums for files that have none."""
@@ -123,9 +123,7 @@ class DigestThread:
         self._thread.join()
 
     def _main(self) -> None:
-        # On Linux a priority belongs to the thread; elsewhere setting it would slow the whole process.
-        if hasattr(os, "setpriority") and hasattr(os, "posix_fallocate"):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+        take_least_priority()
         while (item := self._queue.get()) is not None:
             try:
                 digest = self._look(item)
