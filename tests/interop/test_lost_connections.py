@@ -68,6 +68,14 @@ def write_large_transaction(chain: Chain) -> int:
     return chain.source.master_status().position - before
 
 
+def wait_stalled_inside(chain: Chain, replica: Server, proxy: CuttingProxy, start: int) -> None:
+    """Waits until the proxy holds the transaction that begins at `start` back, and the replica has read a part of it:
+    what has passed the proxy it may not have looked at yet."""
+    wait_until(lambda: proxy.stalled, "the proxy holds the transaction back")
+    end = chain.source.master_status().position
+    wait_until(lambda: start < replica.replica_status()["read_position"] < end, "the replica has read the first events")
+
+
 def resumed(chain: Chain) -> int:
     """How often a stream was begun inside a transaction."""
     return sum(1 for line in chain.relay.logged("dump_started") if line["resumed_in_transaction"])
@@ -95,9 +103,10 @@ def test_receiving_stopped_and_started_in_mid_transaction(attached: tuple[Chain,
     word = "REPLICA" if replica.name == "mysql97" else "SLAVE"
     for stalled_after in (500, 7_001, 60_000, 123_457):
         before = resumed(chain)
+        start = chain.source.master_status().position
         proxy.stall_after(stalled_after)
         write_large_transaction(chain)
-        wait_until(lambda: proxy.stalled, "the proxy holds the transaction back")
+        wait_stalled_inside(chain, replica, proxy, start)
         replica.sql(f"STOP {word} IO_THREAD")
         proxy.flow()
         replica.sql(f"START {word} IO_THREAD")
@@ -110,10 +119,11 @@ def test_the_relay_killed_while_a_replica_is_in_mid_transaction(attached: tuple[
     chain, replica, proxy = attached
     for stalled_after in (3_333, 90_000):
         before = resumed(chain)
+        start = chain.source.master_status().position
         proxy.stall_after(stalled_after)
         write_large_transaction(chain)
         chain.wait_archived()
-        wait_until(lambda: proxy.stalled, "the proxy holds the transaction back")
+        wait_stalled_inside(chain, replica, proxy, start)
         chain.relay.kill()
         proxy.cut_all()
         proxy.flow()
