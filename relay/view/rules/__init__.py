@@ -1,0 +1,1 @@
+"""What becomes of one transaction of the source in a view, and what stops the view before it. Without I/O."""
