@@ -19,6 +19,7 @@ MODULES = (
     "kernel.edges",
     "kernel.frame",
     "kernel.event_check",
+    "kernel.view_copy",
     "kernel.gtid_head",
     "kernel.gtid_filter",
     "kernel.gtid_scan",

@@ -213,6 +213,22 @@ cdef enum:
     SKIP_BAD_GTID = 2
     REFUSED_ANONYMOUS = 1
     REFUSED_GTID = 2
+    VIEW_MORE = 0
+    VIEW_GROUP = 1
+    VIEW_ROOM = 2
+    VIEW_LOOK = 3
+    VIEW_CONTROL = 4
+    VIEW_CUT = 5
+    VIEW_STRAY = 6
+    VIEW_KEEP = 0
+    VIEW_ASSIGN = 1
+    VIEW_ANONYMOUS = 2
+    VIEW_BARE = 0
+    VIEW_CLOCK = 1
+    VIEW_TIMES = 2
+    VIEW_MARK = 4
+    VIEW_LONGEST_GTID = 96
+    QUERY_EXPLICIT_TIMESTAMPS = 16
 
 cdef extern from *:
     """

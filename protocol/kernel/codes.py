@@ -266,6 +266,29 @@ SKIP_BAD_GTID: Final = 2
 REFUSED_ANONYMOUS: Final = 1
 REFUSED_GTID: Final = 2
 
+# ---- views ----
+
+# What `ViewCopy` returns. From 16 on: as `Ingest`.
+VIEW_MORE: Final = 0
+VIEW_GROUP: Final = 1
+VIEW_ROOM: Final = 2
+VIEW_LOOK: Final = 3
+VIEW_CONTROL: Final = 4
+VIEW_CUT: Final = 5
+VIEW_STRAY: Final = 6
+
+# Which GTID event a group is given that has none, and how much it says.
+VIEW_KEEP: Final = 0
+VIEW_ASSIGN: Final = 1
+VIEW_ANONYMOUS: Final = 2
+VIEW_BARE: Final = 0
+VIEW_CLOCK: Final = 1
+VIEW_TIMES: Final = 2
+
+VIEW_MARK: Final = 4  # int64s of a mark: offset in the source, in the view, next number, sequence
+VIEW_LONGEST_GTID: Final = 96  # bytes: of such an event, and of an event's head with what is put into it
+QUERY_EXPLICIT_TIMESTAMPS: Final = 16  # status variable: explicit_defaults_for_timestamp
+
 # ---- more than an int of C holds ----
 
 U32_MAX: Final = 0xFFFFFFFF

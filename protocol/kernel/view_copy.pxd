@@ -1,0 +1,92 @@
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from protocol.kernel.codes cimport *
+from protocol.kernel.inference cimport Inference, has_prefix, kind_of_text
+from protocol.kernel.native cimport copy_bytes, crc32_of, load16, load32, native_setup, store32, store64
+
+@cython.final
+cdef class ViewCopy:
+    cdef uint8_t uuid[16]
+    cdef uint8_t look[256]
+    cdef int policy
+    cdef int layout
+    cdef int explicit
+    cdef public bint wants_statements
+    cdef Inference inference
+    cdef int checksum
+    cdef uint32_t server_version
+    cdef public int64_t position
+    cdef public int64_t next_gno
+    cdef public int64_t sequence
+    cdef public int64_t source_base
+    cdef readonly int64_t consumed
+    cdef readonly int64_t produced
+    cdef readonly int64_t group_stop
+    cdef readonly int64_t bad_at
+    cdef readonly int64_t group_size
+    cdef readonly bint group_look
+    cdef readonly int group_head
+    cdef readonly uint32_t group_time
+    cdef readonly uint32_t group_server
+    cdef int64_t extra
+    cdef int64_t insert_at
+    cdef readonly int64_t event_left
+    cdef uint32_t crc
+    cdef uint32_t out_crc
+    cdef uint32_t stored
+    cdef bint scan_first
+    cdef bint scan_ends
+    cdef int64_t[::1] marks
+    cdef readonly int64_t mark_count
+    cdef int64_t mark_room
+    cdef int64_t mark_gap
+    cdef int64_t mark_last
+
+    @cython.locals(i=cython.int, view=bytes)
+    cpdef void begin_file(self, bytes post_lengths, int checksum, uint32_t server_version)
+    @cython.locals(status=cython.int)
+    cpdef int copy(self, const uint8_t[::1] src, int64_t start, int64_t stop, uint8_t[::1] dst, int64_t at) except -1
+    @cython.locals(status=cython.int)
+    cdef int copy_groups(self, const uint8_t* p, int64_t r, int64_t stop, uint8_t* d, int64_t o, int64_t room) noexcept nogil
+    @cython.locals(row=int64_t)
+    cdef bint add_mark(self, int64_t source) noexcept nogil
+    @cython.locals(trailer=cython.int, at=int64_t, first=cython.bint, length=int64_t, boundary=uint32_t, t=cython.int)
+    cdef int measure(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
+    @cython.locals(kind=cython.int, text=int64_t, statement=cython.int, a=int64_t)
+    cdef void judge(self, const uint8_t* p, int64_t at, int64_t available, int t) noexcept nogil
+    @cython.locals(trailer=cython.int, stop=int64_t, at=int64_t, marker=cython.int, length=int64_t, t=cython.int,
+        size=int64_t, done=int64_t, rest=int64_t)
+    cdef int64_t write_group(self, const uint8_t* p, int64_t r, uint8_t* d, int64_t o) noexcept nogil
+    cdef bint begins_with_gtid(self) noexcept nogil
+    cdef bint patches_gtid(self) noexcept nogil
+    @cython.locals(length=int64_t, body=int64_t, i=cython.int)
+    cdef int64_t write_patched(self, const uint8_t* p, int64_t r, uint8_t* d, int64_t o) noexcept nogil
+    @cython.locals(count=int64_t, at_length=int64_t, variables=uint32_t)
+    cdef int64_t write_head(self, const uint8_t* p, int64_t at, int64_t available, int64_t length, int t, uint8_t* d,
+        int64_t o, int marker) noexcept nogil
+    @cython.locals(flags=uint32_t)
+    cdef void place(self, uint8_t* d, int64_t o, int64_t size, int marker) noexcept nogil
+    @cython.locals(trailer=cython.int, size=int64_t, count=cython.int, a=int64_t, i=cython.int, committed=uint64_t,
+        whole=uint64_t)
+    cdef int64_t put_gtid(self, uint8_t* d, int64_t o, int64_t rest, uint64_t timestamp, uint32_t server_id) noexcept nogil
+    @cython.locals(end=int64_t)
+    cpdef int64_t gtid(self, uint8_t[::1] dst, int64_t at, int64_t rest, uint64_t timestamp, uint32_t server_id) except -1
+    cpdef void scan_begin(self)
+    @cython.locals(status=cython.int)
+    cpdef int scan(self, const uint8_t[::1] src, int64_t start, int64_t stop, bint by_markers) except -1
+    @cython.locals(trailer=cython.int, status=cython.int, length=int64_t, boundary=uint32_t, available=int64_t, t=cython.int)
+    cdef int scan_on(self, const uint8_t* p, int64_t r, int64_t stop, bint by_markers) noexcept nogil
+    @cython.locals(trailer=cython.int, n=int64_t)
+    cdef int64_t pass_bytes(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
+    @cython.locals(status=cython.int)
+    cpdef int emit(self, const uint8_t[::1] src, int64_t start, int64_t stop, uint8_t[::1] dst, int64_t at, bint begins,
+        int64_t end) except -1
+    @cython.locals(trailer=cython.int, status=cython.int, length=int64_t, available=int64_t, t=cython.int, marker=cython.int,
+        count=int64_t, used=int64_t, n=int64_t)
+    cdef int emit_on(self, const uint8_t* p, int64_t r, int64_t stop, uint8_t* d, int64_t o, int64_t room, bint begins,
+        int64_t end) noexcept nogil
+
+cdef bint is_group(int kind) noexcept nogil
+@cython.locals(c=cython.int, n=cython.int)
+cdef bint is_change(const uint8_t* p, int64_t at, int64_t end) noexcept nogil

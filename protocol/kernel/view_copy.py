@@ -1,0 +1,668 @@
+# cython: annotation_typing=False, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""The hot path of a view: archived events of one file, in new places and with what a newer replica needs around them.
+
+A group is one transaction. Its bounds are the markers in the archived flags. Groups that need no more than an envelope are
+copied here: a GTID event in front, end_log_pos, markers and checksum of each event anew, row events of version 1 made version
+2, and the status variable that says how TIMESTAMP columns are defined. Of others the caller is told where they are.
+
+Every event's checksum is compared before a byte of its group is copied. `copy` takes what is whole in one buffer. A group that
+is larger goes through `scan`, piece by piece, then through `emit`, which is given the same bytes again.
+"""
+
+from array import array
+
+import cython
+
+from protocol.kernel.inference import Inference
+
+if not cython.compiled:
+    from protocol.kernel.codes import *
+    from protocol.kernel.inference import has_prefix, kind_of_text
+    from protocol.kernel.pure import (
+        Bytes,
+        Writable,
+        copy_bytes,
+        crc32_of,
+        load16,
+        load32,
+        native_setup,
+        store32,
+        store64,
+    )
+
+native_setup()
+
+
+def is_group(kind: int) -> bool:
+    """Whether a self-contained event of this kind is a transaction, and not a mark between two."""
+    return (
+        kind == K_QUERY
+        or kind == K_QUERY_COMPRESSED
+        or kind == K_EXECUTE_LOAD_QUERY
+        or kind == K_LOAD_WHOLE
+        or kind == K_LOAD_CLOSES
+    )
+
+
+def is_change(p: Bytes, at: int, end: int) -> bool:
+    """Whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says.
+
+    Blanks and comments before it are passed over; what stands in a comment for servers only is not looked into.
+    """
+    while at < end:
+        c = p[at]
+        if c == 32 or 9 <= c <= 13:
+            at += 1
+        elif c == 47 and at + 2 < end and p[at + 1] == 42 and p[at + 2] != 33 and p[at + 2] != 77:
+            at += 2
+            while at + 1 < end and not (p[at] == 42 and p[at + 1] == 47):
+                at += 1
+            at += 2
+        else:
+            break
+    n = 0
+    if has_prefix(p, at, end, b"insert", 6) or has_prefix(p, at, end, b"update", 6):
+        n = 6
+    elif has_prefix(p, at, end, b"delete", 6):
+        n = 6
+    elif has_prefix(p, at, end, b"replace", 7):
+        n = 7
+    if n == 0 or at + n >= end:
+        return False
+    c = p[at + n] | 32
+    return not (97 <= c <= 122 or 48 <= p[at + n] <= 57 or p[at + n] == 95 or p[at + n] == 36 or p[at + n] >= 128)
+
+
+class ViewCopy:
+    """One view's envelope; see the module's text. Not thread-safe; the calls with buffers release the GIL.
+
+    policy: VIEW_KEEP, VIEW_ASSIGN or VIEW_ANONYMOUS. uuid: 16 bytes, of assigned GTIDs. look_at: 256 bytes by type code, 1: a
+    group with such an event is not copied. layout: of the GTID events that are put in front, VIEW_BARE (5.6), VIEW_CLOCK (5.7)
+    or VIEW_TIMES (8.0). explicit: value of the status variable 16 that Query events are given; -1: none.
+
+    position: where the next byte goes in the view's file. next_gno, sequence: of the next group. source_base: what src[0] is in
+    the source's file. Behind a call: consumed, produced: how far src and dst were used. group_stop: where the group at
+    `consumed` ends in src, with VIEW_LOOK, VIEW_CONTROL and VIEW_CUT. bad_at: index of the wrong event, with BAD_LENGTH, BAD_CRC.
+    """
+
+    def __init__(self, policy: int, uuid: bytes, look_at: bytes, layout: int, explicit: int) -> None:
+        if not cython.compiled:
+            self.uuid = bytearray(16)
+            self.look = bytearray(256)
+        if len(uuid) != 16 or len(look_at) != 256:
+            raise ValueError("a uuid of 16 bytes and a table of 256 are needed")
+        for i in range(16):
+            self.uuid[i] = uuid[i]
+        for i in range(256):
+            self.look[i] = look_at[i]
+        self.policy = policy
+        self.layout = layout
+        self.explicit = explicit
+        self.wants_statements = False
+        self.inference = Inference()
+        self.checksum = 0
+        self.server_version = 0
+        self.position = FIRST_EVENT
+        self.next_gno = 1
+        self.sequence = 1
+        self.source_base = 0
+        self.consumed = self.produced = self.group_stop = self.bad_at = 0
+        self.group_size = 0
+        self.group_look = False
+        self.group_head = 0
+        self.group_time = 0
+        self.group_server = 0
+        self.extra = self.insert_at = 0
+        self.event_left = 0
+        self.crc = self.out_crc = self.stored = 0
+        self.scan_first = True
+        self.scan_ends = False
+        self.marks = memoryview(array("q"))
+        self.mark_count = self.mark_room = 0
+        self.mark_gap = 0
+        self.mark_last = -1
+
+    def begin_file(self, post_lengths: bytes, checksum: int, server_version: int) -> None:
+        """The next bytes are of a file with these post-header lengths (256 bytes, by type code).
+
+        checksum: 0 none, 1 CRC32, of the file and of the view's. server_version: as 50624, said in GTID events.
+        """
+        view = post_lengths
+        if len(view) != 256:
+            raise ValueError("a table of 256 is needed")
+        if cython.compiled:
+            for i in range(256):
+                self.inference.post_length[i] = view[i]
+        else:
+            self.inference.take_post_lengths(view[1:], 0, 255)
+        self.checksum = checksum
+        self.server_version = server_version
+        self.event_left = 0
+        self.mark_last = -1
+
+    def set_marks(self, marks: "array[int]", gap: int) -> None:
+        """Rows of VIEW_MARK numbers go into the array('q'), one before a group where the last is `gap` bytes away:
+        source offset, view offset, next number, sequence. A full array ends `copy` with VIEW_ROOM. See `take_marks`."""
+        self.marks = memoryview(marks)
+        self.mark_room = len(marks) // VIEW_MARK
+        self.mark_gap = gap
+
+    def take_marks(self) -> int:
+        """How many rows there are; the next goes to the array's start again."""
+        count = self.mark_count
+        self.mark_count = 0
+        return count
+
+    # ---- groups that are whole in a buffer ----
+
+    def copy(self, src: Bytes, start: int, stop: int, dst: Writable, at: int) -> int:
+        """Copies the plain groups in src[start:stop] to dst[at:], until something else is there. Returns why it ended.
+
+        VIEW_MORE: the group at `consumed` goes on behind `stop`. VIEW_ROOM: it has no room in dst. VIEW_LOOK: it is not for
+        here. VIEW_CONTROL: what is there stands between groups, one event. VIEW_CUT: it has no end; another begins at
+        `group_stop`. VIEW_STRAY: an event from the middle of a group. BAD_LENGTH, BAD_CRC. Raises IndexError for a bad range.
+        """
+        if start < 0 or stop < start or stop > len(src) or at < 0 or at > len(dst):
+            raise IndexError(f"ranges {start}:{stop} of {len(src)} and {at} of {len(dst)} bytes")
+        if start == stop:
+            self.consumed = start
+            self.produced = at
+            return VIEW_MORE
+        if len(dst) == 0:
+            raise IndexError("nothing to copy into")
+        if cython.compiled:
+            with cython.nogil:
+                status = self.copy_groups(cython.address(src[0]), start, stop, cython.address(dst[0]), at, len(dst))
+        else:
+            status = self.copy_groups(memoryview(src).cast("B"), start, stop, memoryview(dst).cast("B"), at, len(dst))
+        return status
+
+    def copy_groups(self, p: Bytes, r: int, stop: int, d: Writable, o: int, room: int) -> int:
+        status = VIEW_GROUP
+        while True:
+            status = self.measure(p, r, stop)
+            if status != VIEW_GROUP:
+                break
+            if self.group_look:
+                status = VIEW_LOOK
+                break
+            if o + self.group_size + VIEW_LONGEST_GTID > room:
+                status = VIEW_ROOM
+                break
+            if not self.add_mark(self.source_base + r):
+                status = VIEW_ROOM
+                break
+            o = self.write_group(p, r, d, o)
+            r = self.group_stop
+        self.consumed = r
+        self.produced = o
+        return status
+
+    def add_mark(self, source: int) -> bool:
+        """False: there is no room for it."""
+        if self.mark_room == 0 or (self.mark_last >= 0 and source - self.mark_last < self.mark_gap):
+            return True
+        if self.mark_count >= self.mark_room:
+            return False
+        row = self.mark_count * VIEW_MARK
+        self.marks[row] = source
+        self.marks[row + 1] = self.position
+        self.marks[row + 2] = self.next_gno
+        self.marks[row + 3] = self.sequence
+        self.mark_count += 1
+        self.mark_last = source
+        return True
+
+    def measure(self, p: Bytes, r: int, stop: int) -> int:
+        """Looks at the group at r: its end, size in the view, whether it is plain."""
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        at = r
+        first = True
+        self.group_size = 0
+        self.group_look = False
+        while True:
+            if stop - at < HEADER_SIZE:
+                return VIEW_MORE
+            length = load32(p, at + EVENT_SIZE_AT)
+            if length < HEADER_SIZE + trailer or length > MAX_EVENT:
+                self.bad_at = at
+                return BAD_LENGTH
+            boundary = (load16(p, at + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
+            t = p[at + EVENT_TYPE_AT]
+            if not first and boundary != INSIDE and boundary != END and boundary != IGNORE:
+                self.group_stop = at
+                return VIEW_CUT
+            if length > stop - at:
+                return VIEW_MORE
+            if trailer and crc32_of(p, at, at + length - CHECKSUM_SIZE, 0) != load32(p, at + length - CHECKSUM_SIZE):
+                self.bad_at = at
+                return BAD_CRC
+            if first:
+                self.group_stop = at + length
+                if boundary == INSIDE or boundary == END:
+                    return VIEW_STRAY
+                if boundary != START and not (boundary == SELF_CONTAINED and is_group(self.inference.kind[t])):
+                    return VIEW_CONTROL
+                self.group_head = t
+                self.group_server = load32(p, at + SERVER_ID_AT)
+                first = False
+            self.judge(p, at, length - trailer, t)
+            self.group_size += length + self.extra
+            at += length
+            if boundary == END or boundary == SELF_CONTAINED:
+                self.group_time = load32(p, at - length)
+                self.group_stop = at
+                return VIEW_GROUP
+
+    def judge(self, p: Bytes, at: int, available: int, t: int) -> None:
+        """What the event at `at` is given, of which `available` bytes are there without its checksum: `extra` bytes at
+        `insert_at`. Notes in `group_look` what is no plain event."""
+        self.extra = 0
+        self.insert_at = 0
+        if self.look[t]:
+            self.group_look = True
+        kind = self.inference.kind[t]
+        if kind == K_QUERY or kind == K_EXECUTE_LOAD_QUERY:
+            text = self.inference.query_text(p, at, at + available, t)
+            if text < 0 or self.inference.post_length[QUERY_EVENT] < QUERY_POST:
+                self.group_look = True
+                return
+            statement = S_OTHER
+            if kind == K_QUERY:
+                statement = kind_of_text(p, text, at + available)
+            if statement == S_ROLLBACK:
+                self.group_look = True
+            elif statement == S_OTHER:
+                if self.wants_statements or (kind == K_QUERY and not is_change(p, text, at + available)):
+                    self.group_look = True
+                if self.explicit >= 0:
+                    self.extra = 2
+                    self.insert_at = HEADER_SIZE + QUERY_POST
+                    if kind == K_EXECUTE_LOAD_QUERY:
+                        self.insert_at = HEADER_SIZE + EXECUTE_LOAD_QUERY_POST
+            elif statement == S_PART and self.wants_statements:
+                self.group_look = True
+        elif WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT:
+            if self.inference.post_length[t] != 8 or available < HEADER_SIZE + 8:
+                self.group_look = True
+            else:
+                self.extra = 2
+                self.insert_at = HEADER_SIZE + 8
+        elif kind == K_MAP and t == TABLE_MAP_EVENT:
+            if self.wants_statements or available < HEADER_SIZE + 14:
+                self.group_look = True
+            else:
+                a = at + HEADER_SIZE + 9  # the schema's name, behind post-header and length
+                if (
+                    p[a - 1] == 5
+                    and p[a] == 109
+                    and p[a + 1] == 121
+                    and p[a + 2] == 115
+                    and p[a + 3] == 113
+                    and p[a + 4] == 108
+                ):
+                    self.group_look = True
+
+    def write_group(self, p: Bytes, r: int, d: Writable, o: int) -> int:
+        """The group that was measured; returns where it ends in d."""
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        stop = self.group_stop
+        at = r
+        marker = INSIDE
+        if self.begins_with_gtid():
+            marker = START
+            if self.patches_gtid():
+                o = self.write_patched(p, r, d, o)
+                at += load32(p, r + EVENT_SIZE_AT)
+                marker = INSIDE
+            else:
+                self.sequence += 1
+        else:
+            o = self.put_gtid(d, o, self.group_size, self.group_time, self.group_server)
+        while at < stop:
+            length = load32(p, at + EVENT_SIZE_AT)
+            t = p[at + EVENT_TYPE_AT]
+            if at + length == stop:
+                marker = END if marker == INSIDE else SELF_CONTAINED
+            size = self.write_head(p, at, length - trailer, length, t, d, o, marker)
+            done = o + size
+            rest = length - trailer - self.insert_at
+            if self.extra == 0:
+                rest = length - trailer - HEADER_SIZE
+            copy_bytes(d, done, p, at + length - trailer - rest, rest)
+            done += rest
+            if trailer:
+                store32(d, done, crc32_of(d, o, done, 0))
+                done += CHECKSUM_SIZE
+            self.position += done - o
+            o = done
+            at += length
+            marker = INSIDE
+        return o
+
+    def begins_with_gtid(self) -> bool:
+        """Whether nothing is put in front of the group that was measured."""
+        return self.policy == VIEW_KEEP or self.inference.kind[self.group_head] == K_GTID
+
+    def patches_gtid(self) -> bool:
+        """Whether its first event is an Anonymous_gtid that becomes a GTID."""
+        return self.policy == VIEW_ASSIGN and self.group_head == ANONYMOUS_GTID_EVENT
+
+    def write_patched(self, p: Bytes, r: int, d: Writable, o: int) -> int:
+        """The source's Anonymous_gtid as a Gtid with the view's uuid and next number; the rest of it stays."""
+        length = load32(p, r + EVENT_SIZE_AT)
+        copy_bytes(d, o, p, r, length)
+        d[o + EVENT_TYPE_AT] = GTID_EVENT
+        self.place(d, o, length, START)
+        body = o + HEADER_SIZE
+        for i in range(16):
+            d[body + GTID_UUID_AT + i] = self.uuid[i]
+        store64(d, body + GTID_NUMBER_AT, self.next_gno)
+        self.next_gno += 1
+        self.sequence += 1
+        if self.checksum:
+            store32(d, o + length - CHECKSUM_SIZE, crc32_of(d, o, o + length - CHECKSUM_SIZE, 0))
+        self.position += length
+        return o + length
+
+    def write_head(
+        self, p: Bytes, at: int, available: int, length: int, t: int, d: Writable, o: int, marker: int
+    ) -> int:
+        """An event's header, and what is in front of `insert_at` with what is inserted; returns how many bytes."""
+        self.judge(p, at, available, t)
+        count = self.insert_at if self.extra else HEADER_SIZE
+        copy_bytes(d, o, p, at, count)
+        if self.inference.kind[t] == K_IGNORE:
+            marker = IGNORE
+        self.place(d, o, length + self.extra, marker)
+        if self.extra == 0:
+            return count
+        if WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT:
+            d[o + EVENT_TYPE_AT] = t + 7
+            d[o + count] = 2  # what is more in the header of version 2: its length alone
+            d[o + count + 1] = 0
+        else:
+            at_length = o + HEADER_SIZE + QUERY_STATUS_LENGTH_AT
+            variables = load16(p, at + HEADER_SIZE + QUERY_STATUS_LENGTH_AT) + 2
+            d[at_length] = variables & 255
+            d[at_length + 1] = variables >> 8
+            # In front: where the source says it itself, that is read last and counts.
+            d[o + count] = QUERY_EXPLICIT_TIMESTAMPS
+            d[o + count + 1] = self.explicit
+        return count + 2
+
+    def place(self, d: Writable, o: int, size: int, marker: int) -> None:
+        """Size, end_log_pos and marker of the header at o, for an event of `size` bytes at `position`."""
+        store32(d, o + EVENT_SIZE_AT, size)
+        store32(d, o + LOG_POS_AT, (self.position + size) & U32_MAX)
+        flags = load16(d, o + FLAGS_AT)
+        d[o + FLAGS_AT + 1] = ((flags & ~BOUNDARY_MASK) >> 8) | (marker << 2)
+
+    def put_gtid(self, d: Writable, o: int, rest: int, timestamp: int, server_id: int) -> int:
+        """A Gtid or Anonymous_gtid event in front of a group of `rest` bytes; returns where it ends. See `gtid`."""
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        size = HEADER_SIZE + GTID_SIZE + trailer
+        if self.layout >= VIEW_CLOCK:
+            size += 17
+        count = 0
+        if self.layout >= VIEW_TIMES:
+            size += 7 + 4
+            count = 1
+            if rest + size + count > 250:
+                count = 3
+            if rest + size + count > 0xFFFF:
+                count = 4
+            if rest + size + count > 0xFFFFFF:
+                count = 9
+            size += count
+        store32(d, o, timestamp)
+        d[o + EVENT_TYPE_AT] = GTID_EVENT if self.policy == VIEW_ASSIGN else ANONYMOUS_GTID_EVENT
+        store32(d, o + SERVER_ID_AT, server_id)
+        d[o + FLAGS_AT] = 0
+        d[o + FLAGS_AT + 1] = 0
+        self.place(d, o, size, START)
+        a = o + HEADER_SIZE
+        d[a] = 1  # it may contain statements: always right, and 0 is not
+        for i in range(16):
+            d[a + GTID_UUID_AT + i] = self.uuid[i] if self.policy == VIEW_ASSIGN else 0
+        store64(d, a + GTID_NUMBER_AT, self.next_gno if self.policy == VIEW_ASSIGN else 0)
+        a += GTID_SIZE
+        if self.layout >= VIEW_CLOCK:
+            d[a] = 2
+            store64(d, a + 1, self.sequence - 1)
+            store64(d, a + 9, self.sequence)
+            a += 17
+        if self.layout >= VIEW_TIMES:
+            committed = timestamp * 1000000
+            for i in range(7):
+                d[a + i] = (committed >> (8 * i)) & 255
+            a += 7
+            whole = rest + size
+            if count == 1:
+                d[a] = whole
+            else:
+                d[a] = 252 if count == 3 else (253 if count == 4 else 254)
+                for i in range(count - 1):
+                    d[a + 1 + i] = (whole >> (8 * i)) & 255
+            a += count
+            store32(d, a, self.server_version)
+            a += 4
+        if trailer:
+            store32(d, a, crc32_of(d, o, a, 0))
+            a += CHECKSUM_SIZE
+        self.position += size
+        if self.policy == VIEW_ASSIGN:
+            self.next_gno += 1
+        self.sequence += 1
+        return a
+
+    def gtid(self, dst: Writable, at: int, rest: int, timestamp: int, server_id: int) -> int:
+        """Puts the GTID event of a group of `rest` bytes into dst[at:], by the policy and with the next number; returns where
+        it ends. timestamp: of the commit, seconds. Raises IndexError where VIEW_LONGEST_GTID bytes have no room."""
+        if at < 0 or at + VIEW_LONGEST_GTID > len(dst):
+            raise IndexError(f"no room for a GTID event at {at} of {len(dst)} bytes")
+        if cython.compiled:
+            end = self.put_gtid(cython.address(dst[0]), at, rest, timestamp, server_id)
+        else:
+            end = self.put_gtid(memoryview(dst).cast("B"), at, rest, timestamp, server_id)
+        return end
+
+    # ---- groups that are larger than a buffer, and parts of groups ----
+
+    def scan_begin(self) -> None:
+        """The next `scan` begins at a group's, or any event's, first byte."""
+        self.scan_first = True
+        self.scan_ends = False
+        self.event_left = 0
+        self.group_size = 0
+        self.group_look = False
+        self.group_head = 0
+
+    def scan(self, src: Bytes, start: int, stop: int, by_markers: bool) -> int:
+        """Goes over src[start:stop] as far as it can, which may be cut anywhere. Adds up `group_size`.
+
+        by_markers: returns VIEW_GROUP where the group ends, VIEW_CUT before an event that cannot be of it; else everything is
+        looked at. VIEW_MORE: `consumed` says from where on it wants to see more. BAD_LENGTH, BAD_CRC.
+        """
+        if start < 0 or stop < start or stop > len(src):
+            raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
+        if start == stop:
+            self.consumed = start
+            return VIEW_MORE
+        if cython.compiled:
+            with cython.nogil:
+                status = self.scan_on(cython.address(src[0]), start, stop, by_markers)
+        else:
+            status = self.scan_on(memoryview(src).cast("B"), start, stop, by_markers)
+        return status
+
+    def scan_on(self, p: Bytes, r: int, stop: int, by_markers: bool) -> int:
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        status = VIEW_MORE
+        while r < stop:
+            if self.event_left == 0:
+                if stop - r < HEADER_SIZE:
+                    break
+                length = load32(p, r + EVENT_SIZE_AT)
+                if length < HEADER_SIZE + trailer or length > MAX_EVENT:
+                    self.bad_at = r
+                    status = BAD_LENGTH
+                    break
+                boundary = (load16(p, r + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
+                if (
+                    by_markers
+                    and not self.scan_first
+                    and boundary != INSIDE
+                    and boundary != END
+                    and boundary != IGNORE
+                ):
+                    self.group_stop = r
+                    status = VIEW_CUT
+                    break
+                available = length - trailer
+                if stop - r < length and available > stop - r:
+                    available = stop - r
+                    if available < INFERENCE_HEAD:
+                        break
+                t = p[r + EVENT_TYPE_AT]
+                if self.scan_first:
+                    self.group_head = t
+                    self.group_server = load32(p, r + SERVER_ID_AT)
+                    self.scan_first = False
+                self.judge(p, r, available, t)
+                self.group_size += length + self.extra
+                self.group_time = load32(p, r)
+                self.scan_ends = boundary == END or boundary == SELF_CONTAINED
+                self.event_left = length
+                self.crc = 0
+                self.stored = 0
+            r = self.pass_bytes(p, r, stop)
+            if self.event_left == 0:
+                if trailer and self.crc != self.stored:
+                    self.bad_at = r
+                    status = BAD_CRC
+                    break
+                if by_markers and self.scan_ends:
+                    self.group_stop = r
+                    status = VIEW_GROUP
+                    break
+        self.consumed = r
+        return status
+
+    def pass_bytes(self, p: Bytes, r: int, stop: int) -> int:
+        """Of the event that goes on at r, for its checksum; returns how far."""
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        n = stop - r
+        if n > self.event_left - trailer:
+            n = self.event_left - trailer
+        if n > 0:
+            if trailer:
+                self.crc = crc32_of(p, r, r + n, self.crc)
+            r += n
+            self.event_left -= n
+        while trailer and r < stop and 0 < self.event_left <= CHECKSUM_SIZE:
+            self.stored = self.stored | (p[r] << (8 * (CHECKSUM_SIZE - self.event_left)))
+            r += 1
+            self.event_left -= 1
+        return r
+
+    def emit(self, src: Bytes, start: int, stop: int, dst: Writable, at: int, begins: bool, end: int) -> int:
+        """Copies the events in src[start:stop] to dst[at:], as far as it can; the first bytes are an event's.
+
+        begins: the first event is the group's first. end: where the group's last event ends, as an index of src; it may be
+        behind `stop`. Returns VIEW_MORE, VIEW_ROOM, BAD_LENGTH or BAD_CRC.
+        """
+        if start < 0 or stop < start or stop > len(src) or at < 0 or at > len(dst):
+            raise IndexError(f"ranges {start}:{stop} of {len(src)} and {at} of {len(dst)} bytes")
+        if start == stop or len(dst) == 0:
+            self.consumed = start
+            self.produced = at
+            return VIEW_MORE
+        if cython.compiled:
+            with cython.nogil:
+                status = self.emit_on(
+                    cython.address(src[0]), start, stop, cython.address(dst[0]), at, len(dst), begins, end
+                )
+        else:
+            status = self.emit_on(
+                memoryview(src).cast("B"), start, stop, memoryview(dst).cast("B"), at, len(dst), begins, end
+            )
+        return status
+
+    def emit_on(
+        self, p: Bytes, r: int, stop: int, d: Writable, o: int, room: int, begins: bool, end: int
+    ) -> int:
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        status = VIEW_MORE
+        while r < stop:
+            if self.event_left == 0:
+                if stop - r < HEADER_SIZE:
+                    break
+                length = load32(p, r + EVENT_SIZE_AT)
+                if length < HEADER_SIZE + trailer or length > MAX_EVENT:
+                    self.bad_at = r
+                    status = BAD_LENGTH
+                    break
+                available = length - trailer
+                if stop - r < length and available > stop - r:
+                    available = stop - r
+                    if available < INFERENCE_HEAD:
+                        break
+                if room - o < VIEW_LONGEST_GTID:
+                    status = VIEW_ROOM
+                    break
+                t = p[r + EVENT_TYPE_AT]
+                marker = START if begins else INSIDE
+                if r + length == end:
+                    marker = SELF_CONTAINED if begins else END
+                begins = False
+                count = self.write_head(p, r, available, length, t, d, o, marker)
+                used = self.insert_at if self.extra else HEADER_SIZE
+                self.crc = crc32_of(p, r, r + used, 0)
+                self.out_crc = crc32_of(d, o, o + count, 0)
+                self.stored = 0
+                self.event_left = length - used
+                self.position += count
+                r += used
+                o += count
+            n = self.event_left - trailer
+            if n > stop - r:
+                n = stop - r
+            if n > room - o:
+                n = room - o
+            if n > 0:
+                copy_bytes(d, o, p, r, n)
+                self.out_crc = crc32_of(p, r, r + n, self.out_crc)
+                if trailer:
+                    self.crc = crc32_of(p, r, r + n, self.crc)
+                r += n
+                o += n
+                self.position += n
+                self.event_left -= n
+            if self.event_left > trailer:
+                if room == o:
+                    status = VIEW_ROOM
+                    break
+                continue
+            while trailer and r < stop and self.event_left > 0:
+                if room - o < 2 * CHECKSUM_SIZE and self.event_left == 1:
+                    break
+                self.stored = self.stored | (p[r] << (8 * (CHECKSUM_SIZE - self.event_left)))
+                r += 1
+                self.event_left -= 1
+            if self.event_left > 0:
+                if r < stop:
+                    status = VIEW_ROOM
+                    break
+                continue
+            if trailer:
+                if self.crc != self.stored:
+                    self.bad_at = r
+                    status = BAD_CRC
+                    break
+                store32(d, o, self.out_crc)
+                o += CHECKSUM_SIZE
+                self.position += CHECKSUM_SIZE
+        self.consumed = r
+        self.produced = o
+        return status
