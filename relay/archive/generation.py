@@ -459,6 +459,11 @@ class Generation:
         log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
         self._catalog.add_ledger(kind, file, offset, text, details)
 
+    def note_once(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
+        """Adds a row to the ledger, unless there is one of this kind, file and offset."""
+        row = LedgerRow(time.time(), kind, file, offset, text, details)
+        self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
+
     def _damage_found(self, place: DamagedPlace, error: ArchiveDamaged) -> None:
         self._catalog.submit(lambda catalog: catalog.add_damage(place))
         ends = f"; streams end at {place.boundary}" if place.boundary else "; nothing of it is served"

@@ -101,27 +101,28 @@ class FileTranslation:
         self._lo = self._hi = 0
         self._piece: bytearray | None = None
         self._out = bytearray()
-        self._at = 0
+        self._at = self._room_at = 0
         self._trailer = 0
         self._groups: GroupReader | None = None
         self._steps = self._run()
 
-    def fill(self, out: bytearray, end: int, *, sealed: bool) -> int:
-        """Puts what is made of the source up to `end`, a place between two groups, into `out`; returns how many bytes.
+    def fill(self, out: bytearray, at: int, end: int, *, sealed: bool) -> int:
+        """Puts what is made of the source up to `end`, a place between two groups, into out[at:]; returns where that ends.
 
-        0: nothing is left to be made. sealed: the source's file ends there. Raises: ViewStopped, ArchiveDamaged, OSError; what
-        was made before comes first, and the exception with the next call.
+        `at`: nothing is left to be made. sealed: the source's file ends there. Raises: ViewStopped, ArchiveDamaged, OSError;
+        what was made before comes first, and the exception with the next call.
         """
-        self._out, self._at = out, 0
+        self._out, self._at = out, at
+        self._room_at = at
         self._end, self._sealed = end, sealed
         if self.done:
-            return 0
+            return at
         try:
             next(self._steps)
         except StopIteration:
             self.done = True
         except Exception as error:
-            if not self._at:
+            if self._at == at:
                 raise
             self._steps = _raising(error)
         self._take_marks()
@@ -176,7 +177,7 @@ class FileTranslation:
                     return
                 yield from self._take_long(kernel)
             elif status == codes.VIEW_ROOM:
-                if self._at:
+                if self._at > self._room_at:
                     yield
                 else:
                     yield from self._take_long(kernel)

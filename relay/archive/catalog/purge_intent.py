@@ -11,6 +11,7 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.files import (
     GTX_SUFFIX,
     IDX_SUFFIX,
+    MAP_SUFFIXES,
     PURGE_NAME,
     SUM_SUFFIXES,
     FileLayer,
@@ -46,7 +47,7 @@ def remove_files(layer: FileLayer, directory: Path, names: Iterable[str]) -> Non
     """Removes binlogs and their indexes, durably on return. Fine where some are gone already. Raises: OSError."""
     for name in names:
         layer.unlink(directory / name)
-        for suffix in (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES):
+        for suffix in (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES):
             layer.unlink(directory / (name + suffix))
     layer.sync_directory(directory)
 

@@ -13,9 +13,9 @@ from typing import Final
 
 from protocol.position import is_binlog_name
 from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX, OWN_NAMES, SUM_SUFFIXES
+from relay.archive.storage.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX, MAP_SUFFIXES, OWN_NAMES, SUM_SUFFIXES
 
-_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES)
+_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES)
 _READ_WRITE: Final = 6
 
 

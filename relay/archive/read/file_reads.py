@@ -67,6 +67,12 @@ class OpenFile:
         """What is in memory, at `offset`. Raises: BlockingIOError where nothing is; OSError."""
         return self._layer.preadv_cached(self.fd, parts, offset)
 
+    def close(self) -> None:
+        """Lets go of the file: nobody uses it any more."""
+        self._layer.close(self.fd)
+        if self.sums is not None:
+            self.sums.close()
+
     def read(self, offset: int, count: int) -> bytes:
         """Up to `count` bytes at `offset`, as they are; fewer only at the end of the file. Blocking. Raises: OSError."""
         return self._layer.pread(self.fd, count, offset)
@@ -139,9 +145,7 @@ class FileReads:
                 del self._files[file.path]
             if self._held is not None and self._held[0] is file:
                 self._held = None
-            self._layer.close(file.fd)
-            if file.sums is not None:
-                file.sums.close()
+            file.close()
 
     def shutdown(self) -> None:
         """Ends the threads once their reads are done."""

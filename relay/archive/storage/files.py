@@ -49,6 +49,8 @@ GTX_SUFFIX: Final = ".gtx"
 """NAME.gtx: which transactions each block of the file has."""
 SUM_SUFFIXES: Final = (".sum", ".sum2")
 """NAME.sum and its copy: of a file whose events have no checksums, one of each block."""
+MAP_SUFFIXES: Final = (".map", ".rules")
+"""Beside a file of a view: which place of the source is which of the view, and what its rules knew there."""
 TEMPORARY_SUFFIX: Final = ".tmp"
 """A file that was being made when the process ended; removed at open."""
 QUARANTINE_INFIX: Final = ".lost-"

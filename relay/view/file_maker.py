@@ -1,0 +1,193 @@
+"""One file of a view on its way into the view's archive: translated, compared with what is there already, checked, cut into runs."""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.kernel import codes
+from protocol.kernel.ingest import Ingest
+from relay.archive.read.file_reads import OpenFile
+from relay.archive.storage.files import FileLayer
+from relay.archive.write.run import Run
+from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.head import read_start
+from relay.view.checkpoint import Checkpoint
+from relay.view.translation import BUFFER_BYTES, FileTranslation
+from relay.view.view_map import MapWriter
+
+_SMALL_RUN_BYTES: Final = 16 << 10
+_KEPT_BUFFERS: Final = 6
+
+
+class ViewDiffers(Exception):
+    """What is made now is not what the view's file has from `offset` on."""
+
+    def __init__(self, file: str, offset: int) -> None:
+        super().__init__(f"{file}: at offset {offset} the view is not what the archive and the settings make now")
+        self.file = file
+        self.offset = offset
+
+
+class Made(NamedTuple):
+    """What one step made. runs: for the archive, in order. is_idle: nothing is left to be made up to the end that was given."""
+
+    runs: list[Run]
+    is_idle: bool
+
+
+class MakingBuffers:
+    """Buffers that go round between the maker's thread and the archive's writer."""
+
+    def __init__(self) -> None:
+        self._free: list[bytearray] = []
+
+    def take(self) -> bytearray:
+        """One with any content."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return bytearray(BUFFER_BYTES)
+
+    def give(self, buffer: bytearray) -> None:
+        """Nothing refers to it any more."""
+        if len(self._free) < _KEPT_BUFFERS:
+            self._free.append(buffer)
+
+
+class FileMaker:
+    """Blocking; for one thread at a time, also the event loop's where little is to be made."""
+
+    def __init__(
+        self,
+        translation: FileTranslation,
+        source: OpenFile,
+        written: Path,
+        written_to: int,
+        buffers: MakingBuffers,
+        layer: FileLayer,
+    ) -> None:
+        """written: the view's file; written_to: up to where it is there, FIRST_EVENT: it is not. The translation begins there or
+        before: what it makes first is compared. Raises: OSError."""
+        self.translation = translation
+        self._source = source
+        self._layer = layer
+        self._written = written
+        self._written_to = written_to
+        self._buffers = buffers
+        self._map: MapWriter | None = None
+        self._there_fd = -1
+        self._at = translation.checkpoint().view
+        """Where the next byte that is made stands in the view."""
+        self._ingest = Ingest(packets=False, stamp=True)
+        self._ingest.begin_file(written_to)
+        self._carry = b""
+        self._events = self._groups = 0
+        if written_to > FIRST_EVENT:
+            self._there_fd = layer.open_read(written)
+            event = read_start(DescriptorBytes(self._there_fd)).event
+            if not self._ingest.read_format(bytearray(event), 0, len(event)):
+                raise ViewDiffers(written.name, FIRST_EVENT)
+
+    @property
+    def is_comparing(self) -> bool:
+        """Whether what is made now is there already."""
+        return self._at < self._written_to
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the file is complete."""
+        return self.translation.done and not self._carry
+
+    def checkpoint(self) -> Checkpoint:
+        """See `FileTranslation.checkpoint`."""
+        return self.translation.checkpoint()
+
+    def make(self, end: int, *, sealed: bool) -> Made:
+        """A step: up to a buffer of the view, of the source up to `end`.
+
+        Raises: ViewStopped, ArchiveDamaged (of the source's file), ViewDiffers, OSError. Then make a new one.
+        """
+        buffer = self._buffers.take()
+        start = len(self._carry)
+        buffer[:start] = self._carry
+        stop = self.translation.fill(buffer, start, end, sealed=sealed)
+        runs: list[Run] = []
+        if stop > start:
+            begin = self._compare(buffer, start, stop) if self.is_comparing else start
+            self._at += stop - start
+            if begin < stop or self._carry:
+                runs = self._runs(buffer, 0 if self._carry else begin, stop)
+        if not any(run.on_written for run in runs):
+            self._buffers.give(buffer)
+        self._add_marks()
+        return Made(runs, stop == start)
+
+    def _compare(self, buffer: bytearray, start: int, stop: int) -> int:
+        """Where in the buffer what is new begins. Raises: ViewDiffers."""
+        count = min(stop - start, self._written_to - self._at)
+        there = self._layer.pread(self._there_fd, count, self._at)
+        if there != bytes(buffer[start : start + count]):
+            same = next((i for i, byte in enumerate(there) if byte != buffer[start + i]), len(there))
+            raise ViewDiffers(self._written.name, self._at + same)
+        return start + count
+
+    def _runs(self, buffer: bytearray, start: int, stop: int) -> list[Run]:
+        ingest = self._ingest
+        runs: list[Run] = []
+        pending = 0
+
+        def written() -> None:
+            nonlocal pending
+            pending -= 1
+            if not pending:
+                self._buffers.give(buffer)
+
+        view = memoryview(buffer)
+        while True:
+            status = ingest.feed(buffer, start, stop)
+            if status >= codes.BAD_CRC:
+                at = ingest.position
+                raise ViewDiffers(self._written.name, at) from ValueError(ingest.error_text)
+            produced, consumed = ingest.produced, ingest.consumed
+            if produced > start:
+                small = produced - start <= _SMALL_RUN_BYTES
+                if not small:
+                    pending += 1
+                runs.append(
+                    Run(
+                        bytes(view[start:produced]) if small else view[start:produced],
+                        ingest.boundary,
+                        ingest.position,
+                        ingest.take_entries(),
+                        ingest.events - self._events,
+                        ingest.groups - self._groups,
+                        ingest.timestamp,
+                        None if small else written,
+                    )
+                )
+                self._events, self._groups = ingest.events, ingest.groups
+            start = consumed
+            if status == codes.NEED_MORE:
+                break
+        self._carry = bytes(view[start:stop])
+        return runs
+
+    def _add_marks(self) -> None:
+        marks, self.translation.marks = self.translation.marks, []
+        if not marks:
+            return
+        if self._map is None:
+            self._map = MapWriter(self._layer, self._written, max(self._written_to, FIRST_EVENT))
+        self._map.add(marks)
+
+    def close(self) -> None:
+        """Lets go of the files, the source's too."""
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+        if self._there_fd >= 0:
+            self._layer.close(self._there_fd)
+            self._there_fd = -1
+        self._source.close()
+
+

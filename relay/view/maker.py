@@ -1,0 +1,409 @@
+"""Follows the archive with one view: what is published there becomes the view's, until something cannot be translated."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple, TypeVar, cast
+
+import structlog
+
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.position import Position
+from relay.archive.archive import Archive
+from relay.archive.generation import Generation, GenerationState
+from relay.archive.read.file_reads import OpenFile
+from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveWriteError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import FileLayer
+from relay.process.background import begin_task
+from relay.view.checkpoint import Checkpoint
+from relay.view.file_maker import FileMaker, Made, MakingBuffers, ViewDiffers
+from relay.view.rules.group import GroupRules, StopReason
+from relay.view.settings import ViewSettings
+from relay.view.translation import FileTranslation, ViewStopped
+from relay.view.view_map import ViewMap
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+_AT_ONCE_BYTES: Final = 64 << 10
+"""So much is made on the event loop: less than a thread's turn takes."""
+_MOST_QUEUED_BYTES: Final = 8 << 20
+_AGAIN_S: Final = 10.0
+_PROGRESS_S: Final = 10.0
+STOPPED: Final = "view_stopped"
+"""The ledger's kind, in the view's archive, of a group that could not be translated."""
+
+
+class ViewStop(NamedTuple):
+    """Where a view stands stopped, in the source's file, and why. group_stop: where what cannot be kept ends; `offset`: unknown."""
+
+    file: str
+    offset: int
+    group_stop: int
+    reason: StopReason
+    time: float
+
+
+class ViewStatus(NamedTuple):
+    """source, view: up to where it was made; None: nothing is. behind_bytes: of the source's files, published and not made."""
+
+    source: Position | None
+    view: Position | None
+    behind_bytes: int
+    stop: ViewStop | None
+
+
+class _Waiting(Exception):
+    """Nothing can be done until the archive has changed."""
+
+    def __init__(self, file: str, offset: int, reason: StopReason) -> None:
+        super().__init__(reason.text)
+        self.stop = ViewStop(file, offset, offset, reason, time.time())
+
+
+class ViewMaker:
+    """All on the event loop, but for the translation of what is much. `begin`, then `close`.
+
+    rules: makes the rules, which know nothing yet. on_fault: what nobody foresaw ended it.
+    """
+
+    def __init__(
+        self,
+        mirror: Archive,
+        archive: Archive,
+        settings: ViewSettings,
+        rules: Callable[[], GroupRules],
+        skips: dict[str, dict[int, int]],
+        on_fault: Callable[[Exception], object] | None = None,
+    ) -> None:
+        self.stop: ViewStop | None = None
+        self._mirror = mirror
+        self._archive = archive
+        self._settings = settings
+        self._rules = rules
+        self._skips = skips
+        self._on_fault = on_fault
+        self._layer = FileLayer()
+        self._buffers = MakingBuffers()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="view-maker")
+        self._moved = asyncio.Event()
+        self._decided = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._maker: FileMaker | None = None
+        self._working: asyncio.Future[object] | None = None
+        self._source: Position | None = None
+        self._told_at = 0.0
+        self._was_behind = False
+
+    def begin(self) -> None:
+        """Makes the view from now on."""
+        self._mirror.watch(self._moved.set)
+        self._task = begin_task(self._run(), f"making the view {self._settings.name}", self._on_fault)
+
+    async def close(self) -> None:
+        """Ends; the view's archive is the caller's to close."""
+        self._mirror.unwatch(self._moved.set)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self._let_go()
+        self._thread.shutdown(wait=False)
+
+    def decided(self) -> None:
+        """Somebody skipped a group, or repaired a file: tries again at once."""
+        self._decided.set()
+
+    @property
+    def status(self) -> ViewStatus:
+        """As it is now."""
+        return ViewStatus(self._source, self._archive.current.end, self._behind(), self.stop)
+
+    def _behind(self) -> int:
+        made, generation = self._source, self._mirror.current
+        behind = 0
+        for file in reversed(generation.files):
+            if made is not None and file.name == made.file:
+                return behind + max(0, file.end - made.offset)
+            behind += file.end - FIRST_EVENT
+        return behind
+
+    # --- one attempt after the other ------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._follow()
+            except ViewStopped as error:
+                self._note(ViewStop(error.file, error.offset, error.group_stop, error.reason, time.time()))
+                await self._until(self._decided, None)
+            except ArchiveDamaged as error:
+                generation = self._mirror.current
+                generation.damaged_files.report(error)
+                self._note(_damage(error))
+                await self._until(self._moved, _AGAIN_S)
+            except ViewDiffers as error:
+                self._note(_differs(error, self._settings.name))
+                await self._until(self._decided, None)
+            except ArchiveWriteError as error:
+                self._note(_unwritable(error))
+                await asyncio.sleep(_AGAIN_S)
+            except OSError as error:
+                self._note(_unreadable(error))
+                await asyncio.sleep(_AGAIN_S)
+            except _Waiting as waiting:
+                self._note(waiting.stop)
+                await self._until(self._moved, _AGAIN_S)
+            finally:
+                await self._let_go()
+
+    async def _until(self, event: asyncio.Event, at_most_s: float | None) -> None:
+        event.clear()
+        self._decided.clear()
+        try:
+            async with asyncio.timeout(at_most_s):
+                await event.wait()
+        except TimeoutError:
+            pass
+
+    def _note(self, stop: ViewStop) -> None:
+        before, self.stop = self.stop, stop
+        if before is not None and (before.file, before.offset, before.reason) == (stop.file, stop.offset, stop.reason):
+            return
+        reason = stop.reason
+        log.error(
+            "view_stopped",
+            view=self._settings.name,
+            file=stop.file,
+            offset=stop.offset,
+            reason=reason.name,
+            what=reason.text,
+            replica_error=reason.error or None,
+            advice=reason.advice or None,
+        )
+        generation = self._archive.current
+        if generation.state is GenerationState.OPEN:
+            details = json.dumps({"reason": reason.name, "replica_error": reason.error, "group_stop": stop.group_stop})
+            generation.note_once(STOPPED, stop.file, stop.offset, f"{reason.text} {reason.advice}".strip(), details)
+
+    async def _let_go(self) -> None:
+        working, self._working = self._working, None
+        if working is not None:
+            await asyncio.wait({working})
+            if not working.cancelled():
+                working.exception()
+        maker, self._maker = self._maker, None
+        if maker is not None:
+            maker.close()
+
+    # --- following --------------------------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        generation = self._archive.current
+        if generation.state is GenerationState.FAILED:
+            end = await generation.reopen_writer()
+        else:
+            end = await generation.trim()
+        file = await self._first_file(end)
+        checkpoint = await self._in_thread(lambda: self._checkpoint(generation, file, end))
+        self._maker = await self._in_thread(lambda: self._made_for(generation, file, end, checkpoint))
+        if end is None:
+            self._begin_file(generation, file)
+        while True:
+            maker = self._maker
+            await self._make_file(generation, maker, file)
+            checkpoint = maker.checkpoint()
+            following = await self._following(file)
+            maker.close()
+            self._maker = None
+            begun = generation.file(following.name)
+            file, after = following, Checkpoint.of_file(checkpoint.next_gno, checkpoint.rules)
+            place = None if begun is None else Position(begun.name, begun.end)
+            self._maker = await self._in_thread(lambda: self._made_for(generation, file, place, after))  # noqa: B023
+            if begun is None:
+                self._begin_file(generation, file)
+
+    def _begin_file(self, generation: Generation, file: ArchivedFile) -> None:
+        known = self._mirror.current.identity
+        if known is not None and generation.identity != known:
+            generation.set_identity(known)
+        generation.start_file(file.name)
+        log.info("view_file_begins", view=self._settings.name, file=file.name)
+
+    async def _first_file(self, end: Position | None) -> ArchivedFile:
+        """The file of the source to go on with. Raises: _Waiting."""
+        while True:
+            files = self._mirror.current.files
+            if end is not None:
+                found = self._mirror.current.file(end.file)
+                if found is None:
+                    raise _Waiting(end.file, end.offset, _purged(end.file))
+                return found
+            start = self._settings.start
+            if start is not None:
+                found = self._mirror.current.file(start.position.file)
+                if found is not None:
+                    return found
+                if files and files[0].number > self._number(start.position.file):
+                    raise _Waiting(start.position.file, FIRST_EVENT, _purged(start.position.file))
+            elif files:
+                return files[0]
+            self._moved.clear()
+            await self._moved.wait()
+
+    @staticmethod
+    def _number(name: str) -> int:
+        return int(name.rpartition(".")[2])
+
+    async def _following(self, file: ArchivedFile) -> ArchivedFile:
+        """The source's next file."""
+        while True:
+            self._moved.clear()
+            generation = self._mirror.current
+            if generation.file(file.name) is None:
+                raise _Waiting(file.name, file.end, _changed(file.name))
+            found = generation.next_file(file.name)
+            if found is not None:
+                return found
+            self._caught_up()
+            await self._moved.wait()
+
+    async def _make_file(self, generation: Generation, maker: FileMaker, file: ArchivedFile) -> None:
+        """Until the file is complete."""
+        while not maker.is_done:
+            self._moved.clear()
+            end, sealed = file.end, file.sealed and not file.damaged
+            left = end - maker.translation.offset
+            if left <= _AT_ONCE_BYTES and not maker.is_comparing:
+                made = maker.make(end, sealed=sealed)
+            else:
+                made = await self._in_thread(lambda: maker.make(end, sealed=sealed))  # noqa: B023
+                self._tell_progress()
+            for run in made.runs:
+                generation.append(run)
+            self._source = Position(file.name, maker.translation.offset)
+            if maker.translation.cut_at is not None:
+                log.info("view_left_out_cut_group", view=self._settings.name, file=file.name, offset=maker.translation.cut_at)
+                maker.translation.cut_at = None
+            if self.stop is not None and not maker.is_comparing:
+                log.info("view_goes_on", view=self._settings.name, file=file.name, offset=self._source.offset)
+                self.stop = None
+            while generation.queued_bytes > _MOST_QUEUED_BYTES:
+                await self._written(generation)
+            if made.is_idle and not maker.is_done:
+                if file.damaged:
+                    raise ArchiveDamaged("not all of it could be recovered", file=file.name, offset=end, boundary=end)
+                if file.end == end and file.sealed == sealed:
+                    self._caught_up()
+                    await self._moved.wait()
+
+    async def _written(self, generation: Generation) -> None:
+        moved = asyncio.Event()
+        generation.watch(moved.set)
+        try:
+            if generation.state is GenerationState.FAILED and generation.failure is not None:
+                raise generation.failure
+            async with asyncio.timeout(1.0):
+                await moved.wait()
+        except TimeoutError:
+            pass
+        finally:
+            generation.unwatch(moved.set)
+
+    def _tell_progress(self) -> None:
+        now = time.monotonic()
+        if now - self._told_at < _PROGRESS_S:
+            return
+        behind = self._behind()
+        if self._told_at or behind:
+            log.info("view_catches_up", view=self._settings.name, made_to=str(self._source or ""), behind_bytes=behind)
+        self._told_at = now
+        self._was_behind = True
+
+    def _caught_up(self) -> None:
+        if self._was_behind:
+            self._was_behind = False
+            log.info("view_caught_up", view=self._settings.name, made_to=str(self._source or ""))
+
+    # --- in the thread ------------------------------------------------------------------------------------------------------
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        future: asyncio.Future[T] = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        self._working = cast("asyncio.Future[object]", future)
+        try:
+            return await asyncio.shield(future)
+        finally:
+            if future.done():
+                self._working = None
+
+    def _checkpoint(self, generation: Generation, file: ArchivedFile, end: Position | None) -> Checkpoint:
+        """Where to begin, so that what is there is compared with what is made. Blocking."""
+        if end is None:
+            start = self._settings.start
+            return Checkpoint.of_file(start.next_gno if start is not None else 1, b"")
+        found = ViewMap.read(generation.directory / file.name).before_view(end.offset)
+        if found is None:
+            text = f"{file.name}.map of the view is not there or damaged"
+            advice = f'Run "binlog-relay view rebuild {self._settings.name}" with the relay stopped: the view is made again.'
+            raise _Waiting(file.name, FIRST_EVENT, StopReason("view_map_lost", text, 0, advice))
+        return found
+
+    def _made_for(
+        self, generation: Generation, file: ArchivedFile, end: Position | None, checkpoint: Checkpoint
+    ) -> FileMaker:
+        mirror = self._mirror.current
+        source = OpenFile(self._layer, mirror.directory / file.name, mirror.summed.of(file))
+        try:
+            translation = FileTranslation(
+                file.name,
+                source.read_into,
+                self._settings,
+                self._rules(),
+                checkpoint,
+                self._skips.get(file.name, {}),
+            )
+            return FileMaker(
+                translation,
+                source,
+                generation.directory / file.name,
+                end.offset if end is not None else FIRST_EVENT,
+                self._buffers,
+                self._layer,
+            )
+        except BaseException:
+            source.close()
+            raise
+
+
+def _damage(error: ArchiveDamaged) -> ViewStop:
+    reason = StopReason("archive_damaged", error.what, 0, error.advice)
+    return ViewStop(error.file or "", error.offset or 0, error.offset or 0, reason, time.time())
+
+
+def _differs(error: ViewDiffers, name: str) -> ViewStop:
+    advice = f'Run "binlog-relay view rebuild {name}" with the relay stopped. Its replicas go on where what they have is the same.'
+    return ViewStop(
+        error.file, error.offset, error.offset, StopReason("view_differs", f"{error}.", 0, advice), time.time()
+    )
+
+
+def _unwritable(error: ArchiveWriteError) -> ViewStop:
+    reason = StopReason("view_write_failed", error.what, 0, error.advice)
+    return ViewStop(error.file or "", error.offset or 0, error.offset or 0, reason, time.time())
+
+
+def _unreadable(error: OSError) -> ViewStop:
+    text = f"{error.filename or 'the archive'}: {error.strerror or error}"
+    return ViewStop("", 0, 0, StopReason("archive_unreadable", text, 0, "It is tried again every 10 seconds."), time.time())
+
+
+def _purged(name: str) -> StopReason:
+    text = f"{name} is not in the archive any more, or not yet"
+    return StopReason("source_file_gone", text, 0, "Rebuild the view with a start that the archive still has.")
+
+
+def _changed(name: str) -> StopReason:
+    text = f"another source is followed since {name}, and nothing says which of its transactions the view has already"
+    return StopReason("source_changed", text, 0, "Make a new view with a start in the new source's files.")

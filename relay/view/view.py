@@ -1,0 +1,114 @@
+"""One view of a running relay: its archive, who makes it, and what stands in its way."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from protocol.errors import ErrorCode, StatementRefused
+from relay.archive.archive import Archive
+from relay.archive.catalog.catalog_rows import LedgerRow
+from relay.view.maker import ViewMaker, ViewStatus
+from relay.view.rules.group import GroupRules
+from relay.view.rules.group_rules import MysqlRules
+from relay.view.settings import ViewSettings
+
+VIEWS_DIRECTORY: Final = "views"
+"""In the archive's directory of a source: a directory for each view, of the view's name."""
+SKIPPED: Final = "view_skip"
+"""The ledger's kind, in the archive of the source, of a group that a view leaves out because somebody said so. There, because
+the view's own directory may be deleted: the view is made again with the same decisions."""
+
+
+def view_directory(archive: Path, name: str) -> Path:
+    """Where a view of the archive in `archive` is."""
+    return archive / VIEWS_DIRECTORY / name
+
+
+def skips_of(ledger: Sequence[LedgerRow], view: str) -> dict[str, dict[int, int]]:
+    """By file: the offsets of groups that this view leaves out, each with where the group ends."""
+    found: dict[str, dict[int, int]] = {}
+    for row in ledger:
+        if row.kind != SKIPPED:
+            continue
+        try:
+            details = json.loads(row.details)
+            if details["view"] == view:
+                found.setdefault(row.file, {})[row.offset] = int(details["group_stop"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+class View:
+    """`begin`, then `close`; on the event loop."""
+
+    def __init__(
+        self,
+        mirror: Archive,
+        archive: Archive,
+        settings: ViewSettings,
+        skips: dict[str, dict[int, int]],
+        on_fault: Callable[[Exception], object] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.archive = archive
+        self._mirror = mirror
+        self._skips = skips
+        self._maker = ViewMaker(mirror, archive, settings, self._rules, skips, on_fault)
+
+    def _rules(self) -> GroupRules:
+        return MysqlRules(self.settings)
+
+    @property
+    def directory(self) -> Path:
+        """Where its files are."""
+        return self.archive.directory
+
+    @property
+    def status(self) -> ViewStatus:
+        """How far it is made, and what stops it."""
+        return self._maker.status
+
+    def begin(self) -> None:
+        """Makes it from now on."""
+        self._maker.begin()
+
+    async def close(self) -> None:
+        """Ends the making and closes its archive. Raises: ArchiveError."""
+        await self._maker.close()
+        await self.archive.close()
+
+    def skip(self, file: str, offset: int, by: str) -> None:
+        """Leaves out the group at which the view stands stopped: an empty transaction takes its GTID. Kept in the ledger of the
+        source's archive, for each time that the view is made.
+
+        Raises: StatementRefused where the view does not stand there.
+        """
+        stop = self._maker.stop
+        if stop is None or (stop.file, stop.offset) != (file, offset):
+            where = f"it stands at {stop.file}:{stop.offset}" if stop is not None else "it does not stand still"
+            raise StatementRefused(
+                ErrorCode.ER_UNKNOWN_ERROR,
+                f"View {self.settings.name} is not stopped at {file}:{offset}: {where}. Only the group that stops a view is skipped",
+            )
+        if stop.group_stop <= offset:
+            raise StatementRefused(
+                ErrorCode.ER_UNKNOWN_ERROR, f"What stops view {self.settings.name} is no group: {stop.reason.text}"
+            )
+        add_skip(self._skips, file, offset, stop.group_stop)
+        row = skip_row(self.settings.name, file, offset, stop.group_stop, f"{stop.reason.text}; skipped by {by}")
+        self._mirror.current.append_ledger(row.kind, row.file, row.offset, row.text, row.details)
+        self._maker.decided()
+
+
+def add_skip(skips: dict[str, dict[int, int]], file: str, offset: int, group_stop: int) -> None:
+    """One more."""
+    skips.setdefault(file, {})[offset] = group_stop
+
+
+def skip_row(view: str, file: str, offset: int, group_stop: int, text: str) -> LedgerRow:
+    """The decision as a row of the ledger."""
+    details = json.dumps({"view": view, "group_stop": group_stop})
+    return LedgerRow(time.time(), SKIPPED, file, offset, f"View {view} leaves out this transaction: {text}", details)
