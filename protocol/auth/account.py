@@ -16,7 +16,7 @@ class Account:
     """Who may log in, from where, how, and what for.
 
     `markers`: the boundary markers it is sent. `admin`: may stop, purge and kill. `plugin`: the only plugin it logs in
-    with; None: every one that its credentials allow.
+    with; None: every one that its credentials allow. `view`: the name of what it sees in place of the source's binlogs.
     """
 
     user: str
@@ -27,6 +27,7 @@ class Account:
     require_tls: bool = False
     require_client_cert: bool = False
     plugin: Plugin | None = None
+    view: str | None = None
 
     def __post_init__(self) -> None:
         if not self.plugins:

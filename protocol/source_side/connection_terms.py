@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
 from protocol.errors import AnsweredError
+from protocol.statements import SourceFacts
 
 # Before the login anybody may send; a login with all its attributes stays far below (attributes alone are capped at
 # 64 KiB by real servers).
@@ -28,22 +30,26 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What becomes of a verdict: how long its answer is held, and what is answered instead of it, for which `reason` (for logs)."""
+    """What becomes of a verdict: how long its answer is held, and what is answered instead of it, for which `reason` (for logs).
+
+    facts: the source as the account sees it from its login on; None: as it was greeted.
+    """
 
     hold_s: float = 0.0
     instead: AnsweredError | None = None
     reason: str = "the address is blocked"
+    facts: SourceFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LoginTerms:
     """How a peer logs in.
 
-    random_bytes(n): unpredictable, for the scramble. offer_tls: in the greeting. rule(accepted): asked once a verdict is
-    reached; None: each is given at once.
+    random_bytes(n): unpredictable, for the scramble. offer_tls: in the greeting. rule(account): asked once a verdict is
+    reached, with the account that may log in, None for a refusal; without a rule each is given at once.
     """
 
     accounts: Accounts
     random_bytes: Callable[[int], bytes]
     offer_tls: bool = False
-    rule: Callable[[bool], Ruling] | None = None
+    rule: Callable[[Account | None], Ruling] | None = None

@@ -365,7 +365,7 @@ class SourceSide:
         elif isinstance(reply, Accepted | Refused):
             self._become(Input.VERDICT_REACHED)
             rule = self._login_terms.rule
-            ruling = rule(isinstance(reply, Accepted)) if rule is not None else Ruling()
+            ruling = rule(reply.account if isinstance(reply, Accepted) else None) if rule is not None else Ruling()
             self._verdict, self._ruling = reply, ruling
             if ruling.hold_s > 0:
                 self._deadline = now + ruling.hold_s
@@ -385,6 +385,7 @@ class SourceSide:
                 self._send(auth_more_payload(verdict.data))
             self._become(Input.LOGIN_ACCEPTED)
             self.account = verdict.account
+            self.session.facts = self._ruling.facts or self.session.facts
             self.session.is_admin = verdict.account.admin
             self.session.account_host = verdict.account.host.text
             self._take_commands()

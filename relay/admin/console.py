@@ -51,7 +51,7 @@ from relay.admin.replica_status import ReplicaFacts, replica_status, status_valu
 from relay.admin.request_text import request_text
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, shown_status, statistics_text, status_rows
-from relay.admin.view import Connections, Source
+from relay.admin.surroundings import Connections, Source
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.generation import Generation

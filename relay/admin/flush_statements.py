@@ -7,7 +7,7 @@ from protocol.statements import Done, Notice
 from protocol.statements.binlog_statements import FLUSHED
 from protocol.statements.requests import Flush
 from relay.admin.refusals import not_here
-from relay.admin.view import Connections
+from relay.admin.surroundings import Connections
 
 _PARSE_ERROR: Final = 1064
 _UNKNOWN_ERROR: Final = 1105

@@ -13,7 +13,7 @@ from protocol.statements.requests import ChangeSource, ChangeValue, StartReplica
 from protocol.statements.session.refusals import shown
 from relay.admin.dialect import Dialect
 from relay.admin.refusals import ConsoleError, not_here
-from relay.admin.view import Source
+from relay.admin.surroundings import Source
 from relay.upstream.control import SourceChange, SourceRefused
 
 _WRONG_ARGUMENTS: Final = 1210

@@ -15,7 +15,7 @@ from protocol.statements.expression.row_filter import RowFilter
 from protocol.statements.requests import ShowStatus
 from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
-from relay.admin.view import Connections
+from relay.admin.surroundings import Connections
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus

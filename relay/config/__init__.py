@@ -14,7 +14,10 @@ from relay.config.sections import (
     SslMode,
     StartGtid,
     StartPosition,
+    ViewSection,
+    ViewStartPlace,
 )
+from relay.config.view_settings import view_settings
 
 __all__ = [
     "Account",
@@ -30,5 +33,8 @@ __all__ = [
     "SslMode",
     "StartGtid",
     "StartPosition",
+    "ViewSection",
+    "ViewStartPlace",
     "load_config",
+    "view_settings",
 ]

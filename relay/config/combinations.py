@@ -9,6 +9,7 @@ from protocol.auth.host_pattern import HostPattern
 from relay.config.problems import Findings
 from relay.config.source_list import check_sources
 from relay.config.toml_text import accounts_in
+from relay.config.view_list import check_views
 
 
 def check_combinations(data: Mapping[str, Any], findings: Findings) -> None:
@@ -17,6 +18,7 @@ def check_combinations(data: Mapping[str, Any], findings: Findings) -> None:
     _check_publish(data, findings)
     _check_presentation(data, findings)
     check_sources(data, findings)
+    check_views(data, findings)
 
 
 def _check_accounts(data: Mapping[str, Any], findings: Findings) -> None:

@@ -46,5 +46,5 @@ def load_config(path: Path) -> Config:
 
 
 def _section_rank(key: str) -> int:
-    names = ("file", "source", "failover", "archive", "listen", "account")
+    names = ("file", "source", "failover", "archive", "listen", "view", "account")
     return next((rank for rank, name in enumerate(names) if key.startswith(name)), len(names))

@@ -19,6 +19,8 @@ from relay.config.sections import (
     ServerSource,
     StartGtid,
     StartPosition,
+    ViewSection,
+    ViewStartPlace,
     start_tag,
 )
 from relay.config.source_list import OTHERS
@@ -35,6 +37,9 @@ _EXAMPLES: Final = {
     "source.start": '"earliest", "latest", { file = "mysql-bin.000042", position = 4 } or { gtid = "…" }',
     "source.start.file": 'file = "mysql-bin.000042"',
     "account.user": 'user = "replica"',
+    "view.name": 'name = "gtid"',
+    "view.start": '"earliest" or { file = "mysql-bin.000042", position = 4, next = 1000001 }',
+    "view.start.file": 'file = "mysql-bin.000042"',
 }
 _TYPE_WORDS: Final = {
     "int_type": "a whole number without quotes",
@@ -44,7 +49,8 @@ _TYPE_WORDS: Final = {
     "bool_type": "true or false",
     "model_type": "a section",
     "model_attributes_type": "a section",
-    "tuple_type": "one [[account]] section for each account",
+    "dict_type": "a table such as { 255 = 45 }",
+    "tuple_type": "one section in double brackets for each, such as [[account]]",
     "finite_number": "a finite number",
 }
 
@@ -87,6 +93,8 @@ def _without_tags(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> tuple[
     if len(loc) >= 2 and loc[0] == "source" and loc[1] in ("server", "directory"):
         loc = (loc[0], *loc[2:])
     if len(loc) >= 5 and loc[0] == OTHERS and loc[2] == "start" and loc[3] in ("word", "place", "gtid"):
+        loc = (*loc[:3], *loc[4:])
+    if len(loc) >= 4 and loc[0] == "view" and loc[2] == "start" and loc[3] in ("word", "place"):
         loc = (*loc[:3], *loc[4:])
     if len(loc) >= 3 and loc[:2] == ("source", "start") and loc[2] in ("word", "place", "gtid"):
         loc = (*loc[:2], *loc[3:])
@@ -140,6 +148,8 @@ def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseM
         ("archive",): ArchiveSection,
         ("listen",): ListenSection,
         ("account",): Account,
+        ("view",): ViewSection,
+        ("view", "start"): ViewStartPlace,
     }
     return models.get(names, Config)
 
@@ -160,6 +170,7 @@ def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any]) 
         "archive": ArchiveSection,
         "listen": ListenSection,
         "account": Account,
+        "view": ViewSection,
     }
     home = next((name for name, model in homes.items() if loc[-1] in _keys(model)), None)
     if home is not None and home != loc[0]:
@@ -175,6 +186,7 @@ def _range(plain: str) -> str:
         "failover": FailoverSection,
         "archive": ArchiveSection,
         "listen": ListenSection,
+        "view.start": ViewStartPlace,
     }
     section, _, name = plain.rpartition(".")
     model: type[BaseModel] | None = StartPosition if section == "source.start" else models.get(section)

@@ -24,6 +24,8 @@ from relay.config.sections import (
     ServerSource,
     StartGtid,
     StartPosition,
+    ViewSection,
+    ViewStartPlace,
 )
 
 _EXAMPLE: Final = re.compile(r"(?P<meaning>.*) Example: `(?P<example>[^`]+)`", re.DOTALL)
@@ -115,6 +117,14 @@ _PARTS: Final = (
         "",
         Account,
     ),
+    _ReferencePart(
+        "[[view]]",
+        "May be left out; one for each. What is changed of a view takes effect at the next start.",
+        "view.",
+        "",
+        ViewSection,
+    ),
+    _ReferencePart("view.start with a file", 'Instead of `"earliest"`.', "view.start.", "", ViewStartPlace),
 )
 
 
@@ -127,7 +137,7 @@ def page() -> str:
         schema = section.model.model_json_schema()["properties"]
         for key, facts in schema.items():
             meaning, example = texts[section.model.__name__, key]
-            required = section.model.model_fields[key].is_required()
+            required = key in section.model.model_json_schema().get("required", ())
             parts.append(
                 f"### {section.prefix}{key}{section.suffix}\n\n{meaning}\n\n{_facts(key, facts, required, example)}\n"
             )
@@ -153,7 +163,8 @@ def _texts() -> dict[tuple[str, str], tuple[str, str]]:
         for field, text in zip(body, [*body[1:], None], strict=True):
             if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
                 continue
-            key = field.target.id
+            name = field.target.id
+            key = section.model.model_fields[name].alias or name
             shown = text.value.value if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) else None
             match = _EXAMPLE.fullmatch(re.sub(r"\s+", " ", shown)) if isinstance(shown, str) else None
             if match is None:
@@ -180,13 +191,17 @@ def _type(facts: dict[str, Any]) -> str:
     if "anyOf" in facts:
         return _type(next(one for one in facts["anyOf"] if one.get("type") != "null"))
     if "oneOf" in facts:
-        return '`"earliest"`, `"latest"` or a table in braces'
+        first = facts["oneOf"][0]
+        words = ", ".join(f"`{json.dumps(word)}`" for word in first.get("enum") or [first["const"]])
+        return f"{words} or a table in braces"
     if "const" in facts:
         return f"`{json.dumps(facts['const'])}`"
     if "enum" in facts:
         *most, last = (f"`{json.dumps(value)}`" for value in facts["enum"])
         return f"{', '.join(most)} or {last}"
     kind = str(facts["type"])
+    if kind == "object":
+        return "a table in braces"
     if kind in ("integer", "number"):
         low = f"from {facts['minimum']}" if "minimum" in facts else f"above {facts['exclusiveMinimum']},"
         high = f" to {facts['maximum']}" if "maximum" in facts else ""

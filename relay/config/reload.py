@@ -12,11 +12,13 @@ _OF_SOURCES: Final = ("user", "password", "password_file", "password_env")
 
 def waiting_for_restart(running: Config, wanted: Config) -> list[str]:
     """The keys, as in `listen.port`, whose new values take effect at the next start; a list of sources that is longer, shorter
-    or in another order is `source`."""
+    or in another order is `source`, views of which any is another are `view`."""
     before, after = _compared(running), _compared(wanted)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     if [(one.host, one.port) for one in running.sources] != [(one.host, one.port) for one in wanted.sources]:
         changed = ["source", *(key for key in changed if not key.startswith("source"))]
+    if running.views != wanted.views:
+        changed.append("view")
     return changed
 
 

@@ -20,14 +20,20 @@ from relay.config.values import (
     Port,
     Seconds,
     checked_binlog_name,
+    checked_collations,
+    checked_dependencies,
     checked_gtids,
     checked_hash,
     checked_host,
     checked_interval,
     checked_source_name,
+    checked_target,
+    checked_uuid,
     checked_version,
+    checked_view_name,
 )
 from relay.process.certificates import ServerTls
+from relay.view.settings import AccountStatementPolicy, EnginePolicy, GtidPolicy
 
 ViolationPolicy = Literal["warn", "stop"]
 Markers = Literal["tbm", "edges", "strip"]
@@ -239,6 +245,73 @@ class ListenSection(_Section):
     """How long an address stays blocked. `FLUSH HOSTS` ends it. SIGHUP takes a new value over. Example: `60`"""
 
 
+class ViewStartPlace(_Section):
+    """Where a view begins that does not begin with the archive."""
+
+    file: Annotated[str, AfterValidator(checked_binlog_name)]
+    """The name of a binlog of the source, without a path. Example: `"mysql-bin.000042"`"""
+    position: Annotated[int, Field(ge=4)] = 4
+    """A position between two transactions in this file, as the source counts. Example: `4`"""
+    next: Annotated[int, Field(ge=1, le=2**63 - 2)] = 1
+    """The number that the first transaction from there on gets, with `gtids = "assign"`. Example: `1000001`"""
+
+
+def view_start_tag(value: object) -> str:
+    """Which form of a view's `start` this is, or was meant to be."""
+    return "place" if isinstance(value, (dict, ViewStartPlace)) else "word"
+
+
+class ViewSection(_Section):
+    """A second set of binlogs, made from the archive: with GTIDs, or for replicas of another version."""
+
+    # `for` cannot be a name here, and `target` is none in the file.
+    model_config = ConfigDict(populate_by_name=False)
+
+    name: Annotated[str, AfterValidator(checked_view_name)]
+    """What the view is called in `account.view`, in commands and in the log, and its directory in the archive
+    (`<source>/views/<name>`): 1 to 64 letters, digits, `_`, `-` or `.`. Example: `"gtid"`"""
+    gtids: GtidPolicy = "assign"
+    """`"assign"`: each transaction that has no GTID gets one, of `uuid`, numbered without holes. `"anonymous"`: it gets
+    an event that says that it has none, as MySQL from 5.7 on writes. `"keep"`: as the source wrote it. A transaction
+    that has a GTID keeps it. Example: `"assign"`"""
+    uuid: Annotated[str, AfterValidator(checked_uuid)] | None = None
+    """Whose GTIDs are assigned. Left out: one that is made of the server_id and the server_uuid of the source, so that
+    each relay of that source hands out the same; `binlog-relay view list` shows it. Not that of any server. Example:
+    `"6d0c5a43-9c63-4f4e-8d1f-5a166f0f3cb2"`"""
+    target: Annotated[str, Field(alias="for"), AfterValidator(checked_target)] = "mysql-9.7"
+    """The version of the replicas that read the view. It decides what has to be translated, and what stops the view
+    because it cannot be. `"mysql-5.5"`, `"mysql-5.6"`, `"mysql-5.7"`, `"mysql-8.0"`, `"mysql-8.4"` or `"mysql-9.7"`.
+    Example: `"mysql-9.7"`"""
+    dependencies: Annotated[Literal["serial", "writeset"], AfterValidator(checked_dependencies)] = "serial"
+    """Which transactions a replica may apply at the same time. `"serial"`: none. Another choice is not there yet.
+    Example: `"serial"`"""
+    engines: EnginePolicy = "keep"
+    """`"innodb"`: tables without transactions (MyISAM, MEMORY and others) become InnoDB on the replicas. What such a
+    table keeps of a transaction that is rolled back, the replica's does not. `"keep"`: as at the source. Example:
+    `"innodb"`"""
+    account_statements: AccountStatementPolicy = "skip"
+    """CREATE USER, GRANT and other statements about accounts, which a newer server may not understand. `"skip"`: a
+    transaction without statements stands in their place. `"keep"`: they are sent. Example: `"skip"`"""
+    explicit_defaults_for_timestamp: bool = False
+    """The variable of that name at the source, where its binlogs do not say it: before MySQL 8.0. It decides what
+    TIMESTAMP columns become that say nothing of NULL. Example: `true`"""
+    collations: Annotated[dict[str, int], AfterValidator(checked_collations)] = {}
+    """For a source that is newer than the replicas: in place of which collation of the source, by its number, which
+    one of the replicas is named. `SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS` shows the numbers.
+    Example: `{ 255 = 45 }`"""
+    start: Annotated[
+        Annotated[Literal["earliest"], Tag("word")] | Annotated[ViewStartPlace, Tag("place")],
+        Discriminator(view_start_tag),
+    ] = "earliest"
+    """Where the view begins: with the oldest binlog of the archive, or at a place, with the number that a former relay,
+    or another one, gave there. Example: `{ file = "mysql-bin.000042", position = 4, next = 1000001 }`"""
+
+    @property
+    def collation_numbers(self) -> dict[int, int]:
+        """`collations`, by number."""
+        return {int(source): target for source, target in self.collations.items()}
+
+
 class Account(_Section):
     """A login for replicas."""
 
@@ -267,6 +340,9 @@ class Account(_Section):
     markers: Markers = "tbm"
     """What is in the event headers that this account is sent. `"tbm"`: the boundaries of transactions. `"edges"`:
     those of statements too, in another form. `"strip"`: the bytes of the source, unchanged. Example: `"strip"`"""
+    view: NonEmpty | None = None
+    """The `name` of a `[[view]]`: it is all that this account sees, with its own files, positions and GTIDs. Left out:
+    the binlogs of the source. Example: `"gtid"`"""
     admin: bool = False
     """`true`: the account may STOP and START the relay at its source, CHANGE it, PURGE, FLUSH and KILL. Example:
     `true`"""
@@ -312,6 +388,7 @@ class Config(_Section):
     archive: ArchiveSection
     listen: ListenSection = ListenSection()
     accounts: Annotated[tuple[Account, ...], Field(alias="account", strict=False)] = ()
+    views: Annotated[tuple[ViewSection, ...], Field(alias="view", strict=False)] = ()
     _warnings: tuple[Problem, ...] = PrivateAttr(default=())
     _server_tls: ServerTls | None = PrivateAttr(default=None)
 

@@ -74,3 +74,11 @@ def accounts_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
     for number, account in enumerate(accounts if isinstance(accounts, list) else (), start=1):
         if isinstance(account, dict):
             yield f"account#{number}", account
+
+
+def views_in(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The [[view]] sections that are sections, each with the key that a message names it by."""
+    views = data.get("view")
+    for number, view in enumerate(views if isinstance(views, list) else (), start=1):
+        if isinstance(view, dict):
+            yield f"view#{number}", view

@@ -2,8 +2,10 @@
 
 import contextlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
+from uuid import UUID
 
 from pydantic import Field, SecretStr
 
@@ -15,10 +17,12 @@ from protocol.gtid.mariadb import GtidPosition
 from protocol.handshake import plain_version
 from protocol.position import binlog_number
 from relay.config.problems import Wrong
+from relay.view.settings import TARGETS
 
 _VERSION = re.compile(r"(\d{1,2})\.(\d{1,4})(?:\.(\d{1,4}))?(?![\d.])")
 _LONGEST_VERSION: Final = 59
-_SOURCE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_DIRECTORY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_LAST_COLLATION: Final = 2047
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 Seconds = Annotated[float, Field(gt=0, le=86400, allow_inf_nan=False)]
@@ -46,12 +50,53 @@ def interval_s(text: str) -> float | None:
 def checked_source_name(name: str) -> str:
     """The name of the source's directory in the archive. Raises: Wrong, as all of these do."""
     # It becomes a directory: a path in it would put the archive outside the archive directory.
-    if _SOURCE_NAME.fullmatch(name) is None:
+    if _DIRECTORY_NAME.fullmatch(name) is None:
         raise Wrong(
             "this name cannot be a directory of the archive",
             "Use 1 to 64 letters, digits, '_', '-' or '.', not starting with '-' or '.'",
         )
     return name
+
+
+def checked_view_name(name: str) -> str:
+    """The name of a view, and of its directory in the source's."""
+    return checked_source_name(name)
+
+
+def checked_target(text: str) -> str:
+    """Whose replicas a view is for."""
+    if text not in TARGETS:
+        *most, last = (f'"{target}"' for target in TARGETS)
+        raise Wrong("no view can be made for such replicas", f"Write {', '.join(most)} or {last}")
+    return text
+
+
+def checked_dependencies(text: str) -> str:
+    """Which transactions of a view may be applied at the same time."""
+    if text != "serial":
+        raise Wrong("this is not there yet", 'Write "serial", or leave it out')
+    return text
+
+
+def checked_uuid(text: str) -> str:
+    """A uuid as servers write it, not all zeros."""
+    with contextlib.suppress(ValueError):
+        uuid = UUID(text)
+        if uuid.int and str(uuid) == text.lower():
+            return str(uuid)
+    raise Wrong("this is no uuid", 'Write one such as "6d0c5a43-9c63-4f4e-8d1f-5a166f0f3cb2", or leave it out')
+
+
+def checked_collations(table: Mapping[str, int]) -> dict[str, int]:
+    """Numbers of collations by numbers of others, which are keys in the file."""
+    for source, target in table.items():
+        if not source.isascii() or not source.isdecimal():
+            raise Wrong(f'"{source[:40]}" is no number of a collation', "Write such as { 255 = 45 }")
+        if not all(0 < number <= _LAST_COLLATION for number in (int(source[:9]), target)):
+            raise Wrong(
+                f"no collation has such a number: {source[:40]} = {target}", f"Numbers are from 1 to {_LAST_COLLATION}"
+            )
+    return {str(int(source)): target for source, target in table.items()}
 
 
 def checked_binlog_name(name: str) -> str:

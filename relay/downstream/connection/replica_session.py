@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Final, Protocol, cast
 
+from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
 from protocol.auth.authenticator import REFUSED, Channel, Work
 from protocol.errors import AnsweredError, ErrorCode, PeerError, PositionRefused
@@ -54,7 +55,23 @@ _RESET_SHOWS_S: Final = 2.0
 _REQUEST_NUMBERS: Final = itertools.count(1)
 
 
-class SessionHost(AdmissionHost, Protocol):
+class StatementAnswers(Protocol):
+    """Answers what people and monitors ask of the running relay."""
+
+    async def answer(self, request: Request, asker: ClientStatus) -> GivenAnswer:
+        """The answer. Raises: StatementRefused."""
+
+
+class SessionArchive(AdmissionHost, Protocol):
+    """What a session is served."""
+
+    console: StatementAnswers | None
+
+    def leave_edge(self, dump: Dump) -> None:
+        """`dump` has ended."""
+
+
+class SessionHost(Protocol):
     """What the sessions of one server share."""
 
     input_view: memoryview
@@ -67,11 +84,15 @@ class SessionHost(AdmissionHost, Protocol):
     traffic: Traffic
     stranger_log: StrangerLog
 
+    @property
+    def mirror(self) -> SessionArchive:
+        """What a session is served whose account says nothing else."""
+
     def admit(self, session: "Session") -> AnsweredError | tuple[int, SourceFacts]:
         """A connection came: its id and the source's facts, or the error it is sent instead of a greeting."""
 
-    def rule_login(self, session: "Session", user: str, accepted: bool) -> Ruling:
-        """A verdict on a login as `user`: counted, and when it may be told."""
+    def rule_login(self, session: "Session", user: str, account: Account | None) -> Ruling:
+        """A verdict on a login as `user`: counted, when it may be told, and what the account is served from then on."""
 
     def spoke(self, session: "Session") -> None:
         """Its first bytes came."""
@@ -85,9 +106,6 @@ class SessionHost(AdmissionHost, Protocol):
     def dump_begins(self, session: "Session") -> None:
         """Ends an older dump of the same replica."""
 
-    def leave_edge(self, dump: Dump) -> None:
-        """`dump` has ended."""
-
 
 class Session(asyncio.BufferedProtocol):
     """One connection, from accept to close."""
@@ -97,6 +115,8 @@ class Session(asyncio.BufferedProtocol):
         self.dump: Dump | None = None
         self.acknowledgements: Acknowledgements | None = None
         """Of its dump, if the replica is a semi-sync one."""
+        self.served = host.mirror
+        """Before its login the mirror, from then on what its account is served."""
         self._host = host
         self._loop = asyncio.get_running_loop()
         self.log = ConnectionLog(self.client, host.stranger_log)
@@ -124,7 +144,7 @@ class Session(asyncio.BufferedProtocol):
 
     def status(self) -> ClientStatus:
         """The connection as it is now."""
-        return self.client.status(self._host.archive, self.dump, self.acknowledgements)
+        return self.client.status(self.served.archive, self.dump, self.acknowledgements)
 
     # --- transport ------------------------------------------------------------------------------------------------
 
@@ -233,7 +253,7 @@ class Session(asyncio.BufferedProtocol):
         if self.dump is not None:
             self._end_dump(str(exc) if exc else "connection closed")
         elif self.client.waits_for_position and self.client.requested_position is not None:
-            self.log.dump_not_begun(self.client.requested_position, self._host.archive.current.end)
+            self.log.dump_not_begun(self.client.requested_position, self.served.archive.current.end)
         elif self.client.machine is not None:
             self.log.closed()
         if not self.client.user:
@@ -343,9 +363,9 @@ class Session(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._loop.call_later(_LINGER_S, self._transport.abort)
 
-    def _rule(self, accepted: bool) -> Ruling:
+    def _rule(self, account: Account | None) -> Ruling:
         user = self.client.machine.session.user if self.client.machine is not None else ""
-        return self._host.rule_login(self, user, accepted)
+        return self._host.rule_login(self, user, account)
 
     # --- TLS --------------------------------------------------------------------------------------------------------
 
@@ -461,7 +481,7 @@ class Session(asyncio.BufferedProtocol):
     async def _admit(self, machine: SourceSide, request: DumpRequest) -> None:
         """Decides about a dump request, and begins the dump."""
         try:
-            admitted = await admit(self._host, request)
+            admitted = await admit(self.served, request)
             self._admission = None
             if self._waits_still(machine):
                 self._begin_dump(machine, request, admitted)
@@ -512,7 +532,7 @@ class Session(asyncio.BufferedProtocol):
         dump.begin(sequence)
 
     def _knows_file(self, name: str) -> bool:
-        return any(one.file(name) is not None for one in self._host.archive.all)
+        return any(one.file(name) is not None for one in self.served.archive.all)
 
     def _end_dump(self, reason: str, *, failed: bool = False) -> None:
         dump, self.dump = self.dump, None
@@ -527,7 +547,7 @@ class Session(asyncio.BufferedProtocol):
             self.acknowledgements = None
         dump.close(all_was_read=self._closed_by_peer)
         self._host.traffic.bytes_sent += dump.sent_bytes
-        self._host.leave_edge(dump)
+        self.served.leave_edge(dump)
 
     # --- what the dump calls ----------------------------------------------------------------------------------------
 

@@ -45,15 +45,19 @@ class ArchivedGtids:
 class GtidLookup:
     """Questions about the GTIDs of an archive. On the event loop only."""
 
-    def __init__(self, archive: Archive, source: SourceState | None = None) -> None:
+    def __init__(self, archive: Archive, source: SourceState | None = None, assigned_uuid: str | None = None) -> None:
+        """assigned_uuid: of the GTIDs in an archive whose source has none of its own."""
         self.source = source or SourceState()
+        self._assigned_uuid = assigned_uuid
         self._archive = archive
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
 
     @property
     def source_uuid(self) -> str | None:
-        """Of the source that is followed."""
+        """Of the source that is followed, or whose GTIDs are given to its transactions."""
+        if self._assigned_uuid is not None:
+            return self._assigned_uuid
         identity = self._archive.current.identity
         return identity.server_uuid if identity is not None else None
 

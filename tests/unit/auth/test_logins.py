@@ -42,7 +42,7 @@ def stored_sha2(password: str = PASSWORD, salt: bytes = b"12345678901234567890")
 
 
 def machine(
-    accounts: Accounts | Account, *, rule: Callable[[bool], Ruling] | None = None, tls: bool = False
+    accounts: Accounts | Account, *, rule: Callable[[Account | None], Ruling] | None = None, tls: bool = False
 ) -> SourceSide:
     if isinstance(accounts, Account):
         accounts = Accounts([accounts], secret=bytes(32), rsa_key=one_key)
@@ -415,7 +415,7 @@ def test_nothing_is_said_in_clear_to_a_client_that_waits_for_tls() -> None:
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong"])
 def test_a_held_verdict_is_told_when_its_time_has_come_and_not_before(password: str) -> None:
-    side = machine(Account.with_password("repl", PASSWORD), rule=lambda _accepted: Ruling(2.0))
+    side = machine(Account.with_password("repl", PASSWORD), rule=lambda _account: Ruling(2.0))
     client = LoginClient(side, password=password)
     assert client.run() == []
     assert (side.state, side.next_deadline()) == (State.VERDICT_HELD, 102.0)
@@ -428,14 +428,14 @@ def test_a_held_verdict_is_told_when_its_time_has_come_and_not_before(password: 
 
 
 def test_the_fast_ok_of_caching_sha2_is_held_with_its_verdict() -> None:
-    side = machine(Account.with_password("repl", PASSWORD), rule=lambda _accepted: Ruling(2.0))
+    side = machine(Account.with_password("repl", PASSWORD), rule=lambda _account: Ruling(2.0))
     client = LoginClient(side)
     client.run()
     assert not [payload for _, payload in client.said if payload[:1] == b"\x01"]
 
 
 def test_commands_that_came_while_a_verdict_was_held_are_answered_after_it() -> None:
-    side = machine(Account.with_password("repl", PASSWORD), rule=lambda _accepted: Ruling(2.0))
+    side = machine(Account.with_password("repl", PASSWORD), rule=lambda _account: Ruling(2.0))
     client = LoginClient(side)
     client.run()
     side.receive(frame_payload(b"\x0e", 0), 101.0)
@@ -453,7 +453,7 @@ def test_a_ruling_may_refuse_a_right_password_too(password: str) -> None:
 
 
 def test_much_that_is_sent_ahead_asks_the_shell_to_stop_reading() -> None:
-    side = machine(Account.with_password("repl", PASSWORD), rule=lambda _accepted: Ruling(2.0))
+    side = machine(Account.with_password("repl", PASSWORD), rule=lambda _account: Ruling(2.0))
     LoginClient(side).run()
     assert not side.holds_unread_commands
     side.receive(bytes(100_000), 100.0)

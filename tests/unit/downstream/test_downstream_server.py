@@ -258,7 +258,7 @@ async def test_who_wants_only_what_there_is_waits_for_no_position_and_is_not_tol
 
 
 async def test_a_held_position_is_served_when_it_arrives(served: Served) -> None:
-    served.server.position_wait_s = 10.0
+    served.server.mirror.position_wait_s = 10.0
     end = served.files[THIRD].size
     probe = BinlogBuilder().transaction(20)
     size = probe.transaction(50).size - BinlogBuilder().transaction(20).size
@@ -529,4 +529,4 @@ async def test_files_are_given_back_when_replicas_leave(served: Served) -> None:
     async with asyncio.timeout(2):
         while served.server.sessions:
             await asyncio.sleep(0.01)
-    assert served.server.reads._files == {}
+    assert served.server.mirror.reads._files == {}

@@ -85,7 +85,7 @@ def rotate_to(file: str) -> bytes:
 async def test_pages_that_are_not_cached_are_read_in_threads(serve: Serve) -> None:
     built = BinlogBuilder().transaction(900_000).transaction(20)
     server = await serve(_1=built.data)
-    server.reads._nowait = False
+    server.mirror.reads._nowait = False
     events = await stream(server)
     assert b"".join(event.data for event in events) == rotate_to(FIRST) + bytes(built.data[4:])
 
@@ -136,7 +136,7 @@ async def test_the_rotate_between_files_has_the_checksum_of_the_file_that_ended(
 async def test_a_gap_in_the_archive_ends_the_stream_by_name(serve: Serve) -> None:
     first = BinlogBuilder().transaction(20)
     server = await serve(_1=first.data, _2=BinlogBuilder().transaction(20).data)
-    generation = server.generation
+    generation = server.mirror.generation
     generation.files[1].number = 9
     with pytest.raises(pymysql.MySQLError) as caught:
         await stream(server)
@@ -169,7 +169,7 @@ async def test_a_changed_format_description_is_not_sent_with_a_new_checksum(
 
 async def test_a_damaged_file_is_not_served_past(serve: Serve) -> None:
     server = await serve(_1=BinlogBuilder().transaction(20).data, _2=BinlogBuilder().transaction(20).data)
-    server.generation.files[0].damaged = True
+    server.mirror.generation.files[0].damaged = True
     with pytest.raises(pymysql.MySQLError, match="damaged"):
         await stream(server)
 
@@ -179,7 +179,7 @@ async def test_a_fault_of_ours_ends_its_stream_by_name_and_no_other(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, cached: bool
 ) -> None:
     server = await serve(_1=BinlogBuilder().transaction(20).data)
-    generation = server.generation
+    generation = server.mirror.generation
     assert isinstance(generation, Generation)
 
     def waiting(server_id: int) -> ReplicaClient:
@@ -190,11 +190,11 @@ async def test_a_fault_of_ours_ends_its_stream_by_name_and_no_other(
         return client
 
     clients = [await asyncio.to_thread(waiting, server_id) for server_id in (77, 78, 79)]
-    while len(server._edge) < 3:
+    while len(server.mirror._edge) < 3:
         await asyncio.sleep(0.01)
-    server.reads._nowait = cached
+    server.mirror.reads._nowait = cached
     send_run = Dump._send_run
-    faulty = next(iter(server._edge))
+    faulty = next(iter(server.mirror._edge))
 
     def fails(dump: Dump, *run: Any) -> bool:
         if dump is faulty:
@@ -230,10 +230,10 @@ async def test_a_replica_of_an_empty_archive_is_told_to_try_again(serve: Serve) 
 
 async def test_the_first_file_may_still_come(serve: Serve) -> None:
     server = await serve()
-    generation = server.generation
+    generation = server.mirror.generation
     assert isinstance(generation, Generation)
     generation.set_identity(SourceIdentity("mysql", "5.6.24-log", 1, None))
-    server.position_wait_s = 10.0
+    server.mirror.position_wait_s = 10.0
     client = await asyncio.to_thread(ReplicaClient, server.port)
     await asyncio.to_thread(client.set_up)
     await asyncio.to_thread(client.ask_dump, "", 4)
@@ -247,7 +247,7 @@ async def test_the_first_file_may_still_come(serve: Serve) -> None:
 async def test_no_heartbeat_comes_between_a_rotate_and_the_next_format_description(serve: Serve) -> None:
     """MySQL 5.6 and MariaDB take whatever comes there for an event of MySQL 4.0, and stop."""
     server = await serve(_1=BinlogBuilder().transaction(20).rotate(SECOND).data)
-    generation = server.generation
+    generation = server.mirror.generation
     assert isinstance(generation, Generation)
     client = await asyncio.to_thread(ReplicaClient, server.port)
 

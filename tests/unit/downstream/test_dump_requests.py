@@ -209,7 +209,7 @@ async def test_replicas_that_left_are_not_kept_until_the_archive_grows(served: S
         await asyncio.to_thread(start_of, client, served.built.size, 2)
         client.cut()
         await until(lambda: not served.server.sessions)
-    assert len(served.server._edge) == 0
+    assert len(served.server.mirror._edge) == 0
 
 
 async def test_no_heartbeat_comes_before_the_format_description(unsynced: Served) -> None:
@@ -393,8 +393,8 @@ async def test_a_fault_in_one_stream_at_the_live_edge_keeps_nobody_else_waiting(
         await call(lambda client=client, server_id=server_id: client.set_up(server_id=server_id))  # type: ignore[misc]
         await call(lambda client=client, server_id=server_id: start_of(client, served.built.size, 2, server_id))  # type: ignore[misc]
         clients.append(client)
-    await until(lambda: len(served.server._edge) == 3)
-    pump, broken = Dump.pump, next(iter(served.server._edge))
+    await until(lambda: len(served.server.mirror._edge) == 3)
+    pump, broken = Dump.pump, next(iter(served.server.mirror._edge))
 
     def faulty(dump: Dump) -> None:
         if dump is broken:

@@ -346,7 +346,7 @@ async def test_a_connection_that_is_lost_as_its_request_is_answered_gets_no_dump
     await call(lambda: client.ask_dump(FIRST, 4))
     await until(lambda: not served.server.sessions and here._admission is None)
     assert (here.dump, here.acknowledgements, made) == (None, None, [])
-    assert served.server.reads._files == {}
+    assert served.server.mirror.reads._files == {}
     assert served.server.clients.semi_sync_status["clients"] == 0
 
 
@@ -360,4 +360,4 @@ async def test_a_dump_that_fails_at_its_first_byte_counts_nobody(
         await call(lambda: (client.ask_dump(FIRST, 4), client.connection._read_packet()))
     await until(lambda: not served.server.sessions)
     assert served.server.clients.semi_sync_status == before
-    assert served.server.reads._files == {}
+    assert served.server.mirror.reads._files == {}

@@ -300,7 +300,7 @@ class Speechless:
 
 
 async def test_what_floods_in_over_tls_behind_a_question_is_not_read_until_it_is_answered(served: Served) -> None:
-    served.server.console = Speechless()
+    served.server.mirror.console = Speechless()
     client = await call(lambda: ReplicaClient(served.server.port, context=served.trust()))
     await call(lambda: client.command(3, b"SHOW BINARY LOGS"))
     ping = frame_payload(b"\x0e", 0) * 20_000
