@@ -509,13 +509,7 @@ class ViewCopy:
                     status = BAD_LENGTH
                     break
                 boundary = (load16(p, r + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
-                if (
-                    by_markers
-                    and not self.scan_first
-                    and boundary != INSIDE
-                    and boundary != END
-                    and boundary != IGNORE
-                ):
+                if by_markers and not self.scan_first and boundary != INSIDE and boundary != END and boundary != IGNORE:
                     self.group_stop = r
                     status = VIEW_CUT
                     break
@@ -589,9 +583,7 @@ class ViewCopy:
             )
         return status
 
-    def emit_on(
-        self, p: Bytes, r: int, stop: int, d: Writable, o: int, room: int, begins: bool, end: int
-    ) -> int:
+    def emit_on(self, p: Bytes, r: int, stop: int, d: Writable, o: int, room: int, begins: bool, end: int) -> int:
         trailer = CHECKSUM_SIZE if self.checksum else 0
         status = VIEW_MORE
         while r < stop:

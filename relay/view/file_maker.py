@@ -189,5 +189,3 @@ class FileMaker:
             self._layer.close(self._there_fd)
             self._there_fd = -1
         self._source.close()
-
-

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.storage.archive_errors import ArchiveConflict
-from relay.archive.storage.files import FileLayer, replace_file
+from relay.archive.storage.files import VIEW_NAME, FileLayer, replace_file
 from relay.view.settings import ViewSettings
 
-KEPT_NAME: Final = "view.json"
 _LAYOUT: Final = 1
 
 
@@ -33,7 +32,7 @@ def check_kept(directory: Path, settings: ViewSettings, layer: FileLayer) -> Non
 
     Raises: ArchiveConflict where they differ, or what is kept cannot be read; OSError.
     """
-    path = directory / KEPT_NAME
+    path = directory / VIEW_NAME
     wanted = kept_record(settings)
     try:
         kept = json.loads(path.read_bytes())
@@ -45,7 +44,9 @@ def check_kept(directory: Path, settings: ViewSettings, layer: FileLayer) -> Non
         raise ArchiveConflict(f"{path}: {error}", file=None, offset=None, advice=_advice(settings.name)) from error
     if not isinstance(kept, dict) or kept != wanted:
         others = kept if isinstance(kept, dict) else {}
-        changed = [f"{key} was {others.get(key)!r}, is {wanted[key]!r}" for key in wanted if others.get(key) != wanted[key]]
+        changed = [
+            f"{key} was {others.get(key)!r}, is {wanted[key]!r}" for key in wanted if others.get(key) != wanted[key]
+        ]
         text = f"view {settings.name} was made with other settings: {'; '.join(changed) or 'some are not known here'}"
         raise ArchiveConflict(text, file=None, offset=None, advice=_advice(settings.name))
 

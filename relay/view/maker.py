@@ -19,7 +19,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.process.background import begin_task
 from relay.view.checkpoint import Checkpoint
-from relay.view.file_maker import FileMaker, Made, MakingBuffers, ViewDiffers
+from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.rules.group import GroupRules, StopReason
 from relay.view.settings import ViewSettings
 from relay.view.translation import FileTranslation, ViewStopped
@@ -285,7 +285,9 @@ class ViewMaker:
                 generation.append(run)
             self._source = Position(file.name, maker.translation.offset)
             if maker.translation.cut_at is not None:
-                log.info("view_left_out_cut_group", view=self._settings.name, file=file.name, offset=maker.translation.cut_at)
+                log.info(
+                    "view_left_out_cut_group", view=self._settings.name, file=file.name, offset=maker.translation.cut_at
+                )
                 maker.translation.cut_at = None
             if self.stop is not None and not maker.is_comparing:
                 log.info("view_goes_on", view=self._settings.name, file=file.name, offset=self._source.offset)
@@ -346,7 +348,9 @@ class ViewMaker:
         found = ViewMap.read(generation.directory / file.name).before_view(end.offset)
         if found is None:
             text = f"{file.name}.map of the view is not there or damaged"
-            advice = f'Run "binlog-relay view rebuild {self._settings.name}" with the relay stopped: the view is made again.'
+            advice = (
+                f'Run "binlog-relay view rebuild {self._settings.name}" with the relay stopped: the view is made again.'
+            )
             raise _Waiting(file.name, FIRST_EVENT, StopReason("view_map_lost", text, 0, advice))
         return found
 
@@ -396,7 +400,9 @@ def _unwritable(error: ArchiveWriteError) -> ViewStop:
 
 def _unreadable(error: OSError) -> ViewStop:
     text = f"{error.filename or 'the archive'}: {error.strerror or error}"
-    return ViewStop("", 0, 0, StopReason("archive_unreadable", text, 0, "It is tried again every 10 seconds."), time.time())
+    return ViewStop(
+        "", 0, 0, StopReason("archive_unreadable", text, 0, "It is tried again every 10 seconds."), time.time()
+    )
 
 
 def _purged(name: str) -> StopReason:

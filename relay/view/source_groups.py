@@ -89,5 +89,3 @@ class GroupReader:
         variables = int.from_bytes(head[codes.QUERY_STATUS_LENGTH_AT : codes.QUERY_STATUS_LENGTH_AT + 2], "little")
         text = codes.QUERY_POST + variables + head[codes.QUERY_SCHEMA_LENGTH_AT] + 1
         return not _PLAIN.match(head, text, text + _STATEMENT_BYTES)
-
-

@@ -48,9 +48,7 @@ class ViewStopped(Exception):
 def empty_transaction(timestamp: int, server_id: int) -> OutGroup:
     """BEGIN and COMMIT, so that a GTID is taken and nothing done."""
     fixed = struct.pack("<IIBHHB", 0, 0, 0, 0, 0, 0)
-    return OutGroup(
-        [New(EventType.QUERY, 0, timestamp, server_id, fixed + text) for text in (_BEGIN, _COMMIT)], "new"
-    )
+    return OutGroup([New(EventType.QUERY, 0, timestamp, server_id, fixed + text) for text in (_BEGIN, _COMMIT)], "new")
 
 
 class FileTranslation:
@@ -437,7 +435,9 @@ class FileTranslation:
             event = next(iter(self._groups.group(first.start, first.stop).events))
             if event.type != EventType.ANONYMOUS_GTID or self._policy != codes.VIEW_ASSIGN:
                 return pieces
-            head = New(event.type, event.flags & ~_MARKER_BITS, event.timestamp, event.server_id, self._groups.body(event))
+            head = New(
+                event.type, event.flags & ~_MARKER_BITS, event.timestamp, event.server_id, self._groups.body(event)
+            )
             rest = event.offset + event.length
             pieces = [head, *([Copy(rest, first.stop)] if rest < first.stop else []), *pieces[1:]]
         head = pieces[0]

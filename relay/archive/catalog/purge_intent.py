@@ -9,11 +9,8 @@ from pathlib import Path
 
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.files import (
-    GTX_SUFFIX,
-    IDX_SUFFIX,
-    MAP_SUFFIXES,
+    BESIDE_SUFFIXES,
     PURGE_NAME,
-    SUM_SUFFIXES,
     FileLayer,
     StoredFile,
     replace_file,
@@ -47,7 +44,7 @@ def remove_files(layer: FileLayer, directory: Path, names: Iterable[str]) -> Non
     """Removes binlogs and their indexes, durably on return. Fine where some are gone already. Raises: OSError."""
     for name in names:
         layer.unlink(directory / name)
-        for suffix in (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES):
+        for suffix in BESIDE_SUFFIXES:
             layer.unlink(directory / (name + suffix))
     layer.sync_directory(directory)
 

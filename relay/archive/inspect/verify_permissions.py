@@ -13,9 +13,8 @@ from typing import Final
 
 from protocol.position import is_binlog_name
 from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX, MAP_SUFFIXES, OWN_NAMES, SUM_SUFFIXES
+from relay.archive.storage.files import BESIDE_SUFFIXES, CATALOG_NAME, OWN_NAMES
 
-_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES)
 _READ_WRITE: Final = 6
 
 
@@ -46,7 +45,7 @@ def check_permissions(directory: Path, names: Iterable[str]) -> Iterator[Archive
 
 
 def _is_own(name: str) -> bool:
-    base = next((name.removesuffix(suffix) for suffix in _BESIDE if name.endswith(suffix)), name)
+    base = next((name.removesuffix(suffix) for suffix in BESIDE_SUFFIXES if name.endswith(suffix)), name)
     return name in OWN_NAMES or is_binlog_name(base) or name in (f"{CATALOG_NAME}-wal", f"{CATALOG_NAME}-shm")
 
 

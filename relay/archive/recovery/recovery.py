@@ -33,16 +33,14 @@ from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, Arch
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_new_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
 from relay.archive.storage.files import (
+    BESIDE_SUFFIXES,
     CATALOG_NAME,
     DAMAGED_INFIX,
-    GTX_SUFFIX,
-    IDX_SUFFIX,
     INDEX_NAME,
     LEDGER_TEXT_NAME,
     OWN_NAMES,
     PURGE_NAME,
     QUARANTINE_INFIX,
-    SUM_SUFFIXES,
     TEMPORARY_SUFFIX,
     FileLayer,
     StoredFile,
@@ -67,8 +65,6 @@ from relay.binlog_file.head import read_start
 
 log = structlog.get_logger(__name__)
 
-_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES)
-"""Of files that stand beside a binlog and mean nothing without it."""
 _LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD_DIFFERS, UNREADABLE})
 """Findings that are there again at every open: one ledger row is enough."""
 
@@ -271,7 +267,7 @@ class Recovery:
                 continue
             if name.startswith((CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")):
                 continue
-            base = next((name.removesuffix(suffix) for suffix in _BESIDE if name.endswith(suffix)), name)
+            base = next((name.removesuffix(suffix) for suffix in BESIDE_SUFFIXES if name.endswith(suffix)), name)
             if base != name and is_binlog_name(base):
                 if base not in mine:
                     self._layer.unlink(self._directory / name)

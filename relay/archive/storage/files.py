@@ -36,11 +36,13 @@ GAP_NAME: Final = "gap.json"
 """Which gap in the source's binlogs this generation stands behind, as somebody accepted it."""
 ACCEPTED_NAME: Final = "gap-accepted.json"
 """The gap that somebody accepted and that no generation stands behind yet; in the archive's directory."""
+VIEW_NAME: Final = "view.json"
+"""In a view's directory: the settings that its files were made with."""
 OWN_NAMES: Final = frozenset(
     {
         *(INDEX_NAME, CATALOG_NAME, LEDGER_TEXT_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME),
+        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME),
     }
 )
 """What an archive directory has besides the binlogs and what is named after them."""
@@ -51,6 +53,8 @@ SUM_SUFFIXES: Final = (".sum", ".sum2")
 """NAME.sum and its copy: of a file whose events have no checksums, one of each block."""
 MAP_SUFFIXES: Final = (".map", ".rules")
 """Beside a file of a view: which place of the source is which of the view, and what its rules knew there."""
+BESIDE_SUFFIXES: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES)
+"""Of files that stand beside a binlog and mean nothing without it."""
 TEMPORARY_SUFFIX: Final = ".tmp"
 """A file that was being made when the process ended; removed at open."""
 QUARANTINE_INFIX: Final = ".lost-"

@@ -10,11 +10,11 @@ from protocol.binlog.layout import FIRST_EVENT
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
 from relay.archive.storage.archive_errors import ArchiveError
-from relay.archive.storage.files import CATALOG_NAME, GTX_SUFFIX, IDX_SUFFIX, SUM_SUFFIXES
+from relay.archive.storage.files import BESIDE_SUFFIXES, CATALOG_NAME
 from relay.audit.plan.store import LocalStore, Store, plain_path
 
 _NAME: Final = re.compile(r"(.+)\.(\d{6,})")
-_BESIDE: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, ".index")
+_BESIDE: Final = (*BESIDE_SUFFIXES, ".index")
 _GENERATION: Final = re.compile(r"g\d{4,9}")
 
 
