@@ -435,18 +435,16 @@ class FileTranslation:
             event = next(iter(self._groups.group(first.start, first.stop).events))
             if event.type != EventType.ANONYMOUS_GTID or self._policy != codes.VIEW_ASSIGN:
                 return pieces
-            head = New(
-                event.type, event.flags & ~_MARKER_BITS, event.timestamp, event.server_id, self._groups.body(event)
-            )
-            rest = event.offset + event.length
-            pieces = [head, *([Copy(rest, first.stop)] if rest < first.stop else []), *pieces[1:]]
-        head = pieces[0]
-        if isinstance(head, New) and head.type == EventType.ANONYMOUS_GTID and self._policy == codes.VIEW_ASSIGN:
-            number = struct.pack("<q", kernel.next_gno)
-            body = head.body[:1] + self._settings.uuid.bytes + number + head.body[codes.GTID_SIZE :]
-            kernel.next_gno += 1
-            pieces[0] = head._replace(type=EventType.GTID, body=body)
-        return pieces
+            rest, stop = event.offset + event.length, first.stop
+            behind: list[Copy | New] = [Copy(rest, stop)] if rest < stop else []
+            first = New(event.type, event.flags, event.timestamp, event.server_id, self._groups.body(event))
+            pieces = [first, *behind, *pieces[1:]]
+        if first.type != EventType.ANONYMOUS_GTID or self._policy != codes.VIEW_ASSIGN:
+            return pieces
+        number = struct.pack("<q", kernel.next_gno)
+        body = first.body[:1] + self._settings.uuid.bytes + number + first.body[codes.GTID_SIZE :]
+        kernel.next_gno += 1
+        return [first._replace(type=EventType.GTID, body=body), *pieces[1:]]
 
     def _size_of(self, kernel: ViewCopy, piece: Copy) -> int:
         kernel.scan_begin()

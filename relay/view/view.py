@@ -10,9 +10,8 @@ from protocol.errors import ErrorCode, StatementRefused
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.view.maker import ViewMaker, ViewStatus
-from relay.view.rules.group import GroupRules
-from relay.view.rules.group_rules import MysqlRules
 from relay.view.settings import ViewSettings
+from relay.view.view_rules import rules_of
 
 VIEWS_DIRECTORY: Final = "views"
 """In the archive's directory of a source: a directory for each view, of the view's name."""
@@ -56,10 +55,7 @@ class View:
         self.archive = archive
         self._mirror = mirror
         self._skips = skips
-        self._maker = ViewMaker(mirror, archive, settings, self._rules, skips, on_fault)
-
-    def _rules(self) -> GroupRules:
-        return MysqlRules(self.settings)
+        self._maker = ViewMaker(mirror, archive, settings, lambda: rules_of(settings), skips, on_fault)
 
     @property
     def directory(self) -> Path:

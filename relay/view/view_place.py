@@ -1,0 +1,45 @@
+"""A place that the source's binlogs and a view's have in common, and who finds such places."""
+
+from typing import NamedTuple, Protocol
+
+from protocol.position import Position
+
+
+class ViewPlace(NamedTuple):
+    """The same place three times. source, view: boundaries of transactions. gno: the number of the newest GTID that the view
+    assigned before it; 0: none."""
+
+    source: Position
+    view: Position
+    gno: int
+
+
+class InsideTransaction(Exception):
+    """The position is inside of a transaction or of an event. before, after: the nearest places that are boundaries; None: it is
+    not known yet where the transaction ends."""
+
+    def __init__(self, position: Position, before: ViewPlace, after: ViewPlace | None) -> None:
+        super().__init__(f"{position} is inside a transaction")
+        self.position = position
+        self.before = before
+        self.after = after
+
+
+class PlaceUnknown(Exception):
+    """There is no such place in the view. `str()` says what there is instead: which files, what was purged, what is not made yet."""
+
+
+class PlaceFinder(Protocol):
+    """Finds places of one view. All of it blocks, reads only, and works beside a running relay."""
+
+    def of_source(self, position: Position) -> ViewPlace:
+        """Raises: InsideTransaction; PlaceUnknown; OSError."""
+
+    def of_view(self, position: Position) -> ViewPlace:
+        """Raises: InsideTransaction; PlaceUnknown; OSError."""
+
+    def of_gno(self, gno: int) -> ViewPlace:
+        """The place behind the transaction with that number. Raises: PlaceUnknown; OSError."""
+
+    def end(self) -> ViewPlace | None:
+        """Up to where the view is made; None: nothing is. Raises: OSError."""
