@@ -5,6 +5,7 @@ import errno
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -25,17 +26,19 @@ from relay.config.values import interval_s
 from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
-from relay.downstream.request.source_state import SourceState
+from relay.downstream.request.source_state import SourceState, nobody_to_ask
+from relay.downstream.served_archive import ServedArchive, ViewOrigin
 from relay.downstream.server import DownstreamServer
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
 from relay.process.interpreter import keep_what_is_here, look_for_no_garbage, share_interpreter
-from relay.shown_gtids import ShownGtids, source_holdings
+from relay.shown_gtids import ShownGtids, ShownViewGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
 from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.view_service import MakeViews, OpenView, ViewService
 
 log = structlog.get_logger()
 
@@ -45,6 +48,8 @@ EXIT_SOURCE: Final = 3
 EXIT_ARCHIVE: Final = 4
 _SAID_AGAIN_S: Final = 60.0
 """A disk that is full for a binlog is full for the catalog at the same moment: that is said once."""
+_VIEWS_OPENED_S: Final = 5.0
+"""So long replicas wait at most for views that are opened before any of them is listened to."""
 # The archive's directory cannot be made or used: nothing is damaged, archive.dir, its permissions or its disk are not right.
 _NO_PLACE_FOR_IT: Final = (
     errno.ENOENT,
@@ -88,8 +93,15 @@ def _report_kernel() -> None:
 class Relay:
     """One archive with its upstream and its downstream side. Wiring only."""
 
-    def __init__(self, config: Config, config_path: Path, source: tuple[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        config_path: Path,
+        source: tuple[str, int] | None = None,
+        make_views: MakeViews | None = None,
+    ) -> None:
         self._config = config
+        self._make_views = make_views
         self._config_path = config_path
         self._wanted_source = source
         self._stop = asyncio.Event()
@@ -120,13 +132,7 @@ class Relay:
         look_for_no_garbage()
         try:
             archive = await Archive.open(
-                config.archive_directory,
-                ArchiveOptions(
-                    sync=SyncPolicy(config.archive.sync),
-                    publish=PublishPolicy(config.archive.publish),
-                    sync_interval_s=config.archive.sync_interval_s,
-                    on_failure=self._archive_failed,
-                ),
+                config.archive_directory, replace(archive_options(config), on_failure=self._archive_failed)
             )
         except ArchiveError as error:
             what = str(error).removesuffix(f" {error.advice}")
@@ -136,7 +142,7 @@ class Relay:
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._archive = archive
         keep_what_is_here()
-        descriptors = share_descriptors(config.listen.max_connections)
+        descriptors = share_descriptors(config.listen.max_connections, len(config.views))
         uuid = own_uuid(config.archive_directory)
         control = SourceControl(
             archive,
@@ -154,8 +160,21 @@ class Relay:
         scrub = Scrub(archive, interval_s(config.archive.scrub))
         console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
         accounts = replica_accounts(config)
-        server = DownstreamServer(archive, accounts, source_state(archive, control), options, clients, console)
+
+        def serve(view: OpenView) -> ServedArchive:
+            state = view_state(view, control)
+            shown = Console(
+                view.archive, control, clients, scrub, config_path=console.config_path, view=view, mirror=console
+            )
+            assigned = str(view.settings.uuid) if view.settings.gtids == "assign" else None
+            return ServedArchive(view.archive, clients, options, state, shown, ViewOrigin(archive, assigned))
+
+        views = ViewService(archive, config.views, archive_options(config), self._make_views, serve)
+        state = source_state(archive, control)
+        server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
         try:
+            views.begin()
+            await views.until_opened(_VIEWS_OPENED_S)
             try:
                 await server.start(config.listen.host, config.listen.port)
             except OSError as error:
@@ -175,7 +194,7 @@ class Relay:
             return self._code
         finally:
             await scrub.close()
-            await self._shut_down(server, control, console, archive)
+            await self._shut_down(server, views, control, console, archive)
 
     def _source_ended(self, error: Exception) -> None:
         """Nobody follows the source now: serving goes on, unless there is nothing to serve or the fault is ours."""
@@ -204,10 +223,16 @@ class Relay:
         self._stop.set()
 
     async def _shut_down(
-        self, server: DownstreamServer, control: SourceControl, console: Console, archive: Archive
+        self,
+        server: DownstreamServer,
+        views: ViewService,
+        control: SourceControl,
+        console: Console,
+        archive: Archive,
     ) -> None:
         await server.close()
         console.close()
+        await views.close()
         await control.close()
         try:
             await archive.close()
@@ -257,6 +282,15 @@ class Relay:
         )
 
 
+def archive_options(config: Config) -> ArchiveOptions:
+    """How archives are written: the mirror, and each view."""
+    return ArchiveOptions(
+        sync=SyncPolicy(config.archive.sync),
+        publish=PublishPolicy(config.archive.publish),
+        sync_interval_s=config.archive.sync_interval_s,
+    )
+
+
 def source_state(archive: Archive, control: SourceControl) -> SourceState:
     """What the downstream side asks about the source."""
     return SourceState(
@@ -266,6 +300,14 @@ def source_state(archive: Archive, control: SourceControl) -> SourceState:
         gtid_mode=lambda: control.gtids.mode if control.gtids is not None else None,
         ask_gtids=lambda: source_holdings(control),
     )
+
+
+def view_state(view: OpenView, control: SourceControl) -> SourceState:
+    """The same of who is served a view. Of GTIDs that it assigns the source knows nothing."""
+    policy = view.settings.gtids
+    gtids = ShownViewGtids(view.archive, lambda: control.gtids, policy)
+    state = replace(source_state(view.archive, control), gtid_variables=gtids)
+    return state if policy == "keep" else replace(state, gtid_mode=lambda: gtids().mode, ask_gtids=nobody_to_ask)
 
 
 def listen_options(config: Config, server_uuid: str, descriptors: Descriptors) -> ListenOptions:
@@ -307,6 +349,7 @@ def replica_accounts(config: Config) -> list[ReplicaAccount]:
             require_tls=account.require_tls,
             require_client_cert=account.require_client_cert,
             plugin=account.plugin,
+            view=account.view,
         )
         for account in config.accounts
     ]

@@ -8,8 +8,10 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
+from relay.archive.storage.gtid_facts import GtidValue
 from relay.upstream.control import SourceControl
 from relay.upstream.source.source_gtids import SourceGtids
+from relay.view.settings import GtidPolicy
 
 _NO_TRANSACTIONS: Final = GtidSet()
 _NO_STATE: Final = GtidList()
@@ -35,11 +37,31 @@ class ShownGtids:
         source = self._source() or SourceGtids()
         executed, purged = self._archive.executed, self._archive.purged
         return GtidVariables(
-            # Nobody can be asked for the mode of a directory: its binlogs have GTIDs or they have none.
-            mode=source.mode or ("ON" if executed and isinstance(executed, GtidSet) else "OFF"),
+            mode=self._mode(source, executed),
             executed=executed if isinstance(executed, GtidSet) else _NO_TRANSACTIONS,
             purged=purged if isinstance(purged, GtidSet) else _NO_TRANSACTIONS,
             binlog_state=executed if isinstance(executed, GtidList) else _NO_STATE,
             domain_id=source.domain_id,
             strict_mode=source.strict_mode,
         )
+
+    def _mode(self, source: SourceGtids, executed: GtidValue | None) -> str:
+        # Nobody can be asked for the mode of a directory: its binlogs have GTIDs or they have none.
+        return source.mode or ("ON" if executed and isinstance(executed, GtidSet) else "OFF")
+
+
+class ShownViewGtids(ShownGtids):
+    """The same of a view: its own GTIDs, and the mode in which a source writes such binlogs."""
+
+    def __init__(self, archive: Archive, source: Callable[[], SourceGtids | None], policy: GtidPolicy) -> None:
+        super().__init__(archive, source)
+        self._policy = policy
+
+    def _mode(self, source: SourceGtids, executed: GtidValue | None) -> str:
+        if self._policy == "assign":
+            return "ON"
+        if self._policy == "anonymous":
+            # With OFF a replica takes anonymous transactions whatever its own mode is but ON, and with ON where it gives them
+            # GTIDs itself; but transactions of the source's that have one would end the stream.
+            return "OFF_PERMISSIVE" if executed else "OFF"
+        return super()._mode(source, executed)

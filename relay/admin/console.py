@@ -51,7 +51,7 @@ from relay.admin.replica_status import ReplicaFacts, replica_status, status_valu
 from relay.admin.request_text import request_text
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, shown_status, statistics_text, status_rows
-from relay.admin.surroundings import Connections, Source
+from relay.admin.surroundings import Connections, ShownView, Source
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.generation import Generation
@@ -72,9 +72,10 @@ log = structlog.get_logger("relay.admin")
 
 
 class Console:
-    """The relay's own answers. `close` it before the archive.
+    """The relay's own answers, to those who are served one archive. `close` it before the archive.
 
-    `config_path`: shown as the file that decides at the next start.
+    `config_path`: shown as the file that decides at the next start. `view`: whose archive it is; None: it is the mirror.
+    `mirror`: to a view's console that of the mirror, which is closed later: of the relay they say the same.
     """
 
     def __init__(
@@ -85,16 +86,23 @@ class Console:
         scrub: Scrub | None = None,
         *,
         config_path: Path | None = None,
+        view: ShownView | None = None,
+        mirror: "Console | None" = None,
     ) -> None:
         self._archive = archive
         self._source = source
         self._connections = connections
         self._scrub = scrub
         self._repair = RunningRepair()
-        self._config_path = config_path
-        self._lag = Lag(archive, lambda: source.received_heartbeats)
-        self._events = BinlogEvents()
-        self._tables = TableQueries()
+        self.config_path = config_path
+        self._view = view
+        self._mirror = mirror or self
+        if mirror is None:
+            self._lag = Lag(archive, lambda: source.received_heartbeats)
+            self._events = BinlogEvents()
+            self._tables = TableQueries()
+        else:
+            self._lag, self._events, self._tables = mirror._lag, mirror._events, mirror._tables
 
     @property
     def _generation(self) -> Generation:
@@ -103,6 +111,8 @@ class Console:
 
     def close(self) -> None:
         """Answers no more."""
+        if self._mirror is not self:
+            return
         self._lag.close()
         self._events.close()
         self._tables.close()
@@ -157,7 +167,7 @@ class Console:
         host = asker.address.rpartition(":")[0]
         who = TableAsker(asker.facts, asker.user, host, asker.database, asker.encode)
         ledger = await self._ledger() if any("_status" in name for _schema, name in request.tables) else None
-        generation = self._generation
+        generation = self._mirror._generation  # the source's tables are recorded there
         own = self._own_rows(asker, dialect, ledger)
         return await self._tables.answer(request, who, own, generation.directory, generation.end)
 
@@ -187,7 +197,14 @@ class Console:
         here = tuple(files)
         return await asyncio.to_thread(lambda: asker.encode(binary_logs(here, dialect)))
 
+    def _readers(self) -> list[ClientStatus]:
+        """Who is served this archive: of others' files the names and generations say nothing here."""
+        name = self._view.settings.name if self._view is not None else None
+        return [client for client in self._connections.statuses() if client.view == name]
+
     async def _change(self, request: Request, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
+        if self._mirror is not self and not isinstance(request, PurgeTo | PurgeBefore):
+            return await self._mirror._change(request, asker, dialect)
         match request:
             case StopReplica():
                 return await stop_replica(self._source, request, dialect)
@@ -200,17 +217,17 @@ class Console:
             case ScrubNow():
                 return scrub(self._scrub)
             case AcceptGap():
-                connected, newest = self._connections.statuses(), self._generation.number
+                connected, newest = self._readers(), self._generation.number
                 by = f"'{asker.user}'@'{asker.address}'"
                 return await accept_gap(self._source, request, connected, newest, by=by)
             case PurgeTo():
                 reason = f"PURGE BINARY LOGS TO '{request.file[:128]}' by '{asker.user}'@'{asker.address}'"
-                return await purge_to(self._archive, request.file, self._connections.statuses, reason)
+                return await purge_to(self._archive, request.file, self._readers, reason)
             case PurgeBefore():
                 reason = (
                     f"PURGE BINARY LOGS BEFORE {request.unix_s:.0f} (Unix time) by '{asker.user}'@'{asker.address}'"
                 )
-                return await purge_before(self._archive, request.unix_s, self._connections.statuses, reason)
+                return await purge_before(self._archive, request.unix_s, self._readers, reason)
             case Flush():
                 return flush(request, self._connections)
             case _:
@@ -224,8 +241,9 @@ class Console:
             archived_events=self._generation.held.total_events,
             failure=self._generation.failure,
             seconds_behind=self._lag.seconds_behind(status),
-            config_path=self._config_path,
+            config_path=self.config_path,
             gtids=gtids,
+            view_stop=self._view.status.stop if self._view is not None else None,
         )
 
     def _status_facts(self, ledger: Mapping[str, int] | None) -> StatusFacts:
@@ -237,6 +255,7 @@ class Console:
             seconds_behind=self._lag.seconds_behind(status),
             ledger=ledger,
             scrub=self._scrub.status if self._scrub is not None else ScrubStatus(),
+            view=self._view,
         )
 
     async def _ledger(self) -> Mapping[str, int] | None:

@@ -5,6 +5,7 @@ How a relay's facts fit a replica's columns:
 - The IO thread is the connection to the source. Its position is the end of what was received.
 - The SQL thread is what publishes whole transactions to replicas. It runs ("Yes") as long as the archive takes what comes;
   with a full disk or a failing one it is "No", with the archive's error. There is nothing to stop it with.
+- To an account with a view, what publishes is the view: where it has stopped, that is the SQL thread's error.
 - The relay log is the archive: its file and position are the published end, its space all archived bytes.
 - All transactions of the archive were retrieved, and executed with those before its first file; the connection itself is
   by file and position.
@@ -20,10 +21,12 @@ from protocol.resultset import Rows, Value
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import in_newer_words, status_columns
+from relay.admin.surroundings import ShownStop, stop_text
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.upstream.source.source_status import SourceStatus
 
 _ARCHIVE_ERROR: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
+_NOT_TRANSLATED: Final = 1105  # ER_UNKNOWN_ERROR
 _NO_GTIDS: Final = GtidVariables()
 _DISABLED: Final = "disabled"
 _VERIFYING: Final = ("verify_ca", "verify_identity")
@@ -32,7 +35,7 @@ _VERIFYING: Final = ("verify_ca", "verify_identity")
 @dataclass(frozen=True, slots=True)
 class ReplicaFacts:
     """What the columns show. `archived_bytes`, `archived_events`: of all files. `failure`: why the archive takes nothing now.
-    `config_path`: where the settings are."""
+    `config_path`: where the settings are. `view_stop`: of the view that is asked about."""
 
     status: SourceStatus
     archived_bytes: int
@@ -41,6 +44,16 @@ class ReplicaFacts:
     seconds_behind: int | None
     config_path: Path | None
     gtids: GtidVariables = _NO_GTIDS
+    view_stop: ShownStop | None = None
+
+    @property
+    def sql_error(self) -> tuple[int, str]:
+        """Why nothing more is published: number and text; 0: nothing is wrong."""
+        if self.failure is not None:
+            return _ARCHIVE_ERROR, str(self.failure)
+        if self.view_stop is not None:
+            return self.view_stop.reason.error or _NOT_TRANSLATED, stop_text(self.view_stop)
+        return 0, ""
 
 
 def replica_status(facts: ReplicaFacts, dialect: Dialect, *, all_channels: bool = False) -> Rows:
@@ -55,10 +68,8 @@ def status_values(facts: ReplicaFacts, dialect: Dialect) -> dict[str, Value]:
     """All columns that any server has, by their older names."""
     status = facts.status
     gtids = facts.gtids
-    failure = facts.failure
-    sql_error = str(failure) if failure is not None else ""
-    sql_errno = _ARCHIVE_ERROR if failure is not None else 0
-    sql_state = "" if failure is not None else _read_all(dialect)
+    sql_errno, sql_error = facts.sql_error
+    sql_state = "" if sql_errno else _read_all(dialect)
     tls = status.ssl_mode != _DISABLED
     return {
         "Connection_name": "",
@@ -74,7 +85,7 @@ def status_values(facts: ReplicaFacts, dialect: Dialect) -> dict[str, Value]:
         "Relay_Log_Pos": status.archived_offset or 0,
         "Relay_Master_Log_File": status.archived_file or "",
         "Slave_IO_Running": status.io_running,
-        "Slave_SQL_Running": "No" if failure is not None else "Yes",
+        "Slave_SQL_Running": "No" if sql_errno else "Yes",
         "Replicate_Do_DB": "",
         "Replicate_Ignore_DB": "",
         "Replicate_Do_Table": "",

@@ -15,7 +15,7 @@ from protocol.statements.expression.row_filter import RowFilter
 from protocol.statements.requests import ShowStatus
 from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
-from relay.admin.surroundings import Connections
+from relay.admin.surroundings import Connections, ShownView, stop_text
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
@@ -27,7 +27,8 @@ VIOLATION: Final = "boundary_violation"
 
 @dataclass(frozen=True, slots=True)
 class StatusFacts:
-    """What the variables are made of. `ledger`: rows by kind, None where nobody asked for them."""
+    """What the variables are made of. `ledger`: rows by kind, None where nobody asked for them. `view`: whose archive it is,
+    None: the mirror."""
 
     archive: Archive
     source: SourceStatus
@@ -35,6 +36,7 @@ class StatusFacts:
     seconds_behind: int | None
     ledger: Mapping[str, int] | None
     scrub: ScrubStatus = field(default_factory=ScrubStatus)
+    view: ShownView | None = None
 
 
 def status_rows(facts: StatusFacts, request: ShowStatus, dialect: Dialect, asker: ClientStatus) -> Rows:
@@ -96,7 +98,8 @@ def _replica_values(facts: StatusFacts, clients: Sequence[ClientStatus], dialect
     if dialect.is_mysql(8):
         return {}
     source = facts.source
-    both = source.io_running == "Yes" and facts.archive.current.failure is None
+    is_stopped = facts.view is not None and facts.view.status.stop is not None
+    both = source.io_running == "Yes" and facts.archive.current.failure is None and not is_stopped
     values: dict[str, Value] = {
         "Slave_heartbeat_period": f"{source.heartbeat_period_s:.3f}",
         "Slave_open_temp_tables": 0,
@@ -143,10 +146,24 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
         "Binlog_relay_source_running": source.io_running,
     }
     values |= _scrub_values(facts.scrub)
+    if facts.view is not None:
+        values |= _view_values(facts.view)
     if facts.ledger is not None:
         values["Binlog_relay_ledger_rows"] = sum(facts.ledger.values())
         values["Binlog_relay_violations"] = facts.ledger.get(VIOLATION, 0)
     return values
+
+
+def _view_values(view: ShownView) -> dict[str, Value]:
+    """Up to where the view has the source's binlogs, and what it has stopped at."""
+    status = view.status
+    return {
+        "Binlog_relay_view": view.settings.name,
+        "Binlog_relay_view_source_file": status.source.file if status.source is not None else "",
+        "Binlog_relay_view_source_position": status.source.offset if status.source is not None else 0,
+        "Binlog_relay_view_behind_bytes": status.behind_bytes,
+        "Binlog_relay_view_stop": stop_text(status.stop) if status.stop is not None else "",
+    }
 
 
 def _scrub_values(scrub: ScrubStatus) -> dict[str, Value]:

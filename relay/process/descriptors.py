@@ -22,6 +22,8 @@ _TO_THE_SOURCE: Final = 8
 """The stream, and connections beside it that ask for GTIDs, settings, tables, and for other sources."""
 _GENERATION_TO_COME: Final = 8
 """The descriptors of one more generation: its lock, marks and catalog, its first file and the last one of the one before."""
+_BY_A_VIEW: Final = _GENERATION_TO_COME + _THREADS_OF_THE_ARCHIVE * _BY_A_THREAD
+"""Its archive, and the file of the mirror that it is made from."""
 _BY_THE_REST: Final = 16
 _LONGEST_BACKLOG: Final = 512
 _SHORTEST_BACKLOG: Final = 8
@@ -36,14 +38,14 @@ class Descriptors:
     backlog: int
 
 
-def share_descriptors(connections: int) -> Descriptors:
-    """Raises the limit as far as the system lets it, and divides it; `connections` were asked for.
+def share_descriptors(connections: int, views: int = 0) -> Descriptors:
+    """Raises the limit as far as the system lets it, and divides it; `connections` were asked for, `views` are opened later.
 
     Kept back: what is open now, and what the archive, its threads and the way to the source may open besides. To be called
     when the archive is open. Systems give a process 1,024 and let it ask for more: what only select() could not bear.
     """
     limit = _raised_limit()
-    kept = _open_now() + _kept_back()
+    kept = _open_now() + _kept_back() + views * _BY_A_VIEW
     wanted = kept + _LONGEST_BACKLOG + connections * _BY_A_CONNECTION
     if limit is None or limit >= wanted:
         return Descriptors(connections, _LONGEST_BACKLOG)

@@ -80,7 +80,7 @@ def test_whatever_is_changed_replicas_get_what_was_received(
             Archive.of(generation), [Account.with_password(USER, PASSWORD)], options=ListenOptions(position_wait_s=0.3)
         )
         await server.start("127.0.0.1", 0)
-        server.mirror.reads._nowait = server.reads._nowait and nowait
+        server.mirror.reads._nowait = server.mirror.reads._nowait and nowait
         try:
             for _ in range(2):
                 found, number = await asyncio.wait_for(asyncio.to_thread(sent, server.port), 20)

@@ -72,6 +72,11 @@ class Client:
         return self.machine.account.user if self.machine and self.machine.account else ""
 
     @property
+    def view(self) -> str | None:
+        """The view that the account is served; None: the mirror."""
+        return self.machine.account.view if self.machine and self.machine.account else None
+
+    @property
     def is_admin(self) -> bool:
         """Whether the account may change the relay by statements."""
         return self.machine is not None and self.machine.account is not None and self.machine.account.admin
@@ -109,6 +114,7 @@ class Client:
             connection_id=self.connection_id,
             address=self.address,
             user=self.user,
+            view=self.view,
             is_admin=self.is_admin,
             server_id=self.server_id,
             replica_uuid=self.replica_uuid,

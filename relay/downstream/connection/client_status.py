@@ -18,7 +18,8 @@ _NOT_GREETED: Final = SourceFacts("mysql", "", 0)
 class ClientStatus:
     """Who is connected, what it asked for, how far its stream has come. Times are the event loop's seconds.
 
-    address: host:port. user: the account's name, empty before the login. is_admin: the account may change the relay.
+    address: host:port. user: the account's name, empty before the login. view: which one it is served; None: the mirror.
+    is_admin: the account may change the relay.
     database: the one that it has chosen, which means nothing here. channel: what protects the connection. facts: the source as
     this client sees it. encoding, server_status, reads_binary: how it reads answers.
 
@@ -35,6 +36,7 @@ class ClientStatus:
     connection_id: int
     address: str = ""
     user: str = ""
+    view: str | None = None
     is_admin: bool = False
     database: str | None = None
     channel: Channel = field(default_factory=Channel)

@@ -79,6 +79,8 @@ class ConnectionLog:
             if key in event.attributes
         }
         user, tls = event.account.user, event.channel.tls or None
+        if event.account.view is not None:
+            self._log = self._log.bind(view=event.account.view)
         self._log.info("replica_logged_in", user=user, plugin=event.plugin, tls=tls, **said)
 
     def _broke_rules(self, error: PeerError) -> None:
