@@ -38,6 +38,7 @@ from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
 from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
+from relay.view.views import Views
 from relay.view_service import MakeViews, OpenView, ViewService
 
 log = structlog.get_logger()
@@ -98,7 +99,7 @@ class Relay:
         config: Config,
         config_path: Path,
         source: tuple[str, int] | None = None,
-        make_views: MakeViews | None = None,
+        make_views: MakeViews = Views,
     ) -> None:
         self._config = config
         self._make_views = make_views

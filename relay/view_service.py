@@ -39,8 +39,12 @@ class OpenViews(Protocol):
     def all(self) -> Mapping[str, OpenView]:
         """Those that could be opened, by name."""
 
+    @property
+    def refused(self) -> Mapping[str, Exception]:
+        """Why others could not be, by name."""
+
     async def open(self) -> None:
-        """Opens their archives. Raises: ArchiveError where none can be."""
+        """Opens their archives."""
 
     def begin(self) -> None:
         """From now on they follow the mirror."""
@@ -64,7 +68,7 @@ class ViewService:
         mirror: Archive,
         sections: Sequence[ViewSection],
         options: ArchiveOptions,
-        make: MakeViews | None,
+        make: MakeViews,
         serve: Callable[[OpenView], ServedArchive],
     ) -> None:
         self.served = ServedViews()
@@ -108,20 +112,11 @@ class ViewService:
     async def _open(self) -> None:
         source = await self._source()
         wanted = [settings for section in self._sections if (settings := self._settings(section, source)) is not None]
-        if self._make is None:
-            for settings in wanted:
-                self._refuse(settings.name, "this binlog-relay makes no views", "Take [[view]] out of relay.toml.")
-            return
         self._views = views = self._make(self._mirror, wanted, self._options)
-        try:
-            await views.open()
-        except ArchiveError as error:
-            for settings in wanted:
-                self._refuse(settings.name, str(error).removesuffix(f" {error.advice}"), error.advice)
-            return
-        for settings in wanted:
-            if settings.name not in views.all:
-                self.served.say_why_not(settings.name, _SEE_LOG)
+        await views.open()
+        for name, error in views.refused.items():
+            advice = error.advice if isinstance(error, ArchiveError) else ""
+            self._refuse(name, str(error).removesuffix(f" {advice}"), advice)
         for name, view in views.all.items():
             self.served.add(name, self._serve(view))
             log.info("view_served", view=name, gtids=view.settings.gtids, uuid=str(view.settings.uuid))
