@@ -11,7 +11,7 @@ from relay.archive.archive import Archive
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.upstream.control import SourceControl
 from relay.upstream.source.source_gtids import SourceGtids
-from relay.view.settings import GtidPolicy
+from relay.view.rules.settings import GtidPolicy
 
 _NO_TRANSACTIONS: Final = GtidSet()
 _NO_STATE: Final = GtidList()

@@ -17,7 +17,7 @@ from relay.config.problems import Wrong
 from relay.downstream.served_archive import ServedArchive
 from relay.downstream.served_views import ServedViews
 from relay.process.background import begin_task
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 
 log = structlog.get_logger()
 

@@ -12,7 +12,7 @@ from relay.downstream.connection.traffic import Traffic
 from relay.upstream.control import SourceChange
 from relay.upstream.source.source_status import SourceStatus
 from relay.view.rules.group import StopReason
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 
 
 class Connections(Protocol):

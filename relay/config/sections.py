@@ -33,7 +33,7 @@ from relay.config.values import (
     checked_view_name,
 )
 from relay.process.certificates import ServerTls
-from relay.view.settings import AccountStatementPolicy, EnginePolicy, GtidPolicy
+from relay.view.rules.settings import AccountStatementPolicy, EnginePolicy, GtidPolicy
 
 ViolationPolicy = Literal["warn", "stop"]
 Markers = Literal["tbm", "edges", "strip"]

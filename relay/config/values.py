@@ -17,7 +17,7 @@ from protocol.gtid.mariadb import GtidPosition
 from protocol.handshake import plain_version
 from protocol.position import binlog_number
 from relay.config.problems import Wrong
-from relay.view.settings import TARGETS
+from relay.view.rules.settings import TARGETS
 
 _VERSION = re.compile(r"(\d{1,2})\.(\d{1,4})(?:\.(\d{1,4}))?(?![\d.])")
 _LONGEST_VERSION: Final = 59

@@ -6,7 +6,7 @@ from protocol.position import Position
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.config.problems import Wrong
 from relay.config.sections import ViewSection, ViewStartPlace
-from relay.view.settings import ViewSettings, ViewStart, derived_uuid
+from relay.view.rules.settings import ViewSettings, ViewStart, derived_uuid
 
 
 def view_settings(section: ViewSection, source: SourceIdentity) -> ViewSettings:

@@ -11,8 +11,8 @@ from relay.archive.storage.files import FileLayer
 from relay.archive.write.run import Run
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.binlog_file.head import read_start
-from relay.view.checkpoint import Checkpoint
 from relay.view.translation import BUFFER_BYTES, FileTranslation
+from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import MapWriter
 
 _SMALL_RUN_BYTES: Final = 16 << 10
@@ -98,7 +98,7 @@ class FileMaker:
         """Whether the file is complete."""
         return self.translation.done and not self._carry
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> ViewCheckpoint:
         """See `FileTranslation.checkpoint`."""
         return self.translation.checkpoint()
 

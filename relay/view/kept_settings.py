@@ -6,7 +6,7 @@ from typing import Final
 
 from relay.archive.storage.archive_errors import ArchiveConflict
 from relay.archive.storage.files import VIEW_NAME, FileLayer, replace_file
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 
 _LAYOUT: Final = 1
 

@@ -18,11 +18,11 @@ from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveWriteErr
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.process.background import begin_task
-from relay.view.checkpoint import Checkpoint
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.rules.group import GroupRules, StopReason
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.translation import FileTranslation, ViewStopped
+from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
 
 log = structlog.get_logger()
@@ -219,7 +219,7 @@ class ViewMaker:
             maker.close()
             self._maker = None
             begun = generation.file(following.name)
-            file, after = following, Checkpoint.of_file(checkpoint.next_gno, checkpoint.rules)
+            file, after = following, ViewCheckpoint.of_file(checkpoint.next_gno, checkpoint.rules)
             place = None if begun is None else Position(begun.name, begun.end)
             self._maker = await self._in_thread(lambda: self._made_for(generation, file, place, after))  # noqa: B023
             if begun is None:
@@ -340,11 +340,11 @@ class ViewMaker:
             if future.done():
                 self._working = None
 
-    def _checkpoint(self, generation: Generation, file: ArchivedFile, end: Position | None) -> Checkpoint:
+    def _checkpoint(self, generation: Generation, file: ArchivedFile, end: Position | None) -> ViewCheckpoint:
         """Where to begin, so that what is there is compared with what is made. Blocking."""
         if end is None:
             start = self._settings.start
-            return Checkpoint.of_file(start.next_gno if start is not None else 1, b"")
+            return ViewCheckpoint.of_file(start.next_gno if start is not None else 1, b"")
         found = ViewMap.read(generation.directory / file.name).before_view(end.offset)
         if found is None:
             text = f"{file.name}.map of the view is not there or damaged"
@@ -355,7 +355,7 @@ class ViewMaker:
         return found
 
     def _made_for(
-        self, generation: Generation, file: ArchivedFile, end: Position | None, checkpoint: Checkpoint
+        self, generation: Generation, file: ArchivedFile, end: Position | None, checkpoint: ViewCheckpoint
     ) -> FileMaker:
         mirror = self._mirror.current
         source = OpenFile(self._layer, mirror.directory / file.name, mirror.summed.of(file))

@@ -15,11 +15,11 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.kernel.view_copy import ViewCopy
 from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.view.checkpoint import Checkpoint
 from relay.view.file_head import assigned, described, format_body, numbered_version, post_lengths
 from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup, StopReason
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.source_groups import GroupReader, ReadInto
+from relay.view.view_checkpoint import ViewCheckpoint
 
 BUFFER_BYTES: Final = 1 << 20
 MARK_GAP: Final = 64 << 10
@@ -64,7 +64,7 @@ class FileTranslation:
         read_into: ReadInto,
         settings: ViewSettings,
         rules: GroupRules,
-        checkpoint: Checkpoint,
+        checkpoint: ViewCheckpoint,
         skips: Mapping[int, int],
         *,
         mark_gap: int = MARK_GAP,
@@ -72,7 +72,7 @@ class FileTranslation:
         self.name = name
         self.done = False
         """Whether the file is complete: nothing more comes out of it."""
-        self.marks: list[Checkpoint] = []
+        self.marks: list[ViewCheckpoint] = []
         """Made since the caller took them; the rules' state is that of the group that follows."""
         self.cut_at: int | None = None
         """Where a group without an end was left out, the newest."""
@@ -126,12 +126,12 @@ class FileTranslation:
         self._take_marks()
         return self._at
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> ViewCheckpoint:
         """Between two groups, behind all that was made."""
         kernel = self._kernel
         if kernel is None:
             return self._from
-        return Checkpoint(self._offset, kernel.position, kernel.next_gno, kernel.sequence, self._state)
+        return ViewCheckpoint(self._offset, kernel.position, kernel.next_gno, kernel.sequence, self._state)
 
     @property
     def offset(self) -> int:
@@ -355,7 +355,7 @@ class FileTranslation:
         rows, width = self._mark_rows, codes.VIEW_MARK
         for row in range(0, count * width, width):
             self._last_mark = rows[row]
-            self.marks.append(Checkpoint(rows[row], rows[row + 1], rows[row + 2], rows[row + 3], self._state))
+            self.marks.append(ViewCheckpoint(rows[row], rows[row + 1], rows[row + 2], rows[row + 3], self._state))
 
     def _group_end(self, kernel: ViewCopy, start: int) -> int | None:
         """Where the group at `start` ends, by its markers; None: it has no end, and was passed over."""

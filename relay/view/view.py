@@ -10,7 +10,7 @@ from protocol.errors import ErrorCode, StatementRefused
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.view.maker import ViewMaker, ViewStatus
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.view_rules import rules_of
 
 VIEWS_DIRECTORY: Final = "views"

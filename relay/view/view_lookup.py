@@ -8,9 +8,9 @@ from typing import Final
 
 from protocol.position import Position, binlog_number, is_binlog_name
 from relay.binlog_file.file_bytes import DescriptorBytes
-from relay.view.checkpoint import Checkpoint
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.translation import BUFFER_BYTES, FileTranslation, ViewStopped
+from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
 from relay.view.view_rules import rules_of
@@ -88,12 +88,12 @@ class ViewLookup:
     def _walk(
         self,
         name: str,
-        record: Checkpoint,
+        record: ViewCheckpoint,
         *,
         source: int | None = None,
         view: int | None = None,
         gno: int | None = None,
-    ) -> tuple[Checkpoint, Iterator[Checkpoint]]:
+    ) -> tuple[ViewCheckpoint, Iterator[ViewCheckpoint]]:
         """The last place that is not behind the one wanted, and those behind it."""
         steps = self._places(name, record)
         last = record
@@ -108,7 +108,7 @@ class ViewLookup:
             last = place
         return last, iter(())
 
-    def _places(self, name: str, record: Checkpoint) -> Iterator[Checkpoint]:
+    def _places(self, name: str, record: ViewCheckpoint) -> Iterator[ViewCheckpoint]:
         fd = os.open(self._mirror / name, os.O_RDONLY | os.O_CLOEXEC)
         try:
             file = DescriptorBytes(fd)
@@ -160,10 +160,10 @@ class ViewLookup:
         names = self._names()
         return f"which has {names[0]} to {names[-1]}" if names else "which has no file yet"
 
-    def _place(self, name: str, at: Checkpoint) -> ViewPlace:
+    def _place(self, name: str, at: ViewCheckpoint) -> ViewPlace:
         return ViewPlace(Position(name, at.source), Position(name, at.view), at.next_gno - 1)
 
 
-def _with_first(first: Checkpoint, rest: Iterator[Checkpoint]) -> Iterator[Checkpoint]:
+def _with_first(first: ViewCheckpoint, rest: Iterator[ViewCheckpoint]) -> Iterator[ViewCheckpoint]:
     yield first
     yield from rest

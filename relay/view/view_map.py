@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.storage.files import MAP_SUFFIXES, FileLayer, write_all
-from relay.view.checkpoint import Checkpoint
+from relay.view.view_checkpoint import ViewCheckpoint
 
-_MAGIC: Final = b"BRVMAP1\n"
+_MAP_HEAD: Final = b"BRVMAP1\n"
 _RECORD: Final = struct.Struct("<QQQQI")
 _CRC: Final = struct.Struct("<I")
 _RECORD_BYTES: Final = _RECORD.size + _CRC.size
@@ -42,24 +42,24 @@ class ViewMap:
     def __len__(self) -> int:
         return len(self._records) // _RECORD_BYTES
 
-    def record(self, index: int) -> Checkpoint:
+    def record(self, index: int) -> ViewCheckpoint:
         """The record at `index`, from 0."""
         source, view, gno, sequence, state = _RECORD.unpack_from(self._records, index * _RECORD_BYTES)
-        return Checkpoint(source, view, gno, sequence, self._states[state - 1] if state else b"")
+        return ViewCheckpoint(source, view, gno, sequence, self._states[state - 1] if state else b"")
 
-    def before_source(self, offset: int) -> Checkpoint | None:
+    def before_source(self, offset: int) -> ViewCheckpoint | None:
         """The last record at or before `offset` of the source; None: there is none."""
         return self._last(lambda one: one.source, offset)
 
-    def before_view(self, offset: int) -> Checkpoint | None:
+    def before_view(self, offset: int) -> ViewCheckpoint | None:
         """The last record at or before `offset` of the view."""
         return self._last(lambda one: one.view, offset)
 
-    def before_gno(self, gno: int) -> Checkpoint | None:
+    def before_gno(self, gno: int) -> ViewCheckpoint | None:
         """The last record whose next number is `gno` or less."""
         return self._last(lambda one: one.next_gno, gno)
 
-    def _last(self, key: Callable[[Checkpoint], int], value: int) -> Checkpoint | None:
+    def _last(self, key: Callable[[ViewCheckpoint], int], value: int) -> ViewCheckpoint | None:
         index = bisect_right(range(len(self)), value, key=lambda number: key(self.record(number))) - 1
         return self.record(index) if index >= 0 else None
 
@@ -77,7 +77,7 @@ class MapWriter:
         self._layer = layer
         known = ViewMap.read(file)
         kept = 0
-        self._last: Checkpoint | None = None
+        self._last: ViewCheckpoint | None = None
         for index in range(len(known)):
             record = known.record(index)
             if record.view > up_to:
@@ -86,7 +86,7 @@ class MapWriter:
         self._states = known.last_state
         self._state = self._last.rules if self._last is not None else b""
         map_path, rules_path = map_paths(file)
-        data = _MAGIC + known._records[: kept * _RECORD_BYTES]
+        data = _MAP_HEAD + known._records[: kept * _RECORD_BYTES]
         self._fd = _opened(layer, map_path, data)
         try:
             self._rules_path = rules_path
@@ -98,7 +98,7 @@ class MapWriter:
             raise
         self._at = len(data)
 
-    def add(self, records: Iterable[Checkpoint]) -> None:
+    def add(self, records: Iterable[ViewCheckpoint]) -> None:
         """Records behind those that are there; others are known already. Raises: OSError."""
         for record in records:
             if self._last is not None and record.source <= self._last.source:
@@ -154,9 +154,9 @@ def _content(path: Path) -> bytes:
 
 
 def _whole_records(data: bytes) -> bytes:
-    if not data.startswith(_MAGIC):
+    if not data.startswith(_MAP_HEAD):
         return b""
-    data = data[len(_MAGIC) :]
+    data = data[len(_MAP_HEAD) :]
     at = 0
     while at + _RECORD_BYTES <= len(data):
         record = data[at : at + _RECORD.size]

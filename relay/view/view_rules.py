@@ -2,7 +2,7 @@
 
 from relay.view.rules.group import GroupRules
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 
 
 def rules_of(settings: ViewSettings) -> GroupRules:

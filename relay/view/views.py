@@ -9,7 +9,7 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions
 from relay.view.kept_settings import check_kept
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.view import View, skips_of, view_directory
 
 

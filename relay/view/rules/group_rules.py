@@ -1,7 +1,7 @@
 """Stand-in until the rules are here."""
 
 from relay.view.rules.group import Copy, OutGroup, SourceGroup
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 
 
 class MysqlRules:

@@ -10,7 +10,7 @@ from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import Config, view_settings
 from relay.config.problems import Wrong
 from relay.config.reload import waiting_for_restart
-from relay.view.settings import ViewStart, derived_uuid
+from relay.view.rules.settings import ViewStart, derived_uuid
 from tests.unit.config.test_config import ACCOUNT, ARCHIVE, SOURCE, loaded, problems
 from tests.unit.config.test_config_sources import FIRST
 
