@@ -37,6 +37,8 @@ cdef class ViewCopy:
     cdef uint32_t stored
     cdef bint scan_first
     cdef bint scan_ends
+    cdef bint scan_alien
+    cdef int64_t scan_size
     cdef int64_t[::1] marks
     cdef readonly int64_t mark_count
     cdef int64_t mark_room

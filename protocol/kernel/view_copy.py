@@ -117,6 +117,8 @@ class ViewCopy:
         self.crc = self.out_crc = self.stored = 0
         self.scan_first = True
         self.scan_ends = False
+        self.scan_alien = False
+        self.scan_size = 0
         self.marks = memoryview(array("q"))
         self.mark_count = self.mark_room = 0
         self.mark_gap = 0
@@ -229,14 +231,14 @@ class ViewCopy:
                 return BAD_LENGTH
             boundary = (load16(p, at + FLAGS_AT) & BOUNDARY_MASK) >> BOUNDARY_SHIFT
             t = p[at + EVENT_TYPE_AT]
-            if not first and boundary != INSIDE and boundary != END and boundary != IGNORE:
-                self.group_stop = at
-                return VIEW_CUT
             if length > stop - at:
                 return VIEW_MORE
             if trailer and crc32_of(p, at, at + length - CHECKSUM_SIZE, 0) != load32(p, at + length - CHECKSUM_SIZE):
                 self.bad_at = at
                 return BAD_CRC
+            if not first and boundary != INSIDE and boundary != END and boundary != IGNORE:
+                self.group_stop = at
+                return VIEW_CUT
             if first:
                 self.group_stop = at + length
                 if boundary == INSIDE or boundary == END:
@@ -481,8 +483,8 @@ class ViewCopy:
     def scan(self, src: Bytes, start: int, stop: int, by_markers: bool) -> int:
         """Goes over src[start:stop] as far as it can, which may be cut anywhere. Adds up `group_size`.
 
-        by_markers: returns VIEW_GROUP where the group ends, VIEW_CUT before an event that cannot be of it; else everything is
-        looked at. VIEW_MORE: `consumed` says from where on it wants to see more. BAD_LENGTH, BAD_CRC.
+        by_markers: returns VIEW_GROUP where the group ends, VIEW_CUT behind an event that cannot be of it (`group_stop`: where
+        that begins, it may be before `start`); else everything is looked at. VIEW_MORE: `consumed` says from where on it wants to see more. BAD_LENGTH, BAD_CRC.
         """
         if start < 0 or stop < start or stop > len(src):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
@@ -519,6 +521,8 @@ class ViewCopy:
                     if available < INFERENCE_HEAD:
                         break
                 t = p[r + EVENT_TYPE_AT]
+                self.scan_alien = not self.scan_first and boundary != INSIDE and boundary != END and boundary != IGNORE
+                self.scan_size = length
                 if self.scan_first:
                     self.group_head = t
                     self.group_server = load32(p, r + SERVER_ID_AT)
@@ -535,6 +539,10 @@ class ViewCopy:
                 if trailer and self.crc != self.stored:
                     self.bad_at = r
                     status = BAD_CRC
+                    break
+                if by_markers and self.scan_alien:
+                    self.group_stop = r - self.scan_size
+                    status = VIEW_CUT
                     break
                 if by_markers and self.scan_ends:
                     self.group_stop = r

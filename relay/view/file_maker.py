@@ -102,7 +102,7 @@ class FileMaker:
         """See `FileTranslation.checkpoint`."""
         return self.translation.checkpoint()
 
-    def make(self, end: int, *, sealed: bool) -> Made:
+    def make(self, end: int, *, sealed: bool, ends_cut: bool = False) -> Made:
         """A step: up to a buffer of the view, of the source up to `end`.
 
         Raises: ViewStopped, ArchiveDamaged (of the source's file), ViewDiffers, OSError. Then make a new one.
@@ -110,7 +110,7 @@ class FileMaker:
         buffer = self._buffers.take()
         start = len(self._carry)
         buffer[:start] = self._carry
-        stop = self.translation.fill(buffer, start, end, sealed=sealed)
+        stop = self.translation.fill(buffer, start, end, sealed=sealed, ends_cut=ends_cut)
         runs: list[Run] = []
         if stop > start:
             begin = self._compare(buffer, start, stop) if self.is_comparing else start

@@ -277,9 +277,9 @@ class ViewMaker:
             end, sealed = file.end, file.sealed and not file.damaged
             left = end - maker.translation.offset
             if left <= _AT_ONCE_BYTES and not maker.is_comparing:
-                made = maker.make(end, sealed=sealed)
+                made = maker.make(end, sealed=sealed, ends_cut=file.cut)
             else:
-                made = await self._in_thread(lambda: maker.make(end, sealed=sealed))  # noqa: B023
+                made = await self._in_thread(lambda: maker.make(end, sealed=sealed, ends_cut=file.cut))  # noqa: B023
                 self._tell_progress()
             for run in made.runs:
                 generation.append(run)

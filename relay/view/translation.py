@@ -83,7 +83,7 @@ class FileTranslation:
         self._from = checkpoint
         self._offset = checkpoint.source
         self._end = 0
-        self._sealed = False
+        self._sealed = self._ends_cut = False
         rules.restore(checkpoint.rules)
         self._state = checkpoint.rules
         version = settings.target_version
@@ -104,15 +104,15 @@ class FileTranslation:
         self._groups: GroupReader | None = None
         self._steps = self._run()
 
-    def fill(self, out: bytearray, at: int, end: int, *, sealed: bool) -> int:
+    def fill(self, out: bytearray, at: int, end: int, *, sealed: bool, ends_cut: bool = False) -> int:
         """Puts what is made of the source up to `end`, a place between two groups, into out[at:]; returns where that ends.
 
-        `at`: nothing is left to be made. sealed: the source's file ends there. Raises: ViewStopped, ArchiveDamaged, OSError;
-        what was made before comes first, and the exception with the next call.
+        `at`: nothing is left to be made. sealed: the source's file ends there. ends_cut: its last group is known to have no end.
+        Raises: ViewStopped, ArchiveDamaged, OSError; what was made before comes first, and the exception with the next call.
         """
         self._out, self._at = out, at
         self._room_at = at
-        self._end, self._sealed = end, sealed
+        self._end, self._sealed, self._ends_cut = end, sealed, ends_cut
         if self.done:
             return at
         try:
@@ -171,7 +171,7 @@ class FileTranslation:
                     if not self._sealed:
                         yield
                         continue
-                    self.cut_at = self._offset
+                    self._leave_out_cut(self._end)
                     return
                 yield from self._take_long(kernel)
             elif status == codes.VIEW_ROOM:
@@ -370,9 +370,17 @@ class FileTranslation:
                 return None
             if status != codes.VIEW_MORE:
                 raise self._wrong(status, base + kernel.bad_at)
-        self.cut_at = start
-        self._drop(self._end - start)
+        self._leave_out_cut(self._end)
         return None
+
+    def _leave_out_cut(self, stop: int) -> None:
+        """The group at `offset` has no end in the file. Raises: ArchiveDamaged where the source did not leave it so."""
+        if not self._ends_cut:
+            raise self._damaged(
+                self._offset, f"the transaction at {self._offset} goes beyond the end of what was archived"
+            )
+        self.cut_at = self._offset
+        self._drop(stop - self._offset)
 
     def _pieces(self, kernel: ViewCopy, start: int, stop: int) -> Iterator[tuple[bytearray, int, int, int]]:
         """(buffer, from, to, offset of its first byte) over [start, stop) of the source; the kernel's `consumed` says how much

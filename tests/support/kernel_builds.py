@@ -26,6 +26,7 @@ MODULES: Final = {
     "ingest": "protocol.kernel.ingest",
     "frame": "protocol.kernel.frame",
     "event_check": "protocol.kernel.event_check",
+    "view_copy": "protocol.kernel.view_copy",
     "gtid_head": "protocol.kernel.gtid_head",
     "gtid_filter": "protocol.kernel.gtid_filter",
     "gtid_scan": "protocol.kernel.gtid_scan",
@@ -56,6 +57,7 @@ class KernelBuild:
     ingest: Any
     frame: Any
     event_check: Any
+    view_copy: Any
     gtid_head: Any
     gtid_filter: Any
     gtid_scan: Any
