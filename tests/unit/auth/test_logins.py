@@ -7,6 +7,7 @@ import itertools
 import os
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -450,6 +451,16 @@ def test_a_ruling_may_refuse_a_right_password_too(password: str) -> None:
         machine(Account.with_password("repl", PASSWORD), rule=lambda _: Ruling(0, blocked)), password=password
     )
     assert refused(client)[1] == b"\xff\x69\x04#HY000blocked"
+
+
+def test_what_an_account_is_shown_counts_from_its_first_command_on_also_of_those_that_came_ahead() -> None:
+    shown = replace(FACTS, version="9.7.4")
+    side = machine(Account.with_password("repl", PASSWORD), rule=lambda account: Ruling(2.0, facts=account and shown))
+    LoginClient(side).run()
+    side.receive(frame_payload(b"\x03SELECT VERSION()", 0), 101.0)
+    assert side.session.facts is FACTS
+    side.pass_time(102.0)
+    assert b"9.7.4" in side.bytes_to_send()
 
 
 def test_much_that_is_sent_ahead_asks_the_shell_to_stop_reading() -> None:
