@@ -167,6 +167,7 @@ class Relay:
             shown = Console(
                 view.archive, control, clients, scrub, config_path=console.config_path, view=view, mirror=console
             )
+            console.add_view(view)
             assigned = str(view.settings.uuid) if view.settings.gtids == "assign" else None
             return ServedArchive(view.archive, clients, options, state, shown, ViewOrigin(archive, assigned))
 

@@ -31,6 +31,9 @@ class OpenView(ShownView, Protocol):
     def archive(self) -> Archive:
         """The view's own."""
 
+    def skip(self, file: str, offset: int, by: str) -> None:
+        """Leaves out what it has stopped at. Raises: StatementRefused."""
+
 
 class OpenViews(Protocol):
     """All views of a relay."""

@@ -13,7 +13,15 @@ from protocol.statements.answers import Answer
 from protocol.statements.expression.expressions import Statement
 from protocol.statements.expression.shapes import Captured
 from protocol.statements.expression.tokens import Kind, Token
-from protocol.statements.requests import AcceptGap, RepairFiles, Request, ScrubNow
+from protocol.statements.requests import (
+    AcceptGap,
+    FindViewPlace,
+    ListViews,
+    RepairFiles,
+    Request,
+    ScrubNow,
+    SkipInView,
+)
 from protocol.statements.session.refusals import shown
 
 SCHEMA: Final = "binlog_relay"
@@ -46,6 +54,25 @@ def _repair(arguments: Sequence[object]) -> Request:
     return RepairFiles(_binlog("repair", arguments[0]) if arguments else "")
 
 
+def _view_find(arguments: Sequence[object]) -> Request:
+    """view_find('gtid', 'source', 'mysql-bin.000007', 4), view_find('gtid', 'view', …), view_find('gtid', 'gtid', 'uuid:5')."""
+    view, by, text = map(str, arguments[:3])
+    if by.lower() == "gtid" and len(arguments) == 3:
+        return FindViewPlace(view, "gtid", text)
+    if by.lower() not in ("source", "view") or len(arguments) != 4:
+        raise StatementRefused(
+            _WRONG_ARGUMENTS,
+            "Incorrect arguments to view_find: write (view, 'source' or 'view', file, position), or (view, 'gtid', 'uuid:number')",
+        )
+    file = _binlog("view_find", text)
+    return FindViewPlace(view, "source" if by.lower() == "source" else "view", file, cast("int", arguments[3]))
+
+
+def _view_skip(arguments: Sequence[object]) -> Request:
+    """view_skip('gtid', 'mysql-bin.000007', 4711)."""
+    return SkipInView(str(arguments[0]), _binlog("view_skip", arguments[1]), cast("int", arguments[2]))
+
+
 def _binlog(procedure: str, argument: object) -> str:
     try:
         binlog_number(str(argument))
@@ -58,6 +85,9 @@ _PROCEDURES: Final[dict[str, _Procedure]] = {
     "accept_gap": _Procedure(_accept_gap, (str, int)),
     "repair": _Procedure(_repair, (str,)),
     "scrub": _Procedure(lambda arguments: ScrubNow()),
+    "view_list": _Procedure(lambda arguments: ListViews()),
+    "view_find": _Procedure(_view_find, (str, str, str, int), least=3),
+    "view_skip": _Procedure(_view_skip, (str, str, int), least=3),
 }
 
 

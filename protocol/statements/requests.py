@@ -229,6 +229,35 @@ class ScrubNow(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class ListViews(Request):
+    """CALL binlog_relay.view_list(): the views of this relay, how far they are made, and what stops them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindViewPlace(Request):
+    """CALL binlog_relay.view_find(view, 'source' | 'view', file, offset), view_find(view, 'gtid', gtid): one place by all its names.
+
+    `by`: which of the three is given. `text`: a file or a GTID. `offset`: in the file.
+    """
+
+    view: str
+    by: Literal["source", "view", "gtid"]
+    text: str
+    offset: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SkipInView(Request):
+    """CALL binlog_relay.view_skip(view, file, offset): a view leaves out the transaction of the source that it has stopped at."""
+
+    privilege: ClassVar[str] = "SUPER or REPLICATION_SLAVE_ADMIN"
+
+    view: str
+    file: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeTo(Request):
     """PURGE BINARY LOGS TO file: everything before it."""
 

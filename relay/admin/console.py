@@ -18,7 +18,9 @@ from protocol.statements.requests import (
     AcceptGap,
     AskGtidPosition,
     ChangeSource,
+    FindViewPlace,
     Flush,
+    ListViews,
     PurgeBefore,
     PurgeTo,
     QueryTables,
@@ -32,6 +34,7 @@ from protocol.statements.requests import (
     ShowReplicaStatus,
     ShowStatistics,
     ShowStatus,
+    SkipInView,
     StartReplica,
     StopReplica,
 )
@@ -45,6 +48,7 @@ from relay.admin.gtid_position import gtid_position
 from relay.admin.lag import Lag
 from relay.admin.procedures.archive_procedures import repair, scrub
 from relay.admin.procedures.gap_procedure import accept_gap
+from relay.admin.procedures.view_procedures import RunningView, find_view_place, list_views, skip_in_view
 from relay.admin.purge_statements import purge_before, purge_to
 from relay.admin.refusals import not_here
 from relay.admin.replica_status import ReplicaFacts, replica_status, status_values
@@ -103,11 +107,16 @@ class Console:
             self._tables = TableQueries()
         else:
             self._lag, self._events, self._tables = mirror._lag, mirror._events, mirror._tables
+        self._views: dict[str, RunningView] = {}
 
     @property
     def _generation(self) -> Generation:
         """What is shown under the names of files: the newest generation's."""
         return self._archive.current
+
+    def add_view(self, view: RunningView) -> None:
+        """From now on statements may name it. Of the mirror's console."""
+        self._views[view.settings.name] = view
 
     def close(self) -> None:
         """Answers no more."""
@@ -160,6 +169,10 @@ class Console:
                 return status_rows(self._status_facts(ledger), request, dialect, asker)
             case ShowStatistics():
                 return statistics_text(self._connections, dialect)
+            case ListViews():
+                return list_views(self._mirror._views)
+            case FindViewPlace():
+                return await find_view_place(self._mirror._archive.directory, self._mirror._views, request)
             case _:
                 return await self._change(request, asker, dialect)
 
@@ -216,6 +229,8 @@ class Console:
                 return await repair(self._archive, self._repair, self._source.followed, request)
             case ScrubNow():
                 return scrub(self._scrub)
+            case SkipInView():
+                return skip_in_view(self._views, request, by=f"'{asker.user}'@'{asker.address}'")
             case AcceptGap():
                 connected, newest = self._readers(), self._generation.number
                 by = f"'{asker.user}'@'{asker.address}'"

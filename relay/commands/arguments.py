@@ -6,6 +6,8 @@ from typing import Final
 
 from protocol.binlog.boundary import BoundaryType
 from protocol.binlog.event_type import EventType
+from protocol.errors import Malformed
+from protocol.position import Position, binlog_number
 from relay.commands.outcome import WRONG_USE, CommandFailed
 
 _BOUNDARIES: Final = {
@@ -19,6 +21,7 @@ _BOUNDARIES: Final = {
 
 
 _DATE_DIGITS: Final = 8
+_OFFSET_DIGITS: Final = 18
 
 
 def event_type_code(text: str) -> int:
@@ -65,3 +68,16 @@ def _is_date(digits: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def binlog_place(option: str, text: str) -> Position:
+    """A position given as FILE:POSITION. Raises: CommandFailed."""
+    file, colon, offset = text.rpartition(":")
+    try:
+        if colon and offset.isascii() and offset.isdecimal() and len(offset) <= _OFFSET_DIGITS:
+            binlog_number(file)
+            return Position(file, int(offset))
+    except Malformed:
+        pass
+    message = f"{option} {text}: write FILE:POSITION, such as mysql-bin.000042:4."
+    raise CommandFailed(message, WRONG_USE)

@@ -201,6 +201,11 @@ class Catalog:
         return [file_of(row) for row in self._sound(self._db.execute(_SELECT_FILES), "files")]
 
     @_told
+    def file(self, name: str) -> ArchivedFile | None:
+        """The row of one file; None: there is none."""
+        return self._file_of(name)
+
+    @_told
     def gtids(self) -> dict[int, GtidFacts | None]:
         """By number, what each sealed file says of GTIDs; None where what is stored cannot be decoded, which is a file to
         be read again. `before` None: the state behind the file before it."""

@@ -1,0 +1,217 @@
+"""`binlog-relay view list | find | verify`: tables on a terminal, plain lines elsewhere, or JSON. All work beside a running relay."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from protocol.errors import Malformed
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mysql_gtid import MysqlGtid
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.storage.archived_file import SourceIdentity
+from relay.archive.storage.files import CATALOG_NAME
+from relay.commands.archive_command import archive_failures, print_table, time_text
+from relay.commands.arguments import binlog_place
+from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.config import Config, ViewSection, view_settings
+from relay.config.problems import Wrong
+from relay.view.inspect.made_again import made_again
+from relay.view.inspect.named_view import NamedView, named_view
+from relay.view.inspect.view_comparison import ViewDifference, differences
+from relay.view.inspect.view_listing import ViewFacts, files_of, view_facts
+from relay.view.maker import ViewStop
+from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
+
+
+def configured_views(config: Config) -> list[NamedView]:
+    """All views of relay.toml. Raises: CommandFailed."""
+    return [_configured(config, section) for section in config.views]
+
+
+def configured_view(config: Config, name: str) -> NamedView:
+    """The one of that name. Raises: CommandFailed."""
+    for section in config.views:
+        if section.name == name:
+            return _configured(config, section)
+    known = ", ".join(section.name for section in config.views)
+    raise CommandFailed(f"There is no [[view]] {name!r} in the configuration: it has {known or 'none'}.", WRONG_USE)
+
+
+def _configured(config: Config, section: ViewSection) -> NamedView:
+    archive = config.archive_directory
+    with archive_failures(archive):
+        source = _first_source(archive)
+        if source is None:
+            text = f"The archive in {archive} has no source yet, and views are made of it: let the relay reach its source first."
+            raise CommandFailed(text, WRONG_USE)
+        try:
+            return named_view(archive, view_settings(section, source))
+        except Wrong as wrong:
+            raise CommandFailed(f"[[view]] {section.name}: {wrong.what}. {wrong.instead}.", WRONG_USE) from None
+
+
+def _first_source(archive: Path) -> SourceIdentity | None:
+    """Whose binlogs the archive began with."""
+    catalog = Catalog.open_read_only(archive / CATALOG_NAME)
+    try:
+        identity, files = catalog.identity(), catalog.files()
+    finally:
+        catalog.close()
+    if identity is not None or not files:
+        return identity
+    file = files[0]  # a directory of binlogs says no more
+    return SourceIdentity(file.flavour, file.server_version, file.server_id, None)
+
+
+def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
+    """Prints one line a view, and of each that is stopped why and the ways on. Raises: CommandFailed."""
+    facts = []
+    for view in views:
+        with view_failures(view):
+            facts.append(view_facts(view.archive, view.directory, view.settings, view.places))
+    if as_json:
+        for one in facts:
+            sys.stdout.write(json.dumps(_facts_record(one)) + "\n")
+        return
+    if not facts and sys.stdout.isatty():
+        sys.stdout.write("There is no [[view]] in the configuration.\n")
+        return
+    headings = ("view", "gtids", "uuid", "for", "files", "bytes", "made up to", "in the view", "behind", "state")
+    print_table(headings, [_facts_cells(one) for one in facts], numbers=(4, 5, 8))
+    for one in facts:
+        if one.stop is not None:
+            sys.stdout.write(f"{one.settings.name} is stopped: {stop_text(one.stop)}\n")
+
+
+def find_place(view: NamedView, *, source: str | None, position: str | None, gtid: str | None, as_json: bool) -> None:
+    """Prints the same place in the source, in the view, and by GTID. Raises: CommandFailed, also for a place that is none."""
+    if sum(given is not None for given in (source, position, gtid)) != 1:
+        raise CommandFailed("Write one of --source, --position and --gtid.", WRONG_USE)
+    with view_failures(view):
+        place = _wanted(view, source, position, gtid)
+        executed = view.executed(place)
+    if as_json:
+        sys.stdout.write(json.dumps(place_record(view, place, executed)) + "\n")
+        return
+    row = (str(place.source), str(place.view), view.newest_gtid(place.gno), executed.line)
+    print_table(("source", "view", "newest assigned", "executed"), [row], numbers=())
+
+
+def verify_view(view: NamedView, *, as_json: bool) -> int:
+    """Makes the view once more, in memory, and prints the first difference of each file; returns how many. Raises: CommandFailed."""
+    count = 0
+    with view_failures(view):
+        files = files_of(view.directory)
+        for one in differences(view.directory, files, made_again(view)):
+            count += 1
+            sys.stdout.write(json.dumps(_difference_record(view.name, one)) if as_json else _difference_text(one))
+            sys.stdout.write("\n")
+    if not as_json:
+        fine = f"View {view.name} is what the archive gives: {len(files)} files, {sum(file.end for file in files)} bytes.\n"
+        sys.stdout.write(f"{count} files of view {view.name} are not what the archive gives.\n" if count else fine)
+    return count
+
+
+@contextmanager
+def view_failures(view: NamedView) -> Iterator[None]:
+    """Turns errors about a view into sentences with an exit code."""
+    with archive_failures(view.archive):
+        try:
+            yield
+        except InsideTransaction as inside:
+            raise CommandFailed(view.inside_text(inside), FINDINGS) from None
+        except PlaceUnknown as unknown:
+            raise CommandFailed(str(unknown), FINDINGS) from None
+
+
+def place_of(view: NamedView, option: str, text: str) -> ViewPlace:
+    """A place of the source, FILE:POSITION. Raises: CommandFailed; InsideTransaction; PlaceUnknown."""
+    return view.of_source(binlog_place(option, text))
+
+
+def place_record(view: NamedView, place: ViewPlace, executed: GtidSet) -> dict[str, object]:
+    """For JSON."""
+    return {
+        "view": view.name,
+        "source_file": place.source.file,
+        "source_position": place.source.offset,
+        "view_file": place.view.file,
+        "view_position": place.view.offset,
+        "newest_assigned": view.newest_gtid(place.gno) or None,
+        "executed": executed.line,
+    }
+
+
+def stop_text(stop: ViewStop) -> str:
+    """Where, why, since when and the ways on."""
+    error = f", a replica's error {stop.reason.error}" if stop.reason.error else ""
+    since = time_text(stop.time)
+    return (
+        f"{stop.file}:{stop.offset}: {stop.reason.name}: {stop.reason.text}{error}. {stop.reason.advice} Since {since}."
+    )
+
+
+def _wanted(view: NamedView, source: str | None, position: str | None, gtid: str | None) -> ViewPlace:
+    if source is not None:
+        return place_of(view, "--source", source)
+    if position is not None:
+        return view.of_view(binlog_place("--position", position))
+    try:
+        wanted = MysqlGtid.from_text(gtid or "")
+    except Malformed as error:
+        raise CommandFailed(f"--gtid {gtid}: {error}. Write one transaction: uuid:number.", WRONG_USE) from None
+    return view.behind(wanted)
+
+
+def _facts_cells(facts: ViewFacts) -> tuple[str, ...]:
+    settings, made = facts.settings, facts.made
+    return (
+        settings.name,
+        settings.gtids,
+        str(settings.uuid) if settings.gtids == "assign" else "",
+        settings.target,
+        str(facts.files),
+        str(facts.size_bytes),
+        str(made.source) if made is not None else "",
+        str(made.view) if made is not None else "",
+        str(facts.behind_bytes),
+        facts.stop.reason.name if facts.stop is not None else "runs with the relay",
+    )
+
+
+def _facts_record(facts: ViewFacts) -> dict[str, object]:
+    settings, made, stop = facts.settings, facts.made, facts.stop
+    return {
+        "view": settings.name,
+        "gtids": settings.gtids,
+        "uuid": str(settings.uuid) if settings.gtids == "assign" else None,
+        "for": settings.target,
+        "files": facts.files,
+        "bytes": facts.size_bytes,
+        "source_file": made.source.file if made is not None else None,
+        "source_position": made.source.offset if made is not None else None,
+        "view_file": made.view.file if made is not None else None,
+        "view_position": made.view.offset if made is not None else None,
+        "newest_assigned": f"{settings.uuid}:{made.gno}" if made is not None and made.gno else None,
+        "behind_bytes": facts.behind_bytes,
+        "stop": None
+        if stop is None
+        else {"file": stop.file, "position": stop.offset, **stop.reason._asdict(), "since": time_text(stop.time)},
+    }
+
+
+def _difference_text(one: ViewDifference) -> str:
+    made_from = "" if one.source is None else f" (made from {one.source} on)"
+    return f"{one.view}{made_from}: {one.what}"
+
+
+def _difference_record(name: str, one: ViewDifference) -> dict[str, object]:
+    return {
+        "view": name,
+        "file": one.view.file,
+        "offset": one.view.offset,
+        "source_offset": one.source.offset if one.source is not None else None,
+        "text": one.what,
+    }

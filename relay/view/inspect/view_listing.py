@@ -1,0 +1,91 @@
+"""What there is to say of a view from outside of the process that makes it."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from protocol.position import Position
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME
+from relay.view.inspect.standing_stop import standing_stop
+from relay.view.maker import ViewStop
+from relay.view.settings import ViewSettings
+from relay.view.view_place import PlaceFinder, ViewPlace
+
+
+class ViewFacts(NamedTuple):
+    """files, size_bytes: of the view. made: up to where; None: nothing yet. behind_bytes: what the mirror has beyond that."""
+
+    settings: ViewSettings
+    files: int
+    size_bytes: int
+    made: ViewPlace | None
+    behind_bytes: int
+    stop: ViewStop | None
+
+
+def view_facts(archive: Path, view: Path, settings: ViewSettings, places: PlaceFinder) -> ViewFacts:
+    """archive: the source's directory; view: the view's. Works beside a running relay. Blocking.
+
+    Raises: CatalogUnreadable; PlaceUnknown; OSError; sqlite3.Error.
+    """
+    files = files_of(view) if (view / CATALOG_NAME).exists() else []
+    made = places.end() if files else None
+    return ViewFacts(
+        settings,
+        len(files),
+        sum(file.end for file in files),
+        made,
+        _behind(archive, made.source if made is not None else None),
+        standing_stop(archive, view, settings.name, made) if files else None,
+    )
+
+
+def files_of(directory: Path) -> list[ArchivedFile]:
+    """The files of one archive directory. The end of the one that grows is its size: the catalog has it once a second. Blocking.
+
+    Raises: CatalogUnreadable; OSError; sqlite3.Error.
+    """
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        files = catalog.files()
+    finally:
+        catalog.close()
+    for file in files:
+        with contextlib.suppress(FileNotFoundError):
+            if not file.sealed:
+                file.end = max(file.end, (directory / file.name).stat().st_size)
+    return files
+
+
+def mirrored_file(archive: Path, name: str) -> tuple[Path, ArchivedFile] | None:
+    """The directory of the newest generation that has this file, and the file; None: none has it. Blocking.
+
+    Raises: as `files_of`.
+    """
+    for _number, directory in reversed(begun_generations(archive)):
+        for file in files_of(directory):
+            if file.name == name:
+                return directory, file
+    return None
+
+
+def _behind(archive: Path, made: Position | None) -> int:
+    total = 0
+    for _number, directory in reversed(begun_generations(archive)):
+        files = files_of(directory)
+        if made is None:
+            total += sum(file.end for file in files)
+            continue
+        place = _place_of(files, made.file)
+        if place is not None:
+            return total + max(files[place].end - made.offset, 0) + sum(file.end for file in files[place + 1 :])
+        total += sum(file.end for file in files)
+    return total
+
+
+def _place_of(files: Sequence[ArchivedFile], name: str) -> int | None:
+    return next((place for place, file in enumerate(files) if file.name == name), None)

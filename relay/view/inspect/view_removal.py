@@ -1,0 +1,60 @@
+"""A view's files are removed, so that they are made again: a view is a function of the archive."""
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Final
+
+from relay.archive.storage.directory_lock import take_lock
+from relay.archive.storage.files import FileLayer
+from relay.view.view import VIEWS_DIRECTORY
+
+_REMOVED_PREFIX: Final = ".removed-"
+
+
+class NotRemoved(Exception):
+    """The directory is not what a relay makes. `str()`: what is there."""
+
+
+def remove_view(archive: Path, name: str, layer: FileLayer | None = None) -> bool:
+    """Removes the files of a view, so that the next start makes it anew; False: there were none. Blocking.
+
+    Nothing outside of its directory is touched: links are not followed. A crash meanwhile leaves no half of a view.
+    Raises: ArchiveLocked while a relay runs; NotRemoved; OSError.
+    """
+    layer = layer or FileLayer()
+    fd = take_lock(archive, layer)
+    try:
+        return _remove(archive / VIEWS_DIRECTORY, name, layer)
+    finally:
+        os.close(fd)
+
+
+def _remove(views: Path, name: str, layer: FileLayer) -> bool:
+    if not _is_directory(views):
+        return False
+    removed = views / f"{_REMOVED_PREFIX}{name}"
+    if _is_directory(removed):  # of an earlier call that did not come to its end
+        shutil.rmtree(removed)
+    if not _is_directory(views / name):
+        return False
+    # Half a view would look like one whose files somebody has lost.
+    (views / name).rename(removed)
+    layer.sync_directory(views)
+    shutil.rmtree(removed)
+    return True
+
+
+def _is_directory(path: Path) -> bool:
+    """False: nothing is there. Raises: NotRemoved for a link and whatever else is there."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(mode):
+        what = "a link, which is not followed" if stat.S_ISLNK(mode) else "no directory"
+        raise NotRemoved(
+            f"{path} is {what}. Nothing was removed. Look at it, and remove it yourself if it is not needed."
+        )
+    return True

@@ -1,0 +1,111 @@
+"""The first bytes of a dump, whatever made it. Dumps come from anywhere: nothing in them is believed before it is checked."""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from protocol.errors import Malformed
+from protocol.position import Position, binlog_number
+
+HEAD_BYTES: Final = 1 << 20
+"""So much of a dump is read, and so much of what is packed in it. A set of GTIDs may stand in front of what is looked for."""
+_SHOWN_CHARACTERS: Final = 80
+_GZIP: Final = b"\x1f\x8b"
+_PACKED: Final = {
+    b"\x28\xb5\x2f\xfd": ("zstd", "zstdcat"),
+    b"\xfd7zXZ\x00": ("xz", "xzcat"),
+    b"BZh": ("bzip2", "bzcat"),
+    b"\x04\x22\x4d\x18": ("lz4", "lz4cat"),
+    b"PK\x03\x04": ("zip", "unzip -p"),
+}
+_MOST: Final = (1 << 63) - 1
+
+
+class DumpRefused(Exception):
+    """A dump that does not say where it was taken, or not so that it could be believed. `str()`: file, line, what, next step.
+
+    line: from 1; None: it is about all of the file.
+    """
+
+    def __init__(self, path: Path, line: int | None, text: str) -> None:
+        self.path = path
+        self.line = line
+        super().__init__(f"{path}{'' if line is None else f', line {line}'}: {text}")
+
+
+class DumpHead(NamedTuple):
+    """lines: without their ends; any byte is a character of the same number. is_all: whether that is all of the file."""
+
+    path: Path
+    lines: Sequence[str]
+    is_all: bool
+
+    def refuse(self, line: int | None, text: str) -> DumpRefused:
+        """An error about it. line: from 1."""
+        return DumpRefused(self.path, line, text)
+
+    def position(self, line: int, file: str, offset: str) -> Position:
+        """What stands in the dump as a binlog's name and an offset in it. Raises: DumpRefused."""
+        try:
+            binlog_number(file)
+        except Malformed:
+            raise self.refuse(line, f"{shown(file)} is no binlog file's name, such as mysql-bin.000042.") from None
+        if not (offset.isascii() and offset.isdecimal() and len(offset) <= 19 and 4 <= int(offset) <= _MOST):
+            raise self.refuse(line, f"{shown(offset)} is no position in a binlog: it is a number from 4 on.")
+        return Position(file, int(offset))
+
+
+class DumpPlace(NamedTuple):
+    """Where a dump was taken. made_by: as in "mysqldump". line: of the file at `path`, from 1. host, server_version: of the server
+    that was dumped; empty: the dump does not say."""
+
+    position: Position
+    made_by: str
+    path: Path
+    line: int
+    host: str = ""
+    server_version: str = ""
+
+
+def shown(text: str) -> str:
+    """A text of a dump as an error may show it: in quotes, escaped, and not long."""
+    cut = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
+    return ascii(cut)
+
+
+def read_head(path: Path) -> DumpHead:
+    """The head of the file at `path`, also one that gzip has packed. Blocking. Raises: DumpRefused; OSError."""
+    with path.open("rb") as file:
+        data = file.read(HEAD_BYTES + 1)
+    is_all = len(data) <= HEAD_BYTES
+    for magic, (name, program) in _PACKED.items():
+        if data.startswith(magic):
+            text = f"this is packed with {name}. Give the command its head: {program} {path} | head -c 1M > head.sql"
+            raise DumpRefused(path, None, text)
+    if data.startswith(_GZIP):
+        data, is_all = _unpacked(path, data, is_all=is_all)
+    data = data[:HEAD_BYTES]
+    if b"\0" in data[:4096]:
+        raise DumpRefused(path, None, "this is no text: name a dump, or the directory of one.")
+    lines = [line.removesuffix("\r") for line in data.decode("latin-1").split("\n")]
+    if not is_all:
+        del lines[-1:]  # it may be cut
+    return DumpHead(path, lines, is_all)
+
+
+def _unpacked(path: Path, data: bytes, *, is_all: bool) -> tuple[bytes, bool]:
+    """The head of what is in it, and whether that is all. Raises: DumpRefused."""
+    found = bytearray()
+    while data.startswith(_GZIP) and len(found) <= HEAD_BYTES:
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            found += unpacker.decompress(data, HEAD_BYTES + 1 - len(found))
+        except zlib.error as error:
+            if not found:
+                raise DumpRefused(path, None, f"gzip cannot unpack it: {error}. Is the file whole?") from None
+            return bytes(found), False
+        if not unpacker.eof:
+            return bytes(found), False
+        data = unpacker.unused_data  # what pigz and `cat a.gz b.gz` put behind it
+    return bytes(found), is_all and len(found) <= HEAD_BYTES

@@ -1,0 +1,122 @@
+"""The statements that make a server with restored data a replica of a view, in the words of its version."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from protocol.gtid.gtid_set import GtidSet
+from relay.view.settings import ViewSettings
+from relay.view.view_place import ViewPlace
+
+_SOURCE_WORDS: Final = (8, 0)
+"""From 8.0.23 on: CHANGE REPLICATION SOURCE TO; 8.4 knows nothing else."""
+_RESET_BINARY_LOGS: Final = (8, 4)
+"""From 8.2 on: RESET BINARY LOGS AND GTIDS; RESET MASTER is gone from 8.4 on."""
+_ASSIGNS: Final = (8, 0)
+"""From 8.0.23 on: ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS."""
+_GTIDS_WANT_OPTIONS: Final = (5, 7)
+"""Up to this one a server with GTIDs has to be started with log_bin and log_slave_updates, for 5.6 at least."""
+
+
+class RelayAddress(NamedTuple):
+    """Where the replica connects to. user: an account that sees the view; empty: none is configured. tls: whether it may use it."""
+
+    host: str
+    port: int
+    user: str
+    tls: bool
+
+
+class SeedStatements(NamedTuple):
+    """statements: in their order, without semicolons. hints: what to know, a sentence each."""
+
+    statements: Sequence[str]
+    hints: Sequence[str]
+
+
+def seed_statements(
+    settings: ViewSettings, place: ViewPlace, executed: GtidSet, relay: RelayAddress, *, in_place: bool = False
+) -> SeedStatements:
+    """executed: what is executed before `place`. in_place: for a server that is a replica already and keeps its data and binlogs."""
+    by_gtid = settings.gtids != "anonymous" and bool(executed or settings.gtids == "assign")
+    statements = [f"STOP {_replica(settings)}"] if in_place else []
+    if by_gtid:
+        statements += _gtids(settings, executed, in_place=in_place)
+    statements.append(_change(settings, place, relay, by_gtid=by_gtid))
+    statements.append(f"START {_replica(settings)}")
+    return SeedStatements(statements, _hints(settings, relay, by_gtid=by_gtid, in_place=in_place))
+
+
+def _gtids(settings: ViewSettings, executed: GtidSet, *, in_place: bool) -> list[str]:
+    if in_place:
+        # A plus adds to what it has of its own. Before 8.0 there is none: gtid_purged is set where nothing is executed.
+        plus = "+" if settings.target_version >= _SOURCE_WORDS else ""
+        return [f"SET GLOBAL gtid_purged = '{plus}{executed.line}'"] if executed else []
+    new = settings.target_version >= _RESET_BINARY_LOGS
+    reset = "RESET BINARY LOGS AND GTIDS" if new else "RESET MASTER"
+    return [reset, f"SET GLOBAL gtid_purged = '{executed.line}'"] if executed else [reset]
+
+
+def _change(settings: ViewSettings, place: ViewPlace, relay: RelayAddress, *, by_gtid: bool) -> str:
+    new = settings.target_version >= _SOURCE_WORDS
+    prefix = "SOURCE" if new else "MASTER"
+    options = [
+        f"{prefix}_HOST = {_quoted(relay.host)}",
+        f"{prefix}_PORT = {relay.port}",
+        f"{prefix}_USER = {_quoted(relay.user or 'REPLICA')}",
+        f"{prefix}_PASSWORD = 'PASSWORD'",
+    ]
+    if relay.tls:
+        options.append(f"{prefix}_SSL = 1")
+    elif settings.target_version >= _SOURCE_WORDS:
+        options.append("GET_SOURCE_PUBLIC_KEY = 1")
+    if by_gtid:
+        options.append(f"{prefix}_AUTO_POSITION = 1")
+    else:
+        options += [
+            f"{prefix}_LOG_FILE = {_quoted(place.view.file)}",
+            f"{prefix}_LOG_POS = {place.view.offset}",
+            f"{prefix}_AUTO_POSITION = 0",
+        ]
+        if settings.gtids == "anonymous" and settings.target_version >= _ASSIGNS:
+            options.append("ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL")
+    verb = "CHANGE REPLICATION SOURCE TO" if new else "CHANGE MASTER TO"
+    return f"{verb}\n  " + ",\n  ".join(options)
+
+
+def _hints(settings: ViewSettings, relay: RelayAddress, *, by_gtid: bool, in_place: bool) -> list[str]:
+    hints = []
+    if in_place:
+        hints.append(
+            "The server keeps its data. Its gtid_mode must be ON by now: step it up first, OFF, OFF_PERMISSIVE, "
+            "ON_PERMISSIVE, ON, while it does not replicate."
+        )
+    else:
+        hints.append(
+            "Restore the dump first, without logging it: (echo 'SET sql_log_bin = 0;'; cat dump.sql) | mysql. Then these."
+        )
+    if not relay.user:
+        hints.append(
+            f'No account sees this view yet: an [[account]] with view = "{settings.name}" in relay.toml is needed.'
+        )
+    if by_gtid and settings.target_version <= _GTIDS_WANT_OPTIONS:
+        hints.append(
+            "The server has to be started with gtid_mode=ON, enforce_gtid_consistency=ON, log_bin and log_slave_updates."
+        )
+    if not by_gtid and settings.gtids == "anonymous" and settings.target_version >= _ASSIGNS:
+        hints.append(
+            "LOCAL needs gtid_mode=ON and gives numbers of the replica's own. With gtid_mode=OFF_PERMISSIVE write OFF "
+            "in place of LOCAL."
+        )
+    if not by_gtid and settings.gtids == "keep":
+        hints.append(
+            "No transaction before this place has a GTID, so the replica follows by file and position of the view."
+        )
+    return hints
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _replica(settings: ViewSettings) -> str:
+    return "REPLICA" if settings.target_version >= _SOURCE_WORDS else "SLAVE"
