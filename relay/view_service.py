@@ -7,7 +7,6 @@ from typing import Final, Protocol
 
 import structlog
 
-from relay.admin.surroundings import ShownView
 from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import SourceIdentity
@@ -18,6 +17,7 @@ from relay.downstream.served_archive import ServedArchive
 from relay.downstream.served_views import ServedViews
 from relay.process.background import begin_task
 from relay.view.rules.settings import ViewSettings
+from relay.view.shown_view import ShownView
 
 log = structlog.get_logger()
 

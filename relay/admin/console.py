@@ -55,7 +55,7 @@ from relay.admin.replica_status import ReplicaFacts, replica_status, status_valu
 from relay.admin.request_text import request_text
 from relay.admin.source_statements import change_source, check_channel, start_replica, stop_replica
 from relay.admin.status_variables import StatusFacts, asks_for_ledger, shown_status, statistics_text, status_rows
-from relay.admin.surroundings import Connections, ShownView, Source
+from relay.admin.surroundings import Connections, Source
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.generation import Generation
@@ -66,6 +66,7 @@ from relay.repair.repair import RunningRepair
 from relay.table_queries.recorded_tables import Facts
 from relay.table_queries.replication_tables import REPLICATION
 from relay.table_queries.table_queries import OwnRows, TableAsker, TableQueries
+from relay.view.shown_view import ShownView
 
 _SHOWN_CHARACTERS: Final = 300
 _ASKED: Final = "SELECT ... FROM information_schema.PROCESSLIST"

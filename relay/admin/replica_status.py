@@ -21,9 +21,9 @@ from protocol.resultset import Rows, Value
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.admin.dialect import Dialect
 from relay.admin.replica_status_columns import in_newer_words, status_columns
-from relay.admin.surroundings import ShownStop, stop_text
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.upstream.source.source_status import SourceStatus
+from relay.view.shown_view import ShownStop, stop_text
 
 _ARCHIVE_ERROR: Final = 1595  # ER_SLAVE_RELAY_LOG_WRITE_FAILURE
 _NOT_TRANSLATED: Final = 1105  # ER_UNKNOWN_ERROR

@@ -15,11 +15,12 @@ from protocol.statements.expression.row_filter import RowFilter
 from protocol.statements.requests import ShowStatus
 from protocol.statements.show_variables import name_and_value_columns
 from relay.admin.dialect import Dialect
-from relay.admin.surroundings import Connections, ShownView, stop_text
+from relay.admin.surroundings import Connections
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
 from relay.upstream.source.source_status import SourceStatus
+from relay.view.shown_view import ShownView, stop_text
 
 LEDGER_NAMES: Final = ("Binlog_relay_ledger_rows", "Binlog_relay_violations")
 VIOLATION: Final = "boundary_violation"

@@ -11,8 +11,6 @@ from relay.downstream.connection.client_status import ClientStatus
 from relay.downstream.connection.traffic import Traffic
 from relay.upstream.control import SourceChange
 from relay.upstream.source.source_status import SourceStatus
-from relay.view.rules.group import StopReason
-from relay.view.rules.settings import ViewSettings
 
 
 class Connections(Protocol):
@@ -66,52 +64,3 @@ class Source(Protocol):
         self, to: Position | None, by: str, connected: Sequence[SentPlace] = ()
     ) -> tuple[AcceptedGap, bool]:
         """What is missing, and whether the archive goes on behind it by now. Raises: SourceRefused."""
-
-
-class ShownStop(Protocol):
-    """Before which group a view has stopped, and why."""
-
-    @property
-    def file(self) -> str:
-        """Of the source."""
-
-    @property
-    def offset(self) -> int:
-        """Where the group begins."""
-
-    @property
-    def reason(self) -> StopReason:
-        """Why it cannot be translated."""
-
-
-class ViewProgress(Protocol):
-    """How far a view has come."""
-
-    @property
-    def source(self) -> Position | None:
-        """Up to where the source's binlogs are in it; None: nothing yet."""
-
-    @property
-    def behind_bytes(self) -> int:
-        """What is archived behind that."""
-
-    @property
-    def stop(self) -> ShownStop | None:
-        """None: it goes on."""
-
-
-class ShownView(Protocol):
-    """The view that a console speaks of."""
-
-    @property
-    def settings(self) -> ViewSettings:
-        """What it is to be."""
-
-    @property
-    def status(self) -> ViewProgress:
-        """As it is now."""
-
-
-def stop_text(stop: ShownStop) -> str:
-    """Where and why, and the ways on."""
-    return f"{stop.file}:{stop.offset}: {stop.reason.text} {stop.reason.advice}".rstrip()

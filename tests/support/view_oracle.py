@@ -14,6 +14,9 @@ _IGNORED: Final = (15, 28)
 _GTIDS: Final = (33, 34, 42)
 
 
+_UUID: Final = UUID(int=5)
+
+
 @dataclass(frozen=True, slots=True)
 class OracleSettings:
     """policy: keep, assign or anonymous; layout: 0 as of 5.6, 1 of 5.7, 2 of 8.0; explicit: -1: no status variable is added."""
@@ -21,7 +24,7 @@ class OracleSettings:
     policy: str = "assign"
     layout: int = 2
     explicit: int = 0
-    uuid: UUID = UUID(int=5)
+    uuid: UUID = _UUID
     server_version: int = 50624
     checksum: bool = True
 
@@ -69,7 +72,7 @@ class ViewOracle:
         if first == 34 and self.settings.policy == "assign":
             header, body = bodies[0]
             body = body[:1] + self.settings.uuid.bytes + struct.pack("<q", self.gno) + body[25:]
-            bodies[0] = (header[:1] + (33,) + header[2:], body)
+            bodies[0] = ((*header[:1], 33, *header[2:]), body)
             self.gno += 1
         return b"".join(self._placed(header, body, number, len(bodies)) for number, (header, body) in enumerate(bodies))
 
@@ -90,7 +93,7 @@ class ViewOracle:
     @staticmethod
     def _is_statement(body: bytes) -> bool:
         text = body[13 + int.from_bytes(body[11:13], "little") + body[8] + 1 :].decode("latin-1").upper()
-        if text.startswith("ROLLBACK TO") or text.startswith("SAVEPOINT "):
+        if text.startswith(("ROLLBACK TO", "SAVEPOINT ")):
             return False
         return text not in ("BEGIN", "COMMIT", "ROLLBACK")
 

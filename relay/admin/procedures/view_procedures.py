@@ -10,10 +10,10 @@ from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import Position
 from protocol.resultset import Column, Rows, Value
 from protocol.statements.requests import FindViewPlace, SkipInView
-from relay.admin.surroundings import ShownView, stop_text
 from relay.archive.archive import Archive
 from relay.view.inspect.named_view import named_view
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
+from relay.view.shown_view import ShownView, stop_text
 from relay.view.view_place import InsideTransaction, PlaceUnknown
 
 

@@ -9,7 +9,7 @@ from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.gtids.gtid_recorder import collect
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.view_place import PlaceUnknown, ViewPlace
 
 _MAKE_AGAIN: Final = "Make the view anew: 'binlog-relay view rebuild'."

@@ -8,13 +8,13 @@ from typing import Final
 from protocol.binlog.layout import MAGIC
 from relay.archive.inspect.listing import read_ledgers
 from relay.binlog_file.file_bytes import DescriptorBytes
-from relay.view.checkpoint import Checkpoint
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.view_comparison import MadePiece
 from relay.view.inspect.view_listing import mirrored_file
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.translation import BUFFER_BYTES, FileTranslation, ViewStopped
 from relay.view.view import skips_of
+from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
 
 _FIRST_GNO: Final = 1
@@ -34,7 +34,7 @@ class ViewMadeAgain:
         self._settings = settings
         self._skips = skips
         start = settings.start
-        self._next = Checkpoint.of_file(start.next_gno if start is not None else _FIRST_GNO, b"")
+        self._next = ViewCheckpoint.of_file(start.next_gno if start is not None else _FIRST_GNO, b"")
         self._buffer = bytearray(BUFFER_BYTES)
 
     def pieces(self, file: str) -> Iterator[MadePiece]:
@@ -59,7 +59,9 @@ class ViewMadeAgain:
             while True:
                 source = translation.offset
                 try:
-                    count = translation.fill(self._buffer, 0, mirrored.end, sealed=mirrored.sealed)
+                    count = translation.fill(
+                        self._buffer, 0, mirrored.end, sealed=mirrored.sealed, ends_cut=mirrored.cut
+                    )
                 except ViewStopped:
                     break
                 translation.marks.clear()
@@ -67,6 +69,6 @@ class ViewMadeAgain:
                     break
                 yield MadePiece(source, bytes(memoryview(self._buffer)[:count]))
             checkpoint = translation.checkpoint()
-            self._next = Checkpoint.of_file(checkpoint.next_gno, checkpoint.rules)
+            self._next = ViewCheckpoint.of_file(checkpoint.next_gno, checkpoint.rules)
         finally:
             os.close(fd)

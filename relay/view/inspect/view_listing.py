@@ -12,7 +12,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME
 from relay.view.inspect.standing_stop import standing_stop
 from relay.view.maker import ViewStop
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.view_place import PlaceFinder, ViewPlace
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from protocol.gtid.gtid_set import GtidSet
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from relay.view.view_place import ViewPlace
 
 _SOURCE_WORDS: Final = (8, 0)

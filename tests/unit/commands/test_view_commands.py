@@ -21,8 +21,8 @@ from relay.commands.view_seed import seed
 from relay.view.inspect.named_view import NamedView
 from relay.view.maker import STOPPED, ViewStop
 from relay.view.rules.group import StopReason
+from relay.view.rules.settings import ViewSettings, ViewStart
 from relay.view.seeding.seed_statements import RelayAddress
-from relay.view.settings import ViewSettings, ViewStart
 from relay.view.view import skips_of, view_directory
 from relay.view.view_place import ViewPlace
 from tests.support.archive_filling import fill

@@ -27,7 +27,7 @@ from relay.downstream.served_archive import ServedArchive, ViewOrigin
 from relay.downstream.server import DownstreamServer
 from relay.shown_gtids import ShownGtids, ShownViewGtids
 from relay.view.rules.group import StopReason
-from relay.view.settings import GtidPolicy, ViewSettings
+from relay.view.rules.settings import GtidPolicy, ViewSettings
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.console_fakes import FakeSource

@@ -10,7 +10,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import Position
 from relay.view.inspect.executed_gtids import executed_before, held_before
-from relay.view.settings import GtidPolicy, ViewSettings, ViewStart
+from relay.view.rules.settings import GtidPolicy, ViewSettings, ViewStart
 from relay.view.view_place import PlaceUnknown, ViewPlace
 from tests.support.archive_filling import fill
 from tests.support.gtid_binlog import add_mysql, mysql_binlog

@@ -6,8 +6,8 @@ import pytest
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
+from relay.view.rules.settings import GtidPolicy, ViewSettings
 from relay.view.seeding.seed_statements import RelayAddress, seed_statements
-from relay.view.settings import GtidPolicy, ViewSettings
 from relay.view.view_place import ViewPlace
 
 OWN = "6d0c5a43-9c63-4f4e-8d1f-5a166f0f3cb2"

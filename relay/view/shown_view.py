@@ -1,0 +1,56 @@
+"""A view as people and monitors are shown it."""
+
+from typing import Protocol
+
+from protocol.position import Position
+from relay.view.rules.group import StopReason
+from relay.view.rules.settings import ViewSettings
+
+
+class ShownStop(Protocol):
+    """Before which group a view has stopped, and why."""
+
+    @property
+    def file(self) -> str:
+        """Of the source."""
+
+    @property
+    def offset(self) -> int:
+        """Where the group begins."""
+
+    @property
+    def reason(self) -> StopReason:
+        """Why it cannot be translated."""
+
+
+class ViewProgress(Protocol):
+    """How far a view has come."""
+
+    @property
+    def source(self) -> Position | None:
+        """Up to where the source's binlogs are in it; None: nothing yet."""
+
+    @property
+    def behind_bytes(self) -> int:
+        """What is archived behind that."""
+
+    @property
+    def stop(self) -> ShownStop | None:
+        """None: it goes on."""
+
+
+class ShownView(Protocol):
+    """The view that a console speaks of."""
+
+    @property
+    def settings(self) -> ViewSettings:
+        """What it is to be."""
+
+    @property
+    def status(self) -> ViewProgress:
+        """As it is now."""
+
+
+def stop_text(stop: ShownStop) -> str:
+    """Where and why, and the ways on."""
+    return f"{stop.file}:{stop.offset}: {stop.reason.text} {stop.reason.advice}".rstrip()
