@@ -95,7 +95,7 @@ class View:
             )
         add_skip(self._skips, file, offset, stop.group_stop)
         row = skip_row(self.settings.name, file, offset, stop.group_stop, f"{stop.reason.text}; skipped by {by}")
-        self._mirror.current.append_ledger(row.kind, row.file, row.offset, row.text, row.details)
+        self._mirror.current.append_ledger(SKIPPED, row.file, row.offset, row.text, row.details)
         self._maker.decided()
 
 
