@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 import structlog
 
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.position import Position
+from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.read.file_reads import OpenFile
@@ -33,6 +33,10 @@ _AT_ONCE_BYTES: Final = 64 << 10
 _MOST_QUEUED_BYTES: Final = 8 << 20
 _AGAIN_S: Final = 10.0
 _PROGRESS_S: Final = 10.0
+_NEW_VIEW: Final = (
+    "Replicas of the view are served up to there. Make another [[view]] with a start in the files behind it, its `next` above "
+    "the numbers of this one, and give it new replicas, or these with a new copy of the data."
+)
 STOPPED: Final = "view_stopped"
 """The ledger's kind, in the view's archive, of a group that could not be translated."""
 
@@ -95,6 +99,8 @@ class ViewMaker:
         self._maker: FileMaker | None = None
         self._working: asyncio.Future[object] | None = None
         self._source: Position | None = None
+        self._followed = mirror.all[0]
+        """The generation of the source's archive that is being made the view's."""
         self._told_at = 0.0
         self._was_behind = False
 
@@ -122,12 +128,12 @@ class ViewMaker:
         return ViewStatus(self._source, self._archive.current.end, self._behind(), self.stop)
 
     def _behind(self) -> int:
-        made, generation = self._source, self._mirror.current
-        behind = 0
-        for file in reversed(generation.files):
-            if made is not None and file.name == made.file:
-                return behind + max(0, file.end - made.offset)
-            behind += file.end - FIRST_EVENT
+        made, behind = self._source, 0
+        for generation in reversed(self._mirror.all):
+            for file in reversed(generation.files):
+                if made is not None and generation is self._followed and file.name == made.file:
+                    return behind + max(0, file.end - made.offset)
+                behind += file.end - FIRST_EVENT
         return behind
 
     # --- one attempt after the other ------------------------------------------------------------------------------------
@@ -140,8 +146,7 @@ class ViewMaker:
                 self._note(ViewStop(error.file, error.offset, error.group_stop, error.reason, time.time()))
                 await self._until(self._decided, None)
             except ArchiveDamaged as error:
-                generation = self._mirror.current
-                generation.damaged_files.report(error)
+                self._followed.damaged_files.report(error)
                 self._note(_damage(error))
                 await self._until(self._moved, _AGAIN_S)
             except ViewDiffers as error:
@@ -226,7 +231,7 @@ class ViewMaker:
                 self._begin_file(generation, file)
 
     def _begin_file(self, generation: Generation, file: ArchivedFile) -> None:
-        known = self._mirror.current.identity
+        known = self._followed.identity
         if known is not None and generation.identity != known:
             generation.set_identity(known)
         generation.start_file(file.name)
@@ -234,39 +239,36 @@ class ViewMaker:
 
     async def _first_file(self, end: Position | None) -> ArchivedFile:
         """The file of the source to go on with. Raises: _Waiting."""
+        start = self._settings.start
+        wanted = end or (start.position if start is not None else None)
         while True:
-            files = self._mirror.current.files
-            if end is not None:
-                found = self._mirror.current.file(end.file)
-                if found is None:
-                    raise _Waiting(end.file, end.offset, _purged(end.file))
-                return found
-            start = self._settings.start
-            if start is not None:
-                found = self._mirror.current.file(start.position.file)
+            for generation in self._mirror.all:
+                files = generation.files
+                found = generation.file(wanted.file) if wanted is not None else files[0] if files else None
                 if found is not None:
+                    self._followed = generation
                     return found
-                if files and files[0].number > self._number(start.position.file):
-                    raise _Waiting(start.position.file, FIRST_EVENT, _purged(start.position.file))
-            elif files:
-                return files[0]
+            files = self._mirror.all[0].files
+            if wanted is not None and files and files[0].number > binlog_number(wanted.file):
+                raise _Waiting(wanted.file, wanted.offset, _purged(wanted.file))
+            if end is not None:
+                raise _Waiting(end.file, end.offset, _purged(end.file))
             self._moved.clear()
             await self._moved.wait()
 
-    @staticmethod
-    def _number(name: str) -> int:
-        return int(name.rpartition(".")[2])
-
     async def _following(self, file: ArchivedFile) -> ArchivedFile:
-        """The source's next file."""
+        """The source's next file. Raises: _Waiting."""
+        generation = self._followed
         while True:
             self._moved.clear()
-            generation = self._mirror.current
             if generation.file(file.name) is None:
-                raise _Waiting(file.name, file.end, _changed(file.name))
+                raise _Waiting(file.name, file.end, _purged(file.name))
             found = generation.next_file(file.name)
             if found is not None:
                 return found
+            later = self._mirror.after(generation)
+            if generation.ended and later is not None:
+                raise _Waiting(file.name, file.end, _gap(file.name) if later.gap is not None else _changed(file.name))
             self._caught_up()
             await self._moved.wait()
 
@@ -357,7 +359,7 @@ class ViewMaker:
     def _made_for(
         self, generation: Generation, file: ArchivedFile, end: Position | None, checkpoint: ViewCheckpoint
     ) -> FileMaker:
-        mirror = self._mirror.current
+        mirror = self._followed
         source = OpenFile(self._layer, mirror.directory / file.name, mirror.summed.of(file))
         try:
             translation = FileTranslation(
@@ -411,5 +413,10 @@ def _purged(name: str) -> StopReason:
 
 
 def _changed(name: str) -> StopReason:
-    text = f"another source is followed since {name}, and nothing says which of its transactions the view has already"
-    return StopReason("source_changed", text, 0, "Make a new view with a start in the new source's files.")
+    text = f"another source is followed since the end of {name}, and which of its transactions the view has already is not known"
+    return StopReason("source_changed", text, 0, _NEW_VIEW)
+
+
+def _gap(name: str) -> StopReason:
+    text = f"behind {name} the archive has a gap that somebody accepted: a replica of the view would miss what is not there"
+    return StopReason("gap_in_archive", text, 0, _NEW_VIEW)
