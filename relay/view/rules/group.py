@@ -86,7 +86,16 @@ class CannotBeKept(Exception):
 
 
 class GroupRules(Protocol):
-    """The rules of one view, with what they know of tables from the definitions that went by."""
+    """The rules of one view, with what they know of tables from the definitions that went by.
+
+    For `plan` are the groups with
+    - an event of a type in `look_at`, or an event that opens or closes no group as it should;
+    - a Query that is no plain INSERT, UPDATE, DELETE or REPLACE, nor BEGIN, COMMIT, SAVEPOINT (so: definitions, account statements,
+      ROLLBACK at the end, ROLLBACK TO), or one with an error code;
+    - a change in the schema `mysql`: a Table_map of it, a Query with it as default database or with `mysql` in the first 128 bytes of
+      its text;
+    - where `wants_statements`: any Query but BEGIN and COMMIT, and any Execute_load_query.
+    """
 
     @property
     def wants_statements(self) -> bool:
@@ -97,7 +106,17 @@ class GroupRules(Protocol):
         """256 bytes, by type code: 1: a group with such an event is for `plan`; 0: it may be copied. Fixed for a view."""
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
-        """What becomes of it; empty: nothing at all. What it defines is known from now on. Raises: CannotBeKept."""
+        """What becomes of it; empty: nothing at all. What it defines is known from now on.
+
+        Raises: CannotBeKept, and nothing is known that was not before.
+        """
+
+    def skipped(self, group: SourceGroup) -> None:
+        """A decision leaves the group out of the view; what it defines at the source is known from now on."""
+
+    def source_started(self) -> None:
+        """The source was started anew before the next group (`created` of the file's format description is not 0): temporary tables
+        are gone."""
 
     def state(self) -> bytes:
         """All that `plan` has learned, to go on from here; the same knowledge gives the same bytes."""

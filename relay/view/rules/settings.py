@@ -42,6 +42,7 @@ class ViewSettings:
     account_statements: AccountStatementPolicy = "skip"
     explicit_timestamps: bool = False
     collations: Mapping[int, int] = field(default_factory=dict)
+    known_engines: Mapping[str, str] = field(default_factory=dict)
     start: ViewStart | None = None
 
     @property

@@ -1,0 +1,125 @@
+"""Definitions of tables: what a replica takes otherwise than the source, and what it cannot take."""
+
+from typing import Final
+
+from protocol.binlog.format_description import version_numbers
+from relay.schema_history.tables.altered_table import table_of
+from relay.schema_history.tables.ddl_parser import parse_ddl
+from relay.schema_history.tables.ddl_statement import CreateTable
+from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.view.rules import stop_reasons
+from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.table_definition import TableDefinition, TextEdit, edited, read_table_definition
+from relay.view.rules.table_engines import default_engine
+
+_TO_INNODB: Final = frozenset(("myisam", "isam", "memory", "heap", "archive", "csv"))
+_MERGE: Final = frozenset(("merge", "mrg_myisam"))
+# FEDERATED is compiled in and switched off: 1286, or, without NO_ENGINE_SUBSTITUTION, an InnoDB table without the remote rows.
+_GONE: Final = frozenset(("federated",))
+_INLINE_REFERENCES_SINCE: Final = (9, 0)
+"""Before, servers read REFERENCES in a column's own definition and made nothing of it (tried: 5.6.24 and 9.7.4)."""
+_TYPE_OPTION_UNTIL: Final = (5, 5)
+# Sizes of pages in KiB that InnoDB compresses to; MyISAM's sizes are bytes.
+_INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
+
+
+def define(query: LoggedQuery, settings: ViewSettings) -> bytes:
+    """The statement as the replica is to run it; most are as they were. Raises: CannotBeKept."""
+    try:
+        made = read_table_definition(query)
+    except NotSure:
+        return query.raw
+    if made is None:
+        return query.raw
+    engine = made.engine or (default_engine(query.server_version) if made.verb == "CREATE" else "")
+    _check(query, made, engine, settings)
+    edits = _type_options(made, settings) + _references(query, made, settings)
+    if settings.engines == "innodb" and not made.temporary:
+        edits = _to_innodb(query, made, edits)
+    return edited(query.raw, edits) if edits else query.raw
+
+
+def _check(query: LoggedQuery, made: TableDefinition, engine: str, settings: ViewSettings) -> None:
+    """Raises: CannotBeKept for what the target refuses."""
+    named = made.engine.lower()
+    if named in _GONE:
+        raise stop_reasons.engine_gone(query, made.engine, 1286)
+    if settings.engines == "innodb":
+        if named in _MERGE or "UNION" in made.options:
+            raise stop_reasons.engine_gone(query, made.engine or "MERGE", 1168)
+        return
+    if settings.target_version < (8, 0) or made.temporary:
+        return
+    if made.partitioned and named in _TO_INNODB | _MERGE:
+        raise stop_reasons.partitioned(query, made.engine)
+    partitions = {query.name(one.value) for one in made.engines}
+    if made.partitioned and any(one.lower() in _TO_INNODB for one in partitions):
+        raise stop_reasons.partitioned(query, next(one for one in partitions if one.lower() in _TO_INNODB))
+    if made.selects and named in _TO_INNODB | _MERGE and settings.gtids != "anonymous":
+        raise stop_reasons.create_select(query, made.engine)
+
+
+def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
+    """TYPE= of 4.x and 5.0, which servers from 5.5 on do not understand, is ENGINE=."""
+    if settings.target_version < _TYPE_OPTION_UNTIL:
+        return []
+    return [TextEdit(one.start, one.start + 4, b"ENGINE") for one in made.engines if one.is_type]
+
+
+def _references(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
+    """REFERENCES in a column's own definition, of which old servers make nothing, and new ones a foreign key."""
+    if settings.target_version < _INLINE_REFERENCES_SINCE:
+        return []
+    if not (0, 0, 0) < version_numbers(query.server_version) < (*_INLINE_REFERENCES_SINCE, 0):
+        return []
+    return [TextEdit(start, stop, b"") for start, stop in made.inline_references]
+
+
+def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit]) -> list[TextEdit]:
+    """Tables without transactions become InnoDB. Raises: CannotBeKept."""
+    edits = list(edits)
+    changes = False
+    for one in made.engines:
+        if query.name(one.value).lower() in _TO_INNODB:
+            changes = True
+            edits.append(TextEdit(one.value.start, one.value.stop, b"InnoDB"))
+    default_changes = made.verb == "CREATE" and not made.engine and default_engine(query.server_version) == "MyISAM"
+    if not (changes or default_changes):
+        return edits
+    if made.has_foreign_keys:
+        raise stop_reasons.not_for_innodb(
+            query, f"{made.engine or 'MyISAM'} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it", 0
+        )
+    _check_auto_increment(query, made)
+    row_format = made.options.get("ROW_FORMAT")
+    if row_format is not None and row_format.value.upper in ("FIXED", "PAGE"):
+        edits.append(TextEdit(row_format.value.start, row_format.value.stop, b"DEFAULT"))
+    block = made.options.get("KEY_BLOCK_SIZE")
+    if block is not None and block.value.text not in _INNODB_BLOCKS:
+        edits.append(TextEdit(block.value.start, block.value.stop, b"0"))
+    for word in ("DATA", "INDEX"):
+        option = made.options.get(word)
+        if option is not None:
+            edits.append(TextEdit(option.start, option.stop, b""))
+    return edits
+
+
+def _check_auto_increment(query: LoggedQuery, made: TableDefinition) -> None:
+    """MyISAM counts within the columns before; InnoDB needs a key that begins with the column. Raises: CannotBeKept."""
+    if made.verb != "CREATE" or made.selects:
+        return
+    try:
+        statement = parse_ddl(query.text, query.schema or "?", query.sql_mode, query.server_version)
+        if not isinstance(statement, CreateTable) or statement.like is not None:
+            return
+        table = table_of(statement, "")
+    except NotSure:
+        return  # the replica says 1075 itself
+    for column in table.columns:
+        if "auto_increment" in column.extra.lower() and not any(
+            key.columns[0].lower() == column.name.lower() for _name, key in table.keys
+        ):
+            raise stop_reasons.not_for_innodb(
+                query, f"the AUTO_INCREMENT column {column.name} begins no key, which InnoDB needs", 1075
+            )

@@ -1,0 +1,272 @@
+"""Which tables a statement writes, and which it may read, as far as its text tells it for certain."""
+
+import re
+from typing import Final, NamedTuple
+
+from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NotSure, SqlToken, TokenKind
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.statement.builtin_functions import BUILTIN_FUNCTIONS
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.statement_words import StatementWords
+
+_MODIFIERS: Final = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "QUICK", "CONCURRENT", "LOCAL")
+# Words before a parenthesis that call nothing.
+_NO_CALL: Final = frozenset((
+    "VALUES", "VALUE", "IN", "AND", "OR", "NOT", "XOR", "ON", "USING", "AS", "SELECT", "FROM", "WHERE", "HAVING", "BY", "SET", "JOIN",
+    "INTO", "EXISTS", "ANY", "ALL", "SOME", "UNION", "DISTINCT", "CASE", "WHEN", "THEN", "ELSE", "BETWEEN", "LIKE", "REGEXP", "RLIKE",
+    "DIV", "MOD", "IS", "KEY", "INDEX", "UPDATE", "DEFAULT", "LIMIT", "INTERVAL", "BINARY", "AGAINST", "PARTITION", "ROW", "LINES",
+    "FIELDS", "COLUMNS", "BY", "TERMINATED", "WITH", "FORCE", "USE", "IGNORE", "OVER", "RETURN", "PRIMARY", "UNIQUE", "CHECK",
+))  # fmt: skip
+
+
+# The heads of most statements, without comments and strange names: the rest of them, which may be long, need not be read.
+_NAME: Final = rb"(?:`([\w$ -]+)`|([A-Za-z_][\w$]*))"
+_TABLE: Final = _NAME + rb"(?:\." + _NAME + rb")?"
+_SIMPLE_HEAD: Final = re.compile(
+    rb"\s*(?:(?:INSERT|REPLACE)(?:\s+(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE))*\s+INTO\s+"
+    + _TABLE
+    + rb"\s*[(VvSs]|UPDATE\s+"
+    + _TABLE
+    + rb"\s+SET\s|DELETE\s+FROM\s+"
+    + _TABLE
+    + rb"(?:\s+(?:WHERE|ORDER|LIMIT)\b|\s*\Z))",
+    re.IGNORECASE,
+)
+
+
+_NO_CALLS: Final = _NO_CALL | BUILTIN_FUNCTIONS
+
+
+class StatementTables(NamedTuple):
+    """writes: tables that it names as its own targets, triggers and functions apart. calls: a stored function may be called, or
+    something else that its text does not tell. words: every name in it that may be a table's, (schema or "", name), quoted or not.
+    is_temporary_definition: it makes or drops temporary tables, which nothing undoes; drops: it drops some.
+    """
+
+    writes: tuple[TableName, ...]
+    calls: bool
+    words: frozenset[tuple[str, str]]
+    is_temporary_definition: bool = False
+    drops: bool = False
+
+
+def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
+    """The tables that a statement names as its targets. Raises: NotSure, also for statements that are none of those known here."""
+    simple = _SIMPLE_HEAD.match(query.raw)
+    if simple is not None and not query.sql_mode & ANSI_QUOTES:
+        names = [found.decode("ascii") for found in simple.groups() if found is not None]
+        schema, table = names if len(names) == 2 else (query.schema, names[0])
+        return ((schema, table),)
+    words = StatementWords(query)
+    while words.accept("("):
+        pass
+    verb = words.word()
+    words.take()
+    if verb in ("INSERT", "REPLACE"):
+        words.accept_any(*_MODIFIERS)
+        words.accept("INTO")
+        return (words.table_name(),)
+    if verb == "LOAD":
+        return (_load(words),)
+    if verb == "UPDATE":
+        return _update(words)
+    if verb == "DELETE":
+        return _delete(words)
+    if verb == "TRUNCATE":
+        words.accept("TABLE")
+        return (words.table_name(),)
+    if verb == "CREATE":
+        words.accept("TEMPORARY")
+        words.expect("TABLE")
+        words.accept("IF", "NOT", "EXISTS")
+        return (words.table_name(),)
+    if verb == "DROP" and words.accept("TEMPORARY"):
+        words.expect("TABLE")
+        words.accept("IF", "EXISTS")
+        dropped = [words.table_name()]
+        while words.accept(","):
+            dropped.append(words.table_name())
+        return tuple(dropped)
+    raise NotSure(f"a {verb} statement" if verb else "a statement of another kind")
+
+
+def statement_tables(query: LoggedQuery) -> StatementTables:
+    """All that a statement's text tells of tables. Raises: NotSure."""
+    writes = written_tables(query)
+    tokens = query.tokens
+    words: set[tuple[str, str]] = set()
+    calls = False
+    for index, token in enumerate(tokens):
+        following = tokens[index + 1] if index + 1 < len(tokens) else token
+        before = tokens[index - 1] if index else None
+        if token.kind not in (TokenKind.WORD, TokenKind.NAME):
+            continue
+        qualified = before is not None and before.upper == "." and index >= 2
+        may_call = qualified or token.kind is TokenKind.NAME or token.upper not in _NO_CALLS
+        if following.upper == "(" and may_call:
+            calls = calls or not _stands_for_table(tokens, index)
+        if qualified:
+            words.add(
+                (
+                    query.name(tokens[index - 2]) if tokens[index - 2].kind is not TokenKind.SYMBOL else "",
+                    query.name(token),
+                )
+            )
+        words.add(("", query.name(token)))
+    upper = tokens[0].upper
+    temporary = upper in ("CREATE", "DROP") and tokens[1].upper == "TEMPORARY"
+    return StatementTables(writes, calls, frozenset(words), temporary, upper == "DROP")
+
+
+def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
+    """The tables that stand behind FROM and JOIN, in queries in it too. Raises: NotSure."""
+    words = StatementWords(query)
+    found: dict[TableName, None] = {}
+    while not words.ended:
+        if words.word() in ("FROM", "JOIN", "STRAIGHT_JOIN", "USING") and words.peek().kind is TokenKind.WORD:
+            using = words.word() == "USING"
+            words.take()
+            if using and words.word() == "(":
+                continue  # the columns of a join
+            while True:
+                while words.accept("("):
+                    pass
+                if words.word() == "SELECT":
+                    break
+                found[words.table_name()] = None
+                if words.accept("AS") or (
+                    words.peek().kind in (TokenKind.WORD, TokenKind.NAME) and words.word() not in _BEHIND_TABLE
+                ):
+                    words.take()
+                if not words.accept(","):
+                    break
+        else:
+            words.take()
+    return tuple(found)
+
+
+def _stands_for_table(tokens: list[SqlToken], index: int) -> bool:
+    """Whether the name before a parenthesis is a table with its columns or partitions: INSERT INTO t (a, b)."""
+    start = index
+    if start >= 2 and tokens[start - 1].upper == ".":
+        start -= 2
+    before = tokens[start - 1].upper if start else ""
+    return before in ("INTO", "INSERT", "REPLACE", "TABLE", "EXISTS", "JOIN", "FROM", "AS", ")", *_MODIFIERS)
+
+
+def _load(words: StatementWords) -> TableName:
+    while not words.ended:
+        if words.accept("INTO", "TABLE"):
+            return words.table_name()
+        words.take()
+    raise NotSure("a LOAD DATA without its table")
+
+
+def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[str, TableName]:
+    """The tables of a list with joins, by the names that columns are qualified with, up to one of the words `stops`."""
+    found: dict[str, TableName] = {}
+    expects_table = True
+    while not words.ended and words.word() not in stops:
+        word = words.word()
+        if expects_table:
+            if word == "(":
+                words.take()
+                if words.word() in ("SELECT", "WITH", "VALUES"):
+                    raise NotSure("a table that is a query")
+                continue
+            name = words.table_name()
+            if words.accept("PARTITION"):
+                words.skip_brackets()
+            alias = name[1]
+            if words.accept("AS"):
+                alias = words.name_or_string()
+            elif words.peek().kind is TokenKind.NAME or (
+                words.peek().kind is TokenKind.WORD and words.word() not in _BEHIND_TABLE and words.word() not in stops
+            ):
+                alias = words.name()
+            if alias.lower() in found:
+                raise NotSure("two tables of one name")
+            found[alias.lower()] = name
+            expects_table = False
+        elif word in (",", "JOIN", "STRAIGHT_JOIN"):
+            words.take()
+            expects_table = True
+        elif word in ("(",):
+            words.skip_brackets()
+        else:
+            words.take()
+    return found
+
+
+_BEHIND_TABLE: Final = frozenset((
+    "JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "NATURAL", "OUTER", "STRAIGHT_JOIN", "ON", "USING", "USE", "FORCE", "IGNORE", "SET",
+    "WHERE", "ORDER", "LIMIT", "PARTITION",
+))  # fmt: skip
+
+
+def _update(words: StatementWords) -> tuple[TableName, ...]:
+    words.accept_any(*_MODIFIERS)
+    tables = _table_factor_names(words, ("SET",))
+    words.expect("SET")
+    if len(tables) == 1:
+        return tuple(tables.values())
+    written: dict[TableName, None] = {}
+    while True:
+        name = words.name()
+        if not words.accept("."):
+            raise NotSure("a column whose table nobody tells")
+        column = words.name()
+        if words.accept("."):
+            name = column
+            words.name()
+        if name.lower() not in tables:
+            raise NotSure(f"a column of {name}")
+        written[tables[name.lower()]] = None
+        while not words.ended and words.word() not in (",", "WHERE", "ORDER", "LIMIT"):
+            if words.word() == "(":
+                words.skip_brackets()
+            else:
+                words.take()
+        if not words.accept(","):
+            return tuple(written)
+
+
+def _delete(words: StatementWords) -> tuple[TableName, ...]:
+    words.accept_any(*_MODIFIERS)
+    if words.accept("FROM"):
+        start = words.at
+        first = words.table_name()
+        words.accept(".", "*")
+        if words.word() not in (",", "USING"):
+            return (first,)
+        words.at = start
+        targets = _targets(words)
+        words.expect("USING")
+        tables = _table_factor_names(words, ("WHERE",))
+    else:
+        targets = _targets(words)
+        words.expect("FROM")
+        tables = _table_factor_names(words, ("WHERE",))
+    found = []
+    for target in targets:
+        name = tables.get(target[1].lower())
+        if name is None:
+            raise NotSure(f"a target {target[1]} that is none of its tables")
+        found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def _targets(words: StatementWords) -> list[TableName]:
+    found = []
+    while True:
+        name = words.name()
+        schema = words.query.schema
+        if words.accept("."):
+            if words.word() == "*":
+                words.take()
+            else:
+                schema, name = name, words.name()
+                words.accept(".", "*")
+        found.append((schema, name))
+        if not words.accept(","):
+            return found

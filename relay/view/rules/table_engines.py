@@ -1,0 +1,285 @@
+"""Which tables are without transactions, as the definitions of the archive that went by tell it."""
+
+import json
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from protocol.binlog.format_description import version_numbers
+from relay.schema_history.tables.source_table import TableName
+
+WITHOUT_TRANSACTIONS: Final = frozenset(
+    ("myisam", "isam", "memory", "heap", "archive", "csv", "merge", "mrg_myisam", "federated")
+)
+"""Engines whose tables keep what is rolled back. BLACKHOLE counts as one with transactions: servers treat it so (tried on 9.7)."""
+WITH_TRANSACTIONS: Final = frozenset(
+    ("innodb", "ndb", "ndbcluster", "blackhole", "bdb", "berkeleydb", "tokudb", "rocksdb", "falcon")
+)
+_INNODB_IS_DEFAULT_SINCE: Final = (5, 5, 5)
+_MOST_TEMPORARY: Final = 10_000
+ANY_TABLE: Final = "*"
+"""In `known_engines`: of all tables that nothing is known of."""
+
+
+def is_without_transactions(engine: str) -> bool | None:
+    """Of an engine's name; None: nobody knows the engine."""
+    lower = engine.lower()
+    return True if lower in WITHOUT_TRANSACTIONS else False if lower in WITH_TRANSACTIONS else None
+
+
+class TableFacts(NamedTuple):
+    """engine: at the source, as the statement that made the table names it; "": it names none. version: of the server that made it.
+
+    since_create: the archive has the statement that made it, so its triggers are known. temporary: of one connection.
+    """
+
+    engine: str
+    default: str = ""
+    since_create: bool = False
+    temporary: bool = False
+
+    @property
+    def keeps_rollbacks(self) -> bool | None:
+        """Whether the source's table keeps what is rolled back; None: nobody knows."""
+        return is_without_transactions(self.engine or self.default)
+
+
+class Trigger(NamedTuple):
+    """A trigger's table, and its statement as logged; `schema`: of the trigger, which names without one are in."""
+
+    table: TableName
+    text: str
+    schema: str
+
+
+class TableEngines:
+    """What is known at one place of the binlogs. `known`: engines of tables from before the archive, see ViewSettings."""
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self._known = dict(known or {})
+        self._tables: dict[TableName, TableFacts] = {}
+        self._temporary: dict[tuple[int, str, str], TableFacts] = {}
+        self._triggers: dict[TableName, Trigger] = {}
+        self._complete: set[str] = set()
+        """Schemas that were made in the archive: all of their tables are known."""
+        self._spelled: dict[TableName, TableName] = {}
+        """In lower case -> as it was made: servers with lower_case_table_names mean one table by names that differ in case."""
+        self._any: bool | None = None
+        self._told: bytes | None = None
+        self._before: TableEngines | None = None
+        self._trying = False
+
+    @property
+    def any_without_transactions(self) -> bool:
+        """Whether some table that is there keeps what is rolled back."""
+        if self._any is None:
+            told = any(is_without_transactions(engine) for engine in self._known.values())
+            self._any = told or any(facts.keeps_rollbacks for facts in self._tables.values())
+        return self._any
+
+    def facts(self, name: TableName, thread_id: int | None = None) -> TableFacts | None:
+        """Of a table as a connection (None: row events) sees it; None: it was made before the archive, and nobody told."""
+        if thread_id is not None:
+            temporary = self._temporary.get((thread_id, *name))
+            if temporary is not None:
+                return temporary
+        found = self._tables.get(name)
+        if found is not None:
+            return found
+        if _lower(name) in self._spelled:
+            return None
+        engine = self._known.get(f"{name[0]}.{name[1]}", self._known.get(ANY_TABLE))
+        return None if engine is None else TableFacts(engine, since_create=True)
+
+    def triggers_of(self, name: TableName) -> list[Trigger] | None:
+        """Those of a table; None: there may be some from before the archive.
+
+        Whoever tells a table's engine also tells that such triggers write no table without transactions.
+        """
+        found = [trigger for trigger in self._triggers.values() if trigger.table == name]
+        facts = self.facts(name)
+        return found if found or (facts is not None and facts.since_create) else None
+
+    # ---- for as long as it is not sure ----
+
+    def begin(self) -> None:
+        """From here on what is learned can be taken back."""
+        self._trying, self._before = True, None
+
+    def keep(self) -> None:
+        """What was learned stays."""
+        self._trying, self._before = False, None
+
+    def take_back(self) -> None:
+        """What was learned since `begin` is forgotten."""
+        before, self._before, self._trying = self._before, None, False
+        if before is not None:
+            self._take(before)
+
+    def _changes(self) -> None:
+        """Before anything that is known changes."""
+        self._any = self._told = None
+        if self._trying and self._before is None:
+            self._before = TableEngines(self._known)
+            self._before._take(self)
+
+    def _take(self, other: "TableEngines") -> None:
+        self._tables, self._temporary = dict(other._tables), dict(other._temporary)
+        self._triggers, self._complete = dict(other._triggers), set(other._complete)
+        self._spelled = dict(other._spelled)
+        self._any = self._told = None
+
+    # ---- what definitions do ----
+
+    def create(self, name: TableName, engine: str, server_version: str, *, if_not_exists: bool = False) -> None:
+        """CREATE TABLE that succeeded."""
+        if if_not_exists and name in self._tables:
+            return
+        # With IF NOT EXISTS it may have been there before the archive, with another engine.
+        if if_not_exists and name[0] not in self._complete:
+            self._put(name, TableFacts("?", since_create=False))
+        else:
+            self._put(name, TableFacts(engine, default_engine(server_version), since_create=True))
+
+    def create_temporary(self, thread_id: int, name: TableName, engine: str, server_version: str) -> None:
+        """CREATE TEMPORARY TABLE."""
+        self._put_temporary((thread_id, *name), TableFacts(engine, default_engine(server_version), True, True))
+
+    def create_like(self, name: TableName, like: TableName, thread_id: int, *, temporary: bool) -> None:
+        """CREATE TABLE … LIKE."""
+        source = self.facts(like, thread_id)
+        facts = TableFacts("?") if source is None else source
+        if temporary:
+            self._put_temporary((thread_id, *name), facts._replace(since_create=True, temporary=True))
+        else:
+            self._put(name, facts._replace(since_create=True, temporary=False))
+
+    def alter_engine(self, name: TableName, engine: str, thread_id: int) -> None:
+        """ALTER TABLE … ENGINE."""
+        self._changes()
+        if (thread_id, *name) in self._temporary:
+            self._temporary[thread_id, *name] = self._temporary[thread_id, *name]._replace(engine=engine)
+            return
+        before = self._tables.get(name)
+        self._put(name, TableFacts(engine, since_create=before is not None and before.since_create))
+
+    def rename(self, old: TableName, new: TableName, thread_id: int) -> None:
+        """RENAME TABLE, ALTER TABLE … RENAME."""
+        self._changes()
+        temporary = self._temporary.pop((thread_id, *old), None)
+        if temporary is not None:
+            self._temporary[thread_id, *new] = temporary
+            return
+        facts = self.facts(old)
+        self._remove(old, triggers=False)
+        if facts is None:
+            self._remove(new)
+        else:
+            self._put(new, facts)
+        for key, trigger in list(self._triggers.items()):
+            if trigger.table == old:
+                self._triggers[key] = trigger._replace(table=new)
+
+    def drop(self, names: list[TableName], thread_id: int, *, temporary_only: bool = False) -> None:
+        """DROP TABLE: of each name the temporary one, else the other."""
+        self._changes()
+        for name in names:
+            if self._temporary.pop((thread_id, *name), None) is None and not temporary_only:
+                self._remove(name)
+
+    def create_schema(self, schema: str) -> None:
+        """CREATE DATABASE, where there was none."""
+        self._changes()
+        self._complete.add(schema)
+
+    def drop_schema(self, schema: str) -> None:
+        """DROP DATABASE."""
+        self._changes()
+        self._complete.discard(schema)
+        for name in [name for name in self._tables if name[0] == schema]:
+            self._remove(name)
+        for key in [key for key, trigger in self._triggers.items() if key[0] == schema or trigger.table[0] == schema]:
+            del self._triggers[key]
+
+    def create_trigger(self, name: TableName, table: TableName, text: str) -> None:
+        """CREATE TRIGGER; a trigger's name is (schema, trigger)."""
+        self._changes()
+        self._triggers[name] = Trigger(table, text, name[0])
+
+    def drop_trigger(self, name: TableName) -> None:
+        """DROP TRIGGER."""
+        self._changes()
+        self._triggers.pop(name, None)
+
+    def doubt(self, names: frozenset[str] | None) -> None:
+        """A definition that nobody understands had these words in lower case (None: it may be about any table)."""
+        self._changes()
+        self._complete.clear()
+        for name, facts in list(self._tables.items()):
+            if names is None or name[1].lower() in names:
+                self._tables[name] = TableFacts("?", since_create=facts.since_create)
+
+    def source_started(self) -> None:
+        """The source was started anew: temporary tables are gone."""
+        if self._temporary:
+            self._changes()
+            self._temporary.clear()
+
+    def _put_temporary(self, key: tuple[int, str, str], facts: TableFacts) -> None:
+        self._changes()
+        self._temporary.pop(key, None)
+        while len(self._temporary) >= _MOST_TEMPORARY:
+            del self._temporary[next(iter(self._temporary))]
+        self._temporary[key] = facts
+
+    def _put(self, name: TableName, facts: TableFacts) -> None:
+        self._remove(name, triggers=False)
+        self._tables[name] = facts
+        self._spelled[_lower(name)] = name
+
+    def _remove(self, name: TableName, *, triggers: bool = True) -> None:
+        self._changes()
+        other = self._spelled.pop(_lower(name), None)
+        if other is not None:
+            del self._tables[other]
+        if triggers:
+            for key in [key for key, trigger in self._triggers.items() if trigger.table == name]:
+                del self._triggers[key]
+
+    # ---- state ----
+
+    def state(self) -> bytes:
+        """All that is known; the same knowledge gives the same bytes."""
+        if self._told is None:
+            self._told = self._as_json()
+        return self._told
+
+    def _as_json(self) -> bytes:
+        if not (self._tables or self._temporary or self._triggers or self._complete):
+            return b""
+        told = {
+            "tables": [[*name, *facts] for name, facts in sorted(self._tables.items())],
+            "temporary": [[*key, *facts] for key, facts in self._temporary.items()],
+            "complete": sorted(self._complete),
+            "triggers": [[*name, *trigger.table, trigger.text] for name, trigger in sorted(self._triggers.items())],
+        }
+        return json.dumps(told, separators=(",", ":"), ensure_ascii=True).encode()
+
+    def restore(self, state: bytes) -> None:
+        """Knows what `state` says and nothing else."""
+        self._any = self._told = self._before = None
+        told = json.loads(state) if state else {"tables": [], "temporary": [], "complete": [], "triggers": []}
+        self._tables = {(row[0], row[1]): TableFacts(*row[2:]) for row in told["tables"]}
+        self._spelled = {_lower(name): name for name in self._tables}
+        self._temporary = {(row[0], row[1], row[2]): TableFacts(*row[3:]) for row in told["temporary"]}
+        self._complete = set(told["complete"])
+        self._triggers = {(row[0], row[1]): Trigger((row[2], row[3]), row[4], row[0]) for row in told["triggers"]}
+
+
+def default_engine(server_version: str) -> str:
+    """What a table gets whose statement names no engine, where nobody configured another."""
+    numbers = version_numbers(server_version)
+    return "" if numbers == (0, 0, 0) else "InnoDB" if numbers >= _INNODB_IS_DEFAULT_SINCE else "MyISAM"
+
+
+def _lower(name: TableName) -> TableName:
+    return name[0].lower(), name[1].lower()

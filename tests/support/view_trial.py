@@ -1,0 +1,99 @@
+"""What a real replica makes of a view's files: a MySQL 5.6 that writes, rules, a relay that serves what they make, and a MySQL 9.7."""
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pymysql
+
+from deploy.servers import Server
+from tests.support.free_port import free_port
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+from tests.support.view_writer import VIEW_UUID, Plans, ViewWriter
+
+REPLICA_OPTIONS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=4")
+Rows = dict[str, list[tuple[object, ...]]]
+
+
+class ViewTrial:
+    """`source` and `replica` run already, and keep on running; what earlier trials left in them is removed."""
+
+    def __init__(self, source: Server, replica: Server, directory: Path) -> None:
+        self.source, self.replica, self.directory = source, replica, directory
+        self.executed = ""
+        self.gno = 0
+        for server in (source, replica):
+            with server.connect().cursor() as cursor:
+                cursor.execute("SHOW DATABASES")
+                for (name,) in cursor.fetchall():
+                    if name not in ("mysql", "information_schema", "performance_schema", "sys"):
+                        cursor.execute("SET foreign_key_checks = 0")
+                        cursor.execute(f"DROP DATABASE `{name}`")
+        source.sql("RESET MASTER")
+        replica.stop_replica()
+        replica.execute_many(["RESET REPLICA ALL", "RESET BINARY LOGS AND GTIDS"])
+
+    def write(self, statements: Sequence[str], binlog_format: str = "STATEMENT") -> Path:
+        """Runs statements on one connection of the source, those that fail too, and gives the binlog with them."""
+        with self.source.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SET binlog_format = {binlog_format}")
+            for statement in statements:
+                try:
+                    cursor.execute(statement)
+                except pymysql.err.IntegrityError:
+                    continue  # what it did before it failed is what is of interest
+        self.source.sql("FLUSH LOGS")
+        made = self.directory / "source"
+        made.mkdir(exist_ok=True)
+        shutil.copy(self.source.binlogs()[-2], made)
+        return made / self.source.binlogs()[-2].name
+
+    def apply(self, rules: Plans, file: Path, timeout_s: float = 30.0) -> int:
+        """Makes the view of a file and has the replica follow it, to its end or to an error; the error's number, 0: none."""
+        view = self.directory / "view"
+        writer = ViewWriter(view, rules)
+        writer.write(file)
+        self.gno = writer.gno
+        wanted = f"{VIEW_UUID}:1-{writer.gno}" if writer.gno else ""
+        with RelayProcess(self.directory / "relay", view, port=free_port(), markers="strip") as relay:
+            self.replica.attach("127.0.0.1", relay.port, REPLICA_USER, REPLICA_PASSWORD, auto_position=1)
+            deadline = time.monotonic() + timeout_s
+            try:
+                while True:
+                    status = self.replica.replica_status()
+                    error = int(status["sql_errno"] or status["io_errno"])
+                    ((self.executed,),) = self.replica.sql("SELECT @@GLOBAL.gtid_executed")
+                    # A hole may be in it: then the last number is what is waited for.
+                    read = str(status["raw"]["Retrieved_Gtid_Set"]).endswith(f"-{writer.gno}") or writer.gno < 2
+                    idle = "waiting for more updates" in str(status["raw"]["Replica_SQL_Running_State"])
+                    if error or self.executed == wanted or (read and idle):
+                        return error
+                    assert time.monotonic() < deadline, (status, self.executed)
+                    time.sleep(0.02)
+            finally:
+                self.replica.stop_replica()
+
+    def tables(self, server: Server, schema: str = "d") -> Rows:
+        """The rows of all tables of a schema."""
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}'")
+            names = sorted(name for (name,) in cursor.fetchall())
+            found: Rows = {}
+            for name in names:
+                cursor.execute(f"SELECT * FROM `{schema}`.`{name}`")
+                found[name] = sorted(cursor.fetchall(), key=repr)
+        return found
+
+    @property
+    def equal(self) -> bool:
+        """Whether the replica's tables hold what the source's do."""
+        return self.tables(self.source) == self.tables(self.replica)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the replica has executed every GTID of the view."""
+        return self.executed == (f"{VIEW_UUID}:1-{self.gno}" if self.gno > 1 else f"{VIEW_UUID}:1")
+
+
+TrialFactory = Callable[[], ViewTrial]
