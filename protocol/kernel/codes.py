@@ -87,6 +87,7 @@ FORMAT_FIXED_SIZE: Final = 57  # of a format description: up to the header lengt
 FORMAT_VERSION_SIZE: Final = 50  # of it and of Start_v3: the server's version
 START_V3_SIZE: Final = 56
 QUERY_SCHEMA_LENGTH_AT: Final = 8
+QUERY_ERROR_AT: Final = 9
 QUERY_STATUS_LENGTH_AT: Final = 11
 QUERY_POST_3: Final = 11  # post-header of a Query before 5.0, which has no status variables
 QUERY_POST: Final = 13

@@ -55,7 +55,9 @@ cdef class ViewCopy:
     cdef bint add_mark(self, int64_t source) noexcept nogil
     @cython.locals(trailer=cython.int, at=int64_t, first=cython.bint, length=int64_t, boundary=uint32_t, t=cython.int)
     cdef int measure(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
-    @cython.locals(kind=cython.int, text=int64_t, statement=cython.int, a=int64_t)
+    @cython.locals(kind=cython.int)
+    cdef void begin_group(self, const uint8_t* p, int64_t at, int t) noexcept nogil
+    @cython.locals(kind=cython.int, text=int64_t, statement=cython.int, a=int64_t, schema=cython.int)
     cdef void judge(self, const uint8_t* p, int64_t at, int64_t available, int t) noexcept nogil
     @cython.locals(trailer=cython.int, stop=int64_t, at=int64_t, marker=cython.int, length=int64_t, t=cython.int,
         size=int64_t, done=int64_t, rest=int64_t)
@@ -92,3 +94,5 @@ cdef class ViewCopy:
 cdef bint is_group(int kind) noexcept nogil
 @cython.locals(c=cython.int, n=cython.int)
 cdef bint is_change(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+@cython.locals(stop=int64_t)
+cdef bint names_mysql(const uint8_t* p, int64_t at, int64_t end) noexcept nogil

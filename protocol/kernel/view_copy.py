@@ -73,6 +73,24 @@ def is_change(p: Bytes, at: int, end: int) -> bool:
     return not (97 <= c <= 122 or 48 <= p[at + n] <= 57 or p[at + n] == 95 or p[at + n] == 36 or p[at + n] >= 128)
 
 
+def names_mysql(p: Bytes, at: int, end: int) -> bool:
+    """Whether `mysql` stands in the first bytes of the text in p[at:end], in any case: it may be of accounts."""
+    stop = at + 128
+    if stop > end:
+        stop = end
+    while at + 5 <= stop:
+        if (
+            p[at] | 32 == 109
+            and p[at + 1] | 32 == 121
+            and p[at + 2] | 32 == 115
+            and p[at + 3] | 32 == 113
+            and p[at + 4] | 32 == 108
+        ):
+            return True
+        at += 1
+    return False
+
+
 class ViewCopy:
     """One view's envelope; see the module's text. Not thread-safe; the calls with buffers release the GIL.
 
@@ -245,8 +263,7 @@ class ViewCopy:
                     return VIEW_STRAY
                 if boundary != START and not (boundary == SELF_CONTAINED and is_group(self.inference.kind[t])):
                     return VIEW_CONTROL
-                self.group_head = t
-                self.group_server = load32(p, at + SERVER_ID_AT)
+                self.begin_group(p, at, t)
                 first = False
             self.judge(p, at, length - trailer, t)
             self.group_size += length + self.extra
@@ -255,6 +272,14 @@ class ViewCopy:
                 self.group_time = load32(p, at - length)
                 self.group_stop = at
                 return VIEW_GROUP
+
+    def begin_group(self, p: Bytes, at: int, t: int) -> None:
+        """The event at `at` is the first of a group."""
+        self.group_head = t
+        self.group_server = load32(p, at + SERVER_ID_AT)
+        # Before 5.1.4x changes of rows came without BEGIN: a replica would not commit them.
+        kind = self.inference.kind[t]
+        self.group_look = kind == K_MAP or kind == K_ROWS
 
     def judge(self, p: Bytes, at: int, available: int, t: int) -> None:
         """What the event at `at` is given, of which `available` bytes are there without its checksum: `extra` bytes at
@@ -272,17 +297,23 @@ class ViewCopy:
             statement = S_OTHER
             if kind == K_QUERY:
                 statement = kind_of_text(p, text, at + available)
-            if statement == S_ROLLBACK:
+            if statement == S_ROLLBACK or load16(p, at + HEADER_SIZE + QUERY_ERROR_AT) != 0:
                 self.group_look = True
-            elif statement == S_OTHER:
-                if self.wants_statements or (kind == K_QUERY and not is_change(p, text, at + available)):
+            if statement == S_OTHER:
+                schema = p[at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT]
+                if (
+                    self.wants_statements
+                    or (kind == K_QUERY and not is_change(p, text, at + available))
+                    or names_mysql(p, text, at + available)
+                    or (schema == 5 and names_mysql(p, text - 6, text))
+                ):
                     self.group_look = True
                 if self.explicit >= 0:
                     self.extra = 2
                     self.insert_at = HEADER_SIZE + QUERY_POST
                     if kind == K_EXECUTE_LOAD_QUERY:
                         self.insert_at = HEADER_SIZE + EXECUTE_LOAD_QUERY_POST
-            elif statement == S_PART and self.wants_statements:
+            elif statement == S_PART and (self.wants_statements or p[text] | 32 == 114):  # ROLLBACK TO
                 self.group_look = True
         elif WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT:
             if self.inference.post_length[t] != 8 or available < HEADER_SIZE + 8:
@@ -291,7 +322,7 @@ class ViewCopy:
                 self.extra = 2
                 self.insert_at = HEADER_SIZE + 8
         elif kind == K_MAP and t == TABLE_MAP_EVENT:
-            if self.wants_statements or available < HEADER_SIZE + 14:
+            if available < HEADER_SIZE + 14:
                 self.group_look = True
             else:
                 a = at + HEADER_SIZE + 9  # the schema's name, behind post-header and length
@@ -484,7 +515,8 @@ class ViewCopy:
         """Goes over src[start:stop] as far as it can, which may be cut anywhere. Adds up `group_size`.
 
         by_markers: returns VIEW_GROUP where the group ends, VIEW_CUT behind an event that cannot be of it (`group_stop`: where
-        that begins, it may be before `start`); else everything is looked at. VIEW_MORE: `consumed` says from where on it wants to see more. BAD_LENGTH, BAD_CRC.
+        that begins, it may be before `start`); else everything is looked at. VIEW_MORE: `consumed` says from where on it wants
+        to see more. BAD_LENGTH, BAD_CRC.
         """
         if start < 0 or stop < start or stop > len(src):
             raise IndexError(f"range {start}:{stop} outside a buffer of {len(src)} bytes")
@@ -524,8 +556,7 @@ class ViewCopy:
                 self.scan_alien = not self.scan_first and boundary != INSIDE and boundary != END and boundary != IGNORE
                 self.scan_size = length
                 if self.scan_first:
-                    self.group_head = t
-                    self.group_server = load32(p, r + SERVER_ID_AT)
+                    self.begin_group(p, r, t)
                     self.scan_first = False
                 self.judge(p, r, available, t)
                 self.group_size += length + self.extra

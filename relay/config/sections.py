@@ -22,6 +22,7 @@ from relay.config.values import (
     checked_binlog_name,
     checked_collations,
     checked_dependencies,
+    checked_engines,
     checked_gtids,
     checked_hash,
     checked_host,
@@ -299,6 +300,9 @@ class ViewSection(_Section):
     """For a source that is newer than the replicas: in place of which collation of the source, by its number, which
     one of the replicas is named. `SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS` shows the numbers.
     Example: `{ 255 = 45 }`"""
+    known_engines: Annotated[dict[str, NonEmpty], AfterValidator(checked_engines)] = {}
+    """The engines of tables that were made before the archive begins, where a rule must know them: `"*"` stands for all others.
+    The binlogs tell the engines of later ones. Example: `{ "shop.visits" = "MyISAM", "*" = "InnoDB" }`"""
     start: Annotated[
         Annotated[Literal["earliest"], Tag("word")] | Annotated[ViewStartPlace, Tag("place")],
         Discriminator(view_start_tag),

@@ -87,6 +87,15 @@ def checked_uuid(text: str) -> str:
     raise Wrong("this is no uuid", 'Write one such as "6d0c5a43-9c63-4f4e-8d1f-5a166f0f3cb2", or leave it out')
 
 
+def checked_engines(table: Mapping[str, str]) -> dict[str, str]:
+    """Engines by schema.table, or by * for all others."""
+    for name in table:
+        schema, dot, rest = name.partition(".")
+        if name != "*" and not (schema and dot and rest):
+            raise Wrong(f"{name!r} names no table", 'Write { "schema.table" = "MyISAM" }, or "*" for all others')
+    return dict(table)
+
+
 def checked_collations(table: Mapping[str, int]) -> dict[str, int]:
     """Numbers of collations by numbers of others, which are keys in the file."""
     for source, target in table.items():

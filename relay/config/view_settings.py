@@ -30,6 +30,7 @@ def view_settings(section: ViewSection, source: SourceIdentity) -> ViewSettings:
         account_statements=section.account_statements,
         explicit_timestamps=section.explicit_defaults_for_timestamp,
         collations=section.collation_numbers,
+        known_engines=section.known_engines,
         start=ViewStart(Position(start.file, start.position), start.next)
         if isinstance(start, ViewStartPlace)
         else None,

@@ -23,6 +23,7 @@ def kept_record(settings: ViewSettings) -> dict[str, object]:
         "account_statements": settings.account_statements,
         "explicit_defaults_for_timestamp": settings.explicit_timestamps,
         "collations": {str(number): other for number, other in sorted(settings.collations.items())},
+        "known_engines": dict(sorted(settings.known_engines.items())),
         "start": None if start is None else [start.position.file, start.position.offset, start.next_gno],
     }
 

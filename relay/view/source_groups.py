@@ -86,6 +86,8 @@ class GroupReader:
             return False
         count = min(event.length - HEADER_SIZE - self._trailer, codes.INFERENCE_HEAD)
         head = self._read(event.offset + HEADER_SIZE, count)
+        if any(head[codes.QUERY_ERROR_AT : codes.QUERY_STATUS_LENGTH_AT]):
+            return True
         variables = int.from_bytes(head[codes.QUERY_STATUS_LENGTH_AT : codes.QUERY_STATUS_LENGTH_AT + 2], "little")
         text = codes.QUERY_POST + variables + head[codes.QUERY_SCHEMA_LENGTH_AT] + 1
         return not _PLAIN.match(head, text, text + _STATEMENT_BYTES)

@@ -85,7 +85,8 @@ class FileTranslation:
         self._end = 0
         self._sealed = self._ends_cut = False
         rules.restore(checkpoint.rules)
-        self._state = checkpoint.rules
+        self._state: bytes | None = checkpoint.rules
+        """What the rules know; None: to be asked for."""
         version = settings.target_version
         layout = codes.VIEW_BARE if version < (5, 7) else codes.VIEW_CLOCK if version < (8, 0) else codes.VIEW_TIMES
         self._policy = _POLICIES[settings.gtids]
@@ -131,7 +132,12 @@ class FileTranslation:
         kernel = self._kernel
         if kernel is None:
             return self._from
-        return ViewCheckpoint(self._offset, kernel.position, kernel.next_gno, kernel.sequence, self._state)
+        return ViewCheckpoint(self._offset, kernel.position, kernel.next_gno, kernel.sequence, self._known())
+
+    def _known(self) -> bytes:
+        if self._state is None:
+            self._state = self._rules.state()
+        return self._state
 
     @property
     def offset(self) -> int:
@@ -250,6 +256,9 @@ class FileTranslation:
     def _write_head(self, kernel: ViewCopy) -> Iterator[None]:
         timestamp, _, server_id, size, _, flags = HEADER.unpack_from(self._format)
         self.marks.append(self.checkpoint())
+        if described(self._format).created:
+            self._rules.source_started()
+            self._state = None
         body = format_body(self._format)
         has_field = described(self._format).has_checksum_field
         event = self._placed(
@@ -316,10 +325,13 @@ class FileTranslation:
         look = kernel.group_look
         groups: list[OutGroup]
         assert self._groups is not None
+        self._mark(start)
         if start in self._skips:
             groups = self._skipped(start, stop)
+            self._state = None
         elif look:
             group = self._groups.group(start, stop)
+            self._state = None
             try:
                 groups = self._rules.plan(group)
             except CannotBeKept as error:
@@ -327,15 +339,14 @@ class FileTranslation:
         else:
             has_gtid = kernel.group_head in (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED)
             groups = [OutGroup([Copy(start, stop)], "source" if has_gtid else "new")]
-        self._mark(start)
         for out in groups:
             yield from self._write_group(kernel, out)
-        self._state = self._rules.state()
         self._drop(stop - start)
 
     def _skipped(self, start: int, stop: int) -> list[OutGroup]:
         assert self._groups is not None
         group = self._groups.group(start, stop)
+        self._rules.skipped(group)
         first, last = group.events[0], group.events[-1]
         empty = empty_transaction(last.timestamp, first.server_id)
         if first.type in (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED):
@@ -355,7 +366,7 @@ class FileTranslation:
         rows, width = self._mark_rows, codes.VIEW_MARK
         for row in range(0, count * width, width):
             self._last_mark = rows[row]
-            self.marks.append(ViewCheckpoint(rows[row], rows[row + 1], rows[row + 2], rows[row + 3], self._state))
+            self.marks.append(ViewCheckpoint(rows[row], rows[row + 1], rows[row + 2], rows[row + 3], self._known()))
 
     def _group_end(self, kernel: ViewCopy, start: int) -> int | None:
         """Where the group at `start` ends, by its markers; None: it has no end, and was passed over."""
@@ -424,6 +435,8 @@ class FileTranslation:
                 yield
             self._at = kernel.gtid(self._out, self._at, size, last_time, first_server)
             begins = False
+        elif group.gtid == "new":
+            kernel.sequence += 1
         for number, piece in enumerate(pieces):
             is_last = number == len(pieces) - 1
             if isinstance(piece, New):

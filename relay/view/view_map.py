@@ -143,7 +143,8 @@ def _opened(layer: FileLayer, path: Path, content: bytes) -> int:
 
 
 def _framed(state: bytes) -> bytes:
-    return _STATE_HEAD.pack(len(state), zlib.crc32(state)) + state
+    packed = zlib.compress(state, 1)
+    return _STATE_HEAD.pack(len(packed), zlib.crc32(packed)) + packed
 
 
 def _content(path: Path) -> bytes:
@@ -174,6 +175,6 @@ def _states(data: bytes) -> list[bytes]:
         state = data[at + _STATE_HEAD.size : at + _STATE_HEAD.size + size]
         if len(state) != size or zlib.crc32(state) != crc:
             break
-        found.append(state)
+        found.append(zlib.decompress(state))
         at += _STATE_HEAD.size + size
     return found

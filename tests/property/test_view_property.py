@@ -25,7 +25,6 @@ statements = st.one_of(
             (2, query_body("/* app */ delete FROM t", status=b"\0\0\0\0\0")),
             (2, query_body("REPLACE t VALUES (1)")),
             (2, query_body("SAVEPOINT `s`")),
-            (2, query_body("ROLLBACK TO `s`")),
             (5, bytes(9)),
         ]
     ),

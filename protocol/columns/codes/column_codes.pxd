@@ -76,7 +76,6 @@ cdef enum:
     SEED_INSERT_ID = 2
     SEED_RAND = 4
     SEED_USER_VARIABLE = 8
-    QUERY_ERROR_AT = 9
     STATUS_FLAGS2 = 0
     STATUS_SQL_MODE = 1
     ANSI_QUOTES = 4

@@ -127,7 +127,6 @@ SEED_INSERT_ID: Final = 2
 SEED_RAND: Final = 4
 SEED_USER_VARIABLE: Final = 8
 
-QUERY_ERROR_AT: Final = 9  # the error code, in the body of a Query
 # Status variables that servers write first, and bits of sql_mode.
 # Source: MySQL 9.7 `libs/mysql/binlog/event/statement_events.h`.
 STATUS_FLAGS2: Final = 0
