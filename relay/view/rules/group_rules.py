@@ -26,7 +26,7 @@ from relay.view.rules.definitions_learned import learn
 from relay.view.rules.engine_mixing import split_by_engine
 from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, PartKind, read_parts
-from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
+from relay.view.rules.own_events import bare_begin, bare_commit, begin, changed, commit, copied, empty_group, out_group
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_statements import is_account_statement, is_account_table, sets_password
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -171,6 +171,8 @@ class _Planned:
         for part in left:
             self._check_failed(part)
         runs = self._runs(left)
+        if self._begin is None and any(part.kind is PartKind.ROWS for part in left):
+            return [self._with_begin(left)]
         as_it_was = left == body and not rolled_back and not any(self._commits(part) for part in left)
         if as_it_was and len(runs) < 2:
             return [self._as_it_was(left)]
@@ -184,6 +186,13 @@ class _Planned:
         if self._begin is not None and self._end is not self._begin:
             pieces.append(copied(self._end))
         return out_group(pieces, self._head)
+
+    def _with_begin(self, left: list[GroupPart]) -> OutGroup:
+        """Rows that came without BEGIN, as servers before 5.1.4x wrote them: a replica of today does not commit such."""
+        pieces: list[Copy | New] = [bare_begin(left[0].event)]
+        for part in left:
+            pieces += self._pieces(part)
+        return out_group([*pieces, bare_commit(left[-1].event)], self._head)
 
     def _made(self, runs: list[list[GroupPart]]) -> list[OutGroup]:
         """Transactions of our own around the runs."""

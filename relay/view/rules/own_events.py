@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from protocol.kernel.codes import QUERY_EVENT
+from protocol.kernel.codes import QUERY_EVENT, QUERY_POST
 from relay.view.rules.group import Copy, GroupEvent, New, OutGroup
 from relay.view.rules.group_parts import GroupPart
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -22,6 +22,21 @@ def begin(event: GroupEvent, query: LoggedQuery) -> New:
 def commit(event: GroupEvent, query: LoggedQuery) -> New:
     """COMMIT behind it."""
     return _control(event, query, b"COMMIT")
+
+
+def bare_begin(event: GroupEvent) -> New:
+    """BEGIN in front of rows that belong to no statement: `event` is the first."""
+    return _bare(event, b"BEGIN")
+
+
+def bare_commit(event: GroupEvent) -> New:
+    """COMMIT behind them: `event` is the last."""
+    return _bare(event, b"COMMIT")
+
+
+def _bare(event: GroupEvent, text: bytes) -> New:
+    # Thread, time, schema's length, error and status variables: none.
+    return New(QUERY_EVENT, _SUPPRESS_USE, event.timestamp, event.server_id, bytes(QUERY_POST + 1) + text)
 
 
 def _control(event: GroupEvent, query: LoggedQuery, text: bytes) -> New:
