@@ -82,11 +82,12 @@ def source_group(
 
 @dataclass
 class ViewWriter:
-    """Files of a view in `directory`, made one after the other. gno: number of the newest GTID."""
+    """Files of a view in `directory`, made one after the other. gno: number of the newest GTID. version: that GTID events name."""
 
     directory: Path
     rules: Plans
     gno: int = 0
+    version: int = 50624
 
     def write(self, source: Path) -> None:
         """The file of the same name. Raises: CannotBeKept, with the groups before it written."""
@@ -105,7 +106,10 @@ class ViewWriter:
                     self.gno += 1
                     sequence += 1
                     timestamp = group.events[-1].timestamp
-                    gtid = Gtid(1, VIEW_UUID, self.gno, "", sequence - 1, sequence)
+                    time_us, version = timestamp * 1_000_000, self.version
+                    gtid = Gtid(
+                        1, VIEW_UUID, self.gno, "", sequence - 1, sequence, time_us, time_us, 0, version, version
+                    )
                     body = encode_gtid(gtid)
                     _append(made, _event(GTID_EVENT, 0, timestamp, group.events[0].server_id, body), checksum > 0)
                     for piece in out.pieces[out.gtid == "source" :]:

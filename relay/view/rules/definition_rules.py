@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from protocol.binlog.format_description import version_numbers
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
@@ -17,8 +16,6 @@ _TO_INNODB: Final = frozenset(("myisam", "isam", "memory", "heap", "archive", "c
 _MERGE: Final = frozenset(("merge", "mrg_myisam"))
 # FEDERATED is compiled in and switched off: 1286, or, without NO_ENGINE_SUBSTITUTION, an InnoDB table without the remote rows.
 _GONE: Final = frozenset(("federated",))
-_INLINE_REFERENCES_SINCE: Final = (9, 0)
-"""Before, servers read REFERENCES in a column's own definition and made nothing of it (tried: 5.6.24 and 9.7.4)."""
 _TYPE_OPTION_UNTIL: Final = (5, 5)
 # Sizes of pages in KiB that InnoDB compresses to; MyISAM's sizes are bytes.
 _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
@@ -34,7 +31,7 @@ def define(query: LoggedQuery, settings: ViewSettings) -> bytes:
         return query.raw
     engine = made.engine or (default_engine(query.server_version) if made.verb == "CREATE" else "")
     _check(query, made, engine, settings)
-    edits = _type_options(made, settings) + _references(query, made, settings)
+    edits = _type_options(made, settings)
     if settings.engines == "innodb" and not made.temporary:
         edits = _to_innodb(query, made, edits)
     return edited(query.raw, edits) if edits else query.raw
@@ -65,15 +62,6 @@ def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdi
     if settings.target_version < _TYPE_OPTION_UNTIL:
         return []
     return [TextEdit(one.start, one.start + 4, b"ENGINE") for one in made.engines if one.is_type]
-
-
-def _references(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
-    """REFERENCES in a column's own definition, of which old servers make nothing, and new ones a foreign key."""
-    if settings.target_version < _INLINE_REFERENCES_SINCE:
-        return []
-    if not (0, 0, 0) < version_numbers(query.server_version) < (*_INLINE_REFERENCES_SINCE, 0):
-        return []
-    return [TextEdit(start, stop, b"") for start, stop in made.inline_references]
 
 
 def _to_innodb(query: LoggedQuery, made: TableDefinition, edits: list[TextEdit]) -> list[TextEdit]:

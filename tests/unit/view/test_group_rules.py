@@ -387,18 +387,6 @@ def test_partitions_of_engines_that_have_none_any_more_stop_the_view() -> None:
     assert run(target="mysql-5.7").plan(text) == [[text]]
 
 
-def test_references_of_a_column_that_old_servers_forget_are_left_out_for_new_ones() -> None:
-    text = (
-        "CREATE TABLE c (a INT NOT NULL REFERENCES p (id) ON DELETE SET NULL, b INT, FOREIGN KEY (b) REFERENCES p (id))"
-    )
-    made = "CREATE TABLE c (a INT NOT NULL , b INT, FOREIGN KEY (b) REFERENCES p (id))"
-    assert run().plan(text) == [["+" + made]]
-    assert run(target="mysql-8.4").plan(text) == [[text]]
-    assert run().plan("ALTER TABLE c ADD d INT REFERENCES p (id) AFTER a") == [["+ALTER TABLE c ADD d INT  AFTER a"]]
-    newer = RuleRun(settings(), version="9.1.0")
-    assert newer.plan(text) == [[text]]
-
-
 # ---- statements that failed --------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What of CREATE TABLE and ALTER TABLE matters to a view, with where it stands in the text: engines, options, references."""
+"""What of CREATE TABLE and ALTER TABLE matters to a view, with where it stands in the text: engines and options."""
 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -10,9 +10,6 @@ from relay.view.rules.statement.statement_words import StatementWords
 
 # Options that a rule asks for. DATA and INDEX: … DIRECTORY.
 _OPTIONS: Final = frozenset(("ROW_FORMAT", "KEY_BLOCK_SIZE", "UNION", "DATA", "INDEX"))
-_NO_COLUMN: Final = frozenset(
-    ("CONSTRAINT", "FOREIGN", "PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "CHECK", "PARTITION")
-)
 _SELECTS: Final = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 
 
@@ -41,8 +38,7 @@ class OptionAt(NamedTuple):
 class TableDefinition:
     """`verb`: CREATE or ALTER. `engine`: as the statement names it for the table, "" where it does not.
 
-    engines: each place that names one, partitions included. inline_references: [start, stop) of REFERENCES in columns' own definitions.
-    has_foreign_keys: it defines some by FOREIGN KEY.
+    engines: each place that names one, partitions included. has_foreign_keys: it defines some by FOREIGN KEY.
     """
 
     verb: str
@@ -57,7 +53,6 @@ class TableDefinition:
     partitioned: bool = False
     selects: bool = False
     has_foreign_keys: bool = False
-    inline_references: list[tuple[int, int]] = field(default_factory=list)
 
 
 def edited(raw: bytes, edits: list[TextEdit]) -> bytes:
@@ -219,39 +214,13 @@ def _partitions(words: StatementWords, made: TableDefinition, *, stop_at_select:
 
 def _element(words: StatementWords, made: TableDefinition) -> None:
     """A column or a key, up to the comma or the bracket behind it."""
-    is_column = words.word() not in _NO_COLUMN
-    if not is_column and words.word() in ("CONSTRAINT", "FOREIGN"):
+    if words.word() in ("CONSTRAINT", "FOREIGN"):
         ahead = 0
         while ahead < 3 and words.word(ahead) != "FOREIGN":
             ahead += 1
         made.has_foreign_keys |= words.word(ahead) == "FOREIGN" and words.word(ahead + 1) == "KEY"
-    first = True
     while not words.ended and words.word() not in (",", ")"):
         if words.word() == "(":
             words.skip_brackets()
-        elif is_column and not first and words.word() == "REFERENCES":
-            start = words.peek().start
-            stop = _references(words)
-            made.inline_references.append((start, stop))
         else:
             words.take()
-        first = False
-
-
-def _references(words: StatementWords) -> int:
-    """Takes REFERENCES and what belongs to it; where that ends."""
-    words.expect("REFERENCES")
-    words.table_name()
-    stop = words.tokens[words.at - 1].stop
-    if words.word() == "(":
-        words.skip_brackets()
-    while True:
-        stop = words.tokens[words.at - 1].stop
-        if words.accept("MATCH"):
-            words.take()
-        elif words.word() == "ON" and words.word(1) in ("DELETE", "UPDATE"):
-            words.at += 2
-            if words.take().upper in ("SET", "NO"):
-                words.take()
-        else:
-            return stop
