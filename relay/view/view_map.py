@@ -63,10 +63,14 @@ class ViewMap:
         index = bisect_right(range(len(self)), value, key=lambda number: key(self.record(number))) - 1
         return self.record(index) if index >= 0 else None
 
-    @property
-    def last_state(self) -> int:
-        """How many states there are."""
-        return len(self._states)
+    def records_of(self, count: int) -> bytes:
+        """The first `count` records, as they are kept."""
+        return self._records[: count * _RECORD_BYTES]
+
+    def states_of(self, count: int) -> list[bytes]:
+        """What the rules knew at the first `count` records, in order."""
+        numbers = (_RECORD.unpack_from(self._records, index * _RECORD_BYTES)[4] for index in range(count))
+        return self._states[: max(numbers, default=0)]
 
 
 class MapWriter:
@@ -83,16 +87,19 @@ class MapWriter:
             if record.view > up_to:
                 break
             kept, self._last = index + 1, record
-        self._states = known.last_state
+        kept_states = known.states_of(kept)
+        self._states = len(kept_states)
         self._state = self._last.rules if self._last is not None else b""
         map_path, rules_path = map_paths(file)
-        data = _MAP_HEAD + known._records[: kept * _RECORD_BYTES]
+        data = _MAP_HEAD + known.records_of(kept)
         self._fd = _opened(layer, map_path, data)
         try:
             self._rules_path = rules_path
             self._rules_fd = -1
             if self._states:
-                self._rules_fd = _opened(layer, rules_path, b"".join(_framed(state) for state in known._states))
+                self._rules_fd = _opened(layer, rules_path, b"".join(_framed(state) for state in kept_states))
+            else:
+                layer.unlink(rules_path)
         except BaseException:
             layer.close(self._fd)
             raise

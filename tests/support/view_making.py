@@ -1,0 +1,84 @@
+"""A view of an archive that is filled by hand, made in this process."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from uuid import UUID
+
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.kernel import codes
+from protocol.kernel.ingest import Ingest
+from relay.archive.archive import Archive
+from relay.archive.write.options import ArchiveOptions
+from relay.view.maker import ViewStatus
+from relay.view.rules.settings import ViewSettings
+from relay.view.view import View
+from relay.view.views import Views
+
+UUID_OF_VIEW = UUID("5a3c1b9e-7d20-5c44-8f61-0d2e4b6a8c10")
+
+
+def settings(**changed: object) -> ViewSettings:
+    """Of the view `v`."""
+    given: dict[str, object] = {"name": "v", "gtids": "assign", "uuid": UUID_OF_VIEW, **changed}
+    return ViewSettings(**given)  # type: ignore[arg-type]
+
+
+def marked(data: bytes | bytearray) -> bytes:
+    """A binlog with the markers that the archive puts into what it receives."""
+    ingest = Ingest(stamp=True)
+    ingest.begin_file(FIRST_EVENT)
+    walked = bytearray(data)
+    made, at = bytearray(data[:FIRST_EVENT]), FIRST_EVENT
+    while True:
+        status = ingest.feed(walked, at, len(walked))
+        assert status < codes.BAD_CRC, ingest.error_text
+        made += walked[at : ingest.produced]
+        if ingest.consumed == at:
+            return bytes(made)
+        at = ingest.consumed
+        ingest.take_entries()
+
+
+@contextlib.asynccontextmanager
+async def made_view(mirror: Archive, wanted: ViewSettings) -> AsyncIterator[View]:
+    """The view of an open archive, being made."""
+    faults: list[Exception] = []
+    views = Views(mirror, [wanted], ArchiveOptions(), faults.append)
+    await views.open()
+    for refused in views.refused.values():
+        raise refused
+    views.begin()
+    try:
+        yield views.all[wanted.name]
+    finally:
+        await views.close()
+        assert not faults, faults
+
+
+async def until(view: View, reached: Callable[[ViewStatus], bool], longest_s: float = 20.0) -> ViewStatus:
+    """Waits until the view's status is such."""
+    async with asyncio.timeout(longest_s):
+        while not reached(view.status):
+            await asyncio.sleep(0.005)
+    return view.status
+
+
+async def until_made(view: View) -> ViewStatus:
+    """Waits until it has all that the archive has."""
+    return await until(view, lambda status: status.behind_bytes == 0 and _has_all(view, status))
+
+
+def _has_all(view: View, status: ViewStatus) -> bool:
+    received = view.archive.current.received
+    return status.view is not None and received is not None and status.view.offset == received.offset
+
+
+def files_of_view(directory: Path) -> dict[str, bytes]:
+    """Its binlogs and maps, by name."""
+    return {
+        path.name: path.read_bytes()
+        for path in directory.iterdir()
+        if path.is_file() and (path.suffix[1:].isdigit() or path.suffix in (".map", ".rules"))
+    }
