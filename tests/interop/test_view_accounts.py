@@ -7,6 +7,7 @@ import asyncio
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,10 @@ from deploy.servers import BinlogPosition, Server
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.write.options import ArchiveOptions
-from relay.view.settings import ViewSettings
+from relay.view.rules.settings import ViewSettings
 from tests.conftest import ServerFactory
 from tests.interop.test_gtid_mysql import GTID_OPTIONS, executed, write
+from tests.support.chain import wait_until
 from tests.support.free_port import free_port
 from tests.support.relay_inside import PASSWORD, RelayInside, relay_inside
 from tests.support.relay_process import RelayProcess
@@ -53,9 +55,12 @@ class ArchivedElsewhere:
     settings: ViewSettings
     status: Progress
 
+    def skip(self, file: str, offset: int, by: str) -> None:
+        raise AssertionError("it never stops")
+
 
 class ViewsFromElsewhere:
-    """What `class Views` is to be, with archives that are there: in `directory`, by the names of the views."""
+    """In place of `Views`: archives that are there, in `directory`, by the names of the views."""
 
     def __init__(self, directory: Path, settings: Sequence[ViewSettings], options: ArchiveOptions) -> None:
         self._directory = directory
@@ -66,6 +71,10 @@ class ViewsFromElsewhere:
     @property
     def all(self) -> Mapping[str, ArchivedElsewhere]:
         return self._all
+
+    @property
+    def refused(self) -> Mapping[str, Exception]:
+        return {}
 
     async def open(self) -> None:
         for settings in self._settings:
@@ -200,3 +209,53 @@ async def reloaded(relay: RelayInside) -> list[str]:
     os.kill(os.getpid(), signal.SIGHUP)
     line = await relay.until_logged("reloaded", count + 1)
     return list(line["waits_for_restart"])
+
+
+async def test_a_97_replica_with_its_defaults_moves_from_another_account_to_a_view_and_is_not_held_up(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    source = await call(lambda: servers("mysql56").start(server_id=1, options=["--binlog-format=ROW"]))
+    (tmp_path / "relay").mkdir()
+    async with relay_inside(tmp_path / "relay", source, more=CONFIG) as relay:
+        await relay.until_logged("view_served")
+
+        def follow() -> None:
+            source.execute_many(
+                ["CREATE DATABASE one", "CREATE TABLE one.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"]
+            )
+            write(source, "one", 20)
+            replica = servers("mysql97").start(
+                server_id=10, options=["--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
+            )
+            # Its first stream is from the mirror: refused at once, as the source has no GTIDs, and soon asked for again.
+            replica.attach("127.0.0.1", relay.port, "replica", PASSWORD, auto_position=1, connect_retry=1)
+            wait_until(lambda: replica.replica_status()["io_errno"], "the mirror has no GTIDs")
+            replica.stop_replica()
+            began = time.monotonic()
+            replica.attach("127.0.0.1", relay.port, "viewer", PASSWORD, auto_position=1)
+            check_view(relay.port, source, replica)
+            assert time.monotonic() - began < 20
+            write(source, "one", 20, seed=2)
+            check_view(relay.port, source, replica)
+            status = dict(asked(relay.port, "SHOW STATUS LIKE 'Binlog_relay_view%'"))
+            at = source.master_status()
+            place = status["Binlog_relay_view_source_file"], int(status["Binlog_relay_view_source_position"])
+            assert (place, status["Binlog_relay_view_stop"]) == ((at.file, at.position), "")
+            replica.stop_replica()
+
+        await call(follow)
+
+
+def check_view(port: int, source: Server, replica: Server) -> None:
+    """Waits until the view has all that the source wrote, and the replica all of the view: their tables are equal."""
+    at = source.master_status()
+
+    def is_made() -> bool:
+        status = dict(asked(port, "SHOW STATUS LIKE 'Binlog_relay_view%'"))
+        made = status["Binlog_relay_view_source_file"], int(status["Binlog_relay_view_source_position"])
+        return made == (at.file, at.position)
+
+    wait_until(is_made, "the view is made up to the source's end")
+    ((wanted,),) = asked(port, "SELECT @@GLOBAL.gtid_executed")
+    assert replica.sql(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{wanted}', 60)") == [(0,)], replica.replica_status()
+    assert replica.checksum_tables(["one"]) == source.checksum_tables(["one"])

@@ -14,6 +14,7 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.config import load_config
+from relay.view.views import Views
 from relay.view_service import MakeViews
 from tests.support.free_port import free_port
 from tests.support.relay_process import Endpoint
@@ -99,7 +100,7 @@ async def relay_inside(
     *,
     heartbeat_period_s: float = 5.0,
     more: str = "",
-    make_views: MakeViews | None = None,
+    make_views: MakeViews = Views,
 ) -> AsyncIterator[RelayInside]:
     """Runs a relay behind `source` until the block ends; then it must end with exit code 0. more: of its configuration."""
     port = free_port()

@@ -17,7 +17,7 @@ from relay.config import ViewSection
 from relay.downstream.clients import Clients
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.served_archive import ServedArchive
-from relay.view.settings import ViewSettings, derived_uuid
+from relay.view.rules.settings import ViewSettings, derived_uuid
 from relay.view_service import MakeViews, OpenView, ViewService
 from tests.support.generation_filling import A, append_files, mysql_series
 
@@ -38,15 +38,19 @@ class EmptyView:
     settings: ViewSettings
     status: Progress
 
+    def skip(self, file: str, offset: int, by: str) -> None:
+        raise AssertionError("it never stops")
+
 
 class EmptyViews:
-    """Views without a file, but for those whose name begins with "bad"."""
+    """Views without a file; those whose name begins with "bad" cannot be opened."""
 
     def __init__(self, mirror: Archive, settings: Sequence[ViewSettings], options: ArchiveOptions) -> None:
         self.directory = mirror.directory / "views"
         self.settings = settings
         self.options = options
         self.made: dict[str, EmptyView] = {}
+        self.refused: dict[str, Exception] = {}
         self.follows = self.closed = False
 
     @property
@@ -55,7 +59,9 @@ class EmptyViews:
 
     async def open(self) -> None:
         for settings in self.settings:
-            if not settings.name.startswith("bad"):
+            if settings.name.startswith("bad"):
+                self.refused[settings.name] = ArchiveCorrupt("it is damaged", advice="Make it anew.")
+            else:
                 archive = await Archive.open(self.directory / settings.name, self.options)
                 self.made[settings.name] = EmptyView(archive, settings, Progress())
 
@@ -154,29 +160,28 @@ async def test_a_view_with_the_source_s_own_uuid_is_refused_and_the_others_are_s
 
 async def test_a_view_that_cannot_be_opened_keeps_no_other_from_being_served(relay: Relay) -> None:
     relay.mirror.current.set_identity(IDENTITY)
-    service = relay.begin(section("bad"), section())
-    await service.until_opened(5)
+    with capture_logs() as logs:
+        service = relay.begin(section("bad"), section())
+        await service.until_opened(5)
     assert service.served.find("gtid") is not None and service.served.find("bad") is None
-    assert "the log of the relay says why" in service.served.why_not("bad")
+    assert service.served.why_not("bad") == "it is damaged."
+    (line,) = (line for line in logs if line["event"] == "view_not_served")
+    assert (line["view"], line["advice"]) == ("bad", "Make it anew.")
 
 
-@pytest.mark.parametrize("error", [ArchiveCorrupt("it is damaged"), RuntimeError("a fault")])
-async def test_views_of_which_none_can_be_opened_leave_the_mirror_as_it_is(relay: Relay, error: Exception) -> None:
+async def test_a_fault_while_views_are_opened_leaves_the_mirror_as_it_is(relay: Relay) -> None:
     relay.mirror.current.set_identity(IDENTITY)
 
-    class Unopened(EmptyViews):
+    class Faulty(EmptyViews):
         async def open(self) -> None:
-            raise error
+            raise RuntimeError("a fault")
 
     with capture_logs() as logs:
-        service = relay.begin(section(), make=Unopened)
+        service = relay.begin(section(), make=Faulty)
         await service.until_opened(5)
     assert service.served.find("gtid") is None
-    expected = "it is damaged" if isinstance(error, ArchiveCorrupt) else "could not be opened"
-    assert expected in service.served.why_not("gtid")
-    assert [line["event"] for line in logs] == [
-        "view_not_served" if isinstance(error, ArchiveCorrupt) else "task_failed"
-    ]
+    assert "the log of the relay says why" in service.served.why_not("gtid")
+    assert [line["event"] for line in logs] == ["task_failed"]
 
 
 async def test_a_stop_while_views_are_opened_does_not_wait_for_them(relay: Relay) -> None:
