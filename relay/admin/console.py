@@ -49,7 +49,7 @@ from relay.admin.lag import Lag
 from relay.admin.procedures.archive_procedures import repair, scrub
 from relay.admin.procedures.gap_procedure import accept_gap
 from relay.admin.procedures.view_procedures import RunningView, find_view_place, list_views, skip_in_view
-from relay.admin.purge_statements import purge_before, purge_to
+from relay.admin.purge_statements import Reader, purge_before, purge_to, view_reader
 from relay.admin.refusals import not_here
 from relay.admin.replica_status import ReplicaFacts, replica_status, status_values
 from relay.admin.request_text import request_text
@@ -211,10 +211,14 @@ class Console:
         here = tuple(files)
         return await asyncio.to_thread(lambda: asker.encode(binary_logs(here, dialect)))
 
-    def _readers(self) -> list[ClientStatus]:
+    def _clients(self) -> list[ClientStatus]:
         """Who is served this archive: of others' files the names and generations say nothing here."""
         name = self._view.settings.name if self._view is not None else None
         return [client for client in self._connections.statuses() if client.view == name]
+
+    def _readers(self) -> list[Reader]:
+        """Who needs files of this archive: the mirror's are what views are made from."""
+        return [*self._clients(), *map(view_reader, self._views.values())]
 
     async def _change(self, request: Request, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
         if self._mirror is not self and not isinstance(request, PurgeTo | PurgeBefore):
@@ -233,7 +237,7 @@ class Console:
             case SkipInView():
                 return skip_in_view(self._views, request, by=f"'{asker.user}'@'{asker.address}'")
             case AcceptGap():
-                connected, newest = self._readers(), self._generation.number
+                connected, newest = self._clients(), self._generation.number
                 by = f"'{asker.user}'@'{asker.address}'"
                 return await accept_gap(self._source, request, connected, newest, by=by)
             case PurgeTo():

@@ -1,7 +1,7 @@
 """PURGE BINARY LOGS: which files may go, and what keeps the others.
 
 Files go from the oldest on, up to the one that was named or that is not old enough; never the newest one, and never one
-that a connected replica reads or will come to. What a replica that is away would ask for is not kept, as in a server: it
+that a connected replica, or a view, reads or will come to. What a replica that is away would ask for is not kept, as in a server: it
 will be refused with the files that are left.
 """
 
@@ -17,6 +17,7 @@ from relay.archive.generation import Generation
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveMisuse
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.downstream.connection.client_status import ClientStatus
+from relay.view.shown_view import ShownView
 
 
 class GenerationFile(NamedTuple):
@@ -34,8 +35,25 @@ class Purge:
     notices: tuple[Notice, ...]
 
 
-Readers = Callable[[], Iterable[ClientStatus]]
-"""Who is connected now. Asked again for each generation: to remove files takes a while, and replicas come meanwhile."""
+@dataclass(frozen=True, slots=True)
+class ViewReader:
+    """A view that is made from the archive. `needed_file`: the file that it goes on with; empty: the oldest there is."""
+
+    name: str
+    needed_file: str
+    needed_generation: int | None = None
+
+
+Reader = ClientStatus | ViewReader
+Readers = Callable[[], Iterable[Reader]]
+"""Who reads the archive now. Asked again for each generation: to remove files takes a while, and replicas come meanwhile."""
+
+
+def view_reader(view: ShownView) -> ViewReader:
+    """What the view has still to be made from, also one that has stopped: somebody may let it go on."""
+    made, start = view.status.source, view.settings.start
+    place = made if made is not None else start.position if start is not None else None
+    return ViewReader(view.settings.name, place.file if place is not None else "")
 
 
 async def purge_to(archive: Archive, name: str, readers: Readers, reason: str) -> Done:
@@ -65,7 +83,7 @@ def held_files(archive: Archive) -> list[GenerationFile]:
     return [GenerationFile(generation, file) for generation in archive.all for file in generation.files]
 
 
-def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[ClientStatus], gone: int = 0) -> Purge:
+def plan(held: Sequence[GenerationFile], count: int, connections: Iterable[Reader], gone: int = 0) -> Purge:
     """What of the oldest `count` files may go now. gone: how many of the same statement went before."""
     connections = tuple(connections)
     wanted = held[:count]
@@ -89,9 +107,7 @@ def _place(held: GenerationFile) -> tuple[int, int]:
     return held.generation.number, held.file.number
 
 
-def _needs(
-    connection: ClientStatus, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]
-) -> bool:
+def _needs(connection: Reader, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]) -> bool:
     """Whether the connection reads this file, or is about to. Files are tried from the oldest on."""
     needed = connection.needed_file
     if needed is None:
@@ -101,9 +117,11 @@ def _needs(
     return needed == file.name and connection.needed_generation in (None, generation.number)
 
 
-def _named(readers: Sequence[ClientStatus]) -> str:
+def _named(readers: Sequence[Reader]) -> str:
     shown = [
-        f"'{reader.user}'@'{reader.address}' (server_id {reader.server_id}, connection {reader.connection_id})"
+        f"the view {reader.name}"
+        if isinstance(reader, ViewReader)
+        else f"'{reader.user}'@'{reader.address}' (server_id {reader.server_id}, connection {reader.connection_id})"
         for reader in readers[:3]
     ]
     more = [f"{len(readers) - 3} more"] if len(readers) > 3 else []

@@ -14,6 +14,8 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.config import load_config
+from relay.view.views import Views
+from relay.view_service import MakeViews
 from tests.support.free_port import free_port
 from tests.support.relay_process import Endpoint
 from tests.support.replica_client import ReplicaClient
@@ -93,9 +95,14 @@ class RelayInside:
 
 @contextlib.asynccontextmanager
 async def relay_inside(
-    directory: Path, source: Endpoint, *, heartbeat_period_s: float = 5.0
+    directory: Path,
+    source: Endpoint,
+    *,
+    heartbeat_period_s: float = 5.0,
+    more: str = "",
+    make_views: MakeViews = Views,
 ) -> AsyncIterator[RelayInside]:
-    """Runs a relay behind `source` until the block ends; then it must end with exit code 0."""
+    """Runs a relay behind `source` until the block ends; then it must end with exit code 0. more: of its configuration."""
     port = free_port()
     config = directory / "relay.toml"
     config.write_text(
@@ -118,11 +125,12 @@ async def relay_inside(
         [[account]]
         user = "{USER}"
         password = "{PASSWORD}"
+        {more}
         """
     )
     config.chmod(0o600)
     with structlog.testing.capture_logs() as logs:
-        relay = Relay(load_config(config), config)
+        relay = Relay(load_config(config), config, make_views=make_views)
         running = asyncio.create_task(relay.serve())
         inside = RelayInside(relay, directory, port, logs)
         try:

@@ -67,6 +67,9 @@ class HandMadeView:
     settings: ViewSettings
     status: Status = field(default_factory=Status)
 
+    def skip(self, file: str, offset: int, by: str) -> None:
+        raise AssertionError("nobody asks for it")
+
 
 class Served:
     """A mirror of a source without GTIDs, and views beside it."""
@@ -95,6 +98,7 @@ class Served:
         origin = ViewOrigin(self.mirror, ASSIGNED if policy == "assign" else None)
         served = ServedArchive(archive, self.clients, self.options, state, shown, origin)
         self.server.views.add(name, served)
+        self.console.add_view(view)
         self.give({name: name})
         return view
 
@@ -281,9 +285,25 @@ async def test_a_purge_removes_the_files_of_what_the_account_sees(served: Served
     assert [file.name for file in served.views["gtid"].archive.current.files] == [SECOND]
     assert [file.name for file in served.mirror.current.files] == [FIRST, SECOND]
     assert await served.query("SELECT @@gtid_purged", "gtid") == ((f"{ASSIGNED}:1-3",),)
+    served.views["gtid"].status = Status(Position(SECOND, 120))
     reader.cut()
     await until(lambda: not any(session.dump for session in served.server.sessions))
     await served.by_position(SECOND, "gtid", server_id=79)
+    await served.query(f"PURGE BINARY LOGS TO '{SECOND}'", "root")
+    assert [file.name for file in served.mirror.current.files] == [SECOND]
+
+
+@pytest.mark.parametrize("made", [None, Position(FIRST, 120)])
+async def test_what_a_view_is_still_to_be_made_from_stays_also_where_it_has_stopped(
+    served: Served, made: Position | None
+) -> None:
+    served.views["gtid"].status = Status(made, 77, Stop())
+    root = await served.client("root")
+    await call(lambda: root.query(f"PURGE BINARY LOGS TO '{SECOND}'"))
+    (warning,) = await call(lambda: root.query("SHOW WARNINGS"))
+    assert warning[1] == 1867 and "Read by the view gtid" in str(warning[2])
+    assert [file.name for file in served.mirror.current.files] == [FIRST, SECOND]
+    served.views["gtid"].status = Status(Position(SECOND, 4))
     await served.query(f"PURGE BINARY LOGS TO '{SECOND}'", "root")
     assert [file.name for file in served.mirror.current.files] == [SECOND]
 
