@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 import structlog
@@ -16,8 +17,10 @@ from relay.config.problems import Wrong
 from relay.downstream.served_archive import ServedArchive
 from relay.downstream.served_views import ServedViews
 from relay.process.background import begin_task
+from relay.view.kept_settings import kept_uuid
 from relay.view.rules.settings import ViewSettings
 from relay.view.shown_view import ShownView
+from relay.view.view import view_directory
 
 log = structlog.get_logger()
 
@@ -114,7 +117,8 @@ class ViewService:
 
     async def _open(self) -> None:
         source = await self._source()
-        wanted = [settings for section in self._sections if (settings := self._settings(section, source)) is not None]
+        found = [await asyncio.to_thread(self._settings, section, source) for section in self._sections]
+        wanted = [settings for settings in found if settings is not None]
         self._views = views = self._make(self._mirror, wanted, self._options)
         await views.open()
         for name, error in views.refused.items():
@@ -136,8 +140,11 @@ class ViewService:
         return source
 
     def _settings(self, section: ViewSection, source: SourceIdentity) -> ViewSettings | None:
+        """Blocking."""
         try:
-            return view_settings(section, source)
+            settings = view_settings(section, source)
+            kept = kept_uuid(view_directory(self._mirror.directory, section.name)) if section.uuid is None else None
+            return settings if kept is None else replace(settings, uuid=kept)
         except Wrong as wrong:
             self._refuse(section.name, wrong.what, f"{wrong.instead}.")
             return None

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Final
+from uuid import UUID
 
 from relay.archive.storage.archive_errors import ArchiveConflict
 from relay.archive.storage.files import VIEW_NAME, FileLayer, replace_file
@@ -26,6 +27,14 @@ def kept_record(settings: ViewSettings) -> dict[str, object]:
         "known_engines": dict(sorted(settings.known_engines.items())),
         "start": None if start is None else [start.position.file, start.position.offset, start.next_gno],
     }
+
+
+def kept_uuid(directory: Path) -> UUID | None:
+    """Whose GTIDs the view in `directory` has, where there is one: another source, followed later, changes nothing of that. Blocking."""
+    try:
+        return UUID(json.loads((directory / VIEW_NAME).read_bytes())["uuid"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def check_kept(directory: Path, settings: ViewSettings, layer: FileLayer) -> None:
