@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, Protocol
 
 import structlog
@@ -12,15 +11,13 @@ from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.write.options import ArchiveOptions
-from relay.config import ViewSection, view_settings
+from relay.config import ViewSection, settings_of_view
 from relay.config.problems import Wrong
 from relay.downstream.served_archive import ServedArchive
 from relay.downstream.served_views import ServedViews
 from relay.process.background import begin_task
-from relay.view.kept_settings import kept_uuid
 from relay.view.rules.settings import ViewSettings
 from relay.view.shown_view import ShownView
-from relay.view.view import view_directory
 
 log = structlog.get_logger()
 
@@ -142,9 +139,7 @@ class ViewService:
     def _settings(self, section: ViewSection, source: SourceIdentity) -> ViewSettings | None:
         """Blocking."""
         try:
-            settings = view_settings(section, source)
-            kept = kept_uuid(view_directory(self._mirror.directory, section.name)) if section.uuid is None else None
-            return settings if kept is None else replace(settings, uuid=kept)
+            return settings_of_view(section, source, self._mirror.directory)
         except Wrong as wrong:
             self._refuse(section.name, wrong.what, f"{wrong.instead}.")
             return None

@@ -15,7 +15,7 @@ from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.archive_command import archive_failures, print_table, time_text
 from relay.commands.arguments import binlog_place
 from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
-from relay.config import Config, ViewSection, view_settings
+from relay.config import Config, ViewSection, settings_of_view
 from relay.config.problems import Wrong
 from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import NamedView, named_view
@@ -47,7 +47,7 @@ def _configured(config: Config, section: ViewSection) -> NamedView:
             text = f"The archive in {archive} has no source yet, and views are made of it: let the relay reach its source first."
             raise CommandFailed(text, WRONG_USE)
         try:
-            return named_view(archive, view_settings(section, source))
+            return named_view(archive, settings_of_view(section, source, archive))
         except Wrong as wrong:
             raise CommandFailed(f"[[view]] {section.name}: {wrong.what}. {wrong.instead}.", WRONG_USE) from None
 

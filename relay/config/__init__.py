@@ -17,7 +17,7 @@ from relay.config.sections import (
     ViewSection,
     ViewStartPlace,
 )
-from relay.config.view_settings import view_settings
+from relay.config.view_settings import settings_of_view, view_settings
 
 __all__ = [
     "Account",
@@ -36,5 +36,6 @@ __all__ = [
     "ViewSection",
     "ViewStartPlace",
     "load_config",
+    "settings_of_view",
     "view_settings",
 ]

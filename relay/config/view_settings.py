@@ -1,11 +1,14 @@
 """What a view is to be, from its section in relay.toml and the source that it is made of."""
 
+from dataclasses import replace
+from pathlib import Path
 from uuid import UUID
 
 from protocol.position import Position
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.config.problems import Wrong
 from relay.config.sections import ViewSection, ViewStartPlace
+from relay.view.kept_settings import kept_uuid, view_directory
 from relay.view.rules.settings import ViewSettings, ViewStart, derived_uuid
 
 
@@ -35,3 +38,13 @@ def view_settings(section: ViewSection, source: SourceIdentity) -> ViewSettings:
         if isinstance(start, ViewStartPlace)
         else None,
     )
+
+
+def settings_of_view(section: ViewSection, source: SourceIdentity, archive: Path) -> ViewSettings:
+    """As `view_settings`; where no uuid is configured and the view is there, with the uuid that it has. Blocking.
+
+    archive: the source's directory. Raises: Wrong.
+    """
+    settings = view_settings(section, source)
+    kept = kept_uuid(view_directory(archive, section.name)) if section.uuid is None else None
+    return settings if kept is None else replace(settings, uuid=kept)

@@ -10,6 +10,13 @@ from relay.archive.storage.files import VIEW_NAME, FileLayer, replace_file
 from relay.view.rules.settings import ViewSettings
 
 _LAYOUT: Final = 1
+VIEWS_DIRECTORY: Final = "views"
+"""In the archive's directory of a source: a directory for each view, of the view's name."""
+
+
+def view_directory(archive: Path, name: str) -> Path:
+    """Where a view of the archive in `archive` is."""
+    return archive / VIEWS_DIRECTORY / name
 
 
 def kept_record(settings: ViewSettings) -> dict[str, object]:
@@ -30,7 +37,7 @@ def kept_record(settings: ViewSettings) -> dict[str, object]:
 
 
 def kept_uuid(directory: Path) -> UUID | None:
-    """Whose GTIDs the view in `directory` has, where there is one: another source, followed later, changes nothing of that. Blocking."""
+    """Whose GTIDs the view in `directory` has, where there is one. Blocking. A source that is followed later changes them not."""
     try:
         return UUID(json.loads((directory / VIEW_NAME).read_bytes())["uuid"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

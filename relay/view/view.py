@@ -13,16 +13,9 @@ from relay.view.maker import ViewMaker, ViewStatus
 from relay.view.rules.settings import ViewSettings
 from relay.view.view_rules import rules_of
 
-VIEWS_DIRECTORY: Final = "views"
-"""In the archive's directory of a source: a directory for each view, of the view's name."""
 SKIPPED: Final = "view_skip"
 """The ledger's kind, in the archive of the source, of a group that a view leaves out because somebody said so. There, because
 the view's own directory may be deleted: the view is made again with the same decisions."""
-
-
-def view_directory(archive: Path, name: str) -> Path:
-    """Where a view of the archive in `archive` is."""
-    return archive / VIEWS_DIRECTORY / name
 
 
 def skips_of(ledger: Sequence[LedgerRow], view: str) -> dict[str, dict[int, int]]:

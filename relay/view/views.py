@@ -8,9 +8,9 @@ from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions
-from relay.view.kept_settings import check_kept
+from relay.view.kept_settings import check_kept, view_directory
 from relay.view.rules.settings import ViewSettings
-from relay.view.view import View, skips_of, view_directory
+from relay.view.view import View, skips_of
 
 
 class Views:

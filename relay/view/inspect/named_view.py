@@ -11,8 +11,9 @@ from relay.archive.inspect.listing import read_ledgers
 from relay.archive.inspect.transaction_search import find_gtid
 from relay.archive.storage.files import CATALOG_NAME
 from relay.view.inspect.executed_gtids import executed_before
+from relay.view.kept_settings import view_directory
 from relay.view.rules.settings import ViewSettings
-from relay.view.view import skips_of, view_directory
+from relay.view.view import skips_of
 from relay.view.view_lookup import ViewLookup
 from relay.view.view_place import InsideTransaction, PlaceFinder, PlaceUnknown, ViewPlace
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import FileLayer
-from relay.view.view import VIEWS_DIRECTORY
+from relay.view.kept_settings import VIEWS_DIRECTORY
 
 _REMOVED_PREFIX: Final = ".removed-"
 

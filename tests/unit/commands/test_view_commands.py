@@ -19,11 +19,12 @@ from relay.commands.view_changes import rebuild, skip
 from relay.commands.view_command import find_place, list_views
 from relay.commands.view_seed import seed
 from relay.view.inspect.named_view import NamedView
+from relay.view.kept_settings import view_directory
 from relay.view.maker import STOPPED, ViewStop
 from relay.view.rules.group import StopReason
 from relay.view.rules.settings import ViewSettings, ViewStart
 from relay.view.seeding.seed_statements import RelayAddress
-from relay.view.view import skips_of, view_directory
+from relay.view.view import skips_of
 from relay.view.view_place import ViewPlace
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder

@@ -9,9 +9,10 @@ from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.view.inspect.standing_stop import standing_stop
+from relay.view.kept_settings import view_directory
 from relay.view.maker import STOPPED, ViewStop
 from relay.view.rules.group import StopReason
-from relay.view.view import skip_row, view_directory
+from relay.view.view import skip_row
 from relay.view.view_place import ViewPlace
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
