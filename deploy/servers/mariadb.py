@@ -98,6 +98,13 @@ class MariaDB(Server):
         return [program]
 
     @classmethod
+    def mysqldump(cls) -> list[str]:
+        program = _find("mariadb-dump", "mysqldump")
+        if program is None:
+            raise ServerUnavailable("mariadb-dump is not installed (Debian package mariadb-client)")
+        return [program]
+
+    @classmethod
     def plugin_directories(cls) -> tuple[Path, Path]:
         """Where the server's own plugins are, and where the client library's are, the ones for logging in."""
         return Path("/usr/lib/mysql/plugin"), Path(f"/usr/lib/{os.uname().machine}-linux-gnu/libmariadb3/plugin")

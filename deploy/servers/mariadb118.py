@@ -55,6 +55,10 @@ class MariaDB118(ServerFromTree, MariaDB):
         return cls._tree.command("usr/bin/mariadb-admin")
 
     @classmethod
+    def mysqldump(cls) -> list[str]:
+        return cls._tree.command("usr/bin/mariadb-dump")
+
+    @classmethod
     def plugin_directories(cls) -> tuple[Path, Path]:
         root = cls._tree.path
         return root / "usr/lib/mysql/plugin", root / "usr/lib/x86_64-linux-gnu/libmariadb3/plugin"

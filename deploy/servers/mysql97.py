@@ -71,6 +71,10 @@ class MySQL97(ServerFromTree):
         return cls._tree.command("usr/bin/mysqladmin")
 
     @classmethod
+    def mysqldump(cls) -> list[str]:
+        return cls._tree.command("usr/bin/mysqldump")
+
+    @classmethod
     def plugin_directory(cls) -> Path:
         """Where the plugins of the server and of the clients are."""
         return cls._tree.path / "usr/lib/mysql/plugin"

@@ -98,6 +98,11 @@ class ServerProcess(ABC):
         raise ServerUnavailable(f"{cls.name} has no mysqladmin in its package")
 
     @classmethod
+    def mysqldump(cls) -> list[str]:
+        """How to call this product's mysqldump. Raises ServerUnavailable where the package has none."""
+        raise ServerUnavailable(f"{cls.name} has no mysqldump in its package")
+
+    @classmethod
     def _own_options(cls) -> list[str]:
         """Options this product needs to start at all."""
         return []

@@ -58,13 +58,21 @@ def _taken(dump: Path) -> DumpPlace:
 
 def _doubts(view: NamedView, taken: DumpPlace | None) -> list[str]:
     """What does not fit together, and is no error by itself."""
-    if taken is None or not taken.server_version:
+    if taken is None:
+        return []
+    if taken.is_statement:
+        text = (
+            f"line {taken.line} is carried out when the dump is restored, and MySQL from 8.4 on does not know CHANGE MASTER. "
+            f"Restore it without: sed {taken.line}d dump.sql"
+        )
+        return [text, *_doubts(view, taken._replace(is_statement=False))]
+    if not taken.server_version:
         return []
     found = mirrored_file(view.archive, taken.position.file)
     if found is None or found[1].server_version == taken.server_version:
         return []
     return [
-        f"The dump is of a server {shown(taken.server_version)}, the archived {taken.position.file} of one {found[1].server_version}: "
+        f"the dump is of a server {shown(taken.server_version)}, the archived {taken.position.file} of one {found[1].server_version}: "
         "was it taken at the source?"
     ]
 

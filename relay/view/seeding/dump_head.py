@@ -58,7 +58,7 @@ class DumpHead(NamedTuple):
 
 class DumpPlace(NamedTuple):
     """Where a dump was taken. made_by: as in "mysqldump". line: of the file at `path`, from 1. host, server_version: of the server
-    that was dumped; empty: the dump does not say."""
+    that was dumped; empty: the dump does not say. is_statement: the line is carried out when the dump is restored."""
 
     position: Position
     made_by: str
@@ -66,6 +66,7 @@ class DumpPlace(NamedTuple):
     line: int
     host: str = ""
     server_version: str = ""
+    is_statement: bool = False
 
 
 def shown(text: str) -> str:

@@ -68,7 +68,8 @@ def _change(settings: ViewSettings, place: ViewPlace, relay: RelayAddress, *, by
     if relay.tls:
         options.append(f"{prefix}_SSL = 1")
     elif settings.target_version >= _SOURCE_WORDS:
-        options.append("GET_SOURCE_PUBLIC_KEY = 1")
+        # Newer ones demand TLS unless told not to; then they have to ask for the key that passwords are sent with.
+        options += ["SOURCE_SSL = 0", "GET_SOURCE_PUBLIC_KEY = 1"]
     if by_gtid:
         options.append(f"{prefix}_AUTO_POSITION = 1")
     else:

@@ -51,6 +51,7 @@ NO_COORDINATES: Final = (
 class _Found(NamedTuple):
     line: int
     position: Position
+    is_statement: bool
 
 
 def sql_dump_place(head: DumpHead) -> DumpPlace:
@@ -78,7 +79,7 @@ def sql_dump_place(head: DumpHead) -> DumpPlace:
             options = dict(_options(head, number, change["options"].rstrip("; \t")))
             position = _position(head, number, options, of_a_replica=of_a_replica)
             if position is not None:
-                found.append(_Found(number, position))
+                found.append(_Found(number, position, line[:1] not in "-#"))
     if not found:
         where = f"line {last} begins the data" if last < len(head.lines) or not head.is_all else "and that is all of it"
         raise head.refuse(
@@ -87,7 +88,8 @@ def sql_dump_place(head: DumpHead) -> DumpPlace:
     if len({one.position for one in found}) > 1:
         text = f"line {found[0].line} says {found[0].position}, this line {found[-1].position}. Give one of them with --at."
         raise head.refuse(found[-1].line, text)
-    return DumpPlace(found[0].position, made_by, head.path, found[0].line, host, version)
+    one = found[0]
+    return DumpPlace(one.position, made_by, head.path, one.line, host, version, one.is_statement)
 
 
 def _group(pattern: re.Pattern[str], line: str) -> str:

@@ -235,6 +235,16 @@ def test_seed_finds_the_place_in_a_dump(view: NamedView, tmp_path: Path, capsys:
     assert record["executed"] == f"{OWN}:1-3" and len(record["statements"]) == 4  # type: ignore[arg-type]
 
 
+def test_seed_says_which_line_of_a_dump_a_new_server_does_not_know(
+    view: NamedView, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = f"CHANGE MASTER TO MASTER_LOG_FILE='{FILE}', MASTER_LOG_POS={places_of(view)[3].source.offset};\n"
+    for begin, is_told in (("", True), ("-- ", False)):
+        (tmp_path / "dump.sql").write_text(f"-- MySQL dump\n{begin}{change}")
+        seed(view, RELAY, at=None, dump=tmp_path / "dump.sql", in_place=False, as_json=False)
+        assert ("sed 2d" in capsys.readouterr().out) == is_told
+
+
 @pytest.mark.parametrize("shift", [1, -1, 20])
 def test_seed_never_rounds_a_place(view: NamedView, tmp_path: Path, shift: int) -> None:
     dump = tmp_path / "dump.sql"

@@ -56,8 +56,8 @@ def test_an_old_server_is_told_in_the_old_words(target: str) -> None:
     assert "PUBLIC_KEY" not in change and "log_slave_updates" in hints(settings(target))
 
 
-def test_without_tls_the_servers_key_has_to_be_asked_for() -> None:
-    assert "GET_SOURCE_PUBLIC_KEY = 1" in statements(settings(), relay=RELAY._replace(tls=False))[2]
+def test_without_tls_a_new_server_is_told_so_and_has_to_ask_for_the_key() -> None:
+    assert "SOURCE_SSL = 0,\n  GET_SOURCE_PUBLIC_KEY = 1" in statements(settings(), relay=RELAY._replace(tls=False))[2]
 
 
 def test_where_nothing_is_executed_nothing_is_purged() -> None:
