@@ -144,32 +144,32 @@ class ViewMaker:
                 await self._follow()
             except ViewStopped as error:
                 self._note(ViewStop(error.file, error.offset, error.group_stop, error.reason, time.time()))
-                await self._until(self._decided, None)
+                await self._until_decided(None)
+            except ViewDiffers as error:
+                self._note(_differs(error, self._settings.name))
+                await self._until_decided(None)
             except ArchiveDamaged as error:
                 self._followed.damaged_files.report(error)
                 self._note(_damage(error))
-                await self._until(self._moved, _AGAIN_S)
-            except ViewDiffers as error:
-                self._note(_differs(error, self._settings.name))
-                await self._until(self._decided, None)
+                await self._until_decided(_AGAIN_S)
             except ArchiveWriteError as error:
                 self._note(_unwritable(error))
-                await asyncio.sleep(_AGAIN_S)
+                await self._until_decided(_AGAIN_S)
             except OSError as error:
                 self._note(_unreadable(error))
-                await asyncio.sleep(_AGAIN_S)
+                await self._until_decided(_AGAIN_S)
             except _Waiting as waiting:
                 self._note(waiting.stop)
-                await self._until(self._moved, _AGAIN_S)
+                await self._until_decided(_AGAIN_S)
             finally:
                 await self._let_go()
 
-    async def _until(self, event: asyncio.Event, at_most_s: float | None) -> None:
-        event.clear()
+    async def _until_decided(self, at_most_s: float | None) -> None:
+        """Until somebody decided something, or it is time to try again."""
         self._decided.clear()
         try:
             async with asyncio.timeout(at_most_s):
-                await event.wait()
+                await self._decided.wait()
         except TimeoutError:
             pass
 
@@ -276,7 +276,8 @@ class ViewMaker:
         """Until the file is complete."""
         while not maker.is_done:
             self._moved.clear()
-            end, sealed = file.end, file.sealed and not file.damaged
+            end = self._followed.served_end(file)
+            sealed = file.sealed and not file.damaged and end == file.end
             left = end - maker.translation.offset
             if left <= _AT_ONCE_BYTES and not maker.is_comparing:
                 made = maker.make(end, sealed=sealed, ends_cut=file.cut)
@@ -291,17 +292,24 @@ class ViewMaker:
                     "view_left_out_cut_group", view=self._settings.name, file=file.name, offset=maker.translation.cut_at
                 )
                 maker.translation.cut_at = None
-            if self.stop is not None and not maker.is_comparing:
-                log.info("view_goes_on", view=self._settings.name, file=file.name, offset=self._source.offset)
-                self.stop = None
+            if made.runs:
+                self._goes_on()
             while generation.queued_bytes > _MOST_QUEUED_BYTES:
                 await self._written(generation)
             if made.is_idle and not maker.is_done:
-                if file.damaged:
+                if file.damaged and end == file.end:
                     raise ArchiveDamaged("not all of it could be recovered", file=file.name, offset=end, boundary=end)
-                if file.end == end and file.sealed == sealed:
+                if end < file.end and end == self._followed.served_end(file):
+                    raise _Waiting(file.name, end, _gap(file.name))
+                if not self._moved.is_set():
+                    self._goes_on()
                     self._caught_up()
                     await self._moved.wait()
+
+    def _goes_on(self) -> None:
+        if self.stop is not None:
+            log.info("view_goes_on", view=self._settings.name, made_to=str(self._source or ""))
+            self.stop = None
 
     async def _written(self, generation: Generation) -> None:
         moved = asyncio.Event()
