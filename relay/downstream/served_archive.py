@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from protocol.binlog.format_description import version_numbers
 from protocol.errors import ErrorCode
 from protocol.statements import SourceFacts
 from relay.archive.archive import Archive
@@ -24,6 +25,9 @@ from relay.downstream.stream.pacing import WakePacer
 from relay.process.background import tell_fault
 
 _KEPT_OUTPUTS: Final = 8
+_FIRST_WITH_GTIDS: Final = (5, 6, 5)
+_OLDEST_SHOWN: Final = "5.6.51"
+"""The version that a view of an older source shows: its binlogs have what that one had, GTIDs and version 2 of row events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,11 @@ class ServedArchive:
         source = source_facts(self._view.mirror.current)
         files = self.generation.files
         checksum: Literal["CRC32", "NONE"] = "NONE" if files and not files[-1].checksum else "CRC32"
-        return replace(source, checksum=checksum) if source is not None else None
+        if source is None:
+            return None
+        # A replica asks a server for its GTID_MODE only if such a version has one.
+        version = source.version if version_numbers(source.version) >= _FIRST_WITH_GTIDS else _OLDEST_SHOWN
+        return replace(source, checksum=checksum, version=version)
 
     def why_unreached(self) -> str:
         """What replicas are told before the source was reached for the first time."""
