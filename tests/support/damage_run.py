@@ -228,6 +228,8 @@ class DamageRun:
             return
         if not stream.error:
             raise AssertionError(f"not all was served from {start} ({_shape(stream)}), and nothing was said")
+        if "position > file size" in stream.error:
+            raise AssertionError(f"a replica that begins where a file was damaged is told it is wrong: {stream.error}")
         self.outcomes["ended by name"] += 1
         try:
             rows = len(read_ledger(self._directory)) - before
