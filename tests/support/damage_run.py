@@ -3,9 +3,10 @@
     python -m tests.support.damage_run --faults 1000 [--source mysql56|mysql97|mariadb ...] [--seed N]
 
 A relay archives what a real source writes, with and without checksums. Then, again and again: a copy of that archive, one fault
-in one of its files, before the archive is opened or while it is served, and a replica that reads everything from the oldest file
-on. What it gets must be what the source wrote, up to a whole transaction; where that is not all, the error, the ledger and the
-status must say why. Then `archive rebuild` and `archive repair` must make the archive whole again. Exit status 0: so it is; 1:
+in one of its files, before the archive is opened or while it is served, and replicas, one after the other, of which one reads
+everything from the oldest file on and the others begin at boundaries between transactions, by position and by GTID. What they get
+must be what the source wrote, up to a whole transaction; where that is not all, the error, the ledger and the status must say
+why. Then `archive rebuild` and `archive repair` must make the archive whole again. Exit status 0: so it is; 1:
 findings, listed with the seed that repeats them.
 """
 
@@ -23,15 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import pymysql
 import structlog
 
 from deploy.servers import SERVERS, Server
 from protocol.auth.account import Account
-from protocol.binlog.event_type import EventType
-from protocol.gtid.codec import encode_gtid_set
-from protocol.gtid.dump_request import encode_binlog_dump_gtid
-from protocol.gtid.gtid_set import GtidSet
 from protocol.position import is_binlog_name
 from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
@@ -45,9 +41,10 @@ from relay.downstream.request.source_state import SourceState
 from relay.downstream.server import DownstreamServer
 from relay.repair.file_origin import DirectoryOrigin
 from relay.repair.repair import StoppedRepair
+from tests.support.checked_streams import Stream, StreamStart, WrittenBinlogs, read_stream
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
-from tests.support.replica_client import PASSWORD, USER, ReplicaClient
+from tests.support.replica_client import PASSWORD, USER
 
 SOURCES: Final = {
     "mysql56-none": ("mysql56", ["--binlog-checksum=NONE"]),
@@ -55,6 +52,7 @@ SOURCES: Final = {
     "mysql97": ("mysql97", ["--enforce-gtid-consistency=ON", "--gtid-mode=ON"]),
     "mariadb": ("mariadb", ["--binlog-checksum=CRC32"]),
 }
+MORE_STREAMS: Final = 3
 KINDS: Final = ("changed", "removed", "shortened", "lengthened", "emptied", "renamed", "zeroed")
 
 
@@ -86,8 +84,8 @@ def recorded_archive(source: Server, options: list[str], directory: Path) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """kind: one of KINDS. at: a fraction of the file. served: whether the archive is served when it happens. by_gtid: how the
-    replica asks, where there are GTIDs.
+    """kind: one of KINDS. at: a fraction of the file. served: whether the archive is served when it happens. starts: where
+    the replicas begin, in the order in which they come.
     """
 
     kind: str
@@ -95,7 +93,7 @@ class Fault:
     at: float
     bits: int
     served: bool
-    by_gtid: bool
+    starts: tuple[StreamStart, ...]
 
     def happen(self, directory: Path) -> None:
         """Blocking."""
@@ -125,7 +123,7 @@ class DamageRun:
 
     def __init__(self, name: str, archive: Path, scratch: Path) -> None:
         self.name = name
-        self._flavour = {"mysql97": "mysql", "mariadb": "mariadb"}.get(name, "")
+        flavour = {"mysql97": "mysql", "mariadb": "mariadb"}.get(name, "")
         self.findings: list[str] = []
         self.outcomes: Counter[str] = Counter()
         self._whole = archive
@@ -133,26 +131,41 @@ class DamageRun:
         self._binlogs = {
             path.name: path.read_bytes() for path in sorted(archive.iterdir()) if is_binlog_name(path.name)
         }
-        self._boundaries = {name: _boundaries(data) for name, data in self._binlogs.items()}
-        self._files = sorted(path.name for path in archive.iterdir() if path.is_file() and path.name != LOCK_NAME)
+        self._all = {name: data[4:] for name, data in self._binlogs.items()}
+        self._written = WrittenBinlogs(self._binlogs, flavour)
+        self._oldest = StreamStart(min(self._binlogs), 4)
+        files = [path for path in archive.iterdir() if path.is_file() and path.name != LOCK_NAME]
+        self._sizes = {path.name: max(1, path.stat().st_size) for path in files}
+        self._files = sorted(self._sizes)
 
     def fault(self, seed: int) -> Fault:
         """The fault of this seed."""
         chance = random.Random(f"{self.name}-{seed}")
         # Half of them in the binlogs themselves.
         file = chance.choice(sorted(self._binlogs)) if chance.random() < 0.5 else chance.choice(self._files)
-        served, by_gtid = chance.random() < 0.5, self._flavour != "" and chance.random() < 0.5
-        return Fault(chance.choice(KINDS), file, chance.random(), chance.randrange(1, 256), served, by_gtid)
+        # Each fourth near the beginning, with which each stream of the file begins, wherever it begins itself.
+        at = chance.random() if chance.random() < 0.75 else chance.randrange(300) / self._sizes[file]
+        by_gtid = self._written.flavour != "" and chance.random() < 0.5
+        starts = [StreamStart("", 4, "") if by_gtid else self._oldest]
+        starts += [self._written.random_start(chance) for _ in range(MORE_STREAMS)]
+        if file in self._binlogs:
+            starts.append(self._written.random_start(chance, file))
+        chance.shuffle(starts)
+        return Fault(chance.choice(KINDS), file, at, chance.randrange(1, 256), chance.random() < 0.5, tuple(starts))
 
     async def check_whole(self) -> None:
-        """Without a fault all is served, however it is asked for. Raises: AssertionError."""
+        """Without a fault all is served, from wherever it is asked for. Raises: AssertionError."""
+        chance = random.Random(self.name)
         archive = await Archive.open(self._whole)
         server = _server(archive)
         await server.start("127.0.0.1", 0)
         try:
-            for flavour in {"", self._flavour}:
-                read, error = await asyncio.to_thread(_read_all, server.port, min(self._binlogs), flavour)
-                assert read == {name: data[4:] for name, data in self._binlogs.items()}, (flavour, error, _shape(read))
+            stream = await asyncio.to_thread(read_stream, server.port, self._oldest, "")
+            assert stream.by_file == self._all, (stream.error, _shape(stream))
+            for start in [StreamStart("", 4, ""), *(self._written.random_start(chance) for _ in range(20))]:
+                if start.executed is None or self._written.flavour:
+                    stream = await asyncio.to_thread(read_stream, server.port, start, self._written.flavour)
+                    assert self._written.check(start, stream), (start, stream.error, _shape(stream))
         finally:
             await server.close()
             await archive.close()
@@ -165,28 +178,31 @@ class DamageRun:
         shutil.copytree(self._whole, self._directory)
         before = len(read_ledger(self._directory))
         try:
-            read, error = await self._served(fault)
-            self._judge(seed, fault, read, error, before)
+            streams = await self._served(fault)
+            for start, stream in streams.items():
+                self._judge(fault, start, stream, before)
             await self._brought_back(seed, fault)
         except Exception as problem:  # what it is, and the seed, are what is wanted
             self.findings.append(f"{self.name} seed {seed}: {fault}: {type(problem).__name__}: {problem}")
 
-    async def _served(self, fault: Fault) -> tuple[dict[str, bytes], str]:
-        """What a replica got of each file, and the error at its end; an archive that cannot be opened serves nothing."""
+    async def _served(self, fault: Fault) -> dict[StreamStart, Stream]:
+        """What each replica got; an archive that cannot be opened serves nothing."""
         if not fault.served:
             fault.happen(self._directory)
         try:
             archive = await Archive.open(self._directory)
         except ArchiveError as refused:
-            return {}, str(refused)
+            return {self._oldest: Stream((), (), str(refused))}
         server = _server(archive)
         await server.start("127.0.0.1", 0)
         scrub = Scrub(archive, None)
         try:
             if fault.served:
                 await asyncio.to_thread(fault.happen, self._directory)
-            flavour = self._flavour if fault.by_gtid else ""
-            read, error = await asyncio.to_thread(_read_all, server.port, sorted(self._binlogs)[0], flavour)
+            streams = {
+                start: await asyncio.to_thread(read_stream, server.port, start, self._written.flavour)
+                for start in fault.starts
+            }
             scrub.begin()
             scrub.hurry()
             async with asyncio.timeout(20):
@@ -199,32 +215,28 @@ class DamageRun:
             await server.close()
             with contextlib.suppress(ArchiveError):
                 await archive.close()
-        return read, error
+        return streams
 
-    def _judge(self, seed: int, fault: Fault, read: dict[str, bytes], error: str, before: int) -> None:
-        for name, data in read.items():
-            whole = self._binlogs[name][4:]
-            if not whole.startswith(data):
-                raise AssertionError(f"WRONG BYTES of {name} reached a replica")
-            if 4 + len(data) not in self._boundaries[name]:
-                raise AssertionError(f"the stream ended inside a transaction, at {4 + len(data)} of {name}")
-        is_all = read == {name: data[4:] for name, data in self._binlogs.items()}
-        if is_all:
+    def _judge(self, fault: Fault, start: StreamStart, stream: Stream, before: int) -> None:
+        if self._written.check(start, stream):
             self.outcomes["all was served"] += 1
             return
         newest = max(self._binlogs)
-        if fault.file == newest and not error and set(read) >= set(self._binlogs) - {newest}:
+        older = [unit for unit in self._written.expected(start) if unit.file != newest]
+        if fault.file == newest and not stream.error and self._written.has_all_of(older, stream):
             self.outcomes["the newest file was cut to what is whole"] += 1
             return
-        if not error:
-            raise AssertionError(f"not all was served ({_shape(read)}), and nothing was said")
+        if not stream.error:
+            raise AssertionError(f"not all was served from {start} ({_shape(stream)}), and nothing was said")
+        if "position > file size" in stream.error:
+            raise AssertionError(f"a replica that begins where a file was damaged is told it is wrong: {stream.error}")
         self.outcomes["ended by name"] += 1
         try:
             rows = len(read_ledger(self._directory)) - before
         except ArchiveError:
             rows = 1  # it is said where the catalog is opened
-        if read and not rows:  # a relay that does not start says why, and serves nothing
-            raise AssertionError(f"no row in the ledger; the replica was told: {error}")
+        if stream.events and not rows:  # a relay that does not start says why, and serves nothing
+            raise AssertionError(f"no row in the ledger; the replica was told: {stream.error}")
 
     async def _brought_back(self, seed: int, fault: Fault) -> None:
         """By the documented commands only."""
@@ -252,18 +264,18 @@ class DamageRun:
         server = _server(archive)
         await server.start("127.0.0.1", 0)
         try:
-            read, error = await asyncio.to_thread(_read_all, server.port, sorted(self._binlogs)[0])
+            stream = await asyncio.to_thread(read_stream, server.port, self._oldest, "")
         finally:
             await server.close()
             await archive.close()
         newest = max(self._binlogs)
         for name, data in self._binlogs.items():
-            got = read.get(name, b"")
+            got = stream.by_file.get(name, b"")
             if name == newest:
                 if not data[4:].startswith(got):
                     raise AssertionError(f"{name} is another one after the repair")
             elif got != data[4:]:
-                raise AssertionError(f"{name} is not whole after the repair: {error or _shape(read)}")
+                raise AssertionError(f"{name} is not whole after the repair: {stream.error or _shape(stream)}")
 
 
 def _server(archive: Archive) -> DownstreamServer:
@@ -272,52 +284,8 @@ def _server(archive: Archive) -> DownstreamServer:
     return DownstreamServer(archive, accounts, source, ListenOptions(position_wait_s=0.05))
 
 
-def _read_all(port: int, first: str, gtids_of: str = "") -> tuple[dict[str, bytes], str]:
-    """By file, the events' bytes that a replica gets from `first` on, and the error that its stream ends with.
-
-    gtids_of: the flavour of a replica that asks by GTID and has none; empty: it asks by file and position. What a source makes
-    for such a stream, and has in no file, is left out.
-    """
-    read: dict[str, bytes] = {}
-    name = first
-    client = ReplicaClient(port)
-    try:
-        client.query("SET @master_binlog_checksum= @@global.binlog_checksum")
-        client.query("SET @mariadb_slave_capability= 4")
-        if gtids_of == "mysql":
-            client.command(0x1E, encode_binlog_dump_gtid(encode_gtid_set(GtidSet()), flags=1, server_id=77))
-        else:
-            if gtids_of == "mariadb":
-                client.query("SET @slave_connect_state=''")
-            client.ask_dump("" if gtids_of else first, 4, flags=1 | 2)
-        while (event := client.event()) is not None:
-            if event.kind == EventType.ROTATE and event.data[0:4] == bytes(4):
-                name = event.data[27:].split(b"\0")[0].decode("latin-1")
-                name = name if name in read or is_binlog_name(name) else name[:-4]
-                read.setdefault(name, b"")
-                continue
-            if event.end_log_pos:
-                read[name] = read.get(name, b"") + event.data
-    except pymysql.MySQLError as error:
-        return {name: data for name, data in read.items() if data}, str(error)
-    finally:
-        client.cut()
-    return {name: data for name, data in read.items() if data}, ""
-
-
-def _boundaries(data: bytes) -> set[int]:
-    """Offsets between transactions, by the markers of the archived file."""
-    found, at = {4}, 4
-    while at < len(data):
-        mark = data[at + 18] >> 2 & 7
-        at += int.from_bytes(data[at + 9 : at + 13], "little")
-        if mark in (2, 5):
-            found.add(at)
-    return found
-
-
-def _shape(read: dict[str, bytes]) -> str:
-    return ", ".join(f"{name}: {4 + len(data)}" for name, data in sorted(read.items()))
+def _shape(stream: Stream) -> str:
+    return ", ".join(f"{name}: {len(data)} bytes" for name, data in sorted(stream.by_file.items()))
 
 
 def campaign(name: str, faults: int, seed: int, scratch: Path) -> DamageRun:

@@ -8,11 +8,13 @@ import asyncio
 import contextlib
 from typing import Final, Protocol
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.commands import BinlogDump
 from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.position_check import PositionCheck, Verdict
+from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.archive.storage.replica_marks import ReplicaIdentity
 from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.request.dump_request import DumpRequest
@@ -65,6 +67,7 @@ async def find_position_start(
             generation, check = await _generation_of(host, identity, name, request)
         if name:
             _check_before_gap(archive, generation, name, request)
+            _check_damage(generation, name, check)
             inside = check.verdict is Verdict.INSIDE_TRANSACTION
             if inside and identity is not None:
                 await host.until_left(identity)
@@ -127,6 +130,14 @@ def _check_before_gap(archive: Archive, generation: Generation, name: str, reque
     place, gap = Position(name, request.offset), behind[1]
     if place > gap.fork:
         raise is_ahead(place, gap)
+
+
+def _check_damage(generation: Generation, name: str, check: PositionCheck) -> None:
+    """Refuses a place that the archive had, in words that do not blame the replica. Raises: ArchiveDamaged."""
+    file = generation.file(name)
+    if check.verdict is Verdict.PAST_END and file is not None and file.damaged:
+        what = "nothing behind it can be read" if file.end > FIRST_EVENT else "nothing of the file can be read"
+        raise ArchiveDamaged(what, file=name, offset=file.end, boundary=file.end)
 
 
 async def _check_unambiguous(earlier: list[Generation], newest: Generation, name: str, offset: int) -> None:
