@@ -32,7 +32,7 @@ from relay.downstream.server import DownstreamServer
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
-from relay.process.interpreter import keep_what_is_here, look_for_no_garbage, share_interpreter
+from relay.process.interpreter import keep_what_was_made, share_interpreter
 from relay.shown_gtids import ShownGtids, ShownViewGtids, source_holdings
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
@@ -130,7 +130,6 @@ class Relay:
         config = self._config
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
-        look_for_no_garbage()
         try:
             archive = await Archive.open(
                 config.archive_directory, replace(archive_options(config), on_failure=self._archive_failed)
@@ -142,7 +141,7 @@ class Relay:
                 return EXIT_WRONG_USE
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._archive = archive
-        keep_what_is_here()
+        keep_what_was_made()
         descriptors = share_descriptors(config.listen.max_connections, len(config.views))
         uuid = own_uuid(config.archive_directory)
         control = SourceControl(

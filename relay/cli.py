@@ -153,6 +153,9 @@ def run(
     ] = None,
 ) -> None:
     """Run the relay. SIGTERM stops it cleanly."""
+    from relay.process.interpreter import look_for_no_garbage
+
+    look_for_no_garbage()
     loaded = _loaded(config)
     wanted = _source_address(source, loaded) if source is not None else None
     if log_level.lower() not in ("debug", "info", "warning", "error"):

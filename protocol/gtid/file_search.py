@@ -4,7 +4,7 @@ Both answers are those of real sources. MySQL: the newest file with all of whose
 the first file that holds something it lacks. MariaDB: the newest file whose Gtid_list lies before the replica's position.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,19 +38,24 @@ class FileSearch:
         self._blocks[-1] |= inside
         self._insides.append(encode_gtid_set(inside))
 
-    def extend(self, insides: Iterable[GtidSet]) -> None:
-        """Many files more, oldest first, at a third of the cost of `append` for each."""
-        gathered = GtidSetBuilder(self._blocks[-1] if self._blocks else GtidSet())
-        for inside in insides:
-            if len(self._insides) % _BLOCK_FILES == 0:
-                if self._blocks:
-                    self._blocks[-1] = gathered.snapshot()
+    def extend(self, insides: Sequence[GtidSet]) -> GtidSet:
+        """Many files more, oldest first, at a third of the cost of `append` for each. Returns what they hold together."""
+        everything = GtidSetBuilder()
+        at = 0
+        while at < len(insides):
+            full = len(self._insides) % _BLOCK_FILES
+            if not full:
                 self._blocks.append(GtidSet())
-                gathered = GtidSetBuilder()
-            gathered.add_set(inside)
-            self._insides.append(encode_gtid_set(inside))
-        if self._blocks:
-            self._blocks[-1] = gathered.snapshot()
+            some = insides[at : at + _BLOCK_FILES - full]
+            gathered = GtidSetBuilder()
+            for inside in some:
+                gathered.add_set(inside)
+            block = gathered.snapshot()
+            self._blocks[-1] |= block
+            everything.add_set(block)
+            self._insides += map(encode_gtid_set, some)
+            at += len(some)
+        return everything.snapshot()
 
     def extend_newest(self, inside: GtidSet) -> None:
         """The newest file, which grows, holds all this by now. Raises: IndexError without a file."""

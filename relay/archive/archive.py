@@ -13,7 +13,7 @@ import contextlib
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -108,7 +108,7 @@ class Archive:
         directory = self.directory
         self._first = await self._open_generation(FIRST)
         try:
-            numbers = await asyncio.to_thread(self._tidied_numbers)
+            numbers = await asyncio.to_thread(self._tidied_numbers, self._first.found_directories)
         except OSError as error:
             raise _not_opened(error, directory) from error
         before: GtidValue | None = None
@@ -165,9 +165,9 @@ class Archive:
         self._all.append(generation)
         generation.held.watchers = self._watchers
 
-    def _tidied_numbers(self) -> list[int]:
+    def _tidied_numbers(self, directories: Iterable[str]) -> list[int]:
         """The generations that have begun and were not purged as a whole, oldest first. Blocking."""
-        numbers = generation_numbers(self.directory, self._layer)
+        numbers = generation_numbers(directories)
         while numbers[-1] != FIRST and is_prepared_only(generation_path(self.directory, numbers[-1]), self._layer):
             remove_prepared(self.directory, numbers.pop(), self._layer)
         self._newest_number = numbers[-1]

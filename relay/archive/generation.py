@@ -113,6 +113,8 @@ class Generation:
         self._identity = recovered.identity
         self.origin = recovered.origin
         """How it goes on from the generation before; None for the first one, or where its catalog was lost."""
+        self.found_directories = recovered.directories
+        """Names of the directories that were beside the files when it was opened: with 100,000 files, looking again is dear."""
         self.held = HeldFiles(directory, layer, recovered.files)
         """The files as readers have them; only the generation changes them."""
         self._loop = asyncio.get_running_loop()

@@ -14,8 +14,18 @@ def share_interpreter() -> None:
 
 
 def look_for_no_garbage() -> None:
-    """Until `keep_what_is_here`: what an archive of 100,000 files opens with is all kept, and looked through in vain for 0.7 s."""
+    """Until `keep_what_was_made`: modules and what an archive of 100,000 files opens with are all kept, and looked through in
+    vain for 0.8 s."""
     gc.disable()
+
+
+def keep_what_was_made() -> None:
+    """Garbage is not looked for in what was made since `look_for_no_garbage`, and from now on in what comes.
+
+    Before it nothing is collected: that takes 0.08 s with 100,000 files, and finds some hundred small objects of modules.
+    """
+    gc.freeze()
+    gc.enable()
 
 
 def keep_what_is_here() -> None:

@@ -67,18 +67,18 @@ _TOKEN: Final = re.compile(
       (?P<space> \s++ | --(?=\s|$)[^\n]*+ | \#[^\n]*+
                | \0++(?=\s*+$)                          # of clients that send it along
                | \*/                                     # the end of a version comment that is part of the statement
-               | /\*(?!M?!).*?\*/
+               | /\*(?![Mm]?!).*?\*/
                | \\[gG](?=\s*$) )                        # of people who type it where no client takes it away
-    | (?P<comment> /\*M?! (?P<since> \d{{5,6}} )? )
-    | @@ (?: (?P<scope>global|session|local) \s*+ \. \s*+ )? (?P<system> {_WORD}(?:\.{_WORD})? | {_BACKTICK} )
+    | (?P<comment> /\*[Mm]?! (?P<since> \d{{5,6}} )? )
+    | @@ (?: (?P<scope>(?i:global|session|local)) \s*+ \. \s*+ )? (?P<system> {_WORD}(?:\.{_WORD})? | {_BACKTICK} )
     | @ (?P<variable> [\w.$]++ | {_SINGLE} | {_DOUBLE} | {_BACKTICK} )
     | (?P<string> {_SINGLE} | {_DOUBLE} )
     | (?P<name> {_BACKTICK} )
-    | (?P<number> 0x[0-9A-Fa-f]++ | \d++(?:\.\d*+)?(?:[eE][+-]?\d++)? )
+    | (?P<number> 0[xX][0-9A-Fa-f]++ | \d++(?:\.\d*+)?(?:[eE][+-]?\d++)? )
     | (?P<word> {_WORD} )
     | (?P<symbol> := | /(?!\*) | [=,().*;+\-<>!%&|^~?:{{}}\[\]] )
     """,
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+    re.VERBOSE | re.DOTALL,
 )
 # A backslash before % and _ stays: it is for LIKE.
 _ESCAPES: Final = {

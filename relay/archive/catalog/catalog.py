@@ -45,7 +45,9 @@ _FILE_COLUMNS: Final = f"{SUMMED['files']}, sum"
 _SELECT_FILES: Final = f"SELECT {_FILE_COLUMNS} FROM files ORDER BY number"  # noqa: S608 - constants only
 _PUT_FILE: Final = f"REPLACE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 17)})"  # noqa: S608
 _ADD_FILE: Final = f"INSERT OR IGNORE INTO files ({_FILE_COLUMNS}) VALUES ({','.join('?' * 17)})"  # noqa: S608
-_SELECT_GTIDS: Final = f"SELECT {SUMMED['gtids']}, sum FROM gtids ORDER BY number"  # noqa: S608
+_SELECT_GTIDS: Final = (
+    "SELECT number, flavour, before, inside, anonymous, gtids.sum FROM gtids JOIN files USING (number) ORDER BY number"
+)
 _PUT_GTIDS: Final = f"REPLACE INTO gtids ({SUMMED['gtids']}, sum) VALUES (?, ?, ?, ?, ?)"  # noqa: S608
 _ADD_LEDGER: Final = f"INSERT INTO ledger ({SUMMED['ledger']}, sum) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 _ADD_DAMAGE: Final = f"INSERT OR IGNORE INTO damage ({SUMMED['damage']}, sum) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608
@@ -189,9 +191,10 @@ class Catalog:
     def _sound(self, rows: Iterable[tuple[Any, ...]], table: str) -> Iterator[tuple[Any, ...]]:
         """The rows without their checksums, which are the last values. Raises: CatalogUnreadable at one that is wrong."""
         for row in rows:
-            if row_sum(row[:-1]) != row[-1]:
+            values = row[:-1]
+            if row_sum(values) != row[-1]:
                 raise CatalogUnreadable(f"the catalog is damaged: a row of {table} was changed", file=self.path.name)
-            yield row[:-1]
+            yield values
 
     # --- files -------------------------------------------------------------------------------------------------------
 
@@ -209,11 +212,11 @@ class Catalog:
     def gtids(self) -> dict[int, GtidFacts | None]:
         """By number, what each sealed file says of GTIDs; None where what is stored cannot be decoded, which is a file to
         be read again. `before` None: the state behind the file before it."""
-        flavours = dict(self._db.execute("SELECT number, flavour FROM files").fetchall())
         return {
-            number: decoded_gtids(flavours[number], *stored) if row_sum((number, *stored)) == total else None
-            for number, *stored, total in self._db.execute(_SELECT_GTIDS)
-            if number in flavours
+            number: decoded_gtids(flavour, before, inside, anonymous)
+            if row_sum((number, before, inside, anonymous)) == total
+            else None
+            for number, flavour, before, inside, anonymous, total in self._db.execute(_SELECT_GTIDS)
         }
 
     @_told

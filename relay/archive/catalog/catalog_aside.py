@@ -5,7 +5,7 @@ The file of that name says by itself that it happened, so a crash behind the fir
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +35,7 @@ def set_catalog_aside(path: Path) -> str:
     return target.name
 
 
-def finish_setting_aside(directory: Path, names: list[str]) -> None:
+def finish_setting_aside(directory: Path, names: Collection[str]) -> None:
     """Where a crash left a -wal or -shm without their catalog: they follow it. `names`: of `directory`. Raises: OSError.
 
     SQLite would remove them when it makes a new catalog.

@@ -71,7 +71,7 @@ def decoded_gtids(flavour: str, before: bytes | None, inside: bytes | None, anon
 
 def row_sum(values: tuple[object, ...]) -> int:
     """The checksum that is kept with a row of these values, in the order of `SUMMED`."""
-    return crc32(repr(values).encode(errors="backslashreplace"))
+    return crc32(repr(values).encode("utf-8", "backslashreplace"))
 
 
 def summed(values: tuple[object, ...]) -> tuple[object, ...]:

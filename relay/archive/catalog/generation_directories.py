@@ -9,6 +9,7 @@ import errno
 import json
 import re
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -36,15 +37,19 @@ _DAMAGED: Final = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlit
 
 def generation_path(directory: Path, number: int) -> Path:
     """The directory of generation `number` of the archive in `directory`."""
-    return directory if number == FIRST else directory / f"g{number:04d}"
+    return directory if number == FIRST else directory / _name_of(number)
 
 
-def generation_numbers(directory: Path, layer: FileLayer) -> list[int]:
-    """All generations that there are, also emptied and prepared ones, oldest first. Blocking. Raises: OSError."""
+def _name_of(number: int) -> str:
+    return f"g{number:04d}"
+
+
+def generation_numbers(directories: Iterable[str]) -> list[int]:
+    """All generations that there are, also emptied and prepared ones, oldest first. directories: what an archive has of them."""
     found = [FIRST]
-    for name in layer.directories(directory):
+    for name in directories:
         match = _NAME.fullmatch(name)
-        if match is not None and int(match[1]) > FIRST and generation_path(directory, int(match[1])).name == name:
+        if match is not None and int(match[1]) > FIRST and _name_of(int(match[1])) == name:
             found.append(int(match[1]))
     return sorted(found)
 
@@ -90,7 +95,7 @@ def begun_generations(directory: Path, layer: FileLayer | None = None) -> list[t
     """
     layer = layer or FileLayer()
     found = []
-    for number in generation_numbers(directory, layer):
+    for number in generation_numbers(layer.listed(directory).directories):
         path = generation_path(directory, number)
         with contextlib.suppress(FileNotFoundError):  # the relay takes back what it had prepared
             if number == FIRST or not is_prepared_only(path, layer):

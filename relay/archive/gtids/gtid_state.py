@@ -85,35 +85,40 @@ class GtidState:
     # --- what it is fed with -----------------------------------------------------------------------------------------
 
     def load(self, files: Sequence[ArchivedFile], facts: Iterable[GtidFacts]) -> None:
-        """At the start: all files, oldest first, and what each says, the newest up to its published end. Takes some 10 us
-        a file: for a thread, before anybody else has the state."""
-        loaded: list[GtidSet] = []
+        """At the start: all files, oldest first, and what each says, the newest up to its published end. Takes some us a
+        file: for a thread, before anybody else has the state."""
+        names: list[str] = []
+        insides: list[GtidSet] = []
         for file, file_facts in zip(files, facts, strict=True):
-            if file.sealed and file.flavour == "mysql" and isinstance(file_facts.inside, GtidSet):
-                loaded.append(file_facts.inside)
-                self._load_sealed(file, file_facts, file_facts.inside)
+            inside = file_facts.inside
+            if file_facts.before is None and file.sealed and isinstance(inside, GtidSet):
+                if file_facts.anonymous:
+                    self._without[self._dropped + len(self._names) + len(names)] = None
+                names.append(file.name)
+                insides.append(inside)
                 continue
-            self._search.extend(loaded)
-            loaded.clear()
+            self._load_alike(names, insides)
+            names, insides = [], []
             self.begin_file(file.name, file.flavour)
             if file.sealed:
                 self.seal(file_facts)
             else:
                 self.resume(file_facts)
-        self._search.extend(loaded)
+        self._load_alike(names, insides)
 
-    def _load_sealed(self, file: ArchivedFile, facts: GtidFacts, inside: GtidSet) -> None:
-        """`begin_file` and `seal` of a file of MySQL's, without what only a file needs that grows, and without its search."""
-        self.flavour = file.flavour
-        self._places[file.name] = self._dropped + len(self._names)
-        self._names.append(file.name)
+    def _load_alike(self, names: Sequence[str], insides: Sequence[GtidSet]) -> None:
+        """`begin_file` and `seal` of files of MySQL's that each go on where the one before it ended, which is most of what
+        there is; without what is noted of those with transactions that have no GTID."""
+        if not names:
+            return
+        self.flavour = "mysql"
         self._head = None
-        if facts.before is not None:
-            self._take_head(facts.before)
-        self._executed.add_set(inside)
-        if facts.anonymous:
-            self._without[self._dropped + len(self._names) - 1] = None
-        self._anonymous = facts.anonymous
+        self._anonymous = 0
+        self._waiting.clear()
+        first = self._dropped + len(self._names)
+        self._places.update(zip(names, range(first, first + len(names)), strict=True))
+        self._names += names
+        self._executed.add_set(self._search.extend(insides))
         self._searched = self._sealed = True
 
     def begin_file(self, name: str, flavour: str) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -73,13 +74,14 @@ _LASTING: Final = frozenset({"foreign_file", "gap", "damaged", "cut_group", HEAD
 class Recovered:
     """An archive's state after recovery: files by number, and what was found on the way (already in the ledger).
 
-    `chain` stands behind the last sealed file.
+    `chain` stands behind the last sealed file. `directories`: names of those that are beside the files.
     """
 
     files: list[ArchivedFile]
     identity: SourceIdentity | None
     gtids: GtidState
     chain: GtidChain
+    directories: list[str]
     origin: Origin | None = None
     damaged_places: list[DamagedPlace] = field(default_factory=list)
     checks: dict[int, float] = field(default_factory=dict)
@@ -117,13 +119,14 @@ class Recovery:
             return self._run(force)
 
     def _run(self, force: bool) -> Recovered:
-        names = self._layer.names(self._directory)
-        for name in names:
+        listing = self._layer.listed(self._directory)
+        for name in listing.files:
             if name.endswith(TEMPORARY_SUFFIX):
                 self._layer.unlink(self._directory / name)
         purged, unreadable = self._finish_purge()
         if purged:
-            names = self._layer.names(self._directory)
+            listing = self._layer.listed(self._directory)
+        names = {name for name in listing.files if not name.endswith(BESIDE_SUFFIXES)}
         catalog, kept = self._open_catalog(names, force)
         try:
             self._compare_copies(catalog, kept, force)
@@ -135,11 +138,11 @@ class Recovery:
                 self._find("purge_unreadable", PURGE_NAME, -1, unreadable)
                 self._record(catalog)
                 forget_intent(self._layer, self._directory)
-            listed = {file.name: file for file in catalog.files()}
-            known = {} if force else listed
+            catalogued = {file.name: file for file in catalog.files()}
+            known = {} if force else catalogued
             held = self._held_names(names, known)
-            self._note_foreign(names, held)
-            self._note_missing(catalog, held, listed)
+            self._note_foreign(listing.files, held)
+            self._note_missing(catalog, held, catalogued)
             stored = {} if force else self._stored_gtids(catalog)
             files, changed = self._reconcile(catalog, held, known)
             state, chain, entries = self._reconcile_gtids(files, changed, stored)
@@ -154,6 +157,7 @@ class Recovery:
                 catalog.identity(),
                 state,
                 chain,
+                listing.directories,
                 catalog.origin(),
                 catalog.damaged_places(),
                 catalog.checks(),
@@ -191,7 +195,7 @@ class Recovery:
                 catalog.add_ledger(row)
             self._recorded += 1
 
-    def _open_catalog(self, names: list[str], force: bool) -> tuple[Catalog, dict[str, str]]:
+    def _open_catalog(self, names: set[str], force: bool) -> tuple[Catalog, dict[str, str]]:
         """The catalog, and those that are kept aside with the reason."""
         path = self._directory / CATALOG_NAME
         finish_setting_aside(self._directory, names)
@@ -245,40 +249,38 @@ class Recovery:
                 f"{reasons[name]} It was kept as {name}; a new one was made from the binlogs and {LEDGER_TEXT_NAME}.",
             )
 
-    def _held_names(self, names: list[str], known: dict[str, ArchivedFile]) -> list[str]:
-        held: dict[int, str] = {}
-        for name in names:
-            if name not in known and not is_binlog_name(name):
-                continue
-            number = known[name].number if name in known else binlog_number(name)
-            other = held.setdefault(number, name)
+    def _held_names(self, names: set[str], known: dict[str, ArchivedFile]) -> dict[int, str]:
+        """The binlogs that are there, by number, in ascending order."""
+        held = {file.number: name for name, file in known.items() if name in names}
+        for name in filter(is_binlog_name, sorted(names.difference(known))):
+            other = held.setdefault(binlog_number(name), name)
             if other != name:
                 raise ArchiveConflict(
-                    f"{other} and {name} both claim number {number} in the source's sequence",
+                    f"{other} and {name} both claim number {binlog_number(name)} in the source's sequence",
                     file=name,
                     advice="Move the one that is not this source's out of the archive directory.",
                 )
-        return [held[number] for number in sorted(held)]
+        return dict(sorted(held.items()))
 
-    def _note_foreign(self, names: list[str], held: list[str]) -> None:
-        mine = set(held)
-        for name in names:
-            if name in mine or name in OWN_NAMES or name.endswith(TEMPORARY_SUFFIX):
+    def _note_foreign(self, names: list[str], held: dict[int, str]) -> None:
+        mine = set(held.values())
+        strange = [
+            name
+            for name in names
+            if (name.rpartition(".")[0] if name.endswith(BESIDE_SUFFIXES) else name) not in mine and name not in OWN_NAMES
+        ]
+        for name in sorted(strange):
+            if name.endswith(TEMPORARY_SUFFIX) or name.startswith((CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")):
                 continue
-            if name.startswith((CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")):
-                continue
-            base = next((name.removesuffix(suffix) for suffix in BESIDE_SUFFIXES if name.endswith(suffix)), name)
-            if base != name and is_binlog_name(base):
-                if base not in mine:
-                    self._layer.unlink(self._directory / name)
+            if name.endswith(BESIDE_SUFFIXES) and is_binlog_name(name.rpartition(".")[0]):
+                self._layer.unlink(self._directory / name)
                 continue
             if QUARANTINE_INFIX in name or DAMAGED_INFIX in name:
                 continue
             self._find("foreign_file", name, -1, f"{name} is not part of the archive and is left alone.")
 
-    def _note_missing(self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile]) -> None:
-        on_disk = set(held)
-        lost = [file for file in known.values() if file.name not in on_disk]
+    def _note_missing(self, catalog: Catalog, held: dict[int, str], known: dict[str, ArchivedFile]) -> None:
+        lost = [file for file in known.values() if held.get(file.number) != file.name]
         if lost:
             self._record(catalog)
             for file in lost:
@@ -287,8 +289,7 @@ class Recovery:
             # In one step: known to the catalog and lost, or forgotten and in the ledger.
             catalog.forget_files(self._findings[self._recorded :])
             self._recorded = len(self._findings)
-        numbers = [known[name].number if name in known else binlog_number(name) for name in held]
-        for before, after, name in zip(numbers, numbers[1:], held[1:], strict=False):
+        for (before, _name), (after, name) in pairwise(held.items()):
             if after != before + 1:
                 self._find(
                     "gap",
@@ -298,18 +299,20 @@ class Recovery:
                 )
 
     def _reconcile(
-        self, catalog: Catalog, held: list[str], known: dict[str, ArchivedFile]
+        self, catalog: Catalog, held: dict[int, str], known: dict[str, ArchivedFile]
     ) -> tuple[list[ArchivedFile], dict[str, tuple[ArchivedFile, int]]]:
         """All files, and by name those that were looked into, with the offset up to which they were known to be synced."""
         files = []
         changed = {}
-        for name in held:
+        last = next(reversed(held.values()), "")
+        sizes = self._layer.sizes(self._directory, (name for name in held.values() if name in known))
+        for name in held.values():
             file = known.get(name)
-            newest = name == held[-1]
-            size = self._layer.size_in(self._directory, name) if file is not None and (file.sealed or newest) else 0
+            size = sizes.get(name, 0)
             if file is not None and file.sealed and size >= file.end:
                 files.append(file)
                 continue
+            newest = name == last
             if file is not None and newest and size < file.end:
                 newest = ENDED not in catalog.count_ledger()
                 if newest:
@@ -317,8 +320,8 @@ class Recovery:
                     self._find(
                         NEWEST_SHORTENED, name, size, f"{text}the source is asked for the rest again. Look at the disk."
                     )
-            if file is not None and (file.sealed or size < file.end):
-                # Serving it by the catalog would end inside an event: scanned anew, it is served up to its last group.
+            if file is not None and (file.sealed or size < file.end or name != last):
+                # Serving it by the catalog could end inside an event: scanned anew, it is served up to its last group.
                 file = None
             fresh = file is None
             if file is None:

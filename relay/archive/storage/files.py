@@ -5,9 +5,9 @@
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 Buffer = bytes | bytearray | memoryview
 
@@ -65,6 +65,13 @@ DAMAGED_INFIX: Final = ".damaged-"
 _NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
 CAN_READ_CACHED: Final = bool(_NOWAIT)
 """Whether the system can be asked for what is in memory only; see `FileLayer.preadv_cached`."""
+
+
+class Listing(NamedTuple):
+    """Names of the regular files and of the directories in a directory, in no order."""
+
+    files: list[str]
+    directories: list[str]
 
 
 class FileLayer:
@@ -132,9 +139,13 @@ class FileLayer:
         """Bytes of a file that is not open."""
         return path.stat().st_size
 
-    def size_in(self, directory: Path, name: str) -> int:
-        """As `size_of`. By the name: a Path for each of 100,000 files costs more than the call."""
-        return os.stat(os.path.join(directory, name)).st_size
+    def sizes(self, directory: Path, names: Iterable[str]) -> dict[str, int]:
+        """As `size_of`, of many files in `directory`: a third less than with a path to be walked for each."""
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return {name: os.stat(name, dir_fd=fd).st_size for name in names}
+        finally:
+            os.close(fd)
 
     def truncate(self, fd: int, size: int) -> None:
         """Cuts the file to `size` bytes."""
@@ -161,14 +172,19 @@ class FileLayer:
         return path.exists()
 
     def names(self, directory: Path) -> list[str]:
-        """Names of the regular files in `directory`, in no order. Reads no inode."""
-        with os.scandir(directory) as entries:
-            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        """Names of the regular files in `directory`, in no order."""
+        return self.listed(directory).files
 
-    def directories(self, directory: Path) -> list[str]:
-        """Names of the directories in `directory`, in no order."""
+    def listed(self, directory: Path) -> Listing:
+        """What is in `directory`. Reads no inode."""
+        found = Listing([], [])
         with os.scandir(directory) as entries:
-            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    found.files.append(entry.name)
+                elif entry.is_dir(follow_symlinks=False):
+                    found.directories.append(entry.name)
+        return found
 
     def remove_directory(self, path: Path) -> None:
         """Removes an empty directory."""

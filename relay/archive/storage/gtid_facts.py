@@ -5,12 +5,11 @@ A state is what was executed up to a place: a set of transactions (MySQL), or th
 of 16 MB is so kept once, not with each of 10,000 files.
 """
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.file_gtids import Run
-from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.gtid.mariadb import DomainGtid, GtidList, decode_gtid_list, encode_gtid_list
 
 GtidValue = GtidSet | GtidList
@@ -22,8 +21,7 @@ HEAD_DIFFERS: Final = "gtid_head_differs"
 _SHOWN_CHARACTERS: Final = 480
 
 
-@dataclass(frozen=True, slots=True)
-class GtidFacts:
+class GtidFacts(NamedTuple):
     """One file. `before`: what its head says of all before it; None: nothing, and nothing else says it.
 
     `inside`: its whole transactions, as a list the last group of each server; None: they could not be read.
@@ -61,15 +59,24 @@ class GtidEntry(NamedTuple):
 
 
 class GtidChain:
-    """Goes over files, oldest first, and knows the state behind the last one. Cheap to copy: the states are values."""
+    """Goes over files, oldest first, and knows the state behind the last one."""
 
-    __slots__ = ("number", "state")
+    __slots__ = ("_growing", "_state", "number")
 
     def __init__(self, number: int = -1, state: GtidValue | None = None) -> None:
         self.number = number
         """The file that was added last, -1: none."""
-        self.state = state
+        self._state = state
+        self._growing: GtidSetBuilder | None = None
+        """MySQL: the state, where files were added to it since somebody asked: of 100,000 files nobody asks for each."""
+
+    @property
+    def state(self) -> GtidValue | None:
         """What the next file has before it; None: nobody knows."""
+        if self._growing is not None:
+            self._state = self._growing.snapshot()
+            self._growing = None
+        return self._state
 
     def difference(self, number: int, head: GtidValue | None) -> str | None:
         """How the head of file `number` contradicts the files before it, in words; None: it does not.
@@ -102,8 +109,18 @@ class GtidChain:
 
     def add(self, number: int, facts: GtidFacts) -> None:
         """Steps over file `number`."""
-        self.state = None if facts.inside is None else state_behind(self.before(facts), facts.inside)
         self.number = number
+        inside = facts.inside
+        if self._growing is not None and facts.before is None and isinstance(inside, GtidSet):
+            self._growing.add_set(inside)
+            return
+        before = self.before(facts)
+        self._state, self._growing = None, None
+        if isinstance(inside, GtidSet):
+            self._growing = GtidSetBuilder(before if isinstance(before, GtidSet) else None)
+            self._growing.add_set(inside)
+        elif inside is not None:
+            self._state = state_behind(before, inside)
 
 
 def state_behind(before: GtidValue | None, inside: GtidValue) -> GtidValue:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import shutil
 import stat
 import zlib
 from pathlib import Path
@@ -308,6 +309,20 @@ async def test_a_file_that_is_gone_is_in_the_ledger_although_the_first_open_afte
         await Generation.open(tmp_path)
     await (await Generation.open(tmp_path)).close()
     assert [(row.kind, row.file) for row in read_ledger(tmp_path)] == [("file_missing", "b.000001")]
+
+
+async def test_two_files_with_one_number_are_refused(tmp_path: Path) -> None:
+    await fill(tmp_path, (FIRST, three_transactions().data))
+    shutil.copyfile(tmp_path / FIRST, tmp_path / "another.000001")
+    with pytest.raises(ArchiveConflict, match=r"mysql-bin\.000001 and another\.000001 both claim number 1"):
+        await Generation.open(tmp_path)
+
+
+async def test_a_file_that_is_gone_is_in_the_ledger_although_another_has_its_number(tmp_path: Path) -> None:
+    await fill(tmp_path, *((name, three_transactions().data) for name in (FIRST, SECOND)))
+    (tmp_path / SECOND).rename(tmp_path / "another.000002")
+    await (await Generation.open(tmp_path)).close()
+    assert [(row.kind, row.file) for row in read_ledger(tmp_path)] == [("file_missing", SECOND)]
 
 
 async def test_a_foreign_file_is_left_alone_and_noted_once(tmp_path: Path) -> None:

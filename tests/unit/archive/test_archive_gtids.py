@@ -13,7 +13,8 @@ from relay.archive.generation import Generation
 from relay.archive.gtids.gtid_state import GtidState, GtidView
 from relay.archive.inspect.listing import read_ledger, rebuild_archive
 from relay.archive.inspect.verify import verify_archive
-from relay.archive.storage.gtid_facts import GtidFacts
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.gtid_facts import GtidChain, GtidFacts, state_behind
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -53,6 +54,10 @@ def mariadb_files(*insides: str) -> list[tuple[str, bytearray]]:
             state = state.advanced([gtid])
         files.append((name, binlog.data))
     return files
+
+
+def archived_file(number: int) -> ArchivedFile:
+    return ArchivedFile(f"mysql-bin.{number:06d}", number, 200, True, 0, "8.4.0", 1, 1, "mysql")
 
 
 def shown(view: GtidView) -> tuple[object, ...]:
@@ -190,6 +195,48 @@ async def test_a_purge_of_many_files_takes_what_they_held_and_no_more() -> None:
         state.forget_oldest({f"b.{number:06d}" for number in range(stop)})
         assert (state.purged, state.executed) == (gtids(f"{U}:1-{stop}"), gtids(f"{U}:1-300"))
         assert state.view().search.first_needed(gtids(f"{U}:1-{stop}")) == 0
+
+
+def facts_of_many_files() -> list[GtidFacts]:
+    """Most go on where the one before ended; some do not, some have transactions without a GTID, one cannot be read."""
+    facts = [GtidFacts(None, gtids(f"{U}:{number}"), 0) for number in range(1, 301)]
+    facts[40] = GtidFacts(gtids(f"{U}:1-39,{V}:1-7"), gtids(f"{U}:41"), 0)
+    facts[41] = GtidFacts(None, gtids(f"{U}:42,{V}:9"), 3)
+    facts[60:90] = [GtidFacts(None, GtidSet(), 5)] * 30
+    facts[150] = GtidFacts(None, None, 1)
+    return facts
+
+
+def test_many_files_at_a_start_say_what_they_say_one_after_the_other() -> None:
+    facts = facts_of_many_files()
+    files = [archived_file(number) for number in range(1, 301)]
+    at_once, each = GtidState(), GtidState()
+    at_once.load(files, facts)
+    for file, one in zip(files, facts, strict=True):
+        each.begin_file(file.name, file.flavour)
+        each.seal(one)
+    assert shown(at_once.view()) == shown(each.view())
+    assert [at_once.has_anonymous(file.name) for file in files] == [each.has_anonymous(file.name) for file in files]
+    for state in (at_once, each):
+        state.begin_file("mysql-bin.000301", "mysql")
+        state.seal(GtidFacts(None, gtids(f"{U}:301"), 0))
+        state.forget_oldest({file.name for file in files[:130]})
+    assert shown(at_once.view()) == shown(each.view())
+
+
+def test_the_state_behind_files_is_the_same_whether_somebody_asked_between_them_or_not() -> None:
+    asked, not_asked = GtidChain(), GtidChain()
+    facts = facts_of_many_files()
+    for stop in (40, 42, 150, 151, 300):
+        for number in range(asked.number + 1, stop):
+            before = asked.state
+            asked.add(number, facts[number])
+            not_asked.add(number, facts[number])
+            one = facts[number]
+            was = before if one.before is None else one.before
+            assert asked.state == (None if one.inside is None else state_behind(was, one.inside))
+        assert not_asked.state == asked.state
+    assert asked.state == gtids(f"{U}:152-300")
 
 
 async def test_a_purge_before_the_seal_leaves_the_state_before_the_file(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_many_files_at_once_are_as_one_after_the_other(before: int, count: int) 
         each.append(inside)
         if number < before:
             at_once.append(inside)
-    at_once.extend(insides[before:])
+    assert at_once.extend(insides[before:]) == GtidSet(gtid for inside in insides[before:] for gtid in inside.members())
     assert len(at_once) == len(each)
     assert [at_once.inside(number) for number in range(len(each))] == insides
     for held in ("", "U:1-200", "U:1-390", "U:1-2000"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from relay.process.interpreter import keep_what_is_here, share_interpreter
+from relay.process.interpreter import keep_what_is_here, keep_what_was_made, look_for_no_garbage, share_interpreter
 
 
 class Loop:
@@ -23,6 +23,7 @@ def as_before() -> Iterator[None]:
     yield
     sys.setswitchinterval(interval_s)
     gc.unfreeze()
+    gc.enable()
 
 
 def test_a_thread_gives_way_after_a_tenth_of_the_usual_time() -> None:
@@ -39,3 +40,15 @@ def test_what_is_here_is_passed_over_and_what_is_garbage_already_is_freed() -> N
     assert not any(one is kept for one in gc.get_objects())
     later = Loop()
     assert any(one is later for one in gc.get_objects())
+
+
+def test_garbage_is_looked_for_again_in_what_comes_behind_a_start() -> None:
+    look_for_no_garbage()
+    assert not gc.isenabled()
+    made = Loop()
+    keep_what_was_made()
+    assert gc.isenabled()
+    assert not any(one is made for one in gc.get_objects())
+    garbage = weakref.ref(Loop())
+    gc.collect()
+    assert garbage() is None
