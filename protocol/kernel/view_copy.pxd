@@ -15,6 +15,8 @@ cdef class ViewCopy:
     cdef public bint wants_statements
     cdef Inference inference
     cdef int checksum
+    cdef int out_checksum
+    cdef bint new_rows
     cdef uint32_t server_version
     cdef public int64_t position
     cdef public int64_t next_gno
@@ -46,7 +48,7 @@ cdef class ViewCopy:
     cdef int64_t mark_last
 
     @cython.locals(i=cython.int, view=bytes)
-    cpdef void begin_file(self, bytes post_lengths, int checksum, uint32_t server_version)
+    cpdef void begin_file(self, bytes post_lengths, int checksum, int out_checksum, uint32_t server_version)
     @cython.locals(status=cython.int)
     cpdef int copy(self, const uint8_t[::1] src, int64_t start, int64_t stop, uint8_t[::1] dst, int64_t at) except -1
     @cython.locals(status=cython.int)
@@ -62,9 +64,10 @@ cdef class ViewCopy:
     @cython.locals(trailer=cython.int, stop=int64_t, at=int64_t, marker=cython.int, length=int64_t, t=cython.int,
         size=int64_t, done=int64_t, rest=int64_t)
     cdef int64_t write_group(self, const uint8_t* p, int64_t r, uint8_t* d, int64_t o) noexcept nogil
+    cdef int out_trailer(self) noexcept nogil
     cdef bint begins_with_gtid(self) noexcept nogil
     cdef bint patches_gtid(self) noexcept nogil
-    @cython.locals(length=int64_t, body=int64_t, i=cython.int)
+    @cython.locals(length=int64_t, size=int64_t, body=int64_t, i=cython.int)
     cdef int64_t write_patched(self, const uint8_t* p, int64_t r, uint8_t* d, int64_t o) noexcept nogil
     @cython.locals(count=int64_t, at_length=int64_t, variables=uint32_t)
     cdef int64_t write_head(self, const uint8_t* p, int64_t at, int64_t available, int64_t length, int t, uint8_t* d,

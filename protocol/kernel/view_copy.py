@@ -96,14 +96,15 @@ class ViewCopy:
 
     policy: VIEW_KEEP, VIEW_ASSIGN or VIEW_ANONYMOUS. uuid: 16 bytes, of assigned GTIDs. look_at: 256 bytes by type code, 1: a
     group with such an event is not copied. layout: of the GTID events that are put in front, VIEW_BARE (5.6), VIEW_CLOCK (5.7)
-    or VIEW_TIMES (8.0). explicit: value of the status variable 16 that Query events are given; -1: none.
+    or VIEW_TIMES (8.0). explicit: value of the status variable 16 that Query events are given; -1: none. new_rows: whether row
+    events of version 1 become version 2.
 
     position: where the next byte goes in the view's file. next_gno, sequence: of the next group. source_base: what src[0] is in
     the source's file. Behind a call: consumed, produced: how far src and dst were used. group_stop: where the group at
     `consumed` ends in src, with VIEW_LOOK, VIEW_CONTROL and VIEW_CUT. bad_at: index of the wrong event, with BAD_LENGTH, BAD_CRC.
     """
 
-    def __init__(self, policy: int, uuid: bytes, look_at: bytes, layout: int, explicit: int) -> None:
+    def __init__(self, policy: int, uuid: bytes, look_at: bytes, layout: int, explicit: int, new_rows: bool) -> None:
         if not cython.compiled:
             self.uuid = bytearray(16)
             self.look = bytearray(256)
@@ -116,9 +117,10 @@ class ViewCopy:
         self.policy = policy
         self.layout = layout
         self.explicit = explicit
+        self.new_rows = new_rows
         self.wants_statements = False
         self.inference = Inference()
-        self.checksum = 0
+        self.checksum = self.out_checksum = 0
         self.server_version = 0
         self.position = FIRST_EVENT
         self.next_gno = 1
@@ -142,20 +144,21 @@ class ViewCopy:
         self.mark_gap = 0
         self.mark_last = -1
 
-    def begin_file(self, post_lengths: bytes, checksum: int, server_version: int) -> None:
+    def begin_file(self, post_lengths: bytes, checksum: int, out_checksum: int, server_version: int) -> None:
         """The next bytes are of a file with these post-header lengths (256 bytes, by type code).
 
-        checksum: 0 none, 1 CRC32, of the file and of the view's. server_version: as 50624, said in GTID events.
+        checksum: 0 none, 1 CRC32; out_checksum: of the view's file. server_version: as 50624, said in GTID events.
         """
         view = post_lengths
-        if len(view) != 256:
-            raise ValueError("a table of 256 is needed")
+        if len(view) != 256 or (out_checksum and not checksum):
+            raise ValueError("a table of 256 is needed, and checksums are taken away or kept")
         if cython.compiled:
             for i in range(256):
                 self.inference.post_length[i] = view[i]
         else:
             self.inference.take_post_lengths(view[1:], 0, 255)
         self.checksum = checksum
+        self.out_checksum = out_checksum
         self.server_version = server_version
         self.event_left = 0
         self.mark_last = -1
@@ -266,7 +269,7 @@ class ViewCopy:
                 self.begin_group(p, at, t)
                 first = False
             self.judge(p, at, length - trailer, t)
-            self.group_size += length + self.extra
+            self.group_size += length - trailer + self.extra + self.out_trailer()
             at += length
             if boundary == END or boundary == SELF_CONTAINED:
                 self.group_time = load32(p, at - length)
@@ -315,7 +318,7 @@ class ViewCopy:
                         self.insert_at = HEADER_SIZE + EXECUTE_LOAD_QUERY_POST
             elif statement == S_PART and (self.wants_statements or p[text] | 32 == 114):  # ROLLBACK TO
                 self.group_look = True
-        elif WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT:
+        elif self.new_rows and WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT:
             if self.inference.post_length[t] != 8 or available < HEADER_SIZE + 8:
                 self.group_look = True
             else:
@@ -357,14 +360,14 @@ class ViewCopy:
             t = p[at + EVENT_TYPE_AT]
             if at + length == stop:
                 marker = END if marker == INSIDE else SELF_CONTAINED
-            size = self.write_head(p, at, length - trailer, length, t, d, o, marker)
+            size = self.write_head(p, at, length - trailer, length - trailer, t, d, o, marker)
             done = o + size
             rest = length - trailer - self.insert_at
             if self.extra == 0:
                 rest = length - trailer - HEADER_SIZE
             copy_bytes(d, done, p, at + length - trailer - rest, rest)
             done += rest
-            if trailer:
+            if self.out_checksum:
                 store32(d, done, crc32_of(d, o, done, 0))
                 done += CHECKSUM_SIZE
             self.position += done - o
@@ -372,6 +375,10 @@ class ViewCopy:
             at += length
             marker = INSIDE
         return o
+
+    def out_trailer(self) -> int:
+        """Bytes of checksum behind an event of the view."""
+        return CHECKSUM_SIZE if self.out_checksum else 0
 
     def begins_with_gtid(self) -> bool:
         """Whether nothing is put in front of the group that was measured."""
@@ -383,31 +390,33 @@ class ViewCopy:
 
     def write_patched(self, p: Bytes, r: int, d: Writable, o: int) -> int:
         """The source's Anonymous_gtid as a Gtid with the view's uuid and next number; the rest of it stays."""
-        length = load32(p, r + EVENT_SIZE_AT)
+        length = load32(p, r + EVENT_SIZE_AT) - (CHECKSUM_SIZE if self.checksum else 0)
+        size = length + self.out_trailer()
         copy_bytes(d, o, p, r, length)
         d[o + EVENT_TYPE_AT] = GTID_EVENT
-        self.place(d, o, length, START)
+        self.place(d, o, size, START)
         body = o + HEADER_SIZE
         for i in range(16):
             d[body + GTID_UUID_AT + i] = self.uuid[i]
         store64(d, body + GTID_NUMBER_AT, self.next_gno)
         self.next_gno += 1
         self.sequence += 1
-        if self.checksum:
-            store32(d, o + length - CHECKSUM_SIZE, crc32_of(d, o, o + length - CHECKSUM_SIZE, 0))
-        self.position += length
-        return o + length
+        if self.out_checksum:
+            store32(d, o + length, crc32_of(d, o, o + length, 0))
+        self.position += size
+        return o + size
 
     def write_head(
         self, p: Bytes, at: int, available: int, length: int, t: int, d: Writable, o: int, marker: int
     ) -> int:
-        """An event's header, and what is in front of `insert_at` with what is inserted; returns how many bytes."""
+        """An event's header, and what is in front of `insert_at` with what is inserted; returns how many bytes. length: without
+        a checksum."""
         self.judge(p, at, available, t)
         count = self.insert_at if self.extra else HEADER_SIZE
         copy_bytes(d, o, p, at, count)
         if self.inference.kind[t] == K_IGNORE:
             marker = IGNORE
-        self.place(d, o, length + self.extra, marker)
+        self.place(d, o, length + self.extra + self.out_trailer(), marker)
         if self.extra == 0:
             return count
         if WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT:
@@ -433,7 +442,7 @@ class ViewCopy:
 
     def put_gtid(self, d: Writable, o: int, rest: int, timestamp: int, server_id: int) -> int:
         """A Gtid or Anonymous_gtid event in front of a group of `rest` bytes; returns where it ends. See `gtid`."""
-        trailer = CHECKSUM_SIZE if self.checksum else 0
+        trailer = self.out_trailer()
         size = HEADER_SIZE + GTID_SIZE + trailer
         if self.layout >= VIEW_CLOCK:
             size += 17
@@ -559,7 +568,7 @@ class ViewCopy:
                     self.begin_group(p, r, t)
                     self.scan_first = False
                 self.judge(p, r, available, t)
-                self.group_size += length + self.extra
+                self.group_size += length - trailer + self.extra + self.out_trailer()
                 self.group_time = load32(p, r)
                 self.scan_ends = boundary == END or boundary == SELF_CONTAINED
                 self.event_left = length
@@ -647,7 +656,7 @@ class ViewCopy:
                 if r + length == end:
                     marker = SELF_CONTAINED if begins else END
                 begins = False
-                count = self.write_head(p, r, available, length, t, d, o, marker)
+                count = self.write_head(p, r, available, length - trailer, t, d, o, marker)
                 used = self.insert_at if self.extra else HEADER_SIZE
                 self.crc = crc32_of(p, r, r + used, 0)
                 self.out_crc = crc32_of(d, o, o + count, 0)
@@ -675,22 +684,20 @@ class ViewCopy:
                     status = VIEW_ROOM
                     break
                 continue
-            while trailer and r < stop and self.event_left > 0:
-                if room - o < 2 * CHECKSUM_SIZE and self.event_left == 1:
-                    break
+            if trailer and room - o < CHECKSUM_SIZE:
+                status = VIEW_ROOM
+                break
+            while r < stop and self.event_left > 0:
                 self.stored = self.stored | (p[r] << (8 * (CHECKSUM_SIZE - self.event_left)))
                 r += 1
                 self.event_left -= 1
             if self.event_left > 0:
-                if r < stop:
-                    status = VIEW_ROOM
-                    break
                 continue
-            if trailer:
-                if self.crc != self.stored:
-                    self.bad_at = r
-                    status = BAD_CRC
-                    break
+            if trailer and self.crc != self.stored:
+                self.bad_at = r
+                status = BAD_CRC
+                break
+            if self.out_checksum:
                 store32(d, o, self.out_crc)
                 o += CHECKSUM_SIZE
                 self.position += CHECKSUM_SIZE

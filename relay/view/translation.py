@@ -15,9 +15,10 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.kernel.view_copy import ViewCopy
 from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.view.file_head import assigned, described, format_body, numbered_version, post_lengths
+from relay.view.file_head import assigned, described, ends_with_checksum, format_body, numbered_version, post_lengths
 from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup, StopReason
 from relay.view.rules.settings import ViewSettings
+from relay.view.rules.targets.target_format import FIRST_WITH_CHECKSUMS, target_previous_gtids
 from relay.view.source_groups import GroupReader, ReadInto
 from relay.view.view_checkpoint import ViewCheckpoint
 
@@ -29,6 +30,7 @@ _LONGEST_HEAD: Final = 64 << 20
 """Bytes of an event at a file's head: a Previous_gtids can be long."""
 _POLICIES: Final = {"keep": codes.VIEW_KEEP, "assign": codes.VIEW_ASSIGN, "anonymous": codes.VIEW_ANONYMOUS}
 _MARKER_BITS: Final = codes.BOUNDARY_MASK
+_FIRST_WITH_NEW_ROWS: Final = (5, 6)
 _BEGIN, _COMMIT = b"BEGIN", b"COMMIT"
 # Between groups: what a view's file has as the source's does.
 _PASSED_ON: Final = frozenset((EventType.ROTATE, EventType.STOP))
@@ -101,7 +103,8 @@ class FileTranslation:
         self._piece: bytearray | None = None
         self._out = bytearray()
         self._at = self._room_at = 0
-        self._trailer = 0
+        self._trailer = self._out_trailer = 0
+        """Bytes of checksum behind an event, of the source and of the view."""
         self._groups: GroupReader | None = None
         self._steps = self._run()
 
@@ -233,13 +236,22 @@ class FileTranslation:
             text = f"the file is of a {known.flavour} server; views are made of MySQL's binlogs"
             raise self._stopped("format_unsupported", text, 0)
         self._trailer = known.checksum_bytes
+        self._out_trailer = self._trailer if self._settings.target_version >= FIRST_WITH_CHECKSUMS else 0
         self._compare(event, FIRST_EVENT)
+        self._rules = self._rules.of_source(known.server_version)
         explicit = -1
         if numbered_version(known.server_version) < 80000 <= self._target_number():
             explicit = int(self._settings.explicit_timestamps)
-        kernel = ViewCopy(self._policy, self._settings.uuid.bytes, self._rules.look_at, self._layout, explicit)
+        kernel = ViewCopy(
+            self._policy,
+            self._settings.uuid.bytes,
+            self._rules.look_at,
+            self._layout,
+            explicit,
+            self._settings.target_version >= _FIRST_WITH_NEW_ROWS,
+        )
         lengths = post_lengths(event)
-        kernel.begin_file(lengths, known.checksum, numbered_version(known.server_version))
+        kernel.begin_file(lengths, known.checksum, int(self._out_trailer > 0), numbered_version(known.server_version))
         kernel.set_marks(self._mark_rows, self._mark_gap)
         kernel.position, kernel.next_gno, kernel.sequence = self._from.view, self._from.next_gno, self._from.sequence
         self._groups = GroupReader(
@@ -259,12 +271,11 @@ class FileTranslation:
         if described(self._format).created:
             self._rules.source_started()
             self._state = None
-        body = format_body(self._format)
-        has_field = described(self._format).has_checksum_field
+        body = format_body(self._format, self._settings)
         event = self._placed(
             New(EventType.FORMAT_DESCRIPTION, flags & ~FLAG_IN_USE & ~_MARKER_BITS, timestamp, server_id, body),
             codes.IGNORE,
-            trailer=CHECKSUM_SIZE if has_field else 0,
+            trailer=CHECKSUM_SIZE if ends_with_checksum(body) else 0,
         )
         yield from self._put(event)
         self._offset += size
@@ -287,8 +298,10 @@ class FileTranslation:
                 break
         if self._policy == codes.VIEW_ASSIGN:
             own |= assigned(self._settings.uuid.bytes, kernel.next_gno)
-        previous = New(EventType.PREVIOUS_GTIDS, FLAG_IGNORABLE, timestamp, server_id, encode_gtid_set(own))
-        yield from self._put(self._placed(previous, codes.SELF_CONTAINED))
+        previous = target_previous_gtids(encode_gtid_set(own), self._settings)
+        if previous is not None:
+            made = New(EventType.PREVIOUS_GTIDS, FLAG_IGNORABLE, timestamp, server_id, previous)
+            yield from self._put(self._placed(made, codes.SELF_CONTAINED))
 
     def _drop(self, size: int) -> None:
         """Goes on behind `size` bytes of the source."""
@@ -423,7 +436,7 @@ class FileTranslation:
         first_server = 0
         for piece in pieces:
             if isinstance(piece, New):
-                size += HEADER_SIZE + len(piece.body) + self._trailer
+                size += HEADER_SIZE + len(piece.body) + self._out_trailer
                 last_time, server = piece.timestamp, piece.server_id
             else:
                 size += self._size_of(kernel, piece)
@@ -496,7 +509,7 @@ class FileTranslation:
         """The event as it stands at the view's position."""
         kernel = self._kernel
         assert kernel is not None
-        trailer = self._trailer if trailer is None else trailer
+        trailer = self._out_trailer if trailer is None else trailer
         size = HEADER_SIZE + len(new.body) + trailer
         flags = new.flags & ~_MARKER_BITS | marker << codes.BOUNDARY_SHIFT
         end = kernel.position + size & codes.U32_MAX

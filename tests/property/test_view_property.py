@@ -1,5 +1,6 @@
 """A view's bytes: what the kernel makes is what the book says, however the source was cut and whatever room there was."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,6 +47,8 @@ wanted = st.builds(
     policy=st.sampled_from(sorted(POLICIES)),
     layout=st.sampled_from([codes.VIEW_BARE, codes.VIEW_CLOCK, codes.VIEW_TIMES]),
     explicit=st.sampled_from([-1, 0, 1]),
+    new_rows=st.booleans(),
+    strips=st.booleans(),
 )
 
 
@@ -62,17 +65,17 @@ def archived(drawn: tuple[list[list[tuple[int, bytes]]], bool]) -> tuple[bytes, 
 
 
 def copier(build: KernelBuild, head: bytes, given: OracleSettings, *, checksum: bool) -> Any:
-    copy = build.view_copy.ViewCopy(POLICIES[given.policy], given.uuid.bytes, NO_LOOKS, given.layout, given.explicit)
+    copy = build.view_copy.ViewCopy(
+        POLICIES[given.policy], given.uuid.bytes, NO_LOOKS, given.layout, given.explicit, given.new_rows
+    )
     lengths = b"\0" + head[19 + 57 : len(head) - 5]
-    copy.begin_file(lengths.ljust(256, b"\0"), int(checksum), given.server_version)
+    copy.begin_file(lengths.ljust(256, b"\0"), int(checksum), int(checksum and not given.strips), given.server_version)
     copy.position = 1000
     return copy
 
 
 def by_the_book(data: bytes, given: OracleSettings, *, checksum: bool) -> bytes:
-    return ViewOracle(
-        OracleSettings(given.policy, given.layout, given.explicit, given.uuid, given.server_version, checksum), 1000
-    ).view_of(groups_of(data))
+    return ViewOracle(replace(given, checksum=checksum), 1000).view_of(groups_of(data))
 
 
 @BUILDS

@@ -19,7 +19,8 @@ _UUID: Final = UUID(int=5)
 
 @dataclass(frozen=True, slots=True)
 class OracleSettings:
-    """policy: keep, assign or anonymous; layout: 0 as of 5.6, 1 of 5.7, 2 of 8.0; explicit: -1: no status variable is added."""
+    """policy: keep, assign or anonymous; layout: 0 as of 5.6, 1 of 5.7, 2 of 8.0; explicit: -1: no status variable is added.
+    checksum: the source has them; strips: and the view does not."""
 
     policy: str = "assign"
     layout: int = 2
@@ -27,6 +28,8 @@ class OracleSettings:
     uuid: UUID = _UUID
     server_version: int = 50624
     checksum: bool = True
+    new_rows: bool = True
+    strips: bool = False
 
 
 def events_of(data: bytes) -> Iterator[bytes]:
@@ -78,12 +81,12 @@ class ViewOracle:
 
     @property
     def _trailer(self) -> int:
-        return 4 if self.settings.checksum else 0
+        return 4 if self.settings.checksum and not self.settings.strips else 0
 
     def _changed(self, event: bytes) -> tuple[tuple[int, ...], bytes]:
         timestamp, kind, server_id, _, _, flags = HEADER.unpack_from(event)
-        body = event[19 : len(event) - self._trailer]
-        if kind in (23, 24, 25):
+        body = event[19 : len(event) - (4 if self.settings.checksum else 0)]
+        if kind in (23, 24, 25) and self.settings.new_rows:
             kind, body = kind + 7, body[:8] + b"\2\0" + body[8:]
         elif kind == 2 and self.settings.explicit >= 0 and self._is_statement(body):
             length = int.from_bytes(body[11:13], "little") + 2
@@ -132,4 +135,4 @@ class ViewOracle:
             marker = IGNORE
         flags = flags & ~0x1C00 | marker << 10
         event = HEADER.pack(timestamp, kind, server_id, size, self.position & 0xFFFFFFFF, flags) + body
-        return event + struct.pack("<I", zlib.crc32(event)) if self.settings.checksum else event
+        return event + struct.pack("<I", zlib.crc32(event)) if self._trailer else event
