@@ -4,11 +4,9 @@ import struct
 from typing import Final
 
 from protocol.binlog.format_description import FormatDescription, decode_format_description
-from protocol.binlog.layout import CHECKSUM_SIZE, HEADER_SIZE
+from protocol.binlog.layout import HEADER_SIZE
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
-from relay.view.rules.settings import ViewSettings
-from relay.view.rules.targets.target_format import FIRST_WITH_CHECKSUMS, is_newer, target_format
 
 _LENGTHS_AT: Final = codes.FORMAT_FIXED_SIZE
 # Of MySQL 9.7, by type code from 1 on. What a file's own server does not know is read as these say.
@@ -16,6 +14,7 @@ _NEWEST_LENGTHS: Final = bytes.fromhex(
     "000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000"
 )
 _LEAST_TYPES: Final = codes.PREVIOUS_GTIDS_EVENT
+_CHECKSUM_FIELD: Final = 5
 
 
 def described(event: bytes) -> FormatDescription:
@@ -23,29 +22,21 @@ def described(event: bytes) -> FormatDescription:
     return decode_format_description(event[HEADER_SIZE:])
 
 
-def format_body(event: bytes, settings: ViewSettings) -> bytes:
+def format_body(event: bytes) -> bytes:
     """The body of the view's format description, without the checksum's four bytes where there are such.
 
     All of the source's, with the types behind its own listed that a GTID needs: a replica stops at an event of a type that is
-    not listed (13122), and looks at no length of 33 and 34. For a target that is older than the source: see `target_format`.
+    not listed (13122), and looks at no length of 33 and 34.
     """
     body = event[HEADER_SIZE:]
     known = described(event)
-    if is_newer(known.server_version, settings):
-        return target_format(body[: len(body) - CHECKSUM_SIZE] if known.has_checksum_field else body, settings)
     lengths = known.post_header_lengths
-    if len(lengths) < _LEAST_TYPES and settings.target_version >= FIRST_WITH_CHECKSUMS:
+    if len(lengths) < _LEAST_TYPES:
         lengths += _NEWEST_LENGTHS[len(lengths) :]
     body = body[:_LENGTHS_AT] + lengths
     if known.has_checksum_field:
         body += bytes((known.checksum,))
     return body
-
-
-def ends_with_checksum(body: bytes) -> bool:
-    """Whether a checksum follows this body of a format description, whatever that says of other events."""
-    known = decode_format_description(body + bytes(CHECKSUM_SIZE))
-    return known.has_checksum_field
 
 
 def post_lengths(event: bytes) -> bytes:

@@ -15,10 +15,9 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.kernel.view_copy import ViewCopy
 from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.view.file_head import assigned, described, ends_with_checksum, format_body, numbered_version, post_lengths
+from relay.view.file_head import assigned, described, format_body, numbered_version, post_lengths
 from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup, StopReason
 from relay.view.rules.settings import ViewSettings
-from relay.view.rules.targets.target_format import FIRST_WITH_CHECKSUMS, target_previous_gtids
 from relay.view.source_groups import GroupReader, ReadInto
 from relay.view.view_checkpoint import ViewCheckpoint
 
@@ -235,10 +234,8 @@ class FileTranslation:
         if known.flavour != "mysql":
             text = f"the file is of a {known.flavour} server; views are made of MySQL's binlogs"
             raise self._stopped("format_unsupported", text, 0)
-        self._trailer = known.checksum_bytes
-        self._out_trailer = self._trailer if self._settings.target_version >= FIRST_WITH_CHECKSUMS else 0
+        self._trailer = self._out_trailer = known.checksum_bytes
         self._compare(event, FIRST_EVENT)
-        self._rules = self._rules.of_source(known.server_version)
         explicit = -1
         if numbered_version(known.server_version) < 80000 <= self._target_number():
             explicit = int(self._settings.explicit_timestamps)
@@ -271,11 +268,12 @@ class FileTranslation:
         if described(self._format).created:
             self._rules.source_started()
             self._state = None
-        body = format_body(self._format, self._settings)
+        body = format_body(self._format)
+        has_field = described(self._format).has_checksum_field
         event = self._placed(
             New(EventType.FORMAT_DESCRIPTION, flags & ~FLAG_IN_USE & ~_MARKER_BITS, timestamp, server_id, body),
             codes.IGNORE,
-            trailer=CHECKSUM_SIZE if ends_with_checksum(body) else 0,
+            trailer=CHECKSUM_SIZE if has_field else 0,
         )
         yield from self._put(event)
         self._offset += size
@@ -298,10 +296,8 @@ class FileTranslation:
                 break
         if self._policy == codes.VIEW_ASSIGN:
             own |= assigned(self._settings.uuid.bytes, kernel.next_gno)
-        previous = target_previous_gtids(encode_gtid_set(own), self._settings)
-        if previous is not None:
-            made = New(EventType.PREVIOUS_GTIDS, FLAG_IGNORABLE, timestamp, server_id, previous)
-            yield from self._put(self._placed(made, codes.SELF_CONTAINED))
+        previous = New(EventType.PREVIOUS_GTIDS, FLAG_IGNORABLE, timestamp, server_id, encode_gtid_set(own))
+        yield from self._put(self._placed(previous, codes.SELF_CONTAINED))
 
     def _drop(self, size: int) -> None:
         """Goes on behind `size` bytes of the source."""

@@ -267,7 +267,8 @@ class Recovery:
         strange = [
             name
             for name in names
-            if (name.rpartition(".")[0] if name.endswith(BESIDE_SUFFIXES) else name) not in mine and name not in OWN_NAMES
+            if (name.rpartition(".")[0] if name.endswith(BESIDE_SUFFIXES) else name) not in mine
+            and name not in OWN_NAMES
         ]
         for name in sorted(strange):
             if name.endswith(TEMPORARY_SUFFIX) or name.startswith((CATALOG_NAME, f"{LEDGER_TEXT_NAME}.corrupt-")):
