@@ -67,12 +67,13 @@ async def until(view: View, reached: Callable[[ViewStatus], bool], longest_s: fl
 
 async def until_made(view: View) -> ViewStatus:
     """Waits until it has all that the archive has."""
-    return await until(view, lambda status: status.behind_bytes == 0 and _has_all(view, status))
+    return await until(view, lambda status: status.behind_bytes == 0 and is_published(view))
 
 
-def _has_all(view: View, status: ViewStatus) -> bool:
-    received = view.archive.current.received
-    return status.view is not None and received is not None and status.view.offset == received.offset
+def is_published(view: View) -> bool:
+    """Whether all that was made is published."""
+    generation = view.archive.current
+    return not generation.queued_bytes and generation.end is not None and generation.end == generation.received
 
 
 def files_of_view(directory: Path) -> dict[str, bytes]:

@@ -10,7 +10,16 @@ from relay.archive.archive import Archive
 from relay.archive.storage.archive_errors import ArchiveConflict
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import CLOSES, INSIDE, OPENS, BinlogBuilder
-from tests.support.view_making import UUID_OF_VIEW, files_of_view, made_view, marked, settings, until, until_made
+from tests.support.view_making import (
+    UUID_OF_VIEW,
+    files_of_view,
+    is_published,
+    made_view,
+    marked,
+    settings,
+    until,
+    until_made,
+)
 
 SOURCE = "mysql-bin.000001"
 SECOND = "mysql-bin.000002"
@@ -156,7 +165,7 @@ async def test_a_damaged_file_of_the_archive_stops_the_view_there_and_the_archiv
         binlog.write(bytes((byte[0] ^ 4,)))
     mirror = await Archive.open(place)
     async with made_view(mirror, settings()) as view:
-        status = await until(view, lambda status: status.stop is not None)
+        status = await until(view, lambda status: status.stop is not None and is_published(view))
         assert status.stop is not None
         assert status.stop.reason.name == "archive_damaged"
         assert status.stop.file == SOURCE
@@ -174,7 +183,7 @@ async def test_a_transaction_that_cannot_be_kept_is_left_out_only_when_somebody_
     await fill(place, (SOURCE, marked(made.data)))
     mirror = await Archive.open(place)
     async with made_view(mirror, settings()) as view:
-        status = await until(view, lambda status: status.stop is not None)
+        status = await until(view, lambda status: status.stop is not None and is_published(view))
         assert status.stop is not None
         assert (status.stop.file, status.stop.offset, status.stop.reason.error) == (SOURCE, at, 1178)
         assert str(view.archive.executed) == f"{UUID_OF_VIEW}:1"
