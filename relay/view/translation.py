@@ -171,9 +171,7 @@ class FileTranslation:
                 self._advance(kernel.consumed)
                 self._at = kernel.produced
             if status == codes.VIEW_MORE:
-                if self._more():
-                    continue
-                if self._lo == self._hi:
+                if self._more() or self._lo == self._hi or self._offset in self._skips:
                     continue
                 if self._hi - self._lo < len(self._buffer) and self._offset + self._hi - self._lo >= self._end:
                     if not self._sealed:
