@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pymysql
 import pytest
 
 from deploy.servers import Server
@@ -13,7 +14,7 @@ from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.own_events import changed
 from relay.view.rules.settings import ViewSettings
 from tests.conftest import ServerFactory
-from tests.support.rule_groups import settings
+from tests.support.rule_groups import Rows, RuleRun, settings
 from tests.support.view_trial import REPLICA_OPTIONS, ViewTrial
 from tests.support.view_writer import AsItIs, groups_of
 
@@ -195,6 +196,22 @@ def test_without_the_rule_innodb_loses_what_a_failed_statement_had_done(trial: C
     assert here.equal
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM m LIMIT 1", "INSERT INTO counted (v) SELECT v FROM m", "UPDATE m SET v = (@n := IFNULL(@n, 0) + 1)"],
+)
+def test_without_the_rule_innodb_takes_rows_in_another_order(trial: Callable[[], ViewTrial], statement: str) -> None:
+    work = [*TABLES, "INSERT INTO m VALUES (3, 30), (1, 10), (2, 20)", statement]
+    here = trial()
+    file = here.write(work)
+    assert here.apply(OnlyEngines(), file) == 0
+    assert not here.equal
+    assert reason_of(MysqlRules(settings(engines="innodb")), file).name == "row_order"
+    here = trial()
+    assert here.apply(MysqlRules(settings()), here.write(work)) == 0
+    assert here.equal
+
+
 class MyisamFirst(MysqlRules):
     """Splits, with what changes tables without transactions first."""
 
@@ -366,3 +383,43 @@ def test_what_stops_a_replica_without_the_rule_and_not_with_it(
     assert here.apply(MysqlRules(settings()), here.write([*TABLES, work, *after], binlog_format)) == 0
     assert here.equal
     assert here.whole
+
+
+# ---- what old servers wrote --------------------------------------------------------------------------------------------
+
+
+def test_rows_outside_of_a_transaction_are_applied_only_in_one(servers: ServerFactory, tmp_path: Path) -> None:
+    old = RuleRun()
+    old.groups(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT) ENGINE=MyISAM",
+        Rows(["t"]),
+        Rows(["t"]),
+        "INSERT INTO t VALUES (7)",
+    )
+    file = tmp_path / "mysql-bin.000001"
+    file.write_bytes(old.data)
+    source = servers("mysql56").start(server_id=1)
+    replica = servers("mysql97").start(server_id=2, options=list(REPLICA_OPTIONS))
+    here = ViewTrial(source, replica, tmp_path / "with")
+    assert here.apply(MysqlRules(settings()), file) == 0
+    assert here.tables(replica) == {"t": [(1,), (1,), (7,)]}
+    assert here.whole
+    # It waits for the end of a transaction that has none, or dies.
+    here = ViewTrial(source, replica, tmp_path / "without")
+    with pytest.raises((AssertionError, pymysql.err.OperationalError)):
+        here.apply(AsItIs(), file, timeout_s=5, stop=False)
+
+
+def test_the_option_type_of_old_servers_is_engine(trial: Callable[[], ViewTrial]) -> None:
+    old = RuleRun()
+    old.groups(
+        "CREATE DATABASE d", "CREATE TABLE d.t (type INT, engine INT) TYPE = MyISAM", "INSERT INTO t VALUES (1, 1)"
+    )
+    here = trial()
+    file = here.directory / "mysql-bin.000001"
+    file.write_bytes(old.data)
+    assert here.apply(AsItIs(), file) == 1064
+    here = trial()
+    assert here.apply(MysqlRules(settings()), file) == 0
+    assert here.tables(here.replica) == {"t": [(1, 1)]}

@@ -50,8 +50,13 @@ class ViewTrial:
         shutil.copy(self.source.binlogs()[-2], made)
         return made / self.source.binlogs()[-2].name
 
-    def apply(self, rules: Plans, file: Path, *, version: int = 50624, timeout_s: float = 30.0) -> int:
-        """Makes the view of a file and has the replica follow it, to its end or to an error; the error's number, 0: none."""
+    def apply(
+        self, rules: Plans, file: Path, *, version: int = 50624, timeout_s: float = 30.0, stop: bool = True
+    ) -> int:
+        """Makes the view of a file and has the replica follow it, to its end or to an error; the error's number, 0: none.
+
+        version: that GTID events name. stop: the replica is stopped then, which waits for the transaction that it applies.
+        """
         view = self.directory / "view"
         writer = ViewWriter(view, rules, version=version)
         writer.write(file)
@@ -71,7 +76,8 @@ class ViewTrial:
                     assert time.monotonic() < deadline, (status, self.executed)
                     time.sleep(0.02)
             finally:
-                self.replica.stop_replica()
+                if stop:
+                    self.replica.stop_replica()
 
     def tables(self, server: Server, schema: str = "d") -> Rows:
         """The rows of all tables of a schema."""

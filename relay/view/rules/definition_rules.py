@@ -1,5 +1,6 @@
 """Definitions of tables: what a replica takes otherwise than the source, and what it cannot take."""
 
+import re
 from typing import Final
 
 from relay.schema_history.tables.altered_table import table_of
@@ -13,48 +14,63 @@ from relay.view.rules.statement.table_definition import TableDefinition, TextEdi
 from relay.view.rules.table_engines import default_engine
 
 _TO_INNODB: Final = frozenset(("myisam", "isam", "memory", "heap", "archive", "csv"))
+_NAMES_ENGINE: Final = re.compile(
+    rb"\s*(?:CREATE|ALTER)\b.*\b(?:ENGINE|TYPE)\s*=?\s*[`'\"]?(?:MYISAM|ISAM|MEMORY|HEAP|ARCHIVE|CSV)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _MERGE: Final = frozenset(("merge", "mrg_myisam"))
 # FEDERATED is compiled in and switched off: 1286, or, without NO_ENGINE_SUBSTITUTION, an InnoDB table without the remote rows.
 _GONE: Final = frozenset(("federated",))
+_ATOMIC_DEFINITIONS_SINCE: Final = (8, 0)
+"""Before, CREATE TABLE … SELECT is refused where transactions have GTIDs, whatever the engine."""
+_PARTITIONS_IN_INNODB_ONLY_SINCE: Final = (8, 0)
 _TYPE_OPTION_UNTIL: Final = (5, 5)
 # Sizes of pages in KiB that InnoDB compresses to; MyISAM's sizes are bytes.
 _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
 
 
-def define(query: LoggedQuery, settings: ViewSettings) -> bytes:
-    """The statement as the replica is to run it; most are as they were. Raises: CannotBeKept."""
+def define(query: LoggedQuery, settings: ViewSettings, *, has_gtid: bool = True) -> bytes:
+    """The statement as the replica is to run it; most are as they were. has_gtid: it runs with a GTID, or gets one.
+
+    Raises: CannotBeKept.
+    """
     try:
         made = read_table_definition(query)
     except NotSure:
+        if settings.engines == "innodb" and _NAMES_ENGINE.match(query.raw):
+            raise stop_reasons.not_understood(query) from None
         return query.raw
     if made is None:
         return query.raw
-    engine = made.engine or (default_engine(query.server_version) if made.verb == "CREATE" else "")
-    _check(query, made, engine, settings)
+    _check(query, made, settings, has_gtid=has_gtid)
     edits = _type_options(made, settings)
     if settings.engines == "innodb" and not made.temporary:
         edits = _to_innodb(query, made, edits)
     return edited(query.raw, edits) if edits else query.raw
 
 
-def _check(query: LoggedQuery, made: TableDefinition, engine: str, settings: ViewSettings) -> None:
+def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:
     """Raises: CannotBeKept for what the target refuses."""
     named = made.engine.lower()
     if named in _GONE:
         raise stop_reasons.engine_gone(query, made.engine, 1286)
-    if settings.engines == "innodb":
-        if named in _MERGE or "UNION" in made.options:
-            raise stop_reasons.engine_gone(query, made.engine or "MERGE", 1168)
+    if made.temporary:
         return
-    if settings.target_version < (8, 0) or made.temporary:
+    becomes_innodb = settings.engines == "innodb"
+    if becomes_innodb and (named in _MERGE or "UNION" in made.options):
+        raise stop_reasons.engine_gone(query, made.engine or "MERGE", 1168)
+    if made.selects and has_gtid:
+        if settings.target_version >= _ATOMIC_DEFINITIONS_SINCE:
+            refused = named in _TO_INNODB | _MERGE and not becomes_innodb
+        else:
+            refused = settings.gtids != "anonymous"
+        if refused:
+            raise stop_reasons.create_select(query, made.engine or "a table")
+    if becomes_innodb:
         return
-    if made.partitioned and named in _TO_INNODB | _MERGE:
-        raise stop_reasons.partitioned(query, made.engine)
-    partitions = {query.name(one.value) for one in made.engines}
-    if made.partitioned and any(one.lower() in _TO_INNODB for one in partitions):
-        raise stop_reasons.partitioned(query, next(one for one in partitions if one.lower() in _TO_INNODB))
-    if made.selects and named in _TO_INNODB | _MERGE and settings.gtids != "anonymous":
-        raise stop_reasons.create_select(query, made.engine)
+    plain = next((one for one in map(query.name, (at.value for at in made.engines)) if one.lower() in _TO_INNODB), None)
+    if made.partitioned and plain is not None and settings.target_version >= _PARTITIONS_IN_INNODB_ONLY_SINCE:
+        raise stop_reasons.partitioned(query, plain)
 
 
 def _type_options(made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:

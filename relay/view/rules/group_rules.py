@@ -22,17 +22,17 @@ from protocol.kernel.codes import (
 from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.view.rules import stop_reasons
 from relay.view.rules.definition_rules import define
-from relay.view.rules.definitions_learned import learn
 from relay.view.rules.engine_mixing import split_by_engine
 from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, PartKind, read_parts
-from relay.view.rules.own_events import bare_begin, bare_commit, begin, changed, commit, copied, empty_group, out_group
+from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
+from relay.view.rules.row_order import check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_statements import is_account_statement, is_account_table, sets_password
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import written_tables
 from relay.view.rules.table_engines import TableEngines
-from relay.view.rules.undone_parts import left_of_undone
+from relay.view.rules.undone_parts import learn_all, left_of_undone
 
 _OLD_LOADS: Final = (LOAD_EVENT, NEW_LOAD_EVENT, CREATE_FILE_EVENT, EXEC_LOAD_EVENT)
 _OLD_ROWS: Final = (PRE_GA_WRITE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, PRE_GA_DELETE_ROWS_EVENT)
@@ -78,9 +78,7 @@ class MysqlRules:
     def skipped(self, group: SourceGroup) -> None:
         """The group is left out by a decision; what it defines at the source is known all the same."""
         try:
-            for part in read_parts(group):
-                if part.query is not None and part.kind is PartKind.STATEMENT:
-                    learn(self._engines, part.query)
+            learn_all(self._engines, read_parts(group))
         except ProtocolError:
             return
 
@@ -108,16 +106,11 @@ class MysqlRules:
         if not group.is_whole:
             if inside[-1].kind is PartKind.ROLLBACK or any(part.kind is PartKind.ROLLBACK_TO for part in inside):
                 raise stop_reasons.too_large()
-            self._learn_all(inside)
+            learn_all(self._engines, inside)
             return [_whole(group, head)]
         if inside[-1].event.type == XA_PREPARE_EVENT:
             return [_whole(group, head)]
         return _Planned(self._settings, self._engines, group, head, inside).groups()
-
-    def _learn_all(self, parts: list[GroupPart]) -> None:
-        for part in parts:
-            if part.query is not None and part.kind is PartKind.STATEMENT:
-                learn(self._engines, part.query)
 
     def _check_types(self, group: SourceGroup) -> None:
         """Raises: CannotBeKept for events that no replica of the target reads."""
@@ -150,6 +143,8 @@ class _Planned:
         head: GroupPart | None,
         inside: list[GroupPart],
     ) -> None:
+        # Where nothing gets a GTID the target takes what the source's own replicas take.
+        self._gtids = settings.gtids != "keep" or head is not None
         self._settings = settings
         self._engines = engines
         self._group = group
@@ -164,19 +159,27 @@ class _Planned:
         if self._begin is not None and self._end.kind in (PartKind.COMMIT, PartKind.ROLLBACK):
             body = body[:-1]
         kept = [part for part in body if not self._is_of_accounts(part)]
+        if not self._gtids and self._settings.engines == "keep" and kept == body:
+            learn_all(self._engines, body)
+            return [self._as_it_was(body)]
         rolled_back = self._end.kind is PartKind.ROLLBACK
         left = left_of_undone([*kept, self._end] if rolled_back else kept, self._engines, self._group.server_version)
         if rolled_back and not left and kept and len(kept) == len(body):
             raise stop_reasons.nothing_kept()
         for part in left:
             self._check_failed(part)
+            if self._settings.engines == "innodb":
+                check_row_order(part, self._group, self._engines)
         runs = self._runs(left)
-        if self._begin is None and any(part.kind is PartKind.ROWS for part in left):
-            return [self._with_begin(left)]
         as_it_was = left == body and not rolled_back and not any(self._commits(part) for part in left)
-        if as_it_was and len(runs) < 2:
+        if as_it_was and len(runs) < 2 and not self._lacks_begin:
             return [self._as_it_was(left)]
         return self._made(runs)
+
+    @property
+    def _lacks_begin(self) -> bool:
+        """Whether there are rows outside of BEGIN, as 5.1 wrote them: with a GTID in front 9.7 waits for ever, or dies (tried)."""
+        return self._begin is None and any(part.kind is PartKind.ROWS for part in self._all)
 
     def _as_it_was(self, left: list[GroupPart]) -> OutGroup:
         """The group, with the texts of definitions as the replica is to run them."""
@@ -187,18 +190,9 @@ class _Planned:
             pieces.append(copied(self._end))
         return out_group(pieces, self._head)
 
-    def _with_begin(self, left: list[GroupPart]) -> OutGroup:
-        """Rows that came without BEGIN, as servers before 5.1.4x wrote them: a replica of today does not commit such."""
-        pieces: list[Copy | New] = [bare_begin(left[0].event)]
-        for part in left:
-            pieces += self._pieces(part)
-        return out_group([*pieces, bare_commit(left[-1].event)], self._head)
-
     def _made(self, runs: list[list[GroupPart]]) -> list[OutGroup]:
         """Transactions of our own around the runs."""
-        anchor = self._begin or next((part for part in self._all if part.query is not None), None)
-        if anchor is None or anchor.query is None:
-            raise stop_reasons.malformed("a transaction without BEGIN that would have to be taken apart")
+        anchor = self._begin or next((part for part in self._all if part.query is not None), self._all[0])
         if not runs:
             return [empty_group(anchor.event, anchor.query, self._head)]
         if len(runs) > 1 and self._head is not None and self._head.event.type in REAL_GTIDS:
@@ -206,11 +200,17 @@ class _Planned:
         made = []
         for number, run in enumerate(runs):
             pieces = [piece for part in run for piece in self._pieces(part)]
-            if not _stands_alone(run):
+            if not self._stands_alone(run):
                 last = run[-1].event
                 pieces = [begin(anchor.event, anchor.query), *pieces, commit(last, anchor.query)]
             made.append(out_group(pieces, self._head if not number else None))
         return made
+
+    def _stands_alone(self, run: list[GroupPart]) -> bool:
+        """Whether a run is a statement that commits by itself."""
+        if len(run) != 1 or run[0].query is None:
+            return False
+        return self._commits(run[0]) or (self._begin is None and not self._lacks_begin)
 
     def _pieces(self, part: GroupPart) -> list[Copy | New]:
         """The part, a definition with its text as the replica is to run it. Raises: CannotBeKept."""
@@ -218,7 +218,7 @@ class _Planned:
             return [copied(part)]
         if not _may_define(part.query.raw):
             return [copied(part)]
-        raw = define(part.query, self._settings)
+        raw = define(part.query, self._settings, has_gtid=self._gtids)
         if raw == part.query.raw:
             return [copied(part)]
         own = part.event.offset
@@ -242,7 +242,7 @@ class _Planned:
         return [run for run in runs if any(part.kind in (PartKind.STATEMENT, PartKind.ROWS) for part in run)]
 
     def _commits(self, part: GroupPart) -> bool:
-        """Whether a statement behind BEGIN would end the transaction: the CREATE TABLE in front of the rows of CREATE … SELECT."""
+        """Whether a statement cannot stand behind BEGIN: the CREATE TABLE in front of the rows of CREATE … SELECT."""
         if self._begin is None or part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return False
         head = part.query.raw.lstrip()[:8].lower()
@@ -253,7 +253,8 @@ class _Planned:
         except NotSure:
             return True
         if tokens[1].upper == "TEMPORARY":
-            return False
+            # Where transactions have GTIDs, these may not stand inside of one before 8.0.13: error 1787.
+            return self._settings.gtids != "anonymous" and self._gtids and self._settings.target_version < (8, 0)
         starts = any(
             token.upper == "START" and following.upper == "TRANSACTION" for token, following in pairwise(tokens)
         )
@@ -298,13 +299,6 @@ class _Planned:
 
 def _whole(group: SourceGroup, head: GroupPart | None) -> OutGroup:
     return OutGroup((Copy(group.start, group.stop),), "new" if head is None else "source")
-
-
-def _stands_alone(run: list[GroupPart]) -> bool:
-    """Whether a run is a definition that commits by itself."""
-    return len(run) == 1 and run[0].query is not None and not run[0].query.is_load and (
-        run[0].query.raw.lstrip()[:8].lower().startswith(_DEFINES) and b"temporary" not in run[0].query.raw[:40].lower()
-    )  # fmt: skip
 
 
 def _may_define(raw: bytes) -> bool:

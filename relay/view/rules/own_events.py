@@ -14,33 +14,19 @@ _SUPPRESS_USE: Final = 0x0008
 _KEPT_FLAGS: Final = 0x03FF
 
 
-def begin(event: GroupEvent, query: LoggedQuery) -> New:
-    """BEGIN in front of what `query` belongs to; `event` is its event."""
+def begin(event: GroupEvent, query: LoggedQuery | None) -> New:
+    """BEGIN in front of what `query` belongs to, at the time of `event`. None: of nobody, in no database."""
     return _control(event, query, b"BEGIN")
 
 
-def commit(event: GroupEvent, query: LoggedQuery) -> New:
+def commit(event: GroupEvent, query: LoggedQuery | None) -> New:
     """COMMIT behind it."""
     return _control(event, query, b"COMMIT")
 
 
-def bare_begin(event: GroupEvent) -> New:
-    """BEGIN in front of rows that belong to no statement: `event` is the first."""
-    return _bare(event, b"BEGIN")
-
-
-def bare_commit(event: GroupEvent) -> New:
-    """COMMIT behind them: `event` is the last."""
-    return _bare(event, b"COMMIT")
-
-
-def _bare(event: GroupEvent, text: bytes) -> New:
-    # Thread, time, schema's length, error and status variables: none.
-    return New(QUERY_EVENT, _SUPPRESS_USE, event.timestamp, event.server_id, bytes(QUERY_POST + 1) + text)
-
-
-def _control(event: GroupEvent, query: LoggedQuery, text: bytes) -> New:
-    return New(QUERY_EVENT, _SUPPRESS_USE, event.timestamp, event.server_id, query.control(text))
+def _control(event: GroupEvent, query: LoggedQuery | None, text: bytes) -> New:
+    body = bytes(QUERY_POST) + b"\0" + text if query is None else query.control(text)
+    return New(QUERY_EVENT, _SUPPRESS_USE, event.timestamp, event.server_id, body)
 
 
 def changed(event: GroupEvent, body: bytes) -> New:
@@ -48,7 +34,7 @@ def changed(event: GroupEvent, body: bytes) -> New:
     return New(event.type, event.flags & _KEPT_FLAGS, event.timestamp, event.server_id, body)
 
 
-def empty_group(event: GroupEvent, query: LoggedQuery, head: GroupPart | None) -> OutGroup:
+def empty_group(event: GroupEvent, query: LoggedQuery | None, head: GroupPart | None) -> OutGroup:
     """A transaction that does nothing, in place of one with `query`. `head`: the source's GTID event."""
     return out_group([begin(event, query), commit(event, query)], head)
 

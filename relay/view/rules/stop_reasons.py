@@ -156,3 +156,24 @@ def password_hash(query: LoggedQuery) -> CannotBeKept:
         0,
         'Give the view account_statements = "skip", and make the accounts on the replicas by hand.',
     )
+
+
+def row_order(query: LoggedQuery, tables: list[TableName]) -> CannotBeKept:
+    """A statement that does something else where a table gives its rows in another order."""
+    return _stop(
+        "row_order",
+        f"what the statement does hangs on the order of rows in {named(tables)}, and InnoDB gives them in another than the source's "
+        f"engine: {shown(query)}",
+        0,
+        f'A view with engines = "keep" keeps it; binlog_format = MIXED or ROW at the source writes rows in its place; {_SKIP}.',
+    )
+
+
+def not_understood(query: LoggedQuery) -> CannotBeKept:
+    """A definition with an engine that becomes another, and nobody understands the rest of it."""
+    return _stop(
+        "definition_not_understood",
+        f"a definition with an engine without transactions cannot be read: {shown(query)}",
+        0,
+        f'A view with engines = "keep" keeps it; {_SKIP}.',
+    )

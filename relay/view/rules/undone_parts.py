@@ -5,6 +5,8 @@ are all of an engine with transactions that would be lost, and the GTID of a gro
 So what was undone is left out here, and what stayed is kept, where it is certain which is which.
 """
 
+from collections.abc import Iterable
+
 from protocol.binlog.format_description import version_numbers
 from protocol.errors import ProtocolError
 from relay.schema_history.tables.ddl_tokens import NotSure
@@ -28,9 +30,7 @@ def left_of_undone(parts: list[GroupPart], engines: TableEngines, server_version
     """
     undone = _undone(parts)
     if not undone and not (parts and parts[-1].kind is PartKind.ROLLBACK):
-        for part in parts:
-            if part.query is not None and part.kind is PartKind.STATEMENT:
-                learn(engines, part.query)
+        learn_all(engines, parts)
         return parts
     kept: list[GroupPart] = []
     changed: set[TableName] = set()
@@ -53,6 +53,13 @@ def left_of_undone(parts: list[GroupPart], engines: TableEngines, server_version
         if part.query is not None:
             learn(engines, part.query)
     return kept
+
+
+def learn_all(engines: TableEngines, parts: Iterable[GroupPart]) -> None:
+    """What the statements define is known from now on."""
+    for part in parts:
+        if part.query is not None and part.kind is PartKind.STATEMENT:
+            learn(engines, part.query)
 
 
 def _undone(parts: list[GroupPart]) -> set[int]:

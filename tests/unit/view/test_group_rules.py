@@ -304,6 +304,36 @@ def test_a_transaction_with_a_gtid_of_its_own_does_not_become_two() -> None:
     assert [made[0] for made in anonymous] == ["(34)", "+BEGIN"]
 
 
+def test_where_nothing_gets_a_gtid_nothing_must_be_split() -> None:
+    rules = run(gtids="keep")
+    for group in (
+        ("BEGIN", "INSERT INTO i VALUES (1)", "INSERT INTO m VALUES (1)", "ROLLBACK"),
+        ("BEGIN", "INSERT INTO i VALUES (1)", "INSERT INTO m VALUES (1)", XID),
+        ("BEGIN", "UPDATE i, m SET i.a = 1, m.a = 1", XID),
+        ("CREATE TABLE s ENGINE=MyISAM SELECT 1",),
+    ):
+        assert len(rules.plan(*group)) == 1
+
+
+def test_rows_outside_of_a_transaction_are_put_into_one() -> None:
+    # 5.1 wrote them so; a 9.7 with GTIDs waits for ever for more, or dies.
+    assert run().plan(Rows(["m"])) == [["+BEGIN", "rows of m", "+COMMIT"]]
+    assert run().plan(Statement("INSERT INTO m VALUES (1)", seeds=[EventType.INTVAR])) == [
+        ["(5)", "INSERT INTO m VALUES (1)"]
+    ]
+
+
+def test_before_8_0_temporary_tables_are_made_and_dropped_between_transactions() -> None:
+    group = ("BEGIN", "INSERT INTO i VALUES (1)", "CREATE TEMPORARY TABLE t (a INT)", "INSERT INTO t VALUES (1)", XID)
+    assert len(run().plan(*group)) == 1
+    assert len(run(target="mysql-5.6", gtids="anonymous").plan(*group)) == 1
+    assert run(target="mysql-5.6").plan(*group) == [
+        ["+BEGIN", "INSERT INTO i VALUES (1)", "+COMMIT"],
+        ["CREATE TEMPORARY TABLE t (a INT)"],
+        ["+BEGIN", "INSERT INTO t VALUES (1)", "+COMMIT"],
+    ]
+
+
 # ---- CREATE ... SELECT -----------------------------------------------------------------------------------------------
 
 
@@ -381,6 +411,14 @@ def test_what_innodb_cannot_or_does_otherwise_stops_the_view(text: str, error: i
     assert "secret" not in reason.text
 
 
+def test_a_definition_that_cannot_be_read_is_not_left_half_changed() -> None:
+    assert (
+        stopped(run(engines="innodb"), "CREATE TABLE t (a INT COMMENT 'x) ENGINE=MyISAM").name
+        == "definition_not_understood"
+    )
+    assert len(run().plan("CREATE TABLE t (a INT COMMENT 'x) ENGINE=MyISAM")) == 1
+
+
 def test_partitions_of_engines_that_have_none_any_more_stop_the_view() -> None:
     text = "CREATE TABLE t (a INT) ENGINE=MyISAM PARTITION BY HASH (a) PARTITIONS 2"
     assert stopped(run(), text).error == 1178
@@ -398,6 +436,41 @@ def test_a_statement_that_failed_half_way_is_kept_only_where_its_table_keeps_wha
     unknown = Statement("INSERT INTO unheard VALUES (1), (2), (1)", error=1062)
     assert stopped(run(engines="innodb"), "BEGIN", unknown, "COMMIT").name == "failed_half_way"
     assert len(run().plan("BEGIN", unknown, "COMMIT")) == 1
+
+
+# ---- the order of rows --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM m LIMIT 1",
+        "UPDATE m SET a = a + 10 WHERE a > 3 LIMIT 2",
+        "INSERT INTO i SELECT a FROM m LIMIT 3",
+        "UPDATE m SET a = (@n := @n + 1)",
+        "INSERT INTO i (b) SELECT a FROM m",
+    ],
+)
+def test_what_hangs_on_the_order_of_rows_is_not_left_to_another_engine(statement: str) -> None:
+    seeds = [EventType.INTVAR] if "(b)" in statement else []
+    reason = stopped(run(engines="innodb"), "BEGIN", Statement(statement, seeds=seeds), XID)
+    assert (reason.name, reason.error) == ("row_order", 0)
+    assert len(run().plan("BEGIN", Statement(statement, seeds=seeds), XID)) == 1
+    ordered = Statement(f"{statement} ORDER BY a", seeds=seeds)
+    assert len(run(engines="innodb").plan("BEGIN", ordered, XID)) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM i LIMIT 1",
+        "DELETE FROM m WHERE a < 5",
+        "INSERT INTO i SELECT a FROM m",
+        "INSERT INTO m VALUES (':= LIMIT SELECT')",
+    ],
+)
+def test_other_statements_do_not_hang_on_the_order_of_rows(statement: str) -> None:
+    assert run(engines="innodb").plan("BEGIN", statement, XID) == [["BEGIN", statement, "(16)"]]
 
 
 # ---- events ------------------------------------------------------------------------------------------------------------
