@@ -309,6 +309,7 @@ class FileTranslation:
 
     def _take_control(self, kernel: ViewCopy) -> Iterator[None]:
         """An event between two groups."""
+        self._mark(self._offset)
         at, stop = self._lo, kernel.group_stop
         timestamp, kind, server_id, size, _, flags = HEADER.unpack_from(self._buffer, at)
         if kind in _PASSED_ON:
