@@ -157,10 +157,14 @@ def control_of(raw: bytes) -> tuple[PartKind, bytes]:
 
 
 def _savepoint_name(text: bytes) -> bytes:
-    """Without quotes; servers compare names of savepoints without case."""
+    """Without quotes; servers compare names of savepoints without case.
+
+    A connection with ANSI_QUOTES writes SAVEPOINT "s", and ROLLBACK TO `s` all the same (5.6.24).
+    """
     name = text.strip().rstrip(b";").strip()
-    if name[:1] == b"`" and name[-1:] == b"`":
-        name = name[1:-1].replace(b"``", b"`")
+    quote = name[:1]
+    if quote in (b"`", b'"') and name[-1:] == quote and len(name) > 1:
+        name = name[1:-1].replace(quote * 2, quote)
     return name.lower()
 
 

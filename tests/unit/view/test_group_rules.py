@@ -217,6 +217,13 @@ def test_what_a_savepoint_undid_is_left_out_and_what_stayed_is_kept(back: str) -
     ]
 
 
+def test_a_savepoint_is_known_by_its_name_however_that_is_quoted() -> None:
+    insert = "INSERT INTO m VALUES (1)"
+    for name in ("s", "`S`", '"s"'):
+        (made,) = run(engines="innodb").plan("BEGIN", f"SAVEPOINT {name}", insert, "ROLLBACK TO `s`", XID)
+        assert made == ["+BEGIN", insert, "+COMMIT"]
+
+
 def test_a_savepoint_can_be_gone_back_to_twice_and_set_again() -> None:
     inserts = [f"INSERT INTO i VALUES ({number})" for number in range(6)]
     group: list[Item] = [
