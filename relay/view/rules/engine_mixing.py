@@ -29,14 +29,13 @@ def split_by_engine(parts: list[GroupPart], engines: TableEngines) -> list[list[
     `parts`: what changes something, and savepoints. Raises: CannotBeKept where one statement changes tables of both kinds.
     """
     plain = [_is_plain(part, engines) for part in parts]
-    changes = sum(part.kind in (PartKind.STATEMENT, PartKind.ROWS) for part in parts)
-    if changes < 2 or True not in plain:
+    if True not in plain:
         return [parts]
     runs: list[list[GroupPart]] = []
     open_run: list[GroupPart] = []
     for part, alone in zip(parts, plain, strict=True):
         if part.kind not in (PartKind.STATEMENT, PartKind.ROWS):
-            continue  # savepoints: what was undone is no longer there
+            continue  # savepoints: what was undone is no longer there; behind a table without transactions they are refused (1837)
         if alone:
             if open_run:
                 runs.append(open_run)

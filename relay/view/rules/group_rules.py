@@ -172,7 +172,7 @@ class _Planned:
                 check_row_order(part, self._group, self._engines)
         runs = self._runs(left)
         as_it_was = left == body and not rolled_back and not any(self._commits(part) for part in left)
-        if as_it_was and len(runs) < 2 and not self._lacks_begin:
+        if as_it_was and runs in ([], [left]) and not self._lacks_begin:
             return [self._as_it_was(left)]
         return self._made(runs)
 

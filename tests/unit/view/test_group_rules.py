@@ -241,6 +241,12 @@ def test_a_savepoint_can_be_gone_back_to_twice_and_set_again() -> None:
     assert stopped(run(), "BEGIN", inserts[0], "ROLLBACK TO nowhere", XID).name == "rollback_unclear"
 
 
+def test_savepoints_of_a_transaction_without_a_table_that_has_transactions_are_left_out() -> None:
+    insert = "INSERT INTO m VALUES (1)"
+    assert run().plan("BEGIN", "SAVEPOINT s", insert, "SAVEPOINT t", "COMMIT") == [["+BEGIN", insert, "+COMMIT"]]
+    assert run().plan("BEGIN", insert, "COMMIT") == [["BEGIN", insert, "COMMIT"]]
+
+
 # ---- engines side by side --------------------------------------------------------------------------------------------
 
 
