@@ -4,9 +4,12 @@ import struct
 from typing import Final
 
 from protocol.binlog.format_description import FormatDescription, decode_format_description
-from protocol.binlog.layout import HEADER_SIZE
+from protocol.binlog.layout import CHECKSUM_SIZE, HEADER_SIZE
+from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
+from relay.view.rules.settings import ViewSettings
+from relay.view.rules.targets.target_format import FIRST_WITH_CHECKSUMS, FIRST_WITH_TAGS, is_newer, target_format
 
 _LENGTHS_AT: Final = codes.FORMAT_FIXED_SIZE
 # Of MySQL 9.7, by type code from 1 on. What a file's own server does not know is read as these say.
@@ -22,14 +25,16 @@ def described(event: bytes) -> FormatDescription:
     return decode_format_description(event[HEADER_SIZE:])
 
 
-def format_body(event: bytes) -> bytes:
+def format_body(event: bytes, settings: ViewSettings) -> bytes:
     """The body of the view's format description, without the checksum's four bytes where there are such.
 
-    All of the source's, with the types behind its own listed that a GTID needs: a replica stops at an event of a type that is
-    not listed (13122), and looks at no length of 33 and 34.
+    Of a source that is newer than the target, as the target reads it. Else all of the source's, with the types behind its own
+    listed that a GTID needs: a replica stops at an event of a type that is not listed (13122), and looks at no length of 33 and 34.
     """
     body = event[HEADER_SIZE:]
     known = described(event)
+    if is_newer(known.server_version, settings):
+        return target_format(body[:-CHECKSUM_SIZE], settings)
     lengths = known.post_header_lengths
     if len(lengths) < _LEAST_TYPES:
         lengths += _NEWEST_LENGTHS[len(lengths) :]
@@ -37,6 +42,33 @@ def format_body(event: bytes) -> bytes:
     if known.has_checksum_field:
         body += bytes((known.checksum,))
     return body
+
+
+def checksum_size(known: FormatDescription, settings: ViewSettings) -> int:
+    """Bytes of checksum at the end of the view's format description, which has them whatever the other events have."""
+    needs_none = is_newer(known.server_version, settings) and settings.target_version < FIRST_WITH_CHECKSUMS
+    return CHECKSUM_SIZE if known.has_checksum_field and not needs_none else 0
+
+
+def has_wrong_checksums(known: FormatDescription, settings: ViewSettings) -> bool:
+    """Whether the source's events have checksums and the target knows none."""
+    return bool(known.checksum) and not checksum_size(known, settings)
+
+
+def previous_body(own: GtidSet, server_version: str, settings: ViewSettings) -> bytes | None:
+    """The body of the view's Previous_gtids event; None: the target knows no such event. own: what was executed before.
+
+    Of a source that is newer than the target: without tags where the target knows none, and empty where the view has no GTIDs, for a
+    replica with gtid_mode=OFF follows nobody who has some (1593 of 5.6.24).
+    """
+    if is_newer(server_version, settings):
+        if settings.target_version < FIRST_WITH_CHECKSUMS:
+            return None
+        if settings.gtids == "anonymous":
+            own = GtidSet()
+        elif settings.target_version < FIRST_WITH_TAGS:
+            own = own.without_tags()
+    return encode_gtid_set(own)
 
 
 def post_lengths(event: bytes) -> bytes:

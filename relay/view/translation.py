@@ -10,16 +10,26 @@ from protocol.binlog.event_type import EventType, event_type_name
 from protocol.binlog.header import FLAG_IGNORABLE, FLAG_IN_USE
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER, HEADER_SIZE, event_size
 from protocol.errors import Malformed
-from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
+from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.kernel.view_copy import ViewCopy
 from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.view.file_head import assigned, described, format_body, numbered_version, post_lengths
+from relay.view.file_head import (
+    assigned,
+    checksum_size,
+    described,
+    format_body,
+    has_wrong_checksums,
+    numbered_version,
+    post_lengths,
+    previous_body,
+)
 from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup, StopReason
 from relay.view.rules.settings import ViewSettings
 from relay.view.source_groups import GroupReader, ReadInto
 from relay.view.view_checkpoint import ViewCheckpoint
+from relay.view.view_rules import rules_for_file
 
 BUFFER_BYTES: Final = 1 << 20
 MARK_GAP: Final = 64 << 10
@@ -232,11 +242,13 @@ class FileTranslation:
         if known.flavour != "mysql":
             text = f"the file is of a {known.flavour} server; views are made of MySQL's binlogs"
             raise self._stopped("format_unsupported", text, 0)
-        self._trailer = self._out_trailer = known.checksum_bytes
+        self._trailer = known.checksum_bytes
+        self._out_trailer = 0 if has_wrong_checksums(known, self._settings) else self._trailer
         self._compare(event, FIRST_EVENT)
         explicit = -1
         if numbered_version(known.server_version) < 80000 <= self._target_number():
             explicit = int(self._settings.explicit_timestamps)
+        self._rules = rules_for_file(self._rules, known.server_version)
         kernel = ViewCopy(
             self._policy,
             self._settings.uuid.bytes,
@@ -266,12 +278,11 @@ class FileTranslation:
         if described(self._format).created:
             self._rules.source_started()
             self._state = None
-        body = format_body(self._format)
-        has_field = described(self._format).has_checksum_field
+        body = format_body(self._format, self._settings)
         event = self._placed(
             New(EventType.FORMAT_DESCRIPTION, flags & ~FLAG_IN_USE & ~_MARKER_BITS, timestamp, server_id, body),
             codes.IGNORE,
-            trailer=CHECKSUM_SIZE if has_field else 0,
+            trailer=checksum_size(described(self._format), self._settings),
         )
         yield from self._put(event)
         self._offset += size
@@ -294,8 +305,10 @@ class FileTranslation:
                 break
         if self._policy == codes.VIEW_ASSIGN:
             own |= assigned(self._settings.uuid.bytes, kernel.next_gno)
-        previous = New(EventType.PREVIOUS_GTIDS, FLAG_IGNORABLE, timestamp, server_id, encode_gtid_set(own))
-        yield from self._put(self._placed(previous, codes.SELF_CONTAINED))
+        set_body = previous_body(own, described(self._format).server_version, self._settings)
+        if set_body is not None:
+            previous = New(EventType.PREVIOUS_GTIDS, FLAG_IGNORABLE, timestamp, server_id, set_body)
+            yield from self._put(self._placed(previous, codes.SELF_CONTAINED))
 
     def _drop(self, size: int) -> None:
         """Goes on behind `size` bytes of the source."""

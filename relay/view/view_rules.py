@@ -1,10 +1,20 @@
-"""Which rules make a view, by its settings."""
+"""Which rules make a view, by its settings and by whose binlogs it is made of."""
 
 from relay.view.rules.group import GroupRules
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.rules.settings import ViewSettings
+from relay.view.rules.settings import TARGETS, ViewSettings
+from relay.view.rules.targets.target_rules import TargetRules
 
 
 def rules_of(settings: ViewSettings) -> GroupRules:
     """New ones, which know no tables yet."""
-    return MysqlRules(settings)
+    rules = MysqlRules(settings)
+    return rules if settings.target == TARGETS[-1] else TargetRules(settings, rules)
+
+
+def rules_for_file(rules: GroupRules, server_version: str) -> GroupRules:
+    """Those of `rules` that a file of such a server needs: for one that is no newer than the target, less has to be looked at.
+
+    Both know the same, and `state` is the same.
+    """
+    return (rules.of_source(server_version) or rules) if isinstance(rules, TargetRules) else rules

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.support.view_chain import settings_of, view_keys
 
 from protocol.position import Position
 from relay.archive.archive import Archive
@@ -14,7 +15,6 @@ from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import walk
 from tests.support.kernel_builds import builds
-from tests.support.view_chain import settings_of, view_keys
 
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 

@@ -1,0 +1,61 @@
+"""What a version of MySQL can read in a binlog."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.binlog.event_type import EventType
+
+_TEMPORAL_2: Final = frozenset((17, 18, 19))
+_JSON: Final = 245
+_VECTOR: Final = 242
+_OLD_TYPES: Final = frozenset((*range(17), *range(246, 256)))
+_MODES_32: Final = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A replica's version, as the oldest release of its series that is meant.
+
+    highest_event: the type code from which on events are unknown. highest_status: the same of a Query's status variables.
+    gtid_bytes: of a Gtid event's body; 0: it has none; 255: as the source wrote it. column_types: what a Table_map may name.
+    sql_modes: the bits that are known. utf8mb4_default: the collation of utf8mb4 where none is named and the event does not say it.
+    """
+
+    name: str
+    version: tuple[int, int]
+    highest_event: int
+    highest_status: int
+    gtid_bytes: int
+    column_types: frozenset[int]
+    sql_modes: int
+    utf8mb4_default: int
+
+    @property
+    def title(self) -> str:
+        """For people: `MySQL 5.6`."""
+        return f"MySQL {self.version[0]}.{self.version[1]}"
+
+    @property
+    def comment_version(self) -> int:
+        """Version comments up to this number are part of a statement there, in every release of the series."""
+        return self.version[0] * 10_000 + self.version[1] * 100
+
+
+_5_5: Final = _OLD_TYPES
+_5_6: Final = _OLD_TYPES | _TEMPORAL_2
+_5_7: Final = _5_6 | {_JSON}
+
+TARGETS_BY_NAME: Final = {
+    target.name: target
+    for target in (
+        Target("mysql-5.5", (5, 5), EventType.HEARTBEAT, 11, 0, _5_5, _MODES_32, 45),
+        Target("mysql-5.6", (5, 6), EventType.PREVIOUS_GTIDS, 13, 25, _5_6, _MODES_32, 45),
+        Target("mysql-5.7", (5, 7), EventType.XA_PREPARE, 16, 42, _5_7, _MODES_32, 45),
+        # 8.0.20 and later: Transaction_payload; 8.0.26 and later: Heartbeat_v2
+        Target("mysql-8.0", (8, 0), EventType.HEARTBEAT_V2, 20, 255, _5_7, (1 << 33) - 1, 255),
+        Target("mysql-8.4", (8, 4), EventType.GTID_TAGGED, 20, 255, _5_7, (1 << 33) - 1, 255),
+        Target("mysql-9.7", (9, 7), EventType.GTID_TAGGED, 255, 255, _5_7 | {_VECTOR}, (1 << 64) - 1, 255),
+    )
+}
+"""By the name that `ViewSettings.target` has. What 5.6 reads was tried on 5.6.24; what 5.5, 5.7, 8.0 and 8.4 read is from their
+sources: none of them was run."""

@@ -1,0 +1,215 @@
+"""A statement as the source understood it, cut into words, with the changes that make a target understand the same."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from protocol.binlog.schema.column_charsets import charset_of_column
+from relay.view.rules.targets.known.target import Target
+
+ANSI_QUOTES: Final = 1 << 2
+NO_BACKSLASH_ESCAPES: Final = 1 << 20
+MOST_WORDS: Final = 500_000
+# Sets whose characters may end with a byte that is a quote or a backslash elsewhere: with Python's codec for each.
+_WIDE: Final = {"big5": "big5", "cp932": "cp932", "gb18030": "gb18030", "gbk": "gbk", "sjis": "shift_jis"}
+_WORD: Final = r"[A-Za-z_$\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*+"
+
+
+class Kind(Enum):
+    """What a word of a statement is."""
+
+    WORD = "word"
+    NAME = "quoted name"
+    STRING = "string"
+    NUMBER = "number"
+    VARIABLE = "variable"
+    SYMBOL = "symbol"
+
+
+class NotReadable(Exception):
+    """The statement cannot be cut into words with certainty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A piece of a statement. text: without quotes, words in upper case. [start, stop): its place."""
+
+    kind: Kind
+    text: str
+    start: int
+    stop: int
+
+
+def _pattern(backslash: bool) -> re.Pattern[str]:
+    # possessive quantifiers: an open quote of a megabyte fails in linear time
+    single = r"'(?:[^'\\]++|\\.|'')*+'" if backslash else r"'(?:[^']++|'')*+'"
+    double = r'"(?:[^"\\]++|\\.|"")*+"' if backslash else r'"(?:[^"]++|"")*+"'
+    name = r"`(?:[^`]++|``)*+`"
+    return re.compile(
+        rf"""
+          (?P<space> \s++ | --(?=\s|\Z)[^\n]*+ | \#[^\n]*+ | \0++(?=\s*+\Z) )
+        | (?P<hint> /\*\+ (?:[^*]++|\*(?!/))*+ \*/ )
+        | (?P<version> /\*! (?P<digits> \d{{5,6}} )? )
+        | (?P<comment> /\*(?![!+]) (?:[^*]++|\*(?!/))*+ \*/ )
+        | (?P<end> \*/ )
+        | (?P<string> (?:[nNxXbB](?='))? {single} | {double} )
+        | (?P<name> {name} )
+        | (?P<number> 0x[0-9A-Fa-f]++ | \d++(?![A-Za-z_$\u0080-\U0010ffff])(?:\.\d*+)?(?:[eE][+-]?\d++)?
+                    | \d++[eE][+-]?\d++ | \.\d++(?:[eE][+-]?\d++)? )
+        | (?P<variable> @@?(?: [\w.$\u0080-\U0010ffff]++ | {single} | {double} | {name} ) )
+        | (?P<word> \d*+{_WORD} )
+        | (?P<symbol> := | <=> | ->>? | . )
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+_WITH_BACKSLASH: Final = _pattern(True)
+_WITHOUT_BACKSLASH: Final = _pattern(False)
+_HARMLESS: Final = re.compile(r"\s*(?:DEFAULT\s+)?ENCRYPTION\s*=?\s*'[Nn]'\s*", re.IGNORECASE)
+
+
+class SourceStatement:
+    """What a version comment holds is part of the statement where the source read it so; where the target would not, the
+    comment's marks are taken away (`result` shows it). hints: of the optimizer, which versions before 5.7 pass over.
+
+    text: as in the event. collation: of the client. source: its version as 90704. Raises: NotReadable.
+    """
+
+    def __init__(self, text: bytes, collation: int, sql_mode: int, source: int, target: Target) -> None:
+        self._codec = _WIDE.get(charset_of_column(collation) or "", "latin-1")
+        try:
+            self._text = text.decode(self._codec)
+        except UnicodeDecodeError:
+            raise NotReadable("it is not text of its client's character set") from None
+        if self._text.encode(self._codec) != text:
+            raise NotReadable("its client's character set writes one character in two ways")
+        self._edits: list[tuple[int, int, str]] = []
+        self._original = text
+        self.hints: list[str] = []
+        self.words: list[Word] = []
+        self._cut(sql_mode, source, target)
+
+    def _cut(self, sql_mode: int, source: int, target: Target) -> None:
+        pattern = _WITHOUT_BACKSLASH if sql_mode & NO_BACKSLASH_ESCAPES else _WITH_BACKSLASH
+        text = self._text
+        at = 0
+        marks: list[bool] = []  # of each open version comment: whether its marks are taken away
+        while at < len(text):
+            match = pattern.match(text, at)
+            assert match is not None  # the last alternative takes any character
+            start, at = at, match.end()
+            group = match.lastgroup
+            if group == "space" or group == "comment":
+                continue
+            if group == "hint":
+                self.hints.append(match[0])
+            elif match["version"] is not None:
+                at = self._version_comment(match, source, target, marks)
+            elif group == "end":
+                if marks and marks.pop():
+                    self.replace(start, at, " ")
+            else:
+                self._word(match, bool(sql_mode & ANSI_QUOTES))
+        if marks:
+            raise NotReadable("a version comment in it has no end")
+
+    def _version_comment(self, match: re.Match[str], source: int, target: Target, marks: list[bool]) -> int:
+        """Where to go on."""
+        digits = match["digits"]
+        body = match.end()
+        number = int(digits or 0)
+        end = self._text.find("*/", body)
+        if end < 0:
+            raise NotReadable("a version comment in it has no end")
+        if number > source:
+            if "/*" in self._text[body:end]:
+                raise NotReadable("a comment in it that no server executes has another one in it")
+            # 5.6 and 5.7 take five digits for the version, whatever follows
+            if len(digits) == 6 and target.version < (8, 0):
+                self.replace(match.start(), end + 2, " ")
+            return end + 2
+        taken_away = number > target.comment_version or (len(digits or "") == 6 and target.version < (8, 0))
+        if taken_away and target.version < (8, 0) and _HARMLESS.fullmatch(self._text, body, end):
+            self.replace(match.start(), end + 2, " ")
+            return end + 2
+        if taken_away:
+            self.replace(match.start(), body, " ")
+        marks.append(taken_away)
+        return body
+
+    def _word(self, match: re.Match[str], ansi_quotes: bool) -> None:
+        if len(self.words) == MOST_WORDS:
+            raise NotReadable(f"it has more than {MOST_WORDS} words and signs")
+        text = match[0]
+        group = match.lastgroup
+        if group == "string" and text[0] == '"' and ansi_quotes:
+            group = "name"
+        if group == "string":
+            quote = text.index(text[-1])
+            kind, value = Kind.STRING, text[quote + 1 : -1]
+        elif group == "name":
+            kind, value = Kind.NAME, text[1:-1].replace(text[0] * 2, text[0])
+        elif group == "word":
+            kind, value = Kind.WORD, text.upper()
+        elif group == "number":
+            kind, value = Kind.NUMBER, text
+        elif group == "variable":
+            kind, value = Kind.VARIABLE, text
+        else:
+            if text in "'\"`":
+                raise NotReadable("a quote in it has no end")
+            kind, value = Kind.SYMBOL, text
+        self.words.append(Word(kind, value, match.start(), match.end()))
+
+    # --- looking ---------------------------------------------------------------------------------------------------------
+
+    def word(self, index: int) -> str:
+        """The keyword, unquoted name or symbol at `index`, in upper case; "" for anything else, and behind the end."""
+        if 0 <= index < len(self.words) and self.words[index].kind in (Kind.WORD, Kind.SYMBOL):
+            return self.words[index].text
+        return ""
+
+    def name(self, index: int) -> str:
+        """The name or string at `index`, quoted or not, in lower case; "" where there is none."""
+        if 0 <= index < len(self.words) and self.words[index].kind in (Kind.WORD, Kind.NAME, Kind.STRING):
+            return self.words[index].text.lower()
+        return ""
+
+    def starts(self, *words: str) -> bool:
+        """Whether it begins with these keywords."""
+        return all(self.word(index) == word for index, word in enumerate(words))
+
+    def places(self, *words: str) -> Iterator[int]:
+        """Where these keywords stand side by side: the index of the first."""
+        for index in range(len(self.words) - len(words) + 1):
+            if all(self.word(index + k) == word for k, word in enumerate(words)):
+                yield index
+
+    def has(self, *words: str) -> bool:
+        """Whether these keywords stand side by side."""
+        return next(self.places(*words), None) is not None
+
+    # --- changing --------------------------------------------------------------------------------------------------------
+
+    def replace(self, start: int, stop: int, text: str) -> None:
+        """[start, stop) of the statement becomes `text`."""
+        self._edits.append((start, stop, text))
+
+    def insert_behind(self, index: int, text: str) -> None:
+        """`text` comes right behind the word at `index`."""
+        self.replace(self.words[index].stop, self.words[index].stop, text)
+
+    @property
+    def result(self) -> bytes:
+        """The statement with all changes."""
+        if not self._edits:
+            return self._original
+        parts = []
+        at = 0
+        for start, stop, text in sorted(self._edits):
+            parts += [self._text[at:start], text]
+            at = stop
+        return "".join([*parts, self._text[at:]]).encode(self._codec)

@@ -1,0 +1,41 @@
+"""TIMESTAMP columns of a source with explicit_defaults_for_timestamp, written out for a target whose default is OFF.
+
+What 5.6.24 makes of them with its defaults: `TIMESTAMP`, `TIMESTAMP NOT NULL` and `TIMESTAMP PRIMARY KEY`, when first in the table, NOT
+NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP; `TIMESTAMP NULL` what the source makes of `TIMESTAMP`. A DEFAULT that is
+written keeps it from any of its own. The zero date as a default needs a sql_mode without NO_ZERO_DATE.
+"""
+
+from itertools import pairwise
+from typing import Final
+
+from relay.view.rules.targets.statement.source_statement import SourceStatement
+from relay.view.rules.targets.statement.table_clauses import Definition, closing, defines_table, definitions
+
+ZERO_DATE_MODES: Final = 1 << 24 | 1 << 23
+"""NO_ZERO_DATE and NO_ZERO_IN_DATE."""
+_ZERO: Final = " DEFAULT '0000-00-00 00:00:00'"
+
+
+def write_out_timestamps(statement: SourceStatement) -> None:
+    """Adds what is missing. The table can then be altered under a sql_mode without ZERO_DATE_MODES only."""
+    if defines_table(statement):
+        for definition in definitions(statement):
+            _write_out(statement, definition)
+
+
+def _write_out(statement: SourceStatement, definition: Definition) -> None:
+    if not definition.type_at or statement.word(definition.type_at) != "TIMESTAMP":
+        return
+    behind = definition.type_at
+    if statement.word(behind + 1) == "(":
+        behind = closing(statement, behind + 1)
+    words = [statement.word(index) for index in range(behind + 1, definition.stop)]
+    pairs = list(pairwise(words))
+    nullable = any(
+        word == "NULL" and (not at or words[at - 1] not in ("NOT", "DEFAULT")) for at, word in enumerate(words)
+    )
+    if ("NOT", "NULL") in pairs or ("PRIMARY", "KEY") in pairs:
+        if "DEFAULT" not in words:
+            statement.insert_behind(behind, _ZERO)
+    elif not nullable:
+        statement.insert_behind(behind, " NULL")

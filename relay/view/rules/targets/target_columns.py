@@ -1,0 +1,49 @@
+"""Tables and rows of a newer source: column types that a target lacks, and the layouts that it reads.
+
+5.6.24 passes over the optional metadata of a Table_map (binlog_row_metadata FULL and MINIMAL), over the partitions' numbers in front
+of rows, and over the flag 0x0010 of rows (foreign keys are the server's, 9.6 and later): all are left as they are.
+"""
+
+from typing import Final
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.fields import Fields
+from protocol.errors import ProtocolError
+from relay.view.rules.targets.known import target_stops
+from relay.view.rules.targets.known.target import Target
+
+_NAMES: Final = {17: "TIMESTAMP", 18: "DATETIME", 19: "TIME", 20: "an array", 242: "VECTOR", 245: "JSON"}
+_TO_VERSION_1: Final = {
+    EventType.WRITE_ROWS: EventType.WRITE_ROWS_V1,
+    EventType.UPDATE_ROWS: EventType.UPDATE_ROWS_V1,
+    EventType.DELETE_ROWS: EventType.DELETE_ROWS_V1,
+}
+_VERSION_1_FIXED: Final = 8
+
+
+def check_columns(body: bytes, target: Target) -> None:
+    """Raises: CannotBeKept for a table with a type that the target lacks.
+
+    Layout of a Table_map: table_id u48 | flags u16 | schema length packed, schema, zero | table length packed, table, zero | number of
+    columns packed | a type u8 each | their metadata | ...
+    """
+    fields = Fields(body)
+    try:
+        fields.skip(8)
+        schema = fields.lenenc_bytes()
+        fields.skip(1)
+        table = fields.lenenc_bytes()
+        fields.skip(1)
+        types = fields.take(fields.lenenc_int())
+    except ProtocolError as error:
+        target_stops.not_readable(f"its Table_map is damaged ({error})", body[8:60])
+    for column, kind in enumerate(types, 1):
+        if kind not in target.column_types:
+            name = f"{schema.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')}"
+            target_stops.column_type_missing(_NAMES.get(kind, f"number {kind}"), column, name, target)
+
+
+def rows_of_version_1(event_type: int, body: bytes) -> tuple[int, bytes]:
+    """Type and body of a row event as 5.5 reads it: without the extra data behind the fixed part."""
+    extra = int.from_bytes(body[_VERSION_1_FIXED : _VERSION_1_FIXED + 2], "little")
+    return _TO_VERSION_1[EventType(event_type)], body[:_VERSION_1_FIXED] + body[_VERSION_1_FIXED + extra :]

@@ -1,0 +1,206 @@
+"""A Query event of a newer source, as a target reads it."""
+
+import re
+import struct
+from dataclasses import replace
+from typing import Final
+
+from protocol.binlog.event_type import EventType
+from protocol.errors import ProtocolError
+from relay.view.rules.targets.known import target_stops
+from relay.view.rules.targets.known.collation_map import CollationMap
+from relay.view.rules.targets.known.target import Target
+from relay.view.rules.targets.known.target_collations import GENERAL
+from relay.view.rules.targets.query_body import QueryBody, decode_query_body
+from relay.view.rules.targets.query_variables import (
+    CHARSETS,
+    DATABASE_COLLATION,
+    EXPLICIT_TIMESTAMPS,
+    SQL_MODE,
+    UTF8MB4_DEFAULT,
+    StatusVariable,
+    UnknownVariable,
+)
+from relay.view.rules.targets.statement.charset_words import CharsetWords
+from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+from relay.view.rules.targets.statement.statement_differences import INTERPRET_UTF8_AS_UTF8MB4, check_differences
+from relay.view.rules.targets.statement.statement_kind import (
+    is_account_statement,
+    is_plain_definition,
+    is_transaction_word,
+    only_counts,
+    selects_into_new_table,
+)
+from relay.view.rules.targets.statement.table_clauses import alters, check_clauses, check_schema_options
+from relay.view.rules.targets.statement.timestamp_columns import ZERO_DATE_MODES, write_out_timestamps
+
+_CHARSETS: Final = struct.Struct("<HHH")
+_NO_CHARSETS: Final = _CHARSETS.pack(33, 33, 33)
+_FIRST_WITH_0900: Final = 80_001
+_PLAIN: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
+ATOMIC_SUFFIX: Final = b" START TRANSACTION"
+_ATOMIC_SUFFIX: Final = re.compile(rb"\) START TRANSACTION\Z")
+
+
+class TargetQuery:
+    """The event's parts, and what they become. Everything raises CannotBeKept where that is not sound.
+
+    source: its version as 90704. explicit_timestamps: what holds where the event does not say it.
+    """
+
+    def __init__(
+        self,
+        body: bytes,
+        event_type: int,
+        source: int,
+        target: Target,
+        collations: CollationMap,
+        explicit_timestamps: bool,
+    ) -> None:
+        try:
+            self.query = decode_query_body(body, event_type)
+        except UnknownVariable as error:
+            target_stops.status_variable_unknown(error.code, body[-60:], target)
+        except ProtocolError as error:
+            target_stops.not_readable(f"the event is damaged ({error})", body[-60:])
+        self._event_type = event_type
+        self._source = source
+        self._target = target
+        self._collations = collations
+        self._explicit = bool(self.query.number(EXPLICIT_TIMESTAMPS, explicit_timestamps))
+        self._mode = self.query.number(SQL_MODE, 0)
+        self.statement = self._read() if self.query.text not in _PLAIN else None
+
+    def _read(self) -> SourceStatement:
+        text = self.query.text
+        client = _CHARSETS.unpack(self.query.variable(CHARSETS) or _NO_CHARSETS)[0]
+        try:
+            return SourceStatement(text, client, self._mode, self._source, self._target)
+        except NotReadable as error:
+            target_stops.not_readable(str(error), text)
+
+    @property
+    def is_account_statement(self) -> bool:
+        """Whether it is CREATE USER, GRANT and the like."""
+        return self.statement is not None and is_account_statement(self.statement)
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether it gathers statistics that the target does not have."""
+        return self._target.version < (8, 0) and self.statement is not None and only_counts(self.statement)
+
+    @property
+    def makes_table_with_rows(self) -> bool:
+        """Whether rows of the same transaction follow this definition (CREATE TABLE ... SELECT, 8.0.21 and later)."""
+        return self._target.version < (8, 0) and _ATOMIC_SUFFIX.search(self.query.text) is not None
+
+    def translated(self) -> bytes:
+        """The event's body for the target."""
+        if self.statement is None or is_transaction_word(self.statement):
+            return replace(self.query, variables=self._variables(self._mode, free=True)).encode()
+        query = self.query
+        mode = self._mode
+        if self._target.version < (8, 0):
+            mode = self._rewrite(self.statement)
+            try:
+                query = query.with_text(self.statement.result)
+            except ProtocolError as error:
+                target_stops.not_readable(str(error), query.text)
+        elif self._target.version < (9, 0):
+            check_clauses(self.statement, query.text, self._source, self._target)
+        return replace(query, variables=self._variables(mode, free=False)).encode()
+
+    def _rewrite(self, statement: SourceStatement) -> int:
+        """Checks and changes the statement for a target before 8.0; the sql_mode that it then needs."""
+        text = self.query.text
+        default = self.query.number(UTF8MB4_DEFAULT, 255 if self._source >= _FIRST_WITH_0900 else GENERAL)
+        check_clauses(statement, text, self._source, self._target)
+        if statement.word(1) in ("DATABASE", "SCHEMA"):
+            check_schema_options(statement, text, self._target)
+        if self.makes_table_with_rows:
+            at = len(text) - len(ATOMIC_SUFFIX)
+            statement.replace(at, len(text), "")
+        elif selects_into_new_table(statement):
+            target_stops.create_select_statement(text, self._target)
+        if not is_plain_definition(statement) or (alters(statement) and self._mode > self._target.sql_modes):
+            check_differences(statement, text, self._mode, self._source, self._target)
+        if self._mode & INTERPRET_UTF8_AS_UTF8MB4 and b"utf8" in text.lower():
+            target_stops.sql_mode_missing("INTERPRET_UTF8_AS_UTF8MB4", text, self._target)
+        CharsetWords(statement, text, default, self._collations, self._target).translate()
+        self._without_instant(statement)
+        if self._target.highest_status >= EXPLICIT_TIMESTAMPS:
+            return self._mode
+        if self._explicit:
+            write_out_timestamps(statement)
+        # the source took the definition: what it has by then of zero dates as defaults is ours
+        return self._mode & ~ZERO_DATE_MODES if is_plain_definition(statement) else self._mode
+
+    def _without_instant(self, statement: SourceStatement) -> None:
+        for index in statement.places("ALGORITHM") if alters(statement) else ():
+            value = index + 1 + (statement.word(index + 1) == "=")
+            if statement.word(value) == "INSTANT":
+                statement.replace(statement.words[value].start, statement.words[value].stop, "DEFAULT")
+
+    def _variables(self, mode: int, *, free: bool) -> tuple[StatusVariable, ...]:
+        """The variables that the target reads. `free`: nothing is compared, whatever the collations are."""
+        made = []
+        for code, value in self.query.variables:
+            if code > self._target.highest_status:
+                continue
+            if code == SQL_MODE:
+                made.append(StatusVariable(code, (mode & self._target.sql_modes).to_bytes(8, "little")))
+            elif code == CHARSETS:
+                made.append(StatusVariable(code, self._charsets(value, free)))
+            elif code == DATABASE_COLLATION:
+                number = self._collations.of_charset(int.from_bytes(value, "little"), self.query.text)
+                made.append(StatusVariable(code, number.to_bytes(2, "little")))
+            else:
+                made.append(StatusVariable(code, value))
+        return tuple(made)
+
+    def _charsets(self, value: bytes, free: bool) -> bytes:
+        """The collations of the client (only its set matters), of the connection (compares), of new databases."""
+        client, connection, server = _CHARSETS.unpack(value)
+        text = self.query.text
+        if free or self.statement is None:
+            return _CHARSETS.pack(*map(self._collations.of_nothing, (client, connection, server)))
+        if is_plain_definition(self.statement) or self._event_type == EventType.EXECUTE_LOAD_QUERY:
+            connection = self._collations.of_nothing(connection)
+        else:
+            connection = self._collations.of_comparison(connection, text)
+        if self.statement.starts("CREATE", "DATABASE") or self.statement.starts("CREATE", "SCHEMA"):
+            names_one = any(self.statement.has(*words) for words in (("CHARACTER", "SET"), ("CHARSET",), ("COLLATE",)))
+            if not names_one:
+                server = self._collations.of_comparison(server, text)
+        return _CHARSETS.pack(
+            self._collations.of_charset(client, text), connection, self._collations.of_nothing(server)
+        )
+
+
+def statement_like(like: QueryBody, text: bytes, target: Target) -> bytes:
+    """The body of a Query event with `text`, such as BEGIN, under what `like` ran."""
+    collations = CollationMap({}, target)
+    kept = []
+    for code, value in like.variables:
+        if code == CHARSETS:
+            kept.append(StatusVariable(code, _CHARSETS.pack(*map(collations.of_nothing, _CHARSETS.unpack(value)))))
+        elif code == SQL_MODE:
+            number = int.from_bytes(value, "little") & target.sql_modes
+            kept.append(StatusVariable(code, number.to_bytes(8, "little")))
+        elif code in (0, 6):
+            kept.append(StatusVariable(code, value))
+    return QueryBody(like.thread_id, 0, 0, b"", tuple(kept), like.schema, text).encode()
+
+
+def user_variable_for(body: bytes, collations: CollationMap) -> bytes:
+    """A User_var event's body with a collation that the target has.
+
+    Layout: name length u32, name | is NULL u8 | where it is not: type u8, collation u32, length u32, value, flags.
+    Raises: CannotBeKept.
+    """
+    at = 4 + int.from_bytes(body[:4], "little") + 2
+    collation = int.from_bytes(body[at : at + 4], "little")
+    if len(body) < at + 4:
+        return body
+    name = b"user variable @" + body[4 : at - 2]
+    return body[:at] + collations.of_comparison(collation, name).to_bytes(4, "little") + body[at + 4 :]

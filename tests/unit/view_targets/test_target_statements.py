@@ -1,0 +1,348 @@
+"""Statements of a newer source for an older target: what is written otherwise, and what stops the view."""
+
+import struct
+
+import pytest
+
+from relay.view.rules.targets.query_variables import decode_status
+from tests.support.target_groups import STRICT, query_made, statement, stop_of, text_made
+
+# ---- under what it runs ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["BEGIN", "COMMIT", "SAVEPOINT `s`", "ROLLBACK TO `s`"])
+def test_words_of_transactions_need_no_collation(text: str) -> None:
+    query = query_made(statement(text))
+    assert query.text == text.encode()
+    assert query.variable(4) == struct.pack("<HHH", 45, 45, 45)
+
+
+@pytest.mark.parametrize(
+    ("target", "last"), [("mysql-5.5", 6), ("mysql-5.6", 12), ("mysql-5.7", 16), ("mysql-8.0", 20)]
+)
+def test_status_variables_that_the_target_does_not_know_are_left_out(target: str, last: int) -> None:
+    event = statement("DROP TABLE t", explicit=1, more=[(20, b"\0"), (21, b"\0")])
+    assert max(code for code, _ in query_made(event, target).variables) == last
+
+
+def test_a_variable_that_nobody_knows_stops_the_view() -> None:
+    reason = stop_of(statement("DROP TABLE t", more=[(99, b"")]))
+    assert (reason.name, reason.error) == ("status_variable_unknown", 0)
+    assert "99" in reason.text
+
+
+def test_a_definition_compares_nothing_and_needs_no_choice_of_collations() -> None:
+    assert query_made(statement("DROP TABLE t")).variable(4) == struct.pack("<HHH", 45, 45, 45)
+    assert query_made(statement("CREATE TABLE t (a INT)")).variable(4) == struct.pack("<HHH", 45, 45, 45)
+
+
+@pytest.mark.parametrize(
+    "text", ["INSERT INTO t VALUES ('a')", "CREATE VIEW v AS SELECT 'a'", "CREATE DATABASE e", "UPDATE t SET a = 1"]
+)
+def test_what_compares_or_makes_a_database_needs_a_choice(text: str) -> None:
+    reason = stop_of(statement(text))
+    assert (reason.name, reason.error) == ("collation_not_in_target", 22)
+    assert "utf8mb4_0900_ai_ci" in reason.text and "collations" in reason.advice
+    assert query_made(statement(text), collations={255: 224}).variable(4) in (
+        struct.pack("<HHH", 45, 224, 45),
+        struct.pack("<HHH", 45, 45, 224),
+    )
+
+
+def test_a_choice_that_the_target_does_not_have_either_stops_the_view() -> None:
+    reason = stop_of(statement("INSERT INTO t VALUES ('a')"), collations={255: 309})
+    assert reason.name == "collation_not_in_target" and "utf8mb4_0900_bin" in reason.text
+
+
+def test_a_database_with_a_collation_of_its_own_needs_no_choice() -> None:
+    assert text_made("CREATE DATABASE e CHARACTER SET latin1") == "CREATE DATABASE e CHARACTER SET latin1"
+
+
+def test_collations_of_old_sets_stay() -> None:
+    query = query_made(statement("INSERT INTO t VALUES ('a')", collations=(8, 48, 33)))
+    assert query.variable(4) == struct.pack("<HHH", 8, 48, 33)
+
+
+def test_modes_that_change_nothing_are_taken_away() -> None:
+    assert query_made(statement("BEGIN", mode=STRICT | 1 << 32)).number(1, 0) == STRICT
+    assert query_made(statement("DROP TABLE t", mode=1 << 32)).number(1, 0) == 0
+
+
+def test_a_mode_that_cuts_fractions_stops_statements_that_write() -> None:
+    event = statement("INSERT INTO t VALUES (NOW(6))", mode=1 << 32, collations=(33, 33, 33))
+    assert stop_of(event).name == "sql_mode_not_in_target"
+    assert stop_of(statement("ALTER TABLE t MODIFY a DATETIME", mode=1 << 32)).name == "sql_mode_not_in_target"
+
+
+def test_utf8_that_means_utf8mb4_stops_the_view() -> None:
+    event = statement("CREATE TABLE t (a CHAR(3)) CHARSET=utf8", mode=1 << 33)
+    assert stop_of(event).name == "sql_mode_not_in_target"
+
+
+def test_load_data_keeps_the_place_of_its_file() -> None:
+    text = "LOAD DATA INFILE '/tmp/x' INTO TABLE `t` CHARACTER SET utf8mb4 /*!80000 (a) */"
+    load = struct.pack("<IIIB", 1, 9, 26, 0)
+    query = query_made(statement(text, load=load))
+    assert query.text == b"LOAD DATA INFILE '/tmp/x' INTO TABLE `t` CHARACTER SET utf8mb4   (a)  "
+    assert query.load == load
+    moved = statement("LOAD /*!80000 DATA */ INFILE '/tmp/x' INTO TABLE `t`", load=struct.pack("<IIIB", 1, 22, 40, 0))
+    assert stop_of(moved).name == "statement_not_readable"
+
+
+# ---- version comments -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("DROP TABLE /*!40000 IF EXISTS */ t", "DROP TABLE /*!40000 IF EXISTS */ t"),
+        ("DROP TABLE /*!50600 IF EXISTS */ t", "DROP TABLE /*!50600 IF EXISTS */ t"),
+        ("DROP TABLE /*! IF EXISTS */ t", "DROP TABLE /*! IF EXISTS */ t"),
+        ("DROP TABLE /*!80000 IF EXISTS */ t", "DROP TABLE   IF EXISTS   t"),
+        ("DROP TABLE /*!50700 IF EXISTS */ t", "DROP TABLE   IF EXISTS   t"),
+        ("DROP TABLE /*!080000 IF EXISTS */ t", "DROP TABLE   IF EXISTS   t"),
+        ("DROP TABLE /*!050600 IF EXISTS */ t", "DROP TABLE   IF EXISTS   t"),
+        ("DROP TABLE /*!90800 IF EXISTS */ t", "DROP TABLE /*!90800 IF EXISTS */ t"),
+        ("DROP TABLE /*!100000 IF EXISTS */ t", "DROP TABLE   t"),
+        ("DROP TABLE t /* /*!80000 x */", "DROP TABLE t /* /*!80000 x */"),
+        ("DROP TABLE t -- /*!80000 x", "DROP TABLE t -- /*!80000 x"),
+        ("CREATE DATABASE e CHARSET latin1 /*!80016 DEFAULT ENCRYPTION='N' */", "CREATE DATABASE e CHARSET latin1  "),
+        ("CREATE TABLE t (a INT) ENCRYPTION='N'", "CREATE TABLE t (a INT) "),
+        ("CREATE TABLE t (a CHAR(30) DEFAULT '/*!80000 x */')", "CREATE TABLE t (a CHAR(30) DEFAULT '/*!80000 x */')"),
+    ],
+)
+def test_what_the_source_read_in_a_version_comment_the_target_reads_too(text: str, made: str) -> None:
+    assert text_made(text) == made
+
+
+def test_backslashes_are_letters_where_the_mode_says_so() -> None:
+    text = "CREATE TABLE t (a CHAR(9) DEFAULT 'x\\', b INT /*!80000 UNIQUE */)"
+    assert text_made(text, mode=1 << 20).endswith("b INT   UNIQUE  )")
+    # with backslashes the string goes on, and has no end
+    assert stop_of(statement(text)).name == "statement_not_readable"
+
+
+@pytest.mark.parametrize("text", ["DROP TABLE `t", "DROP TABLE /*!80000 t", "INSERT INTO t VALUES ('a"])
+def test_what_has_no_end_stops_the_view(text: str) -> None:
+    assert stop_of(statement(text, collations=(33, 33, 33))).name == "statement_not_readable"
+
+
+def test_characters_that_end_with_a_quote_are_no_quotes() -> None:
+    text = b"DROP TABLE `" + "十\x60".encode("cp932")[:2] + b"` /*!80000 x */"
+    made = query_made(statement(text, collations=(95, 95, 95))).text
+    assert made == text.replace(b"/*!80000 x */", b"  x  ")
+
+
+# ---- names of sets and collations -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (
+            "CREATE TABLE t (a CHAR(3) COLLATE utf8mb4_0900_ai_ci)",
+            "CREATE TABLE t (a CHAR(3) COLLATE utf8mb4_unicode_ci)",
+        ),
+        ("CREATE TABLE t (a INT) COLLATE='UTF8MB4_0900_AI_CI'", "CREATE TABLE t (a INT) COLLATE=utf8mb4_unicode_ci"),
+        ("CREATE TABLE t (a INT) CHARSET=utf8mb4", "CREATE TABLE t (a INT) CHARSET=utf8mb4 COLLATE utf8mb4_unicode_ci"),
+        (
+            "CREATE TABLE t (a CHAR(3) CHARACTER SET utf8mb4 NOT NULL, b CHAR(3) CHARSET 'utf8mb4' COLLATE utf8mb4_bin)",
+            "CREATE TABLE t (a CHAR(3) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci NOT NULL,"
+            " b CHAR(3) CHARSET 'utf8mb4' COLLATE utf8mb4_bin)",
+        ),
+        ("CREATE TABLE t (a CHAR(3) CHARSET utf8mb4 BINARY)", "CREATE TABLE t (a CHAR(3) CHARSET utf8mb4 BINARY)"),
+        (
+            "CREATE TABLE t (a INT) CHARSET=utf8mb4 COMMENT='x' COLLATE=utf8mb4_bin",
+            "CREATE TABLE t (a INT) CHARSET=utf8mb4 COMMENT='x' COLLATE=utf8mb4_bin",
+        ),
+        (
+            "CREATE TABLE t (a INT) COLLATE=utf8mb4_bin CHARSET=utf8mb4",
+            "CREATE TABLE t (a INT) COLLATE=utf8mb4_bin CHARSET=utf8mb4 COLLATE utf8mb4_bin",
+        ),
+        (
+            "CREATE TABLE t (a INT) COLLATE latin1_bin DEFAULT CHARSET latin1",
+            "CREATE TABLE t (a INT) COLLATE latin1_bin DEFAULT CHARSET latin1 COLLATE latin1_bin",
+        ),
+        (
+            "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4, ADD b INT",
+            "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, ADD b INT",
+        ),
+        ("ALTER DATABASE d CHARSET utf8mb4", "ALTER DATABASE d CHARSET utf8mb4 COLLATE utf8mb4_unicode_ci"),
+        ("CREATE TABLE t (a CHAR(3)) CHARSET=utf8mb3", "CREATE TABLE t (a CHAR(3)) CHARSET=utf8mb3"),
+    ],
+)
+def test_collations_are_written_out_as_the_view_chooses(text: str, made: str) -> None:
+    assert text_made(text, collations={255: 224}) == made
+
+
+def test_utf8mb4_alone_means_the_same_where_general_ci_was_its_default() -> None:
+    text = "CREATE TABLE t (a INT) CHARSET=utf8mb4"
+    assert text_made(text, default=45) == text
+    assert text_made(text, collations={255: 45}) == text
+
+
+def test_utf8mb4_without_a_collation_needs_a_choice() -> None:
+    for default in (255, None):
+        reason = stop_of(statement("CREATE TABLE t (a INT) CHARSET=utf8mb4", default=default))
+        assert reason.name == "collation_not_in_target"
+    assert stop_of(statement("UPDATE t SET a = _utf8mb4'x'", collations=(33, 33, 33))).name == "collation_not_in_target"
+
+
+def test_a_set_that_the_target_does_not_have_stops_the_view() -> None:
+    assert stop_of(statement("CREATE TABLE t (a INT) CHARSET=gb18030")).name == "definition_not_in_target"
+    assert text_made("CREATE TABLE t (a INT) CHARSET=gb18030", "mysql-5.7")
+
+
+# ---- TIMESTAMP ------------------------------------------------------------------------------------------------------
+
+ZERO = "DEFAULT '0000-00-00 00:00:00'"
+
+
+@pytest.mark.parametrize(
+    ("column", "made"),
+    [
+        ("a TIMESTAMP", "a TIMESTAMP NULL"),
+        ("a TIMESTAMP(3) COMMENT 'x'", "a TIMESTAMP(3) NULL COMMENT 'x'"),
+        ("a TIMESTAMP DEFAULT NULL", "a TIMESTAMP NULL DEFAULT NULL"),
+        ("a TIMESTAMP DEFAULT CURRENT_TIMESTAMP", "a TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP"),
+        ("a TIMESTAMP NULL", "a TIMESTAMP NULL"),
+        ("a TIMESTAMP NOT NULL", f"a TIMESTAMP {ZERO} NOT NULL"),
+        ("a TIMESTAMP(2) NOT NULL ON UPDATE NOW(2)", f"a TIMESTAMP(2) {ZERO} NOT NULL ON UPDATE NOW(2)"),
+        ("a TIMESTAMP PRIMARY KEY", f"a TIMESTAMP {ZERO} PRIMARY KEY"),
+        ("a TIMESTAMP NOT NULL DEFAULT '2001-01-01'", "a TIMESTAMP NOT NULL DEFAULT '2001-01-01'"),
+        ("`timestamp` INT, b INT DEFAULT 1", "`timestamp` INT, b INT DEFAULT 1"),
+        ("timestamp TIMESTAMP", "timestamp TIMESTAMP NULL"),
+        ("a DATETIME", "a DATETIME"),
+        ("a INT, KEY timestamp (a)", "a INT, KEY timestamp (a)"),
+    ],
+)
+def test_timestamps_are_written_out(column: str, made: str) -> None:
+    assert text_made(f"CREATE TABLE t ({column})", explicit=1) == f"CREATE TABLE t ({made})"
+    # where the source does as the target, they stay; and a version that reads the variable has it
+    assert text_made(f"CREATE TABLE t ({column})", explicit=0) == f"CREATE TABLE t ({column})"
+    assert text_made(f"CREATE TABLE t ({column})", "mysql-5.7", explicit=1) == f"CREATE TABLE t ({column})"
+
+
+def test_timestamps_of_alterations_are_written_out() -> None:
+    text = "ALTER TABLE d.t ADD a TIMESTAMP, ADD COLUMN (b TIMESTAMP, c INT), MODIFY d TIMESTAMP AFTER a, CHANGE e f TIMESTAMP, DROP g"
+    assert text_made(text, explicit=1) == (
+        "ALTER TABLE d.t ADD a TIMESTAMP NULL, ADD COLUMN (b TIMESTAMP NULL, c INT), MODIFY d TIMESTAMP NULL AFTER a,"
+        " CHANGE e f TIMESTAMP NULL, DROP g"
+    )
+
+
+def test_definitions_run_without_the_modes_that_refuse_a_zero_date() -> None:
+    assert query_made(statement("ALTER TABLE t ADD a INT", explicit=1)).number(1, 0) == STRICT & ~0x1800000
+    event = statement("CREATE PROCEDURE p() SELECT 1", collations=(33, 33, 33))
+    assert query_made(event).number(1, 0) == STRICT, "a program keeps the mode that it is made under"
+
+
+# ---- clauses --------------------------------------------------------------------------------------------------------
+
+REFUSED = [
+    "CREATE TABLE t (a JSON)", "CREATE TABLE t (a VECTOR(3))", "CREATE TABLE t (a INT INVISIBLE)",
+    "CREATE TABLE t (a INT /*!80023 INVISIBLE */)", "CREATE TABLE t (a INT, KEY k (a) /*!80000 INVISIBLE */)",
+    "CREATE TABLE t (a INT, b INT AS (a + 1))", "CREATE TABLE t (a INT, b INT GENERATED ALWAYS AS (a + 1) STORED)",
+    "CREATE TABLE t (a INT DEFAULT (1 + 1))", "CREATE TABLE t (a INT, KEY ((a + 1)))", "CREATE TABLE t (a INT, UNIQUE k (a, (a + 1)))",
+    "CREATE INDEX i ON t ((a + 1))", "CREATE TABLE t (a POINT SRID 4326)", "CREATE TABLE t (a POINT /*!80003 SRID 4326 */)",
+    "ALTER TABLE t RENAME COLUMN a TO b", "ALTER TABLE t RENAME INDEX a TO b", "ALTER TABLE t DROP CHECK c",
+    "ALTER TABLE t DROP CONSTRAINT c", "ALTER TABLE t ALTER INDEX i INVISIBLE", "ALTER TABLE t ADD a INT DEFAULT (1)",
+    "ALTER TABLE t ALTER COLUMN a SET DEFAULT (1)", "ALTER TABLE t ALTER a SET INVISIBLE", "CREATE TABLE t (a INT) COMPRESSION='zlib'",
+    "CREATE TABLE t (a INT) ENCRYPTION='Y'", "ALTER TABLE t ENGINE_ATTRIBUTE='{}'",
+    "CREATE DATABASE e DEFAULT ENCRYPTION='Y' CHARSET latin1",
+]  # fmt: skip
+IGNORED = [
+    "CREATE TABLE t (a INT CHECK (a > 0))", "CREATE TABLE t (a INT, CHECK (a > 0))",
+    "CREATE TABLE t (a INT, CONSTRAINT c CHECK (a > 0))",
+    "ALTER TABLE t ADD CHECK (a > 0)", "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0)", "ALTER TABLE t ADD b INT CHECK (b > 0)",
+    "CREATE TABLE t (a INT, KEY (a DESC))", "CREATE TABLE t (a INT, PRIMARY KEY (a DESC))", "CREATE UNIQUE INDEX i ON t (a, b DESC)",
+    "ALTER TABLE t ADD INDEX (a DESC)", "CREATE TABLE t (a INT REFERENCES p (a) ON DELETE CASCADE)",
+    "ALTER TABLE t ADD a INT REFERENCES p",
+]  # fmt: skip
+KEPT = [
+    "CREATE TABLE t (a INT, `check` INT, KEY (`check`))", "CREATE TABLE t (a INT COMMENT 'CHECK (1)') COMMENT='DESC'",
+    "CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES p (a))", "CREATE TABLE t (a INT, `json` INT)",
+    "ALTER TABLE t CHECK PARTITION p0",
+    "ALTER TABLE t ORDER BY a DESC", "CREATE TABLE t (a INT, KEY k (a ASC))", "CREATE TABLE t (a INT DEFAULT 1, b INT NOT NULL)",
+    "CREATE TABLE t (a INT, KEY k (a(10), b(5)))", "CREATE TABLE t LIKE u", "DROP TABLE t",
+    "CREATE TABLE t (a INT) TABLESPACE innodb_system",
+    "ALTER TABLE t DROP FOREIGN KEY f, DROP COLUMN a", "CREATE TABLE t (a ENUM('JSON', 'AS (')) ENGINE=MyISAM",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_the_target_refuses_is_named(text: str) -> None:
+    reason = stop_of(statement(text, explicit=1))
+    assert (reason.name, reason.error) == ("definition_not_in_target", 1064)
+
+
+@pytest.mark.parametrize("text", IGNORED)
+def test_what_the_target_ignores_is_named(text: str) -> None:
+    reason = stop_of(statement(text, explicit=1))
+    assert (reason.name, reason.error) == ("definition_ignored_by_target", 0)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_other_definitions_are_kept_as_they_are(text: str) -> None:
+    assert text_made(text, explicit=1) == text
+
+
+def test_foreign_keys_behind_a_column_stop_every_version_that_ignores_them() -> None:
+    text = "CREATE TABLE t (a INT REFERENCES p (a))"
+    for target in ("mysql-5.7", "mysql-8.0", "mysql-8.4"):
+        assert stop_of(statement(text), target=target).name == "definition_ignored_by_target"
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("ALTER TABLE t ADD a INT, ALGORITHM=INSTANT", "ALTER TABLE t ADD a INT, ALGORITHM=DEFAULT"),
+        (
+            "ALTER TABLE t ADD a INT, ALGORITHM INSTANT, LOCK=NONE",
+            "ALTER TABLE t ADD a INT, ALGORITHM DEFAULT, LOCK=NONE",
+        ),
+        ("ALTER TABLE t ADD a INT, ALGORITHM=INPLACE", "ALTER TABLE t ADD a INT, ALGORITHM=INPLACE"),
+    ],
+)
+def test_an_instant_alteration_is_an_ordinary_one(text: str, made: str) -> None:
+    assert text_made(text) == made
+
+
+# ---- statements that do something else ------------------------------------------------------------------------------
+
+DIFFERENT = [
+    "UPDATE t SET a = 1 WHERE b REGEXP '^.$'", "DELETE FROM t WHERE b RLIKE 'x'",
+    "INSERT /*+ SET_VAR(timestamp = 1) */ INTO t VALUES (1)",
+    "INSERT INTO t VALUES ('2020-01-01 10:00:00+05:30')", "UPDATE t SET a = b & c", "UPDATE t SET a = ~b", "UPDATE t SET a = b << 2",
+    "INSERT INTO t VALUES (ST_GeomFromText('POINT(1 2)', 4326))", "CREATE TABLE u SELECT * FROM t",
+    "CREATE TABLE u (a INT) AS SELECT 1",
+    "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.a = NEW.b REGEXP 'x'",
+]  # fmt: skip
+SAME = [
+    "UPDATE t SET a = a & 4 WHERE b || c AND d && e", "UPDATE t SET a = 1 << b, c = ~5 WHERE a <> b AND c <= d AND a >= 3",
+    "INSERT INTO t VALUES (ST_GeomFromText('POINT(1 2)'))", "INSERT /*+ MAX_EXECUTION_TIME(5) */ INTO t VALUES ('REGEXP')",
+    "INSERT INTO t VALUES ('2020-01-01 10:00:00', '10:00+05:30x')", "UPDATE t SET a = b <=> c WHERE d < e AND f > g",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DIFFERENT)
+def test_a_statement_with_another_result_is_named(text: str) -> None:
+    reason = stop_of(statement(text, collations=(33, 33, 33), default=45))
+    assert reason.name in ("statement_differs_in_target", "create_select_statement") and reason.error == 0
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_other_statements_are_kept_as_they_are(text: str) -> None:
+    assert query_made(statement(text, collations=(33, 33, 33), default=45)).text.decode() == text
+
+
+@pytest.mark.parametrize("text", DIFFERENT[:8])
+def test_they_are_kept_where_the_target_does_the_same(text: str) -> None:
+    assert text_made(text, "mysql-8.0") == text
+
+
+def test_damaged_status_variables_stop_the_view() -> None:
+    event = statement("DROP TABLE t")
+    cut = event._replace(body=event.body[:20])
+    assert stop_of(cut).name == "statement_not_readable"
+    assert [code for code, _ in decode_status(b"\x0c\xfe\x0b\x01u\x01h\x0d\x01\x02\x03")] == [12, 11, 13]
