@@ -59,6 +59,6 @@ def _literal(value: object) -> str:
     if isinstance(value, tuple | list):
         return "(" + ", ".join(map(_literal, value)) + ")"
     text = str(value)
-    if text in ("no", "slave_pos", "current_pos"):  # MASTER_USE_GTID takes bare words
+    if text in ("no", "slave_pos", "current_pos", "LOCAL"):  # bare words of MASTER_USE_GTID and of ASSIGN_GTIDS…
         return text
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -22,6 +22,7 @@ from tests.bench import (
     serve,
     stamping,
     start_up,
+    views,
 )
 from tests.bench.figures import Report
 from tests.bench.source_data import TRANSACTIONS, BenchSource, bench_source, working_directory
@@ -63,6 +64,7 @@ ALONE: dict[str, Callable[[Path, bool], Report]] = {
     "gtid": lambda directory, quick: gtid_requests.run(
         directory, files=30 if quick else 10_000, turns=1 if quick else 15, uuids=20 if quick else 1000
     ),
+    "views": views.run,
     "gtid-serve": lambda directory, quick: gtid_serve.run(
         directory, size=(1 if quick else 256) << 20, turns=1 if quick else 31
     ),

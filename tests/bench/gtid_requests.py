@@ -13,13 +13,14 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from protocol.framing import frame_payload
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.dump_request import encode_binlog_dump_gtid
+from protocol.gtid.gtid_set import GtidSet
 from tests.bench.figures import Report, median
 from tests.bench.gtid_archive import (
     file_name,
@@ -38,6 +39,10 @@ _COM_BINLOG_DUMP_GTID: Final = 0x1E
 _SEND_ANNOTATE: Final = 2
 # Rotate, format description, and what stands behind it in the file.
 _EVENTS: Final = 3
+_STATEMENTS: Final = (
+    "SET @master_binlog_checksum='CRC32', @source_binlog_checksum='CRC32'",
+    "SET @master_heartbeat_period=10000000000, @source_heartbeat_period=10000000000",
+)
 
 
 class WatchedServer:
@@ -145,29 +150,36 @@ def _add_blocks(report: Report, what: str, longest: list[dict[str, float]], idle
 
 def _request(flavour: str, file: int, uuids: int = 0) -> tuple[list[str], bytes]:
     """Statements, and the dump request framed."""
-    statements = [
-        "SET @master_binlog_checksum='CRC32', @source_binlog_checksum='CRC32'",
-        "SET @master_heartbeat_period=10000000000, @source_heartbeat_period=10000000000",
-    ]
-    if flavour == "mariadb":
-        statements.append(f"SET @mariadb_slave_capability=4, @slave_connect_state='{mariadb_position_in(file)}'")
-        payload = struct.pack("<BIHI", _COM_BINLOG_DUMP, 4, _SEND_ANNOTATE, 77)
-    else:
-        held = mysql_held_before(file) | foreign_set(uuids, uuids)
-        payload = bytes([_COM_BINLOG_DUMP_GTID])
-        payload += encode_binlog_dump_gtid(encode_gtid_set(held), flags=0, server_id=77)
+    if flavour == "mysql":
+        return mysql_request(mysql_held_before(file) | foreign_set(uuids, uuids))
+    statements = list(_STATEMENTS)
+    statements.append(f"SET @mariadb_slave_capability=4, @slave_connect_state='{mariadb_position_in(file)}'")
+    payload = struct.pack("<BIHI", _COM_BINLOG_DUMP, 4, _SEND_ANNOTATE, 77)
     return statements, frame_payload(payload, 0)
 
 
+def mysql_request(held: GtidSet) -> tuple[list[str], bytes]:
+    """Statements, and the framed dump request, of a MySQL replica that has these."""
+    payload = bytes([_COM_BINLOG_DUMP_GTID])
+    payload += encode_binlog_dump_gtid(encode_gtid_set(held), flags=0, server_id=77)
+    return list(_STATEMENTS), frame_payload(payload, 0)
+
+
 def _first_event_ms(server: WatchedServer, request: tuple[list[str], bytes]) -> float:
+    # What the login and the statements cost is not the request's.
+    return first_event_ms(ReplicaClient(server.port), request, server.blocks)
+
+
+def first_event_ms(
+    client: ReplicaClient, request: tuple[list[str], bytes], before: Callable[[], object] = lambda: None
+) -> float:
+    """Milliseconds from the request to the first stored event. `before`: is called when all is ready for it."""
     statements, packet = request
-    client = ReplicaClient(server.port)
     try:
         for statement in statements:
             client.query(statement)
         link: Any = client.connection._sock
-        # What the login and the statements cost is not the request's.
-        server.blocks()
+        before()
         start = time.perf_counter()
         link.sendall(packet)
         client.connection._next_seq_id = 1

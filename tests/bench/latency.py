@@ -1,5 +1,6 @@
 """What the relay adds at the live edge: one client on the source and one on the relay, when each sees the same commit."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench.figures import Report, median, percentile
@@ -17,8 +18,8 @@ def run(source: BenchSource, directory: Path, *, commits: int = 2000, per_second
     control: list[list[float]] = []
     with filled_relay(directory / "latency", source) as relay:
         for _ in range(turns):
-            added.append(_differences(source, login(relay), commits, per_second))
-            control.append([abs(ms) for ms in _differences(source, source.login, commits, per_second)])
+            added.append(differences(source, _streams(source, login(relay)), commits, per_second))
+            control.append([abs(ms) for ms in differences(source, _streams(source, source.login), commits, per_second)])
     report = Report(
         "latency",
         f"{turns} times {commits:,} commits at {per_second} a second: seen through the relay minus seen directly",
@@ -33,13 +34,17 @@ def run(source: BenchSource, directory: Path, *, commits: int = 2000, per_second
     return report
 
 
-def _differences(source: BenchSource, second: Server, commits: int, per_second: int) -> list[float]:
-    """Milliseconds by which a client of `second` sees each commit later than a client of the source."""
+def _streams(source: BenchSource, second: Server) -> list[Stream]:
+    """From the end of the source on: of itself, and of `second`."""
     file, offset = source.newest()
-    streams = [
+    return [
         Stream.by_position(source.login, file, offset, server_id=3001),
         Stream.by_position(second, file, offset, server_id=3002),
     ]
+
+
+def differences(source: BenchSource, streams: Sequence[Stream], commits: int, per_second: int) -> list[float]:
+    """Milliseconds by which the second of two streams that wait at the end has each commit later than the first."""
     with reading("commits", str(commits), streams=streams) as client:
         client.wait_ready()
         source.server.sql(f"CALL write_paced({commits}, {per_second})", DATABASE)

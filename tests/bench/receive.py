@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench.figures import GB, MB, Report, median
@@ -20,6 +21,7 @@ from tests.bench.process_facts import cpu_s
 from tests.bench.relays import make_relay
 from tests.bench.source_data import BenchSource, wait_until_size
 from tests.bench.streams import drain, stream_size
+from tests.support.relay_process import RelayProcess
 
 
 def run(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
@@ -50,9 +52,12 @@ def run(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
     return report
 
 
-def relay_once(source: BenchSource, directory: Path) -> tuple[float, float]:
-    """Seconds and seconds of CPU until the source's first binlog is archived."""
+def relay_once(
+    source: BenchSource, directory: Path, *, prepare: Callable[[RelayProcess], object] = lambda _: None
+) -> tuple[float, float]:
+    """Seconds and seconds of CPU until the source's first binlog is archived. `prepare`: changes the relay before it starts."""
     relay = make_relay(directory, source.server)
+    prepare(relay)
     os.kill(source.pid, signal.SIGSTOP)
     try:
         relay.start()

@@ -43,17 +43,22 @@ _PROCEDURES = (
 
 
 class BenchSource:
-    """A MariaDB whose first binlog holds `transactions` small transactions, in ROW format with checksums, or without.
+    """A MariaDB, or another `kind` of server, whose first binlog holds `transactions` small transactions.
 
-    `wanted` bytes of stream: from the start of `file` to its end. Made anew unless `directory` holds one from before.
+    In ROW format, with checksums or without. Made anew unless `directory` holds one from before.
     """
 
     def __init__(
-        self, transactions: int = TRANSACTIONS, directory: Path | None = None, *, checksum: str = "CRC32"
+        self,
+        transactions: int = TRANSACTIONS,
+        directory: Path | None = None,
+        *,
+        checksum: str = "CRC32",
+        kind: type[Server] = MariaDB,
     ) -> None:
         self.transactions = transactions
         ready = directory is not None and (directory / f"ready-{transactions}").exists()
-        self.server: Server = MariaDB(directory)
+        self.server: Server = kind(directory)
         options = ["--binlog-format=ROW", "--max-binlog-size=1G", "--max-connections=400"]
         self.server.start(server_id=1, options=[*options, f"--binlog-checksum={checksum}"])
         self.file = "mysql-bin.000001"
@@ -96,9 +101,11 @@ class BenchSource:
 
 
 @contextlib.contextmanager
-def bench_source(transactions: int, directory: Path | None, *, checksum: str = "CRC32") -> Iterator[BenchSource]:
+def bench_source(
+    transactions: int, directory: Path | None, *, checksum: str = "CRC32", kind: type[Server] = MariaDB
+) -> Iterator[BenchSource]:
     """A source that is ended afterwards."""
-    source = BenchSource(transactions, directory, checksum=checksum)
+    source = BenchSource(transactions, directory, checksum=checksum, kind=kind)
     try:
         yield source
     finally:

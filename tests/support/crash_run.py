@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pymysql
 
@@ -39,6 +39,8 @@ class MixedWriter:
     the binlog too; every 40th is big, so that cuts fall inside it. MyISAM cannot survive SIGKILL in step with the
     binlog, so `paused()` holds the thread between two transactions while the source is killed.
     """
+
+    FORMATS: ClassVar[Sequence[str]] = ("ROW", "STATEMENT", "MIXED")
 
     def __init__(self, server: Server, pause_s: float) -> None:
         self._server = server
@@ -96,7 +98,7 @@ class MixedWriter:
                 self._stopping.wait(self._pause_s)
 
     def _transaction(self, cursor: Any, number: int) -> None:
-        cursor.execute(f"SET SESSION binlog_format = {('ROW', 'STATEMENT', 'MIXED')[number % 3]}")
+        cursor.execute(f"SET SESSION binlog_format = {self.FORMATS[number % len(self.FORMATS)]}")
         cursor.execute("BEGIN")
         cursor.execute(f"INSERT INTO inno VALUES ({number}, 1, 'first')")
         cursor.execute(f"INSERT INTO isam VALUES ({number}, 1, 'stays')")

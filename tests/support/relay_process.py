@@ -192,7 +192,14 @@ class RelayProcess:
 
     def add_account(self, **keys: Any) -> None:
         """One more [[account]]; taken at the start or by `reload`."""
-        lines = ["[[account]]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
+        self._add("account", keys)
+
+    def add_view(self, **keys: Any) -> None:
+        """One more [[view]]; taken at the start. `for` is a word of Python: target="mysql-5.6"."""
+        self._add("view", {"for" if key == "target" else key: value for key, value in keys.items()})
+
+    def _add(self, section: str, keys: dict[str, Any]) -> None:
+        lines = [f"[[{section}]]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
         with self.config.open("a", encoding="utf-8") as config:
             config.write("\n".join(lines) + "\n")
 
@@ -248,11 +255,11 @@ class RelayProcess:
             time.sleep(0.02)
         raise RelayError(f"{file} did not reach {size} bytes, archive: {self.archived()}\n{self.log_tail()}")
 
-    def sql(self, statement: str) -> list[tuple[Any, ...]]:
-        """Runs a statement at the relay as the replica's account."""
+    def sql(self, statement: str, user: str = REPLICA_USER) -> list[tuple[Any, ...]]:
+        """Runs a statement at the relay, as the replica's account or another with the same password."""
         with (
             contextlib.closing(
-                pymysql.connect(host="127.0.0.1", port=self.port, user=REPLICA_USER, password=REPLICA_PASSWORD)
+                pymysql.connect(host="127.0.0.1", port=self.port, user=user, password=REPLICA_PASSWORD)
             ) as connection,
             connection.cursor() as cursor,
         ):

@@ -20,7 +20,8 @@ STATUS: Final = b"\0\0\0\0\0\x01" + struct.pack("<Q", 0) + b"\x06\x03std\x04\x08
 
 def settings(**changes: Any) -> ViewSettings:
     """A view's settings, the defaults but for `changes`."""
-    return ViewSettings(**({"name": "v", "gtids": "assign", "uuid": UUID(int=16)} | changes))
+    given: dict[str, Any] = {"name": "v", "gtids": "assign", "uuid": UUID(int=16), **changes}
+    return ViewSettings(**given)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,154 @@
+"""A relay with a view, its replicas and its disk die at random; the view is byte for byte what it would have been."""
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ServerFactory
+from tests.support.chain import wait_until
+from tests.support.table_values import differences, table_values
+from tests.support.view_chain import VIEW, ViewChain, view_keys
+from tests.support.view_files import binlogs_in, check_same_files
+from tests.support.view_kill_run import ViewKillRun, made_anew
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+KILLS = 4
+
+
+def test_kills_of_relay_and_replicas_leave_the_view_as_if_it_were_made_in_one_go(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")  # pytest shows it when the test fails
+    with ViewKillRun(servers, tmp_path, seed=seed) as run:
+        run.befall(KILLS)
+        run.settle()
+        assert run.findings() == []
+
+
+@pytest.fixture
+def chain(servers: ServerFactory, tmp_path: Path) -> Iterator[ViewChain]:
+    """A source with a table, and a relay with a view."""
+    with make_chain(servers, tmp_path / "relay") as made:
+        yield made
+
+
+def make_chain(servers: ServerFactory, directory: Path) -> ViewChain:
+    made = ViewChain(servers, "mysql56", directory)
+    made.source.execute_many(["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v LONGTEXT) ENGINE=InnoDB"])
+    return made
+
+
+def write(chain: ViewChain, first: int, count: int, size: int) -> None:
+    chain.source.execute_many([f"INSERT INTO d.t VALUES ({first + n}, REPEAT('x', {size}))" for n in range(count)])
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
+    """Mounts a tmpfs of 3 MB there."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    mounted = []
+
+    def mount(place: Path) -> None:
+        place.mkdir(parents=True)
+        command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)]
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no tmpfs here: {done.stderr.decode().strip()}")
+        mounted.append(place)
+
+    yield mount
+    for place in mounted:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_the_mirror_goes_on_where_the_disk_of_the_view_is_full_and_so_does_the_view_with_more_room(
+    servers: ServerFactory, tmp_path: Path, small_disk: Callable[[Path], None]
+) -> None:
+    chain = make_chain(servers, tmp_path / "relay")
+    views = chain.relay.archive / "views"
+    small_disk(views)
+    with chain:
+        replica = chain.view_replica()
+        write(chain, 0, 40, 100_000)
+        chain.check_archive()
+        wait_until(lambda: chain.relay.logged("view_stopped"), "the view says that its disk is full", 20)
+        stop = chain.relay.logged("view_stopped")[-1]
+        assert "No space left" in stop["what"], stop
+        mirror = chain.replica("mysql56")
+        chain.check_tables([mirror], ["d"])
+        subprocess.run(["mount", "-o", "remount,size=100m", str(views)], check=True)
+        chain.check_replica(replica, ["d"])
+        chain.relay.stop()
+        assert check_same_files(chain.view_directory(), made_anew(chain, tmp_path / "fresh")) > 4_000_000
+
+
+def test_a_damaged_file_of_the_archive_stops_the_view_by_name_and_nothing_else(chain: ViewChain) -> None:
+    write(chain, 0, 20, 1000)
+    chain.source.sql("FLUSH LOGS")
+    write(chain, 100, 20, 1000)
+    chain.wait_viewed()
+    chain.relay.stop()
+    shutil.rmtree(chain.view_directory())
+    first = binlogs_in(chain.relay.archive)[0]
+    data = bytearray(first.read_bytes())
+    whole = bytes(data)
+    data[len(data) // 2] ^= 0x10
+    first.write_bytes(data)
+    chain.relay.start()
+    replica = chain.view_replica()
+    wait_until(lambda: chain.relay.logged("view_stopped"), "the view stops", 20)
+    stop = chain.relay.logged("view_stopped")[-1]
+    assert (stop["file"], stop["view"]) == (first.name, VIEW)
+    assert abs(stop["offset"] - len(data) // 2) < 2000 and "archive repair" in stop["advice"], stop
+    write(chain, 200, 5, 1000)
+    chain.wait_archived()
+    rows = replica.sql("SELECT COUNT(*) FROM d.t")[0][0]
+    assert 5 <= rows < 20
+    # As `archive repair` does it.
+    first.write_bytes(whole)
+    chain.check_replica(replica, ["d"])
+
+
+def test_a_gap_in_the_archive_stops_the_view_by_name_before_it(servers: ServerFactory, tmp_path: Path) -> None:
+    with make_chain(servers, tmp_path / "relay") as chain:
+        chain.source.sql("FLUSH LOGS")
+        write(chain, 0, 20, 100)
+        chain.wait_viewed()
+        before = table_values(chain.source, ["d"])
+        replica = chain.view_replica()
+        chain.check_replica(replica, ["d"])
+        end = chain.source.master_status()
+        chain.relay.stop()
+        chain.source.sql("FLUSH LOGS")
+        write(chain, 100, 20, 100)
+        chain.source.sql("FLUSH LOGS")
+        write(chain, 200, 20, 100)
+        newest = chain.source.master_status().file
+        chain.source.sql(f"PURGE BINARY LOGS TO '{newest}'")
+        done = chain.relay.command("archive", "accept-gap")
+        assert done.returncode == 0, done.stderr
+        chain.relay.start()
+        wait_until(lambda: chain.relay.logged("view_stopped"), "the view stops", 20)
+        stop = chain.relay.logged("view_stopped")[-1]
+        assert stop["file"] in (end.file, newest) and stop["advice"], stop
+        assert not differences(before, table_values(replica, ["d"]))
+
+
+def test_views_of_one_relay_are_made_each_by_itself(servers: ServerFactory, tmp_path: Path) -> None:
+    views = [view_keys(), view_keys("anonymous", gtids="anonymous"), view_keys("innodb", engines="innodb")]
+    with ViewChain(servers, "mysql56", tmp_path / "relay", views=views) as chain:
+        chain.source.sql("CREATE DATABASE d")
+        for keys in views:
+            chain.wait_viewed(keys["name"])
+        shutil.rmtree(chain.view_directory("anonymous"), ignore_errors=True)
+        chain.source.sql("CREATE TABLE d.t (id INT PRIMARY KEY, v LONGTEXT) ENGINE=InnoDB")
+        write(chain, 0, 20, 100)
+        for name in (VIEW, "innodb"):
+            chain.check_replica(chain.view_replica(name), ["d"], name)

@@ -1,0 +1,153 @@
+"""SIGKILL of a relay with a view, and of the view's replicas, at random moments under load; and what must be true at the end."""
+
+import contextlib
+import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from deploy.servers import Server
+from relay.archive.inspect.verify import verify_archive
+from tests.support.binlog_comparison import differences
+from tests.support.chain import wait_until
+from tests.support.crash_run import MixedWriter
+from tests.support.free_port import free_port
+from tests.support.relay_process import RelayProcess
+from tests.support.table_values import differences as table_differences
+from tests.support.table_values import table_values
+from tests.support.view_chain import REPLICA_DEFAULTS, UUID_OF_VIEW, VIEW, ViewChain, add_views, view_keys
+from tests.support.view_files import check_numbers, check_same_files
+from tests.support.workload import SteadyWriter
+
+SOURCE_OPTIONS = ("--max-binlog-size=300K", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1")
+# A replica that loses nothing by SIGKILL.
+REPLICA_OPTIONS = (*REPLICA_DEFAULTS, "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1")
+DATABASES = ("steady", "mixed")
+# SIGKILL of a replica takes MyISAM tables out of step with its gtid_executed, whomever it follows.
+VIEW_KEYS = view_keys(engines="innodb")
+
+
+class ViewKillRun:
+    """A source under load that writes both engines, a relay with a view of InnoDB alone, and replicas of it. `with` starts and ends it.
+
+    `seed` decides who is killed when; the threads' timing does not repeat. `say` gets a line for each kill.
+    """
+
+    def __init__(
+        self,
+        servers: Callable[[str], Server],
+        directory: Path,
+        *,
+        seed: int,
+        replicas: int = 2,
+        say: Callable[[str], None] = print,
+        pause_s: float = 0.002,
+    ) -> None:
+        self._servers = servers
+        self._directory = directory
+        self._random = random.Random(seed)
+        self._count = replicas
+        self._say = say
+        self._pause_s = pause_s
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            sections: dict[str, dict[str, Any]] = {"archive": {"sync": "interval"}}
+            self.chain = stack.enter_context(
+                ViewChain(
+                    self._servers,
+                    "mysql56",
+                    self._directory / "relay",
+                    options=SOURCE_OPTIONS,
+                    views=[VIEW_KEYS],
+                    sections=sections,
+                )
+            )
+            self.replicas = [self.chain.view_replica(options=REPLICA_OPTIONS) for _ in range(self._count)]
+            self._steady = stack.enter_context(SteadyWriter(self.chain.source, pause_s=self._pause_s))
+            self._rows = stack.enter_context(_RowsWriter(self.chain.source, self._pause_s))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def befall(self, kills: int) -> None:
+        """That many kills: two of three of the relay, the others of a replica, and at least one of each."""
+        plan: list[Callable[[], None]] = [self._kill_relay, self._kill_replica]
+        plan += self._random.choices([self._kill_relay, self._kill_replica], [2, 1], k=kills - 2)
+        self._random.shuffle(plan)
+        for number, kill in enumerate(plan, 1):
+            time.sleep(self._random.uniform(0.05, 1.2))
+            started = time.monotonic()
+            kill()
+            name, took = kill.__name__.strip("_"), time.monotonic() - started
+            self._say(f"{number}/{len(plan)} {name} ({took:.2f} s), {self._steady.committed} committed")
+
+    def _kill_relay(self) -> None:
+        self.chain.relay.kill()
+        time.sleep(self._random.uniform(0, 0.3))
+        self.chain.relay.start()
+
+    def _kill_replica(self) -> None:
+        replica = self._random.choice(self.replicas)
+        replica.kill()
+        time.sleep(self._random.uniform(0, 0.3))
+        replica.start()
+
+    def settle(self) -> int:
+        """Ends the load and waits for view and replicas; the GTIDs that the view assigned. Raises: AssertionError."""
+        self._steady.stop()
+        self._rows.__exit__()
+        for replica in self.replicas:
+            if replica.replica_status()["io_running"] == "No":
+                replica.start_replica()
+        return max(self.chain.check_replica(replica, DATABASES) for replica in self.replicas)
+
+    def findings(self) -> list[str]:
+        """What is not as it must be, the view's bytes among it; empty: all is well. Ends the relay."""
+        chain = self.chain
+        found = differences(chain.source.binlogs(), chain.relay.archive)
+        wanted = table_values(chain.source, DATABASES)
+        for replica in self.replicas:
+            found += table_differences(wanted, table_values(replica, DATABASES))
+        chain.relay.stop()
+        found += [f"{finding}" for finding in verify_archive(chain.view_directory(), deep=True)]
+        try:
+            check_same_files(chain.view_directory(), self._made_in_one_go())
+        except AssertionError as error:
+            found.append(str(error))
+        for line in chain.relay.log_lines():
+            if "Traceback" in str(line["event"]) or line["event"] in ("view_stopped", "dump_request_failed"):
+                found.append(f"relay log: {line}")
+        return found
+
+    def _made_in_one_go(self) -> Path:
+        """The view of a relay that was never killed, from a copy of the archive."""
+        return made_anew(self.chain, self._directory / "fresh")
+
+
+class _RowsWriter(MixedWriter):
+    """Both engines, in ROW format: what a view can keep whatever is rolled back."""
+
+    FORMATS = ("ROW",)
+
+
+def made_anew(chain: ViewChain, directory: Path) -> Path:
+    """The view as a new relay makes it from a copy of the chain's archive, whose source it does not reach; its directory."""
+    copy = directory / "archive" / "source"
+    shutil.copytree(chain.relay.archive, copy, ignore=shutil.ignore_patterns("views", "lock"))
+    relay = RelayProcess(directory, chain.source, port=free_port(), sections={"source": {"port": free_port()}})
+    add_views(relay, list(chain.views.values()))
+    wanted = check_numbers(chain.view_directory(), UUID_OF_VIEW)
+    with relay:
+        wait_until(
+            lambda: check_numbers(relay.archive / "views" / VIEW, UUID_OF_VIEW) == wanted,
+            f"the view is made again:\n{relay.log_tail(5)}",
+            60,
+        )
+        relay.stop()
+    return relay.archive / "views" / VIEW
