@@ -4,17 +4,18 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.support.view_chain import settings_of, view_keys
 
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.view.view import View, view_directory
+from relay.view.kept_settings import view_directory
+from relay.view.view import View
 from relay.view.view_lookup import ViewLookup
 from relay.view.view_place import InsideTransaction
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.event_stream import walk
 from tests.support.kernel_builds import builds
+from tests.support.view_chain import settings_of, view_keys
 
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 
