@@ -29,7 +29,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 _AT_ONCE_BYTES: Final = 4 << 10
-"""So much is made on the event loop, in less time than a thread's turn takes. Where rules look at each statement, that is a millisecond."""
+"""So much is made on the event loop: a thread's turn takes longer. Where rules look at each statement it is a millisecond."""
 _MOST_QUEUED_BYTES: Final = 8 << 20
 _AGAIN_S: Final = 10.0
 _PROGRESS_S: Final = 10.0
