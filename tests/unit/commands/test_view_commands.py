@@ -14,6 +14,7 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.commands.archive_command import verify
 from relay.commands.outcome import CommandFailed
 from relay.commands.view_changes import rebuild, skip
 from relay.commands.view_command import find_place, list_views
@@ -333,3 +334,21 @@ async def test_a_view_that_would_be_numbered_otherwise_is_not_removed(view: Name
         rebuild(view_of(view.archive, places, wrong), as_json=False)
     rebuild(view_of(view.archive, places, ViewStart(Position(later, 4), 4)), as_json=False)
     assert not view.directory.exists()
+
+
+# --- archive verify --------------------------------------------------------------------------------------------------
+
+
+def test_verify_of_an_archive_has_a_line_for_each_finding_in_a_view(
+    view: NamedView, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = verify(view.archive, deep=True, as_json=False)
+    capsys.readouterr()
+    path = view.directory / FILE
+    data = path.read_bytes()
+    path.write_bytes(data[:-5] + bytes([data[-5] ^ 1]) + data[-4:])
+    assert verify(view.archive, deep=True, as_json=False) == before + 1
+    assert f"views/gtid/{FILE}:" in capsys.readouterr().out
+    verify(view.archive, deep=True, as_json=True)
+    assert any(json.loads(text).get("view") == "gtid" for text in capsys.readouterr().out.splitlines())
+    assert verify(view.directory, deep=True, as_json=False) == 1  # as of any archive
