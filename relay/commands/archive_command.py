@@ -30,7 +30,7 @@ from relay.archive.storage.disk_advice import start_advice
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
-from relay.view.view import VIEWS_DIRECTORY
+from relay.view.kept_settings import VIEWS_DIRECTORY
 
 
 def list_files(directory: Path, *, as_json: bool) -> None:
@@ -114,12 +114,9 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
 
 def _view_findings(directory: Path, *, deep: bool) -> Iterator[tuple[str, ArchiveFinding]]:
     """Of each view that is there, with its name: an archive like another. Whether it is what the archive gives: `view verify`."""
-    layer = FileLayer()
-    views = directory / VIEWS_DIRECTORY
-    for name in sorted(layer.directories(views)) if views.is_dir() else ():
-        if layer.exists(views / name / CATALOG_NAME):
-            for _number, finding in verify_generations(views / name, deep=deep):
-                yield name, finding
+    for catalog in sorted((directory / VIEWS_DIRECTORY).glob(f"[!.]*/{CATALOG_NAME}")):
+        for _number, finding in verify_generations(catalog.parent, deep=deep):
+            yield catalog.parent.name, finding
 
 
 def rebuild(directory: Path, *, as_json: bool) -> None:
