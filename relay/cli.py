@@ -533,9 +533,10 @@ def view_skip(
 def view_rebuild(config: ConfigOption, name: ViewArgument, json: JsonOption = False) -> None:
     """Remove the view's files, so that the next start makes them again. The relay must be stopped."""
     from relay.commands.view_changes import rebuild
-    from relay.commands.view_command import configured_view
+    from relay.commands.view_command import configured_view, next_uuid
 
-    rebuild(configured_view(_loaded(config), name), as_json=json)
+    loaded = _loaded(config)
+    rebuild(configured_view(loaded, name), next_uuid(loaded, name), as_json=json)
 
 
 @view_app.command("verify")

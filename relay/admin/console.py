@@ -173,7 +173,7 @@ class Console:
             case ListViews():
                 return list_views(self._mirror._views)
             case FindViewPlace():
-                return await find_view_place(self._mirror._archive.directory, self._mirror._views, request)
+                return await find_view_place(self._mirror._archive, self._mirror._views, request)
             case _:
                 return await self._change(request, asker, dialect)
 

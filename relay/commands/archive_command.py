@@ -24,11 +24,13 @@ from relay.archive.inspect.listing import (
 )
 from relay.archive.inspect.verify import verify_generations
 from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked
+from relay.archive.storage.archive_finding import ArchiveFinding
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.disk_advice import start_advice
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
+from relay.view.kept_settings import VIEWS_DIRECTORY
 
 
 def list_files(directory: Path, *, as_json: bool) -> None:
@@ -95,12 +97,26 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
                 name = shown_name(number, finding.file)
                 place = name if finding.offset is None else f"{name}:{finding.offset}"
                 sys.stdout.write(f"{place}: {finding.text}\n")
+        for view, finding in _view_findings(directory, deep=deep):
+            count += 1
+            if as_json:
+                sys.stdout.write(json.dumps({**asdict(finding), "view": view}) + "\n")
+            else:
+                place = finding.file if finding.offset is None else f"{finding.file}:{finding.offset}"
+                sys.stdout.write(f"{VIEWS_DIRECTORY}/{view}/{place}: {finding.text}\n")
     if not as_json:
         found = "1 finding" if count == 1 else f"{count} findings"
         sys.stdout.write(f"{found}.\n" if count else "The archive is fine.\n")
         for number, gap in gaps_before(directory):
             sys.stdout.write(f"{shown_name(number, gap.to.file)} stands behind an accepted gap: {gap.text}\n")
     return count
+
+
+def _view_findings(directory: Path, *, deep: bool) -> Iterator[tuple[str, ArchiveFinding]]:
+    """Of each view that is there, with its name: an archive like another. Whether it is what the archive gives: `view verify`."""
+    for catalog in sorted((directory / VIEWS_DIRECTORY).glob(f"[!.]*/{CATALOG_NAME}")):
+        for _number, finding in verify_generations(catalog.parent, deep=deep):
+            yield catalog.parent.name, finding
 
 
 def rebuild(directory: Path, *, as_json: bool) -> None:

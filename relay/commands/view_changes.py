@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from contextlib import suppress
+from uuid import UUID
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position
@@ -50,8 +51,17 @@ def skip(view: NamedView, *, at: str, yes: bool, as_json: bool) -> None:
     )
 
 
-def rebuild(view: NamedView, *, as_json: bool) -> None:
-    """Removes the view's files; the next start makes them again. Raises: CommandFailed."""
+def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool) -> None:
+    """Removes the view's files; the next start makes them again. Raises: CommandFailed.
+
+    next_uuid: whose GTIDs it would have then.
+    """
+    if view.is_made and view.settings.gtids == "assign" and next_uuid != view.settings.uuid:
+        text = (
+            f"View {view.name} has GTIDs of {view.settings.uuid}, made of the source that was followed first; made again it would "
+            f'have those of {next_uuid}. Write into its [[view]] first: uuid = "{view.settings.uuid}"'
+        )
+        raise CommandFailed(text, FINDINGS)
     with view_failures(view):
         files = files_of(view.directory) if view.is_made else []
         if files:

@@ -2,9 +2,10 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import UUID
 
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
@@ -15,13 +16,14 @@ from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.archive_command import archive_failures, print_table, time_text
 from relay.commands.arguments import binlog_place
 from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
-from relay.config import Config, ViewSection, settings_of_view
+from relay.config import Config, ViewSection, settings_of_view, view_settings
 from relay.config.problems import Wrong
 from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import NamedView, named_view
 from relay.view.inspect.view_comparison import ViewDifference, differences
 from relay.view.inspect.view_listing import ViewFacts, files_of, view_facts
 from relay.view.maker import ViewStop
+from relay.view.rules.settings import ViewSettings
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
 
 
@@ -39,15 +41,27 @@ def configured_view(config: Config, name: str) -> NamedView:
     raise CommandFailed(f"There is no [[view]] {name!r} in the configuration: it has {known or 'none'}.", WRONG_USE)
 
 
+def next_uuid(config: Config, name: str) -> UUID:
+    """Whose GTIDs the view would have if it were made anew. Raises: CommandFailed."""
+    section = next(section for section in config.views if section.name == name)
+    return _settings(config.archive_directory, section, lambda source: view_settings(section, source)).uuid
+
+
 def _configured(config: Config, section: ViewSection) -> NamedView:
     archive = config.archive_directory
+    settings = _settings(archive, section, lambda source: settings_of_view(section, source, archive))
+    with archive_failures(archive):
+        return named_view(archive, settings)
+
+
+def _settings(archive: Path, section: ViewSection, make: Callable[[SourceIdentity], ViewSettings]) -> ViewSettings:
     with archive_failures(archive):
         source = _first_source(archive)
         if source is None:
             text = f"The archive in {archive} has no source yet, and views are made of it: let the relay reach its source first."
             raise CommandFailed(text, WRONG_USE)
         try:
-            return named_view(archive, settings_of_view(section, source, archive))
+            return make(source)
         except Wrong as wrong:
             raise CommandFailed(f"[[view]] {section.name}: {wrong.what}. {wrong.instead}.", WRONG_USE) from None
 

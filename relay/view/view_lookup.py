@@ -1,5 +1,6 @@
 """Finds the same place in the source's binlogs and in a view's: by NAME.map, and by making again what is behind its record."""
 
+import contextlib
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from protocol.position import Position, binlog_number, is_binlog_name
+from relay.archive.storage.files import INDEX_NAME
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.view.rules.settings import ViewSettings
 from relay.view.translation import BUFFER_BYTES, FileTranslation, ViewStopped
@@ -138,8 +140,11 @@ class ViewLookup:
     # --- what there is ----------------------------------------------------------------------------------------------------
 
     def _names(self) -> list[str]:
-        names = [entry.name for entry in os.scandir(self._view) if is_binlog_name(entry.name)]
-        return sorted(names, key=binlog_number)
+        # Of 10,000 files with their indexes beside them, looking through the directory takes longer than all the rest.
+        with contextlib.suppress(FileNotFoundError):
+            listed = (self._view / INDEX_NAME).read_text(encoding="utf-8", errors="replace").splitlines()
+            return [line.removeprefix("./") for line in listed]
+        return sorted(filter(is_binlog_name, os.listdir(self._view)), key=binlog_number)
 
     def _first_gno(self, name: str) -> int:
         found = ViewMap.read(self._view / name)

@@ -1,6 +1,7 @@
 """From a dump of an old source to a new replica of a view, as `view find` and `view seed` say it."""
 
 import gzip
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ from deploy.servers import Server
 from tests.conftest import ServerFactory
 from tests.interop.conftest import ChainFactory
 from tests.support import view_seeding as seeding
-from tests.support.chain import Chain
+from tests.support.chain import Chain, wait_until
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.workload import session
 
 pytestmark = pytest.mark.interop
@@ -242,3 +244,115 @@ def test_the_programs_of_dumps_write_what_is_read(servers: ServerFactory, tmp_pa
         found = dump_place(path)
         assert (found.position.file, found.position.offset) == tuple(status), (name, options)
         server.stop()
+
+
+def test_a_replica_of_the_mirror_moves_to_the_view_in_place(chains: ChainFactory, servers: ServerFactory) -> None:
+    """By file and position first, then by GTID, with the data that it has: no dump, no copy."""
+    chain = chains("mysql56", sections=seeding.sections())
+    replica = servers("mysql97").start(server_id=201, options=["--gtid-mode=OFF", "--enforce-gtid-consistency=ON"])
+    first = chain.source.binlogs()[0].name
+    replica.attach("127.0.0.1", chain.relay.port, REPLICA_USER, REPLICA_PASSWORD, first, 4)
+    prepared(chain.source)
+    chain.source.sql("CREATE TABLE kept (ts TIMESTAMP, v INT) ENGINE=InnoDB", DATABASE)
+    replica.wait_for_source(chain.source)
+    chain.source.sql("INSERT INTO orders (v) VALUES (7)", DATABASE)
+    replica.wait_for_source(chain.source)
+    replica.stop_replica()
+    status = replica.replica_status()
+    for mode in ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"):
+        replica.sql(f"SET GLOBAL gtid_mode = {mode}")
+    seeding.wait_made(chain.relay, status["exec_file"], status["exec_position"])
+    at = f"{status['exec_file']}:{status['exec_position']}"
+    replica.execute_many(seeding.seeded(chain.relay, "--at", at, "--in-place"))
+    chain.source.sql("INSERT INTO orders (v) VALUES (8)", DATABASE)
+    here = caught_up(chain, replica)
+    assert seeding.executed(replica) == here["executed"]
+
+
+def test_a_new_server_follows_an_anonymous_view_from_a_dump(
+    chains: ChainFactory, servers: ServerFactory, tmp_path: Path
+) -> None:
+    chain = chains("mysql56", sections=seeding.sections(gtids="anonymous"))
+    prepared(chain.source)
+    path = tmp_path / "dump.sql"
+    seeding.dump(chain.source, path, [DATABASE], ["--source-data=2"])
+    chain.source.sql("INSERT INTO orders (v) VALUES (7)", DATABASE)
+    status = chain.source.master_status()
+    seeding.wait_made(chain.relay, status.file, status.position)
+    statements = seeding.seeded(chain.relay, "--dump", str(path))
+    assert "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL" in statements[0]
+    replica = new_server(servers)
+    seeding.restore(replica, path)
+    replica.execute_many(statements)
+    end = seeding.place(chain.relay, "--source", f"{status.file}:{status.position}")
+    replica.wait_caught_up(end["view_file"], end["view_position"])
+    assert rows(replica) == rows(chain.source) and end["executed"] == ""
+
+
+STOPPING = "CREATE TABLE copied ENGINE=MyISAM SELECT * FROM orders"
+
+
+def test_a_view_that_stopped_goes_on_when_its_transaction_is_skipped_in_the_running_relay(
+    chains: ChainFactory, servers: ServerFactory
+) -> None:
+    chain = chains("mysql56", sections=seeding.sections())
+    chain.relay.add_account(user="dba", password="dba-password", admin=True)
+    chain.relay.reload()
+    stop = stopped(chain)
+    with pymysql.connect(host="127.0.0.1", port=chain.relay.port, user="dba", password="dba-password") as connection:
+        cursor = connection.cursor(pymysql.cursors.DictCursor)
+        cursor.execute("CALL binlog_relay.view_list()")
+        assert "create_select" in str(cursor.fetchone())
+        with pytest.raises(pymysql.MySQLError, match=f"stopped at {stop['file']}:4"):
+            cursor.execute(f"CALL binlog_relay.view_skip('gtid', '{stop['file']}', 4)")
+        cursor.execute(f"CALL binlog_relay.view_skip('gtid', '{stop['file']}', {stop['position']})")
+    skipped(chain, servers)
+
+
+def test_a_view_that_stopped_goes_on_when_its_transaction_is_skipped_while_the_relay_is_stopped(
+    chains: ChainFactory, servers: ServerFactory
+) -> None:
+    chain = chains("mysql56", sections=seeding.sections())
+    stop = stopped(chain)
+    words = ("view", "skip", seeding.VIEW, "--at", f"{stop['file']}:{stop['position']}", "--yes")
+    running = chain.relay.command(*words)
+    assert running.returncode == 2
+    assert f"CALL binlog_relay.view_skip('gtid', '{stop['file']}', {stop['position']})" in running.stderr
+    chain.relay.stop()
+    other = chain.relay.command("view", "skip", seeding.VIEW, "--at", f"{stop['file']}:4", "--yes")
+    assert other.returncode == 1 and f"stands stopped at {stop['file']}:{stop['position']}" in other.stderr
+    done = chain.relay.command(*words)
+    assert done.returncode == 0, done.stderr
+    chain.relay.start()
+    skipped(chain, servers)
+
+
+def stopped(chain: Chain) -> dict[str, object]:
+    """The view stands stopped at a statement that no server with GTIDs takes."""
+    prepared(chain.source)
+    before = chain.source.master_status()
+    with session(chain.source, "STATEMENT", DATABASE) as execute:
+        execute(STOPPING)
+    wait_until(lambda: seeding.listed(chain.relay)["stop"] is not None, "the view stops")
+    stop: dict[str, object] = seeding.listed(chain.relay)["stop"]
+    assert (stop["file"], stop["position"], stop["name"], stop["error"]) == (*before, "create_select", 1786)
+    return stop
+
+
+def skipped(chain: Chain, servers: ServerFactory) -> None:
+    """All but that transaction comes to a replica, and no number is missing; made again, the view is the same."""
+    chain.source.sql("INSERT INTO orders (v) VALUES (9)", DATABASE)
+    replica = new_server(servers)
+    replica.execute_many(seeding.seeded(chain.relay, "--at", f"{chain.source.binlogs()[0].name}:4"))
+    here = caught_up(chain, replica)
+    assert seeding.executed(replica) == here["executed"] and ":1-" in str(here["executed"])
+    assert replica.sql("SHOW TABLES", DATABASE) == [("orders",)]
+    verified = chain.relay.command("view", "verify", seeding.VIEW)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    (row,) = [one for one in ledger(chain.relay) if one["kind"] == "view_skip"]
+    assert "create_select" in row["text"] or "CREATE TABLE" in row["text"]
+
+
+def ledger(relay: RelayProcess) -> list[dict[str, str]]:
+    done = relay.command("archive", "ledger", "--json")
+    return [json.loads(line) for line in done.stdout.splitlines()]

@@ -34,7 +34,8 @@ def dump(
     command = [
         *SERVERS[program].mysqldump(),
         *("--no-defaults", *plugins, "--protocol=TCP", "--host=127.0.0.1", f"--port={source.port}", "--user=root"),
-        *("--single-transaction", "--routines", "--triggers", *options, "--databases", *databases),
+        *(() if "--lock-all-tables" in options else ("--single-transaction",)),
+        *("--routines", "--triggers", *options, "--databases", *databases),
     ]
     with path.open("wb") as out:
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)

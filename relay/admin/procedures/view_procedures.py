@@ -1,7 +1,7 @@
 """CALL binlog_relay.view_list(), view_find() and view_skip(): what there is to know and to decide about the views of a relay."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -54,14 +54,16 @@ def _line(view: RunningView) -> tuple[Value, ...]:
     )
 
 
-async def find_view_place(mirror: Path, views: Mapping[str, RunningView], request: FindViewPlace) -> Rows:
-    """The place by all its names. mirror: the directory of the source. Raises: StatementRefused, also for a place that is none."""
+async def find_view_place(mirror: Archive, views: Mapping[str, RunningView], request: FindViewPlace) -> Rows:
+    """The place by all its names. Raises: StatementRefused, also for a place that is none."""
     settings = _view(views, request.view).settings
-    return await asyncio.to_thread(_found, mirror, settings, request)
+    generations = [generation.directory for generation in mirror.all]
+    return await asyncio.to_thread(place_found, mirror.directory, generations, settings, request)
 
 
-def _found(mirror: Path, settings: ViewSettings, request: FindViewPlace) -> Rows:
-    view = named_view(mirror, settings)
+def place_found(archive: Path, generations: Sequence[Path], settings: ViewSettings, request: FindViewPlace) -> Rows:
+    """The same, of directories: the source's, and those of its generations. Blocking. Raises: StatementRefused; OSError."""
+    view = named_view(archive, settings, generations)
     try:
         if request.by == "source":
             place = view.of_source(Position(request.text, request.offset))

@@ -1,5 +1,6 @@
 """A view as it is named from outside, and its places: by the source's position, by its own, by GTID."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import Position
 from relay.archive.catalog.generation_directories import begun_generations
-from relay.archive.inspect.listing import read_ledgers
+from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.transaction_search import find_gtid
 from relay.archive.storage.files import CATALOG_NAME
 from relay.view.inspect.executed_gtids import executed_before
@@ -18,12 +19,15 @@ from relay.view.view_lookup import ViewLookup
 from relay.view.view_place import InsideTransaction, PlaceFinder, PlaceUnknown, ViewPlace
 
 
-def named_view(archive: Path, settings: ViewSettings) -> "NamedView":
-    """Of the files that there are. archive: the source's directory. Blocking. Raises: CatalogUnreadable; OSError."""
-    mirror = begun_generations(archive)[-1][1]
+def named_view(archive: Path, settings: ViewSettings, generations: Sequence[Path] | None = None) -> "NamedView":
+    """Of the files that there are. archive: the source's directory. generations: the directories of those that have begun, where
+    they are known: to look for them takes a while among 10,000 files. Blocking. Raises: CatalogUnreadable; OSError.
+    """
+    if generations is None:
+        generations = [path for _number, path in begun_generations(archive)]
     directory = view_directory(archive, settings.name)
-    skips = skips_of([row for _number, row in read_ledgers(archive)], settings.name)
-    return NamedView(archive, directory, settings, ViewLookup(mirror, directory, settings, skips))
+    skips = skips_of([row for path in generations for row in read_ledger(path)], settings.name)
+    return NamedView(archive, directory, settings, ViewLookup(generations[-1], directory, settings, skips))
 
 
 class NamedView(NamedTuple):

@@ -14,6 +14,7 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.commands.archive_command import verify
 from relay.commands.outcome import CommandFailed
 from relay.commands.view_changes import rebuild, skip
 from relay.commands.view_command import find_place, list_views
@@ -301,7 +302,7 @@ def test_while_the_relay_runs_skip_and_rebuild_say_what_to_do(view: NamedView) -
         with pytest.raises(CommandFailed, match=call):
             skip(view, at=f"{FILE}:{stop.offset}", yes=True, as_json=False)
         with pytest.raises(CommandFailed, match="Stop it, run this again"):
-            rebuild(view, as_json=False)
+            rebuild(view, UUID(OWN), as_json=False)
     finally:
         os.close(lock)
     assert (view.directory / FILE).exists()
@@ -309,11 +310,19 @@ def test_while_the_relay_runs_skip_and_rebuild_say_what_to_do(view: NamedView) -
 
 def test_rebuild_removes_the_view_and_leaves_the_mirror(view: NamedView, capsys: pytest.CaptureFixture[str]) -> None:
     before = (view.archive / FILE).read_bytes()
-    rebuild(view, as_json=False)
+    rebuild(view, UUID(OWN), as_json=False)
     assert "1 files" in capsys.readouterr().out and not view.directory.exists()
     assert (view.archive / FILE).read_bytes() == before
-    rebuild(view, as_json=False)
+    rebuild(view, UUID(OWN), as_json=False)
     assert "has no files" in capsys.readouterr().out
+
+
+def test_a_view_that_would_have_other_gtids_is_not_removed(view: NamedView) -> None:
+    """The source was another one when it was begun."""
+    other = UUID("11111111-2222-3333-4444-555555555555")
+    with pytest.raises(CommandFailed, match=f'uuid = "{OWN}"'):
+        rebuild(view, other, as_json=False)
+    assert (view.directory / FILE).exists()
 
 
 async def test_a_view_that_would_be_numbered_otherwise_is_not_removed(view: NamedView) -> None:
@@ -326,10 +335,28 @@ async def test_a_view_that_would_be_numbered_otherwise_is_not_removed(view: Name
     await fill(view.archive, (later, binlog.data))
     places = [*places_of(view), ViewPlace(Position(later, 4), Position(later, 4), 3)]
     with pytest.raises(CommandFailed, match=r'start = \{ file = "mysql-bin.000002", position = 4, next = 4 \}'):
-        rebuild(view_of(view.archive, places), as_json=False)
+        rebuild(view_of(view.archive, places), UUID(OWN), as_json=False)
     assert (view.directory / FILE).exists()
     wrong = ViewStart(Position(later, 4), 5)
     with pytest.raises(CommandFailed, match="next = 4"):
-        rebuild(view_of(view.archive, places, wrong), as_json=False)
-    rebuild(view_of(view.archive, places, ViewStart(Position(later, 4), 4)), as_json=False)
+        rebuild(view_of(view.archive, places, wrong), UUID(OWN), as_json=False)
+    rebuild(view_of(view.archive, places, ViewStart(Position(later, 4), 4)), UUID(OWN), as_json=False)
     assert not view.directory.exists()
+
+
+# --- archive verify --------------------------------------------------------------------------------------------------
+
+
+def test_verify_of_an_archive_has_a_line_for_each_finding_in_a_view(
+    view: NamedView, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = verify(view.archive, deep=True, as_json=False)
+    capsys.readouterr()
+    path = view.directory / FILE
+    data = path.read_bytes()
+    path.write_bytes(data[:-5] + bytes([data[-5] ^ 1]) + data[-4:])
+    assert verify(view.archive, deep=True, as_json=False) == before + 1
+    assert f"views/gtid/{FILE}:" in capsys.readouterr().out
+    verify(view.archive, deep=True, as_json=True)
+    assert any(json.loads(text).get("view") == "gtid" for text in capsys.readouterr().out.splitlines())
+    assert verify(view.directory, deep=True, as_json=False) == 1  # as of any archive
