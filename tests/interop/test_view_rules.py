@@ -131,6 +131,54 @@ def test_a_new_replica_ends_with_the_tables_of_the_source_and_without_a_hole(
     assert here.replica.sql("SELECT COUNT(*) FROM mysql.user WHERE user IN ('u', 'w', 'x')") == [(0,)]
 
 
+@pytest.mark.parametrize("engines", ["keep", "innodb"])
+@pytest.mark.parametrize("binlog_format", ["STATEMENT", "ROW"])
+def test_loaded_files_and_distributed_transactions_are_taken_apart_as_others_are(
+    trial: Callable[[], ViewTrial], pair: tuple[Server, Server], binlog_format: str, engines: str
+) -> None:
+    path = pair[0].directory / "rows.tsv"
+    path.write_text("".join(f"{number}\t{number % 7}\n" for number in range(100, 30_000)))
+    path.chmod(0o644)
+    load, insert = f"LOAD DATA INFILE '{path}' INTO TABLE {{}} (a, v)", "INSERT INTO {} VALUES ({}, 1)"
+    work = [
+        *TABLES,
+        "CREATE TABLE j LIKE i",
+        "CREATE TABLE n LIKE m",
+        *("BEGIN", insert.format("i", 1), load.format("m"), insert.format("i", 2), load.format("i"), "COMMIT"),
+        *("BEGIN", load.format("j"), load.format("n"), insert.format("j", 3), "ROLLBACK"),
+        *(
+            "XA START 'x'",
+            insert.format("i", 4),
+            insert.format("m", 4),
+            "XA END 'x'",
+            "XA PREPARE 'x'",
+            "XA COMMIT 'x'",
+        ),
+        *(
+            "XA START 'y'",
+            insert.format("i", 5),
+            insert.format("m", 5),
+            "XA END 'y'",
+            "XA PREPARE 'y'",
+            "XA ROLLBACK 'y'",
+        ),
+        insert.format("n", 6),
+    ]
+    here = trial()
+    file = here.write(work, binlog_format)
+    assert here.apply(MysqlRules(settings(engines=engines)), file) == 0
+    tables = here.tables(here.replica)
+    assert tables == here.tables(here.source)
+    assert {name: len(rows) for name, rows in tables.items()} == {
+        "i": 29903,
+        "j": 0,
+        "m": 29902,
+        "n": 29901,
+        "counted": 0,
+    }
+    assert here.whole
+
+
 # ---- what would differ in silence --------------------------------------------------------------------------------------
 
 

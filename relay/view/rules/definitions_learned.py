@@ -1,5 +1,8 @@
 """What a statement does to what is known of tables."""
 
+import re
+from typing import Final
+
 from protocol.binlog.schema.definition_names import defined_names
 from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.view.rules.statement.logged_query import LoggedQuery
@@ -7,14 +10,20 @@ from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.statement.table_definition import TableDefinition, read_table_definition
 from relay.view.rules.table_engines import TableEngines
 
+# What stands in comments for servers is read; other comments and blanks are passed over.
+_DEFINES: Final = re.compile(
+    rb"\s*+(?:(?:/\*(?![!M]).*?\*/|/\*M?!\d*|(?:--|#)[^\n]*+\n)\s*+)*+(?:CREATE|ALTER|DROP|RENAME)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
 
 def learn(engines: TableEngines, query: LoggedQuery) -> None:
     """Goes on to behind a statement; one that defines nothing changes nothing. Of what nobody understands nothing is known then."""
+    if not _DEFINES.match(query.raw):
+        return
     try:
         words = StatementWords(query)
         verb = words.word()
-        if verb not in ("CREATE", "ALTER", "DROP", "RENAME"):
-            return
         definition = read_table_definition(query)
         if definition is not None:
             _learn_table(engines, query, definition)

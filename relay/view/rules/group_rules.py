@@ -36,6 +36,8 @@ from relay.view.rules.undone_parts import learn_all, left_of_undone
 
 _OLD_LOADS: Final = (LOAD_EVENT, NEW_LOAD_EVENT, CREATE_FILE_EVENT, EXEC_LOAD_EVENT)
 _OLD_ROWS: Final = (PRE_GA_WRITE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, PRE_GA_DELETE_ROWS_EVENT)
+_ACCOUNTS_SEEN: Final = 1024
+"""Bytes of a statement in which the name of its table stands."""
 _MARIADB: Final = range(ANNOTATE_ROWS_EVENT, PARTIAL_ROW_DATA_EVENT + 1)
 _DEFINES: Final = (b"create", b"alter", b"drop", b"rename", b"truncate")
 _CREATE_SELECT_IN_ONE_SINCE: Final = (8, 0)
@@ -57,6 +59,11 @@ class MysqlRules:
     def wants_statements(self) -> bool:
         """Whether some table that is there has no transactions."""
         return self._engines.any_without_transactions
+
+    @property
+    def wants_inserts(self) -> bool:
+        """Whether triggers are known: one statement may write several tables."""
+        return self.wants_statements and self._engines.any_triggers
 
     @property
     def look_at(self) -> bytes:
@@ -308,7 +315,7 @@ def _may_define(raw: bytes) -> bool:
 
 def _writes_accounts(query: LoggedQuery) -> bool:
     """Whether a statement changes tables of accounts only."""
-    if query.schema.lower() != "mysql" and b"mysql" not in query.raw.lower():
+    if query.schema.lower() != "mysql" and b"mysql" not in query.raw[:_ACCOUNTS_SEEN].lower():
         return False
     try:
         tables = written_tables(query)

@@ -33,7 +33,7 @@ def _stop(name: str, text: str, error: int, advice: str) -> CannotBeKept:
 def event_type(kind: int, error: int, advice: str) -> CannotBeKept:
     """An event that no replica of the target reads."""
     return _stop(
-        "event_not_known",
+        "event_unsupported",
         f"no replica of this view reads events of type {event_type_name(kind)} ({kind})",
         error,
         advice,
@@ -43,7 +43,7 @@ def event_type(kind: int, error: int, advice: str) -> CannotBeKept:
 def incident() -> CannotBeKept:
     """The source says that it lost something."""
     return _stop(
-        "incident",
+        "source_incident",
         "the source wrote here that it lost changes (Incident event)",
         1590,
         f"Compare the tables of source and replicas, repair them, {_SKIP.removeprefix('or repair the tables by hand and ')}.",

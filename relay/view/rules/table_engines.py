@@ -1,8 +1,9 @@
 """Which tables are without transactions, as the definitions of the archive that went by tell it."""
 
 import json
+from bisect import bisect_left, insort
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from protocol.binlog.format_description import version_numbers
 from relay.schema_history.tables.source_table import TableName
@@ -56,29 +57,36 @@ class TableEngines:
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
         self._known = dict(known or {})
+        self._told_without = any(is_without_transactions(engine) for engine in self._known.values())
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._tables: dict[TableName, TableFacts] = {}
         self._temporary: dict[tuple[int, str, str], TableFacts] = {}
         self._triggers: dict[TableName, Trigger] = {}
-        self._complete: set[str] = set()
+        self._complete: dict[str, bool] = {}
         """Schemas that were made in the archive: all of their tables are known."""
         self._spelled: dict[TableName, TableName] = {}
         """In lower case -> as it was made: servers with lower_case_table_names mean one table by names that differ in case."""
-        self._any: bool | None = None
-        self._told: bytes | None = None
-        self._before: TableEngines | None = None
-        self._trying = False
+        self._without = 0
+        self._names: list[TableName] = []
+        self._lines: dict[TableName, str] = {}
+        self._told: bytes | None = b""
+        self._journal: list[tuple[dict[Any, Any], Any, Any]] | None = None
 
     @property
     def any_without_transactions(self) -> bool:
         """Whether some table that is there keeps what is rolled back."""
-        if self._any is None:
-            told = any(is_without_transactions(engine) for engine in self._known.values())
-            self._any = told or any(facts.keeps_rollbacks for facts in self._tables.values())
-        return self._any
+        return self._told_without or self._without > 0
+
+    @property
+    def any_triggers(self) -> bool:
+        """Whether some trigger is there."""
+        return bool(self._triggers)
 
     def facts(self, name: TableName, thread_id: int | None = None) -> TableFacts | None:
         """Of a table as a connection (None: row events) sees it; None: it was made before the archive, and nobody told."""
-        if thread_id is not None:
+        if thread_id is not None and self._temporary:
             temporary = self._temporary.get((thread_id, *name))
             if temporary is not None:
                 return temporary
@@ -103,30 +111,39 @@ class TableEngines:
 
     def begin(self) -> None:
         """From here on what is learned can be taken back."""
-        self._trying, self._before = True, None
+        self._journal = []
 
     def keep(self) -> None:
         """What was learned stays."""
-        self._trying, self._before = False, None
+        self._journal = None
 
     def take_back(self) -> None:
         """What was learned since `begin` is forgotten."""
-        before, self._before, self._trying = self._before, None, False
-        if before is not None:
-            self._take(before)
+        journal, self._journal = self._journal or [], None
+        for which, key, before in reversed(journal):
+            self._set(which, key, before)
 
-    def _changes(self) -> None:
-        """Before anything that is known changes."""
-        self._any = self._told = None
-        if self._trying and self._before is None:
-            self._before = TableEngines(self._known)
-            self._before._take(self)
-
-    def _take(self, other: "TableEngines") -> None:
-        self._tables, self._temporary = dict(other._tables), dict(other._temporary)
-        self._triggers, self._complete = dict(other._triggers), set(other._complete)
-        self._spelled = dict(other._spelled)
-        self._any = self._told = None
+    def _set(self, which: dict[Any, Any], key: Any, value: Any) -> None:
+        """The only place where anything changes; None: it goes."""
+        before = which.get(key)
+        if before == value:
+            return
+        self._told = None
+        if self._journal is not None:
+            self._journal.append((which, key, before))
+        if value is None:
+            del which[key]
+        else:
+            which[key] = value
+        if which is self._tables:
+            for facts, count in ((before, -1), (value, 1)):
+                self._without += count * bool(facts is not None and facts.keeps_rollbacks)
+            if before is None:
+                insort(self._names, key)
+            if value is None:
+                del self._names[bisect_left(self._names, key)], self._lines[key]
+            else:
+                self._lines[key] = _json([*key, *value])
 
     # ---- what definitions do ----
 
@@ -155,19 +172,19 @@ class TableEngines:
 
     def alter_engine(self, name: TableName, engine: str, thread_id: int) -> None:
         """ALTER TABLE … ENGINE."""
-        self._changes()
-        if (thread_id, *name) in self._temporary:
-            self._temporary[thread_id, *name] = self._temporary[thread_id, *name]._replace(engine=engine)
+        temporary = self._temporary.get((thread_id, *name))
+        if temporary is not None:
+            self._set(self._temporary, (thread_id, *name), temporary._replace(engine=engine))
             return
         before = self._tables.get(name)
         self._put(name, TableFacts(engine, since_create=before is not None and before.since_create))
 
     def rename(self, old: TableName, new: TableName, thread_id: int) -> None:
         """RENAME TABLE, ALTER TABLE … RENAME."""
-        self._changes()
-        temporary = self._temporary.pop((thread_id, *old), None)
+        temporary = self._temporary.get((thread_id, *old))
         if temporary is not None:
-            self._temporary[thread_id, *new] = temporary
+            self._set(self._temporary, (thread_id, *old), None)
+            self._set(self._temporary, (thread_id, *new), temporary)
             return
         facts = self.facts(old)
         self._remove(old, triggers=False)
@@ -177,73 +194,70 @@ class TableEngines:
             self._put(new, facts)
         for key, trigger in list(self._triggers.items()):
             if trigger.table == old:
-                self._triggers[key] = trigger._replace(table=new)
+                self._set(self._triggers, key, trigger._replace(table=new))
 
     def drop(self, names: list[TableName], thread_id: int, *, temporary_only: bool = False) -> None:
         """DROP TABLE: of each name the temporary one, else the other."""
-        self._changes()
         for name in names:
-            if self._temporary.pop((thread_id, *name), None) is None and not temporary_only:
+            if (thread_id, *name) in self._temporary:
+                self._set(self._temporary, (thread_id, *name), None)
+            elif not temporary_only:
                 self._remove(name)
 
     def create_schema(self, schema: str) -> None:
         """CREATE DATABASE, where there was none."""
-        self._changes()
-        self._complete.add(schema)
+        self._set(self._complete, schema, True)
 
     def drop_schema(self, schema: str) -> None:
         """DROP DATABASE."""
-        self._changes()
-        self._complete.discard(schema)
+        self._set(self._complete, schema, None)
         for name in [name for name in self._tables if name[0] == schema]:
             self._remove(name)
-        for key in [key for key, trigger in self._triggers.items() if key[0] == schema or trigger.table[0] == schema]:
-            del self._triggers[key]
+        for key, trigger in list(self._triggers.items()):
+            if schema in (key[0], trigger.table[0]):
+                self._set(self._triggers, key, None)
 
     def create_trigger(self, name: TableName, table: TableName, text: str) -> None:
         """CREATE TRIGGER; a trigger's name is (schema, trigger)."""
-        self._changes()
-        self._triggers[name] = Trigger(table, text, name[0])
+        self._set(self._triggers, name, Trigger(table, text, name[0]))
 
     def drop_trigger(self, name: TableName) -> None:
         """DROP TRIGGER."""
-        self._changes()
-        self._triggers.pop(name, None)
+        self._set(self._triggers, name, None)
 
     def doubt(self, names: frozenset[str] | None) -> None:
         """A definition that nobody understands had these words in lower case (None: it may be about any table)."""
-        self._changes()
-        self._complete.clear()
+        for schema in list(self._complete):
+            self._set(self._complete, schema, None)
         for name, facts in list(self._tables.items()):
             if names is None or name[1].lower() in names:
-                self._tables[name] = TableFacts("?", since_create=facts.since_create)
+                self._set(self._tables, name, TableFacts("?", since_create=facts.since_create))
 
     def source_started(self) -> None:
         """The source was started anew: temporary tables are gone."""
-        if self._temporary:
-            self._changes()
-            self._temporary.clear()
+        for key in list(self._temporary):
+            self._set(self._temporary, key, None)
 
     def _put_temporary(self, key: tuple[int, str, str], facts: TableFacts) -> None:
-        self._changes()
-        self._temporary.pop(key, None)
+        self._set(self._temporary, key, None)
         while len(self._temporary) >= _MOST_TEMPORARY:
-            del self._temporary[next(iter(self._temporary))]
-        self._temporary[key] = facts
+            self._set(self._temporary, next(iter(self._temporary)), None)
+        self._set(self._temporary, key, facts)
 
     def _put(self, name: TableName, facts: TableFacts) -> None:
-        self._remove(name, triggers=False)
-        self._tables[name] = facts
-        self._spelled[_lower(name)] = name
+        if self._spelled.get(_lower(name)) != name:
+            self._remove(name, triggers=False)
+        self._set(self._tables, name, facts)
+        self._set(self._spelled, _lower(name), name)
 
     def _remove(self, name: TableName, *, triggers: bool = True) -> None:
-        self._changes()
-        other = self._spelled.pop(_lower(name), None)
+        other = self._spelled.get(_lower(name))
         if other is not None:
-            del self._tables[other]
+            self._set(self._spelled, _lower(name), None)
+            self._set(self._tables, other, None)
         if triggers:
             for key in [key for key, trigger in self._triggers.items() if trigger.table == name]:
-                del self._triggers[key]
+                self._set(self._triggers, key, None)
 
     # ---- state ----
 
@@ -256,23 +270,28 @@ class TableEngines:
     def _as_json(self) -> bytes:
         if not (self._tables or self._temporary or self._triggers or self._complete):
             return b""
-        told = {
-            "tables": [[*name, *facts] for name, facts in sorted(self._tables.items())],
+        tables = ",".join(self._lines[name] for name in self._names)
+        rest = {
             "temporary": [[*key, *facts] for key, facts in self._temporary.items()],
             "complete": sorted(self._complete),
             "triggers": [[*name, *trigger.table, trigger.text] for name, trigger in sorted(self._triggers.items())],
         }
-        return json.dumps(told, separators=(",", ":"), ensure_ascii=True).encode()
+        return f'{{"tables":[{tables}],{_json(rest)[1:]}'.encode()
 
     def restore(self, state: bytes) -> None:
         """Knows what `state` says and nothing else."""
-        self._any = self._told = self._before = None
-        told = json.loads(state) if state else {"tables": [], "temporary": [], "complete": [], "triggers": []}
-        self._tables = {(row[0], row[1]): TableFacts(*row[2:]) for row in told["tables"]}
-        self._spelled = {_lower(name): name for name in self._tables}
-        self._temporary = {(row[0], row[1], row[2]): TableFacts(*row[3:]) for row in told["temporary"]}
-        self._complete = set(told["complete"])
-        self._triggers = {(row[0], row[1]): Trigger((row[2], row[3]), row[4], row[0]) for row in told["triggers"]}
+        if self._told == state:
+            return
+        self._begin_anew()
+        if not state:
+            return
+        told = json.loads(state)
+        for row in told["tables"]:
+            self._put((row[0], row[1]), TableFacts(*row[2:]))
+        self._temporary.update({(row[0], row[1], row[2]): TableFacts(*row[3:]) for row in told["temporary"]})
+        self._complete.update(dict.fromkeys(told["complete"], True))
+        self._triggers.update({(row[0], row[1]): Trigger((row[2], row[3]), row[4], row[0]) for row in told["triggers"]})
+        self._told = state
 
 
 def default_engine(server_version: str) -> str:
@@ -283,3 +302,7 @@ def default_engine(server_version: str) -> str:
 
 def _lower(name: TableName) -> TableName:
     return name[0].lower(), name[1].lower()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True)

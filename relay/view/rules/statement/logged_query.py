@@ -84,13 +84,14 @@ class LoggedQuery:
 
     def control(self, text: bytes) -> bytes:
         """The body of a Query for BEGIN or COMMIT of the same connection, in the same database, under the same modes."""
-        status = b"".join(part for code, part in self._variables() if code in _TAKEN_OVER)
+        status = b"".join(part for code, part in self._variables if code in _TAKEN_OVER)
         fixed = self.thread_id.to_bytes(4, "little") + bytes(4) + bytes([len(self.schema_bytes)]) + bytes(2)
         return fixed + len(status).to_bytes(2, "little") + status + self.schema_bytes + b"\0" + text
 
     def _variable(self, wanted: int) -> bytes:
-        return next((part[1:] for code, part in self._variables() if code == wanted), b"")
+        return next((part[1:] for code, part in self._variables if code == wanted), b"")
 
+    @cached_property
     def _variables(self) -> list[tuple[int, bytes]]:
         """(code, code and value) of the status variables, up to one that nobody knows."""
         found: list[tuple[int, bytes]] = []
