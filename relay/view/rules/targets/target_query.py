@@ -31,13 +31,14 @@ from relay.view.rules.targets.statement.statement_kind import (
     only_counts,
     selects_into_new_table,
 )
-from relay.view.rules.targets.statement.table_clauses import alters, check_clauses, check_schema_options
+from relay.view.rules.targets.statement.table_clauses import alters, check_clauses, check_schema_options, makes_index
 from relay.view.rules.targets.statement.timestamp_columns import ZERO_DATE_MODES, write_out_timestamps
 
 _CHARSETS: Final = struct.Struct("<HHH")
 _NO_CHARSETS: Final = _CHARSETS.pack(33, 33, 33)
 _FIRST_WITH_0900: Final = 80_001
 _PLAIN: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
+_HOW: Final = (("ALGORITHM", ("INSTANT", "INPLACE")), ("LOCK", ("NONE", "SHARED")))
 ATOMIC_SUFFIX: Final = b" START TRANSACTION"
 _ATOMIC_SUFFIX: Final = re.compile(rb"\) START TRANSACTION\Z")
 
@@ -127,7 +128,7 @@ class TargetQuery:
         if self._mode & INTERPRET_UTF8_AS_UTF8MB4 and b"utf8" in text.lower():
             target_stops.sql_mode_missing("INTERPRET_UTF8_AS_UTF8MB4", text, self._target)
         CharsetWords(statement, text, default, self._collations, self._target).translate()
-        self._without_instant(statement)
+        self._without_algorithm(statement)
         if self._target.highest_status >= EXPLICIT_TIMESTAMPS:
             return self._mode
         if self._explicit:
@@ -135,11 +136,16 @@ class TargetQuery:
         # the source took the definition: what it has by then of zero dates as defaults is ours
         return self._mode & ~ZERO_DATE_MODES if is_plain_definition(statement) else self._mode
 
-    def _without_instant(self, statement: SourceStatement) -> None:
-        for index in statement.places("ALGORITHM") if alters(statement) else ():
-            value = index + 1 + (statement.word(index + 1) == "=")
-            if statement.word(value) == "INSTANT":
-                statement.replace(statement.words[value].start, statement.words[value].stop, "DEFAULT")
+    def _without_algorithm(self, statement: SourceStatement) -> None:
+        """How a table is altered, and what may go on meanwhile, is the target's choice: older ones refuse more (1800, 1846)."""
+        if not (alters(statement) or makes_index(statement) or statement.starts("DROP", "INDEX")):
+            return
+        for option, values in _HOW:
+            for index in statement.places(option):
+                value = index + 1 + (statement.word(index + 1) == "=")
+                if statement.word(value) in values:
+                    word = statement.words[value]
+                    statement.replace(word.start, word.stop, "DEFAULT")
 
     def _variables(self, mode: int, *, free: bool) -> tuple[StatusVariable, ...]:
         """The variables that the target reads. `free`: nothing is compared, whatever the collations are."""
