@@ -324,7 +324,7 @@ DIFFERENT = [
     "INSERT /*+ SET_VAR(timestamp = 1) */ INTO t VALUES (1)",
     "INSERT INTO t VALUES ('2020-01-01 10:00:00+05:30')", "UPDATE t SET a = b & c", "UPDATE t SET a = ~b", "UPDATE t SET a = b << 2",
     "INSERT INTO t VALUES (ST_GeomFromText('POINT(1 2)', 4326))", "CREATE TABLE u SELECT * FROM t",
-    "CREATE TABLE u (a INT) AS SELECT 1",
+    "CREATE TABLE u (a INT) AS SELECT 1 AS b",
     "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.a = NEW.b REGEXP 'x'",
 ]  # fmt: skip
 SAME = [
@@ -344,6 +344,30 @@ def test_a_statement_with_another_result_is_named(text: str) -> None:
 @pytest.mark.parametrize("text", SAME)
 def test_other_statements_are_kept_as_they_are(text: str) -> None:
     assert query_made(statement(text, collations=(33, 33, 33), default=45)).text.decode() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "defined"),
+    [
+        ("CREATE TABLE u (a INT, b INT) SELECT a, t.b FROM t", True),
+        ("CREATE TABLE u (a INT, `B` INT) AS SELECT DISTINCT MAX(c) + 1 AS a, d.t.`b` FROM t", True),
+        ("CREATE TABLE u (a INT) SELECT 5 AS a", True),
+        ("CREATE TABLE u (a INT) (SELECT a FROM t UNION SELECT c FROM t)", True),
+        ("CREATE TABLE u (a INT) SELECT a, b FROM t", False),
+        ("CREATE TABLE u (a INT) SELECT * FROM t", False),
+        ("CREATE TABLE u (a INT) SELECT t.* FROM t", False),
+        ("CREATE TABLE u (a INT) SELECT a b FROM t", False),
+        ("CREATE TABLE u (a INT) SELECT a + a FROM t", False),
+        ("CREATE TABLE u SELECT a FROM t", False),
+        ("CREATE TABLE u (KEY (a)) SELECT a FROM t", False),
+    ],
+)
+def test_a_table_of_what_is_selected_is_kept_where_it_defines_all_of_it(text: str, defined: bool) -> None:
+    event = statement(text, collations=(33, 33, 33), default=45)
+    if defined:
+        assert query_made(event).text.decode() == text
+    else:
+        assert stop_of(event).name == "create_select_statement"
 
 
 @pytest.mark.parametrize("text", DIFFERENT[:8])
