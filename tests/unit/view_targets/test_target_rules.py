@@ -208,9 +208,25 @@ CREATED = statement("CREATE TABLE `d`.`s` (\n  `a` int DEFAULT NULL\n) START TRA
 def test_a_table_made_with_its_rows_takes_two_transactions() -> None:
     for target in OLDER:
         one, two = made_for(target, ANONYMOUS, BEGIN, CREATED, TABLE, rows(), XID)
-        assert texts(one) == ["CREATE TABLE `d`.`s` (\n  `a` int DEFAULT NULL\n)"]
+        assert texts(one) == ["CREATE TABLE `d`.`s` (\n  `a` int DEFAULT NULL\n) "]
         assert types(two)[:2] == [2, 19] and types(two)[-1] == 16 and texts(two) == ["BEGIN"]
     assert len(made_for("mysql-8.0", ANONYMOUS, BEGIN, CREATED, TABLE, rows(), XID)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("CREATE TABLE `t` (a INT) START TRANSACTION ENGINE=InnoDB", "CREATE TABLE `t` (a INT)  ENGINE=InnoDB"),
+        (
+            "CREATE TABLE `t` (a INT COMMENT ') START TRANSACTION') START TRANSACTION",
+            "CREATE TABLE `t` (a INT COMMENT ') START TRANSACTION') ",
+        ),
+    ],
+)
+def test_the_words_for_its_rows_are_taken_out_wherever_they_stand(text: str, made: str) -> None:
+    one, two = made_for("mysql-5.6", ANONYMOUS, BEGIN, statement(text), TABLE, rows(), XID)
+    assert texts(one) == [made] and len(two) == 4
+    assert len(made_for("mysql-5.6", statement("CREATE TABLE t (a INT) COMMENT=') START TRANSACTION'"))) == 1
 
 
 def test_both_have_an_anonymous_gtid_and_neither_can_have_one_that_is_real() -> None:

@@ -298,14 +298,23 @@ def test_foreign_keys_behind_a_column_stop_every_version_that_ignores_them() -> 
     [
         ("ALTER TABLE t ADD a INT, ALGORITHM=INSTANT", "ALTER TABLE t ADD a INT, ALGORITHM=DEFAULT"),
         (
-            "ALTER TABLE t ADD a INT, ALGORITHM INSTANT, LOCK=NONE",
-            "ALTER TABLE t ADD a INT, ALGORITHM DEFAULT, LOCK=NONE",
+            "ALTER TABLE t ADD a INT, ALGORITHM INPLACE, LOCK=NONE",
+            "ALTER TABLE t ADD a INT, ALGORITHM DEFAULT, LOCK=DEFAULT",
         ),
-        ("ALTER TABLE t ADD a INT, ALGORITHM=INPLACE", "ALTER TABLE t ADD a INT, ALGORITHM=INPLACE"),
+        (
+            "CREATE INDEX i ON t (a) ALGORITHM=INPLACE LOCK SHARED",
+            "CREATE INDEX i ON t (a) ALGORITHM=DEFAULT LOCK DEFAULT",
+        ),
+        ("DROP INDEX i ON t LOCK=NONE", "DROP INDEX i ON t LOCK=DEFAULT"),
+        (
+            "ALTER TABLE t ADD a INT, ALGORITHM=COPY, LOCK=EXCLUSIVE",
+            "ALTER TABLE t ADD a INT, ALGORITHM=COPY, LOCK=EXCLUSIVE",
+        ),
+        ("CREATE VIEW `lock` AS SELECT 1", "CREATE VIEW `lock` AS SELECT 1"),
     ],
 )
-def test_an_instant_alteration_is_an_ordinary_one(text: str, made: str) -> None:
-    assert text_made(text) == made
+def test_how_a_table_is_altered_is_the_targets_choice(text: str, made: str) -> None:
+    assert text_made(text, collations={255: 45}) == made
 
 
 # ---- statements that do something else ------------------------------------------------------------------------------
@@ -315,12 +324,13 @@ DIFFERENT = [
     "INSERT /*+ SET_VAR(timestamp = 1) */ INTO t VALUES (1)",
     "INSERT INTO t VALUES ('2020-01-01 10:00:00+05:30')", "UPDATE t SET a = b & c", "UPDATE t SET a = ~b", "UPDATE t SET a = b << 2",
     "INSERT INTO t VALUES (ST_GeomFromText('POINT(1 2)', 4326))", "CREATE TABLE u SELECT * FROM t",
-    "CREATE TABLE u (a INT) AS SELECT 1",
+    "CREATE TABLE u (a INT) AS SELECT 1 AS b",
     "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.a = NEW.b REGEXP 'x'",
 ]  # fmt: skip
 SAME = [
     "UPDATE t SET a = a & 4 WHERE b || c AND d && e", "UPDATE t SET a = 1 << b, c = ~5 WHERE a <> b AND c <= d AND a >= 3",
     "INSERT INTO t VALUES (ST_GeomFromText('POINT(1 2)'))", "INSERT /*+ MAX_EXECUTION_TIME(5) */ INTO t VALUES ('REGEXP')",
+    "INSERT /*+ SET_VAR(sort_buffer_size = 16M) SET_VAR(`join_buffer_size`=1M) */ INTO t VALUES (1)",
     "INSERT INTO t VALUES ('2020-01-01 10:00:00', '10:00+05:30x')", "UPDATE t SET a = b <=> c WHERE d < e AND f > g",
 ]  # fmt: skip
 
@@ -334,6 +344,30 @@ def test_a_statement_with_another_result_is_named(text: str) -> None:
 @pytest.mark.parametrize("text", SAME)
 def test_other_statements_are_kept_as_they_are(text: str) -> None:
     assert query_made(statement(text, collations=(33, 33, 33), default=45)).text.decode() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "defined"),
+    [
+        ("CREATE TABLE u (a INT, b INT) SELECT a, t.b FROM t", True),
+        ("CREATE TABLE u (a INT, `B` INT) AS SELECT DISTINCT MAX(c) + 1 AS a, d.t.`b` FROM t", True),
+        ("CREATE TABLE u (a INT) SELECT 5 AS a", True),
+        ("CREATE TABLE u (a INT) (SELECT a FROM t UNION SELECT c FROM t)", True),
+        ("CREATE TABLE u (a INT) SELECT a, b FROM t", False),
+        ("CREATE TABLE u (a INT) SELECT * FROM t", False),
+        ("CREATE TABLE u (a INT) SELECT t.* FROM t", False),
+        ("CREATE TABLE u (a INT) SELECT a b FROM t", False),
+        ("CREATE TABLE u (a INT) SELECT a + a FROM t", False),
+        ("CREATE TABLE u SELECT a FROM t", False),
+        ("CREATE TABLE u (KEY (a)) SELECT a FROM t", False),
+    ],
+)
+def test_a_table_of_what_is_selected_is_kept_where_it_defines_all_of_it(text: str, defined: bool) -> None:
+    event = statement(text, collations=(33, 33, 33), default=45)
+    if defined:
+        assert query_made(event).text.decode() == text
+    else:
+        assert stop_of(event).name == "create_select_statement"
 
 
 @pytest.mark.parametrize("text", DIFFERENT[:8])

@@ -1,6 +1,5 @@
 """A Query event of a newer source, as a target reads it."""
 
-import re
 import struct
 from dataclasses import replace
 from typing import Final
@@ -29,17 +28,18 @@ from relay.view.rules.targets.statement.statement_kind import (
     is_plain_definition,
     is_transaction_word,
     only_counts,
+    selects_defined_columns,
     selects_into_new_table,
+    start_transaction_at,
 )
-from relay.view.rules.targets.statement.table_clauses import alters, check_clauses, check_schema_options
+from relay.view.rules.targets.statement.table_clauses import alters, check_clauses, check_schema_options, makes_index
 from relay.view.rules.targets.statement.timestamp_columns import ZERO_DATE_MODES, write_out_timestamps
 
 _CHARSETS: Final = struct.Struct("<HHH")
 _NO_CHARSETS: Final = _CHARSETS.pack(33, 33, 33)
 _FIRST_WITH_0900: Final = 80_001
 _PLAIN: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
-ATOMIC_SUFFIX: Final = b" START TRANSACTION"
-_ATOMIC_SUFFIX: Final = re.compile(rb"\) START TRANSACTION\Z")
+_HOW: Final = (("ALGORITHM", ("INSTANT", "INPLACE")), ("LOCK", ("NONE", "SHARED")))
 
 
 class TargetQuery:
@@ -92,7 +92,17 @@ class TargetQuery:
     @property
     def makes_table_with_rows(self) -> bool:
         """Whether rows of the same transaction follow this definition (CREATE TABLE ... SELECT, 8.0.21 and later)."""
-        return self._target.version < (8, 0) and _ATOMIC_SUFFIX.search(self.query.text) is not None
+        return self._target.version < (8, 0) and self._atomic_at is not None
+
+    @property
+    def selects_into_new_table(self) -> bool:
+        """Whether it is CREATE TABLE ... SELECT, as a statement, and the target knows no definitions that are atomic."""
+        return self._target.version < (8, 0) and self.statement is not None and selects_into_new_table(self.statement)
+
+    @property
+    def _atomic_at(self) -> int | None:
+        """Where START TRANSACTION stands in CREATE TABLE: behind the columns, before the other options."""
+        return start_transaction_at(self.statement) if self.statement is not None else None
 
     def translated(self) -> bytes:
         """The event's body for the target."""
@@ -117,17 +127,17 @@ class TargetQuery:
         check_clauses(statement, text, self._source, self._target)
         if statement.word(1) in ("DATABASE", "SCHEMA"):
             check_schema_options(statement, text, self._target)
-        if self.makes_table_with_rows:
-            at = len(text) - len(ATOMIC_SUFFIX)
-            statement.replace(at, len(text), "")
-        elif selects_into_new_table(statement):
+        at = self._atomic_at
+        if at is not None:
+            statement.replace(statement.words[at].start, statement.words[at + 1].stop, "")
+        elif selects_into_new_table(statement) and not selects_defined_columns(statement):
             target_stops.create_select_statement(text, self._target)
         if not is_plain_definition(statement) or (alters(statement) and self._mode > self._target.sql_modes):
             check_differences(statement, text, self._mode, self._source, self._target)
         if self._mode & INTERPRET_UTF8_AS_UTF8MB4 and b"utf8" in text.lower():
             target_stops.sql_mode_missing("INTERPRET_UTF8_AS_UTF8MB4", text, self._target)
         CharsetWords(statement, text, default, self._collations, self._target).translate()
-        self._without_instant(statement)
+        self._without_algorithm(statement)
         if self._target.highest_status >= EXPLICIT_TIMESTAMPS:
             return self._mode
         if self._explicit:
@@ -135,11 +145,16 @@ class TargetQuery:
         # the source took the definition: what it has by then of zero dates as defaults is ours
         return self._mode & ~ZERO_DATE_MODES if is_plain_definition(statement) else self._mode
 
-    def _without_instant(self, statement: SourceStatement) -> None:
-        for index in statement.places("ALGORITHM") if alters(statement) else ():
-            value = index + 1 + (statement.word(index + 1) == "=")
-            if statement.word(value) == "INSTANT":
-                statement.replace(statement.words[value].start, statement.words[value].stop, "DEFAULT")
+    def _without_algorithm(self, statement: SourceStatement) -> None:
+        """How a table is altered, and what may go on meanwhile, is the target's choice: older ones refuse more (1800, 1846)."""
+        if not (alters(statement) or makes_index(statement) or statement.starts("DROP", "INDEX")):
+            return
+        for option, values in _HOW:
+            for index in statement.places(option):
+                value = index + 1 + (statement.word(index + 1) == "=")
+                if statement.word(value) in values:
+                    word = statement.words[value]
+                    statement.replace(word.start, word.stop, "DEFAULT")
 
     def _variables(self, mode: int, *, free: bool) -> tuple[StatusVariable, ...]:
         """The variables that the target reads. `free`: nothing is compared, whatever the collations are."""

@@ -12,6 +12,7 @@ from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.rules.targets.known.target_stops import CREATE_SELECT, SYNTAX_ERROR
 from relay.view.rules.targets.target_columns import check_columns, rows_of_version_1
 from relay.view.rules.targets.target_format import is_newer, source_version
 from relay.view.rules.targets.target_gtid import GTID_TYPES, gtid_for
@@ -157,9 +158,11 @@ class TargetRules:
                 )  # fmt: skip
                 if (query.is_account_statement and self._settings.account_statements == "skip") or query.only_counts:
                     made[-1] += self._nothing(part, query)
+                elif query.selects_into_new_table and (has_gtid or self._settings.gtids == "assign"):
+                    target_stops.create_select_with_gtid(query.query.text, CREATE_SELECT, self._target)
                 elif query.makes_table_with_rows:
                     if has_gtid:
-                        target_stops.create_select_with_gtid(query.query.text, self._target)
+                        target_stops.create_select_with_gtid(query.query.text, SYNTAX_ERROR, self._target)
                     begin = made.pop()
                     made += [[self._new(part, query.translated())], begin]
                 else:

@@ -11,6 +11,7 @@ from relay.view.rules.targets.known.target_collations import collation_name
 SYNTAX_ERROR: Final = 1064
 NO_SUCH_COLLATION: Final = 22
 NO_CONVERSION: Final = 1677
+CREATE_SELECT: Final = 1786
 CORRUPT_EVENT: Final = 1594
 _SKIP: Final = "or skip the group and do by hand on the replicas what it does"
 
@@ -123,16 +124,16 @@ def create_select_statement(text: bytes, target: Target) -> NoReturn:
         "create_select_statement",
         f"{target.title} gives the columns of CREATE TABLE ... SELECT other types than the source: {quoted(text)}",
         0,
-        f"let the source write rows (binlog_format=ROW or MIXED), or define the table first; {_SKIP}",
+        f"let the source write rows (binlog_format=ROW), or define every column in it; {_SKIP}",
     )
 
 
-def create_select_with_gtid(text: bytes, target: Target) -> NoReturn:
-    """CREATE TABLE and the rows under one GTID."""
+def create_select_with_gtid(text: bytes, error: int, target: Target) -> NoReturn:
+    """CREATE TABLE ... SELECT under one GTID, as a statement (1786) or with the rows (1064)."""
     stop(
         "create_select_with_gtid",
         f"{target.title} cannot run a definition and rows under one GTID: {quoted(text)}",
-        SYNTAX_ERROR,
+        error,
         f'make a view with gtids = "anonymous"; {_SKIP}',
     )
 

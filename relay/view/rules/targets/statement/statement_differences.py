@@ -16,6 +16,12 @@ _GEOMETRIES: Final = re.compile(
     r"(?:ST_)?(?:GEOM|GEOMETRY|GEOMCOLL|GEOMETRYCOLLECTION|POINT|LINE|LINESTRING|POLY|POLYGON|MPOINT|MULTIPOINT|MLINE|"
     r"MULTILINESTRING|MPOLY|MULTIPOLYGON)FROM(?:TEXT|TXT|WKB)"
 )
+_SET_VAR: Final = re.compile(r"\bSET_VAR\s*\(\s*`?(\w*)", re.IGNORECASE)
+_OF_SPEED_ONLY: Final = frozenset((
+    "BULK_INSERT_BUFFER_SIZE", "JOIN_BUFFER_SIZE", "LOCK_WAIT_TIMEOUT", "MAX_EXECUTION_TIME", "MAX_HEAP_TABLE_SIZE",
+    "OPTIMIZER_PRUNE_LEVEL", "OPTIMIZER_SEARCH_DEPTH", "OPTIMIZER_SWITCH", "RANGE_OPTIMIZER_MAX_MEM_SIZE", "READ_BUFFER_SIZE",
+    "READ_RND_BUFFER_SIZE", "SORT_BUFFER_SIZE", "TMP_TABLE_SIZE",
+))  # fmt: skip
 TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 INTERPRET_UTF8_AS_UTF8MB4: Final = 1 << 33
 
@@ -30,7 +36,7 @@ def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, so
     """
     if source < 80_000 or target.version >= (8, 0):
         return
-    if any("SET_VAR" in hint.upper() for hint in statement.hints):
+    if any(name.upper() not in _OF_SPEED_ONLY for hint in statement.hints for name in _SET_VAR.findall(hint)):
         target_stops.statement_differs("a hint with SET_VAR", text, target)
     for index, word in enumerate(statement.words):
         if word.kind is Kind.WORD and word.text in _REGULAR_EXPRESSIONS:

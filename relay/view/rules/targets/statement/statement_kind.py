@@ -1,8 +1,10 @@
 """What a statement of a binlog is, as far as a target's rules differ by it."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from relay.view.rules.targets.statement.source_statement import SourceStatement
+from relay.view.rules.targets.statement.table_clauses import definitions
 
 _TRANSACTION: Final = frozenset(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START"))
 _ACCOUNT_OBJECTS: Final = frozenset(("USER", "ROLE"))
@@ -10,6 +12,13 @@ _TABLE_OBJECTS: Final = frozenset(
     ("TABLE", "TEMPORARY", "DATABASE", "SCHEMA", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL")
 )
 _DEFINING: Final = frozenset(("CREATE", "ALTER"))
+
+_BEFORE_COLUMNS: Final = frozenset(
+    ("ALL", "DISTINCT", "DISTINCTROW", "STRAIGHT_JOIN", "SQL_SMALL_RESULT", "SQL_BIG_RESULT")
+)
+_BEHIND_COLUMNS: Final = frozenset(
+    ("FROM", "UNION", "WHERE", "LIMIT", "ORDER", "GROUP", "HAVING", "INTERSECT", "EXCEPT", ")")
+)
 
 
 def is_transaction_word(statement: SourceStatement) -> bool:
@@ -37,6 +46,53 @@ def selects_into_new_table(statement: SourceStatement) -> bool:
     """CREATE TABLE ... SELECT, and its other spellings."""
     made = statement.starts("CREATE", "TABLE") or statement.starts("CREATE", "TEMPORARY", "TABLE")
     return made and any(statement.has(word) for word in ("SELECT", "WITH"))
+
+
+def start_transaction_at(statement: SourceStatement) -> int | None:
+    """Where START TRANSACTION stands in a CREATE TABLE whose rows follow (CREATE TABLE ... SELECT, 8.0.21 and later)."""
+    if not statement.starts("CREATE", "TABLE"):
+        return None
+    depth = 0
+    for index in range(len(statement.words)):
+        symbol = statement.word(index)
+        depth += (symbol == "(") - (symbol == ")")
+        if symbol == "START" and not depth and index > 2 and statement.word(index + 1) == "TRANSACTION":
+            return index
+    return None
+
+
+def selects_defined_columns(statement: SourceStatement) -> bool:
+    """Whether each column that a CREATE TABLE ... SELECT selects is one that it defines: then no version chooses a type."""
+    select = next(statement.places("SELECT"), None)
+    if select is None or statement.has("WITH"):
+        return False
+    defined = {statement.name(definition.start) for definition in definitions(statement) if definition.type_at}
+    start = select + 1
+    while statement.word(start) in _BEFORE_COLUMNS:
+        start += 1
+    return all(_selected_name(statement, *column) in defined for column in _selected(statement, start))
+
+
+def _selected(statement: SourceStatement, start: int) -> Iterator[tuple[int, int]]:
+    """The selected columns, as ranges of words."""
+    depth = 0
+    for index in range(start, len(statement.words) + 1):
+        symbol = statement.word(index)
+        if index == len(statement.words) or (not depth and symbol in _BEHIND_COLUMNS):
+            yield start, index
+            return
+        depth += (symbol == "(") - (symbol == ")")
+        if symbol == "," and not depth:
+            yield start, index
+            start = index + 1
+
+
+def _selected_name(statement: SourceStatement, start: int, stop: int) -> str:
+    """Behind AS, or of a plain column; "" for anything else."""
+    if stop - start >= 3 and statement.word(stop - 2) == "AS":
+        return statement.name(stop - 1)
+    plain = all((statement.word(index) == ".") == bool((index - start) % 2) for index in range(start, stop))
+    return statement.name(stop - 1) if plain and (stop - start) % 2 else ""
 
 
 def only_counts(statement: SourceStatement) -> bool:
