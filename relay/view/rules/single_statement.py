@@ -13,7 +13,7 @@ _UTF8MB4: Final = 45
 
 
 @dataclass(frozen=True, slots=True)
-class SourceStatement:
+class SingleStatement:
     """A statement as a source ran it, by itself. `error`: its error's number there. `collation`: of the client, by its number."""
 
     text: bytes
@@ -25,7 +25,7 @@ class SourceStatement:
     collation: int = _UTF8MB4
 
 
-def why_not(rules: MysqlRules, statement: SourceStatement) -> StopReason | None:
+def why_not(rules: MysqlRules, statement: SingleStatement) -> StopReason | None:
     """Why a view stops before the statement; None: it is kept, as it is or changed. What it defines is known from now on."""
     schema = statement.schema.encode()
     status = b"\x01" + struct.pack("<Q", statement.sql_mode) + b"\x04" + struct.pack("<HHH", statement.collation, 8, 8)

@@ -3,12 +3,12 @@
 import pytest
 
 from relay.view.rules.group_rules import MysqlRules
-from relay.view.rules.single_statement import SourceStatement, why_not
+from relay.view.rules.single_statement import SingleStatement, why_not
 from tests.support.rule_groups import settings
 
 
 def asked(rules: MysqlRules, text: str, **more: int) -> str | None:
-    reason = why_not(rules, SourceStatement(text.encode(), "d", "5.6.24-log", **more))
+    reason = why_not(rules, SingleStatement(text.encode(), "d", "5.6.24-log", **more))
     return reason.name if reason is not None else None
 
 
