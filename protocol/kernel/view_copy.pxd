@@ -13,6 +13,8 @@ cdef class ViewCopy:
     cdef int layout
     cdef int explicit
     cdef public bint wants_statements
+    cdef public bint wants_inserts
+    cdef int64_t group_statements
     cdef Inference inference
     cdef int checksum
     cdef int out_checksum
@@ -59,7 +61,7 @@ cdef class ViewCopy:
     cdef int measure(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
     @cython.locals(kind=cython.int)
     cdef void begin_group(self, const uint8_t* p, int64_t at, int t) noexcept nogil
-    @cython.locals(kind=cython.int, text=int64_t, statement=cython.int, a=int64_t, schema=cython.int)
+    @cython.locals(kind=cython.int, text=int64_t, statement=cython.int, a=int64_t, schema=cython.int, change=cython.int)
     cdef void judge(self, const uint8_t* p, int64_t at, int64_t available, int t) noexcept nogil
     @cython.locals(trailer=cython.int, stop=int64_t, at=int64_t, marker=cython.int, length=int64_t, t=cython.int,
         size=int64_t, done=int64_t, rest=int64_t)
@@ -95,7 +97,8 @@ cdef class ViewCopy:
         int64_t end) noexcept nogil
 
 cdef bint is_group(int kind) noexcept nogil
-@cython.locals(c=cython.int, n=cython.int)
-cdef bint is_change(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+@cython.locals(c=cython.int, n=cython.int, kind=cython.int)
+cdef int change_of(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 @cython.locals(stop=int64_t)
 cdef bint names_mysql(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+cdef bint has_select(const uint8_t* p, int64_t at, int64_t end) noexcept nogil

@@ -44,8 +44,8 @@ def is_group(kind: int) -> bool:
     )
 
 
-def is_change(p: Bytes, at: int, end: int) -> bool:
-    """Whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says.
+def change_of(p: Bytes, at: int, end: int) -> int:
+    """2: the statement in p[at:end] is a plain UPDATE or DELETE, as its first word says; 1: an INSERT or REPLACE; 0: another.
 
     Blanks and comments before it are passed over; what stands in a comment for servers only is not looked into.
     """
@@ -60,17 +60,21 @@ def is_change(p: Bytes, at: int, end: int) -> bool:
             at += 2
         else:
             break
-    n = 0
-    if has_prefix(p, at, end, b"insert", 6) or has_prefix(p, at, end, b"update", 6):
-        n = 6
-    elif has_prefix(p, at, end, b"delete", 6):
-        n = 6
+    n = 6
+    kind = 2
+    if has_prefix(p, at, end, b"insert", 6):
+        kind = 1
     elif has_prefix(p, at, end, b"replace", 7):
+        kind = 1
         n = 7
-    if n == 0 or at + n >= end:
-        return False
+    elif not has_prefix(p, at, end, b"update", 6) and not has_prefix(p, at, end, b"delete", 6):
+        return 0
+    if at + n >= end:
+        return 0
     c = p[at + n] | 32
-    return not (97 <= c <= 122 or 48 <= p[at + n] <= 57 or p[at + n] == 95 or p[at + n] == 36 or p[at + n] >= 128)
+    if 97 <= c <= 122 or 48 <= p[at + n] <= 57 or p[at + n] == 95 or p[at + n] == 36 or p[at + n] >= 128:
+        return 0
+    return kind
 
 
 def names_mysql(p: Bytes, at: int, end: int) -> bool:
@@ -91,6 +95,22 @@ def names_mysql(p: Bytes, at: int, end: int) -> bool:
     return False
 
 
+def has_select(p: Bytes, at: int, end: int) -> bool:
+    """Whether SELECT stands anywhere in p[at:end]."""
+    while at + 6 <= end:
+        if (
+            p[at] | 32 == 115
+            and p[at + 1] | 32 == 101
+            and p[at + 2] | 32 == 108
+            and p[at + 3] | 32 == 101
+            and p[at + 4] | 32 == 99
+            and p[at + 5] | 32 == 116
+        ):
+            return True
+        at += 1
+    return False
+
+
 class ViewCopy:
     """One view's envelope; see the module's text. Not thread-safe; the calls with buffers release the GIL.
 
@@ -98,6 +118,9 @@ class ViewCopy:
     group with such an event is not copied. layout: of the GTID events that are put in front, VIEW_BARE (5.6), VIEW_CLOCK (5.7)
     or VIEW_TIMES (8.0). explicit: value of the status variable 16 that Query events are given; -1: none. new_rows: whether row
     events of version 1 become version 2.
+
+    wants_statements: every statement makes a group one that is not copied; but, without wants_inserts, one that stands alone and
+    is a plain INSERT.
 
     position: where the next byte goes in the view's file. next_gno, sequence: of the next group. source_base: what src[0] is in
     the source's file. Behind a call: consumed, produced: how far src and dst were used. group_stop: where the group at
@@ -118,7 +141,7 @@ class ViewCopy:
         self.layout = layout
         self.explicit = explicit
         self.new_rows = new_rows
-        self.wants_statements = False
+        self.wants_statements = self.wants_inserts = False
         self.inference = Inference()
         self.checksum = self.out_checksum = 0
         self.server_version = 0
@@ -131,6 +154,7 @@ class ViewCopy:
         self.group_look = False
         self.group_head = 0
         self.group_time = 0
+        self.group_statements = 0
         self.group_server = 0
         self.extra = self.insert_at = 0
         self.event_left = 0
@@ -283,6 +307,7 @@ class ViewCopy:
         # Before 5.1.4x changes of rows came without BEGIN: a replica would not commit them.
         kind = self.inference.kind[t]
         self.group_look = kind == K_MAP or kind == K_ROWS
+        self.group_statements = 0
 
     def judge(self, p: Bytes, at: int, available: int, t: int) -> None:
         """What the event at `at` is given, of which `available` bytes are there without its checksum: `extra` bytes at
@@ -304,9 +329,18 @@ class ViewCopy:
                 self.group_look = True
             if statement == S_OTHER:
                 schema = p[at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT]
-                if (
-                    self.wants_statements
-                    or (kind == K_QUERY and not is_change(p, text, at + available))
+                self.group_statements += 1
+                change = change_of(p, text, at + available)
+                if self.wants_statements and (
+                    self.wants_inserts
+                    or self.group_statements > 1
+                    or change != 1
+                    or available >= INFERENCE_HEAD
+                    or has_select(p, text, at + available)
+                ):
+                    self.group_look = True
+                elif (
+                    (kind == K_QUERY and change == 0)
                     or names_mysql(p, text, at + available)
                     or (schema == 5 and names_mysql(p, text - 6, text))
                 ):

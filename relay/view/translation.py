@@ -171,6 +171,7 @@ class FileTranslation:
                 yield
                 continue
             kernel.wants_statements = self._rules.wants_statements
+            kernel.wants_inserts = self._rules.wants_inserts
             kernel.source_base = self._offset - self._lo
             status = codes.VIEW_LOOK
             if not self._skips or self._offset not in self._skips:
