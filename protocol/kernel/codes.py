@@ -296,4 +296,5 @@ U32_MAX: Final = 0xFFFFFFFF
 U64_MAX: Final = 0xFFFFFFFFFFFFFFFF
 KEY_HASH: Final = 0x9E3779B97F4A7C15  # multiplier
 MAX_GNO: Final = 0x7FFFFFFFFFFFFFFE  # servers refuse 2**63 - 1, their GNO_END
+VIEW_RENUMBERS: Final = 0x4000000000000000  # with a mark's sequence
 MAX_STOP: Final = 0x7FFFFFFFFFFFFFFF  # the end of an interval with MAX_GNO

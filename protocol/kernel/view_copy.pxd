@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from protocol.kernel.codes cimport *
 from protocol.kernel.inference cimport Inference, has_prefix, kind_of_text
-from protocol.kernel.native cimport copy_bytes, crc32_of, load16, load32, native_setup, store32, store64
+from protocol.kernel.native cimport copy_bytes, crc32_of, load16, load32, load64, native_setup, store32, store64
 
 @cython.final
 cdef class ViewCopy:
@@ -23,6 +23,7 @@ cdef class ViewCopy:
     cdef public int64_t position
     cdef public int64_t next_gno
     cdef public int64_t sequence
+    cdef public bint renumbers
     cdef public int64_t source_base
     cdef readonly int64_t consumed
     cdef readonly int64_t produced
@@ -51,6 +52,8 @@ cdef class ViewCopy:
 
     @cython.locals(i=cython.int, view=bytes)
     cpdef void begin_file(self, bytes post_lengths, int checksum, int out_checksum, uint32_t server_version)
+    cpdef int64_t clock(self) noexcept nogil
+    cpdef void set_clock(self, int64_t clock)
     @cython.locals(status=cython.int)
     cpdef int copy(self, const uint8_t[::1] src, int64_t start, int64_t stop, uint8_t[::1] dst, int64_t at) except -1
     @cython.locals(status=cython.int)
@@ -71,6 +74,8 @@ cdef class ViewCopy:
     cdef bint patches_gtid(self) noexcept nogil
     @cython.locals(length=int64_t, size=int64_t, body=int64_t, i=cython.int)
     cdef int64_t write_patched(self, const uint8_t* p, int64_t r, uint8_t* d, int64_t o) noexcept nogil
+    @cython.locals(a=int64_t)
+    cdef void follow_clock(self, uint8_t* d, int64_t o, int64_t length) noexcept nogil
     @cython.locals(count=int64_t, at_length=int64_t, variables=uint32_t)
     cdef int64_t write_head(self, const uint8_t* p, int64_t at, int64_t available, int64_t length, int t, uint8_t* d,
         int64_t o, int marker) noexcept nogil

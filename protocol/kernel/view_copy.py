@@ -25,6 +25,7 @@ if not cython.compiled:
         crc32_of,
         load16,
         load32,
+        load64,
         native_setup,
         store32,
         store64,
@@ -122,7 +123,8 @@ class ViewCopy:
     wants_statements: every statement makes a group one that is not copied; but, without wants_inserts, one that stands alone and
     is a plain INSERT.
 
-    position: where the next byte goes in the view's file. next_gno, sequence: of the next group. source_base: what src[0] is in
+    position: where the next byte goes in the view's file. next_gno, sequence: of the next group. renumbers: the source's own
+    numbers of dependencies do not count any more in this file, because one of its groups became two. source_base: what src[0] is in
     the source's file. Behind a call: consumed, produced: how far src and dst were used. group_stop: where the group at
     `consumed` ends in src, with VIEW_LOOK, VIEW_CONTROL and VIEW_CUT. bad_at: index of the wrong event, with BAD_LENGTH, BAD_CRC.
     """
@@ -148,6 +150,7 @@ class ViewCopy:
         self.position = FIRST_EVENT
         self.next_gno = 1
         self.sequence = 1
+        self.renumbers = False
         self.source_base = 0
         self.consumed = self.produced = self.group_stop = self.bad_at = 0
         self.group_size = 0
@@ -193,6 +196,15 @@ class ViewCopy:
         self.marks = memoryview(marks)
         self.mark_room = len(marks) // VIEW_MARK
         self.mark_gap = gap
+
+    def clock(self) -> int:
+        """`sequence` and `renumbers` as one number, for a mark; see `set_clock`."""
+        return self.sequence | (VIEW_RENUMBERS if self.renumbers else 0)
+
+    def set_clock(self, clock: int) -> None:
+        """Goes on with the numbers of `clock()`."""
+        self.sequence = clock & ~VIEW_RENUMBERS
+        self.renumbers = (clock & VIEW_RENUMBERS) != 0
 
     def take_marks(self) -> int:
         """How many rows there are; the next goes to the array's start again."""
@@ -255,7 +267,7 @@ class ViewCopy:
         self.marks[row] = source
         self.marks[row + 1] = self.position
         self.marks[row + 2] = self.next_gno
-        self.marks[row + 3] = self.sequence
+        self.marks[row + 3] = self.clock()
         self.mark_count += 1
         self.mark_last = source
         return True
@@ -306,7 +318,7 @@ class ViewCopy:
         self.group_server = load32(p, at + SERVER_ID_AT)
         # Before 5.1.4x changes of rows came without BEGIN: a replica would not commit them.
         kind = self.inference.kind[t]
-        self.group_look = kind == K_MAP or kind == K_ROWS
+        self.group_look = kind == K_MAP or kind == K_ROWS or (self.renumbers and t == GTID_TAGGED_EVENT)
         self.group_statements = 0
 
     def judge(self, p: Bytes, at: int, available: int, t: int) -> None:
@@ -385,7 +397,7 @@ class ViewCopy:
                 o = self.write_patched(p, r, d, o)
                 at += load32(p, r + EVENT_SIZE_AT)
                 marker = INSIDE
-            else:
+            elif self.inference.kind[self.group_head] != K_GTID:
                 self.sequence += 1
         else:
             o = self.put_gtid(d, o, self.group_size, self.group_time, self.group_server)
@@ -401,6 +413,8 @@ class ViewCopy:
                 rest = length - trailer - HEADER_SIZE
             copy_bytes(d, done, p, at + length - trailer - rest, rest)
             done += rest
+            if at == r and self.inference.kind[t] == K_GTID:
+                self.follow_clock(d, o, done - o)
             if self.out_checksum:
                 store32(d, done, crc32_of(d, o, done, 0))
                 done += CHECKSUM_SIZE
@@ -434,11 +448,25 @@ class ViewCopy:
             d[body + GTID_UUID_AT + i] = self.uuid[i]
         store64(d, body + GTID_NUMBER_AT, self.next_gno)
         self.next_gno += 1
-        self.sequence += 1
+        self.follow_clock(d, o, length)
         if self.out_checksum:
             store32(d, o + length, crc32_of(d, o, o + length, 0))
         self.position += size
         return o + size
+
+    def follow_clock(self, d: Writable, o: int, length: int) -> None:
+        """The source's GTID event of `length` bytes at o: its numbers of dependencies, or ours in their place.
+
+        Where a group became two the source's numbers behind it are those of others: each then waits for the one before it.
+        """
+        a = o + HEADER_SIZE + GTID_SIZE
+        if d[o + EVENT_TYPE_AT] != GTID_TAGGED_EVENT and length >= HEADER_SIZE + GTID_SIZE + 17 and d[a] == 2:
+            if self.renumbers:
+                store64(d, a + 1, self.sequence - 1)
+                store64(d, a + 9, self.sequence)
+            else:
+                self.sequence = load64(d, a + 9)
+        self.sequence += 1
 
     def write_head(
         self, p: Bytes, at: int, available: int, length: int, t: int, d: Writable, o: int, marker: int

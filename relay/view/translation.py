@@ -39,6 +39,10 @@ _LONGEST_HEAD: Final = 64 << 20
 """Bytes of an event at a file's head: a Previous_gtids can be long."""
 _POLICIES: Final = {"keep": codes.VIEW_KEEP, "assign": codes.VIEW_ASSIGN, "anonymous": codes.VIEW_ANONYMOUS}
 _MARKER_BITS: Final = codes.BOUNDARY_MASK
+_GTIDS: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED))
+_LOGICAL_CLOCK: Final = 2
+_CLOCK: Final = slice(codes.GTID_SIZE + 1, codes.GTID_SIZE + 17)
+"""In a GTID event's body, of the servers that have one: last_committed and sequence_number."""
 _FIRST_WITH_NEW_ROWS: Final = (5, 6)
 _BEGIN, _COMMIT = b"BEGIN", b"COMMIT"
 # Between groups: what a view's file has as the source's does.
@@ -144,7 +148,7 @@ class FileTranslation:
         kernel = self._kernel
         if kernel is None:
             return self._from
-        return ViewCheckpoint(self._offset, kernel.position, kernel.next_gno, kernel.sequence, self._known())
+        return ViewCheckpoint(self._offset, kernel.position, kernel.next_gno, kernel.clock(), self._known())
 
     def _known(self) -> bytes:
         if self._state is None:
@@ -261,7 +265,8 @@ class FileTranslation:
         lengths = post_lengths(event)
         kernel.begin_file(lengths, known.checksum, int(self._out_trailer > 0), numbered_version(known.server_version))
         kernel.set_marks(self._mark_rows, self._mark_gap)
-        kernel.position, kernel.next_gno, kernel.sequence = self._from.view, self._from.next_gno, self._from.sequence
+        kernel.position, kernel.next_gno = self._from.view, self._from.next_gno
+        kernel.set_clock(self._from.sequence)
         self._groups = GroupReader(
             self.name, self._read_into, lengths, known.server_version, self._trailer, self._rules.look_at
         )
@@ -359,10 +364,11 @@ class FileTranslation:
             except CannotBeKept as error:
                 raise ViewStopped(self.name, start, stop, error.reason) from error
         else:
-            has_gtid = kernel.group_head in (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED)
+            has_gtid = kernel.group_head in _GTIDS
             groups = [OutGroup([Copy(start, stop)], "source" if has_gtid else "new")]
         for out in groups:
             yield from self._write_group(kernel, out)
+            kernel.renumbers = kernel.renumbers or len(groups) > 1
         self._drop(stop - start)
 
     def _skipped(self, start: int, stop: int) -> list[OutGroup]:
@@ -371,7 +377,7 @@ class FileTranslation:
         self._rules.skipped(group)
         first, last = group.events[0], group.events[-1]
         empty = empty_transaction(last.timestamp, first.server_id)
-        if first.type in (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED):
+        if first.type in _GTIDS:
             pieces = [Copy(first.offset, first.offset + first.length), *empty.pieces]
             return [OutGroup(pieces, "source")]
         return [empty] if self._policy != codes.VIEW_KEEP else []
@@ -470,24 +476,41 @@ class FileTranslation:
             begins = False
 
     def _with_source_gtid(self, kernel: ViewCopy, pieces: list[Copy | New]) -> list[Copy | New]:
-        """The source's Anonymous_gtid becomes a GTID where they are assigned; other GTID events stay."""
-        kernel.sequence += 1
+        """With the source's GTID event as the view has it: an Anonymous_gtid becomes a GTID where those are assigned, and where the
+        source's numbers of dependencies do not count any more there are others."""
         first = pieces[0]
         assert self._groups is not None
         if isinstance(first, Copy):
             event = next(iter(self._groups.group(first.start, first.stop).events))
-            if event.type != EventType.ANONYMOUS_GTID or self._policy != codes.VIEW_ASSIGN:
+            if event.type not in _GTIDS:
                 return pieces
             rest, stop = event.offset + event.length, first.stop
             behind: list[Copy | New] = [Copy(rest, stop)] if rest < stop else []
             first = New(event.type, event.flags, event.timestamp, event.server_id, self._groups.body(event))
             pieces = [first, *behind, *pieces[1:]]
-        if first.type != EventType.ANONYMOUS_GTID or self._policy != codes.VIEW_ASSIGN:
+        if first.type not in _GTIDS:
             return pieces
-        number = struct.pack("<q", kernel.next_gno)
-        body = first.body[:1] + self._settings.uuid.bytes + number + first.body[codes.GTID_SIZE :]
-        kernel.next_gno += 1
-        return [first._replace(type=EventType.GTID, body=body), *pieces[1:]]
+        body = first.body
+        if first.type == EventType.ANONYMOUS_GTID and self._policy == codes.VIEW_ASSIGN:
+            number = struct.pack("<q", kernel.next_gno)
+            body = body[:1] + self._settings.uuid.bytes + number + body[codes.GTID_SIZE :]
+            kernel.next_gno += 1
+            first = first._replace(type=EventType.GTID)
+        return [first._replace(body=self._with_clock(kernel, first.type, body)), *pieces[1:]]
+
+    def _with_clock(self, kernel: ViewCopy, kind: int, body: bytes) -> bytes:
+        """As the kernel's `follow_clock`. Raises: ViewStopped."""
+        if kind == EventType.GTID_TAGGED and kernel.renumbers:
+            text = "a GTID with a tag behind a transaction that became two: what it depends on cannot be said anew"
+            raise self._stopped("dependencies_unknown", text, 0)
+        if kind != EventType.GTID_TAGGED and len(body) >= _CLOCK.stop and body[codes.GTID_SIZE] == _LOGICAL_CLOCK:
+            if kernel.renumbers:
+                numbers = struct.pack("<qq", kernel.sequence - 1, kernel.sequence)
+                body = body[: _CLOCK.start] + numbers + body[_CLOCK.stop :]
+            else:
+                kernel.sequence = struct.unpack("<qq", body[_CLOCK])[1]
+        kernel.sequence += 1
+        return body
 
     def _size_of(self, kernel: ViewCopy, piece: Copy) -> int:
         kernel.scan_begin()

@@ -7,7 +7,9 @@ from protocol.binlog.layout import FIRST_EVENT
 
 class ViewCheckpoint(NamedTuple):
     """source, view: offsets in the file of the source and in the view's of the same name. next_gno, sequence: of the next
-    transaction. rules: what the rules know (`GroupRules.state`). The head of the file is not made yet where `source` is 4."""
+    transaction, the latter as `ViewCopy.clock` says it. rules: what the rules know (`GroupRules.state`). The head of the file is
+    not made yet where `source` is 4.
+    """
 
     source: int
     view: int

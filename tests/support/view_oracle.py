@@ -70,7 +70,12 @@ class ViewOracle:
         bodies = [self._changed(event) for event in group]
         if self.settings.policy != "keep" and first not in _GTIDS:
             bodies.insert(0, self._gtid(group, sum(19 + len(body) + self._trailer for _, body in bodies)))
-        elif first in _GTIDS or self.settings.policy == "keep":
+        elif first in _GTIDS:
+            body = bodies[0][1]
+            if len(body) >= 42 and body[25] == 2:
+                self.sequence = struct.unpack_from("<q", body, 34)[0]
+            self.sequence += 1
+        elif self.settings.policy == "keep":
             self.sequence += 1
         if first == 34 and self.settings.policy == "assign":
             header, body = bodies[0]

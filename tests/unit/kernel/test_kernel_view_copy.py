@@ -58,7 +58,9 @@ def test_what_is_rolled_back_is_looked_at(build: KernelBuild, end: str) -> None:
     assert outcome(build, BEGIN, query_body("ROLLBACK TO `s`"), COMMIT) == codes.VIEW_LOOK
 
 
-@pytest.mark.parametrize("text", ["INSERT INTO t VALUES (1)", "/* of an app */ replace t values (1)", "insert t() values ()"])
+@pytest.mark.parametrize(
+    "text", ["INSERT INTO t VALUES (1)", "/* of an app */ replace t values (1)", "insert t() values ()"]
+)
 def test_an_insert_that_stands_alone_is_copied_though_statements_are_wanted(build: KernelBuild, text: str) -> None:
     assert outcome(build, BEGIN, query_body(text), COMMIT, statements=True) == codes.VIEW_MORE
     assert outcome(build, BEGIN, query_body(text), COMMIT, statements=True, inserts=True) == codes.VIEW_LOOK
