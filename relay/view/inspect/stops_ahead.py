@@ -31,7 +31,7 @@ class OpenedFile(FileBytes, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFile:
+class LookedAtFile:
     """A binlog of the source, up to `end`, a place between two transactions. name: as it is shown.
 
     skips: offsets of groups that somebody decided to leave out, each with where the group ends. behind: why no view goes on to
@@ -73,6 +73,12 @@ class StopsFound:
     counts: Counter[str] = field(default_factory=Counter)
     unread: list[UnreadPart] = field(default_factory=list)
 
+    def add(self, stop: StopAhead, most: int = MOST_STOPS) -> None:
+        """Counts one more, and lists it if `most` are not listed yet, or none of its reason."""
+        if len(self.stops) < most or stop.reason.name not in self.counts:
+            self.stops.append(stop)
+        self.counts[stop.reason.name] += 1
+
     @property
     def total(self) -> int:
         """How many there are."""
@@ -85,7 +91,7 @@ class StopsFound:
 
 
 def find_stops(
-    files: Iterable[SourceFile],
+    files: Iterable[LookedAtFile],
     settings: ViewSettings,
     *,
     begin: ViewCheckpoint | None = None,
@@ -98,19 +104,16 @@ def find_stops(
     found = StopsFound()
 
     def note(stop: StopAhead) -> None:
-        if not is_wanted(stop):
-            return
-        if len(found.stops) < most or stop.reason.name not in found.counts:
-            found.stops.append(stop)
-        found.counts[stop.reason.name] += 1
+        if is_wanted(stop):
+            found.add(stop, most)
 
-    search = _Search(settings, begin, note, found.unread)
+    search = _StopSearch(settings, begin, note, found.unread)
     for file in files:
         search.look_at(file)
     return found
 
 
-class _Search:
+class _StopSearch:
     """Goes over files; what is known of tables goes on from one to the next."""
 
     def __init__(
@@ -127,7 +130,7 @@ class _Search:
         self._buffer = bytearray(BUFFER_BYTES)
         self._before: tuple[str, int] | None = None
 
-    def look_at(self, file: SourceFile) -> None:
+    def look_at(self, file: LookedAtFile) -> None:
         """All of a file, from where the one before ended."""
         if file.behind is not None:
             name, end = self._before or (file.name, 0)
@@ -152,10 +155,10 @@ class _Search:
             opened.close()
             self._next = ViewCheckpoint.of_file(1, self._next.rules)
 
-    def _leave(self, file: SourceFile, offset: int, text: str) -> None:
+    def _leave(self, file: LookedAtFile, offset: int, text: str) -> None:
         self._unread.append(UnreadPart(file.name, offset, text))
 
-    def _look(self, file: SourceFile, source: FileBytes) -> None:
+    def _look(self, file: LookedAtFile, source: FileBytes) -> None:
         """Raises: ArchiveDamaged; OSError; EOFError."""
         skips = dict(file.skips)
         while True:

@@ -7,7 +7,7 @@ import pytest
 
 from protocol.binlog.event_type import EventType
 from relay.binlog_file.file_bytes import DescriptorBytes
-from relay.view.inspect.stops_ahead import SourceFile, StopAhead, StopsFound, find_stops
+from relay.view.inspect.stops_ahead import LookedAtFile, StopAhead, StopsFound, find_stops
 from relay.view.rules.settings import ViewSettings
 from relay.view.source_breaks import source_changed
 from relay.view.translation import FileTranslation, ViewStopped
@@ -27,10 +27,10 @@ class OpenedBytes(DescriptorBytes):
         os.close(self._fd)
 
 
-def file_of(directory: Path, name: str, binlog: BinlogBuilder | bytes) -> SourceFile:
+def file_of(directory: Path, name: str, binlog: BinlogBuilder | bytes) -> LookedAtFile:
     data = bytes(binlog) if isinstance(binlog, bytes) else marked(binlog.data)
     (directory / name).write_bytes(data)
-    return SourceFile(name, len(data), lambda: OpenedBytes(os.open(directory / name, os.O_RDONLY)))
+    return LookedAtFile(name, len(data), lambda: OpenedBytes(os.open(directory / name, os.O_RDONLY)))
 
 
 def mixing(count: int = 1, binlog: BinlogBuilder | None = None) -> BinlogBuilder:
@@ -56,7 +56,7 @@ def many_kinds() -> BinlogBuilder:
     return made.transaction(1 << 20, 1 << 20).query("CREATE TABLE c ENGINE=MyISAM SELECT 1")
 
 
-def one_after_the_other(files: list[SourceFile], given: ViewSettings) -> list[tuple[str, int, int, str]]:
+def one_after_the_other(files: list[LookedAtFile], given: ViewSettings) -> list[tuple[str, int, int, str]]:
     """The stops of a view whose operator skips each."""
     found = []
     checkpoint = ViewCheckpoint.of_file(1, b"")
@@ -114,7 +114,7 @@ def test_what_is_not_listed_is_counted_and_the_first_of_each_reason_is_listed(tm
 def test_what_was_decided_is_no_stop(tmp_path: Path) -> None:
     file = file_of(tmp_path, FIRST, mixing(2))
     (first, second) = find_stops([file], settings()).stops
-    decided = SourceFile(file.name, file.end, file.open, {first.offset: first.group_stop})
+    decided = LookedAtFile(file.name, file.end, file.open, {first.offset: first.group_stop})
     assert find_stops([decided], settings()).stops == [second]
 
 
@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_read_is_named_and_what_follows_is_looked_at(tmp_p
     damaged[-100] ^= 1
     files = [
         file_of(tmp_path, FIRST, bytes(damaged)),
-        SourceFile("gone", 100, lambda: OpenedBytes(os.open(tmp_path / "gone", os.O_RDONLY))),
+        LookedAtFile("gone", 100, lambda: OpenedBytes(os.open(tmp_path / "gone", os.O_RDONLY))),
         file_of(tmp_path, "no_binlog", b"nothing of the kind" * 5),
         file_of(tmp_path, "of_mariadb", BinlogBuilder("mariadb").transaction()),
         file_of(tmp_path, "unmarked", bytes(damaged[:-300]) + b"\0" * 300),
@@ -150,7 +150,7 @@ def test_where_another_source_is_followed_a_view_ends_and_another_begins(tmp_pat
     first = file_of(tmp_path, FIRST, mixing())
     other = file_of(tmp_path, SECOND, statements(BinlogBuilder()))
     reason = source_changed(FIRST)
-    found = find_stops([first, SourceFile(other.name, other.end, other.open, behind=reason)], settings())
+    found = find_stops([first, LookedAtFile(other.name, other.end, other.open, behind=reason)], settings())
     assert found.stops[1:] == [StopAhead(FIRST, first.end, first.end, 0, reason)]  # of its tables nothing is known
 
 
