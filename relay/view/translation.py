@@ -3,7 +3,7 @@
 import struct
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from protocol.binlog.event_type import EventType, event_type_name
@@ -66,7 +66,9 @@ class FileTranslation:
     """Makes the view's bytes of one file, from `checkpoint` on. Blocking; for one thread at a time.
 
     read_into: of the source's file. skips: offsets at which an empty transaction takes the place of a group, as somebody
-    decided. After `fill` or an exception `checkpoint()` is where to go on. No instance goes on behind an exception.
+    decided. on_stop: is told of each group that the rules cannot keep, which is left out as if it were of `skips`, for those who
+    only want to know; None: ViewStopped is raised. After `fill` or an exception `checkpoint()` is where to go on. No instance
+    goes on behind an exception.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class FileTranslation:
         skips: Mapping[int, int],
         *,
         mark_gap: int = MARK_GAP,
+        on_stop: Callable[[ViewStopped], object] | None = None,
     ) -> None:
         self.name = name
         self.done = False
@@ -104,6 +107,7 @@ class FileTranslation:
         self._layout = layout
         self._kernel: ViewCopy | None = None
         self._mark_gap = mark_gap
+        self._on_stop = on_stop
         self._mark_rows = array("q", bytes(8 * codes.VIEW_MARK * _MARKS))
         self._last_mark = -1
         self._buffer = bytearray(BUFFER_BYTES)
@@ -356,7 +360,11 @@ class FileTranslation:
             try:
                 groups = self._rules.plan(group)
             except CannotBeKept as error:
-                raise ViewStopped(self.name, start, stop, error.reason) from error
+                stopped = ViewStopped(self.name, start, stop, error.reason)
+                if self._on_stop is None:
+                    raise stopped from error
+                self._on_stop(stopped)
+                groups = self._skipped(start, stop)
         else:
             has_gtid = kernel.group_head in (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED)
             groups = [OutGroup([Copy(start, stop)], "source" if has_gtid else "new")]

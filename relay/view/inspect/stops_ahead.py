@@ -12,7 +12,7 @@ from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.file_bytes import FileBytes, read_bytes
 from relay.view.inspect.stamped_file import as_archived
-from relay.view.rules.group import CannotBeKept, GroupRules, OutGroup, SourceGroup, StopReason
+from relay.view.rules.group import StopReason
 from relay.view.rules.settings import ViewSettings
 from relay.view.translation import BUFFER_BYTES, FileTranslation, ViewStopped
 from relay.view.view_checkpoint import ViewCheckpoint
@@ -21,6 +21,7 @@ from relay.view.view_rules import rules_of
 MOST_STOPS: Final = 1000
 """So many are listed; the others are counted."""
 _NO_MARKS: Final = 1 << 62
+_TIME_BYTES: Final = 4
 
 
 class OpenedFile(FileBytes, Protocol):
@@ -158,60 +159,33 @@ class _StopSearch:
     def _leave(self, file: LookedAtFile, offset: int, text: str) -> None:
         self._unread.append(UnreadPart(file.name, offset, text))
 
+    def _tell(self, stop: ViewStopped, source: FileBytes) -> None:
+        time = int.from_bytes(read_bytes(source, stop.offset, _TIME_BYTES), "little")
+        self._note(StopAhead(stop.file, stop.offset, stop.group_stop, time, stop.reason))
+
     def _look(self, file: LookedAtFile, source: FileBytes) -> None:
         """Raises: ArchiveDamaged; OSError; EOFError."""
         skips = dict(file.skips)
         while True:
-            rules = _NotedStops(rules_of(self._settings), self._note)
             translation = FileTranslation(
-                file.name, source.read_into, self._settings, rules, self._next, skips, mark_gap=_NO_MARKS
+                file.name,
+                source.read_into,
+                self._settings,
+                rules_of(self._settings),
+                self._next,
+                skips,
+                mark_gap=_NO_MARKS,
+                on_stop=lambda stop: self._tell(stop, source),
             )
             try:
                 while translation.fill(self._buffer, 0, file.end, sealed=False, ends_cut=True):
                     translation.marks.clear()
                 return
             except ViewStopped as stop:
-                time = int.from_bytes(read_bytes(source, stop.offset, 4), "little")
-                self._note(StopAhead(file.name, stop.offset, stop.group_stop, time, stop.reason))
+                self._tell(stop, source)
                 if stop.group_stop <= stop.offset or stop.offset in skips:
                     self._leave(file, stop.offset, "Nobody can say where what stands there ends.")
                     return
                 skips[stop.offset] = stop.group_stop
             finally:
                 self._next = translation.checkpoint()
-
-
-class _NotedStops:
-    """GroupRules that leave out what `rules` cannot keep, and tell it."""
-
-    def __init__(self, rules: GroupRules, note: Callable[[StopAhead], None]) -> None:
-        self._rules = rules
-        self._note = note
-
-    @property
-    def wants_statements(self) -> bool:
-        return self._rules.wants_statements
-
-    @property
-    def look_at(self) -> bytes:
-        return self._rules.look_at
-
-    def plan(self, group: SourceGroup) -> list[OutGroup]:
-        try:
-            return self._rules.plan(group)
-        except CannotBeKept as error:
-            self._note(StopAhead(group.file, group.start, group.stop, group.events[0].timestamp, error.reason))
-            self._rules.skipped(group)
-            return []
-
-    def skipped(self, group: SourceGroup) -> None:
-        self._rules.skipped(group)
-
-    def source_started(self) -> None:
-        self._rules.source_started()
-
-    def state(self) -> bytes:
-        return self._rules.state()
-
-    def restore(self, state: bytes) -> None:
-        self._rules.restore(state)
