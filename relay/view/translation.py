@@ -98,6 +98,8 @@ class FileTranslation:
         self._offset = checkpoint.source
         self._end = 0
         self._sealed = self._ends_cut = False
+        self._explicit = -1
+        """The value of the status variable that statements are given; -1: none."""
         rules.restore(checkpoint.rules)
         self._state: bytes | None = checkpoint.rules
         """What the rules know; None: to be asked for."""
@@ -252,6 +254,7 @@ class FileTranslation:
         explicit = -1
         if numbered_version(known.server_version) < 80000 <= self._target_number():
             explicit = int(self._settings.explicit_timestamps)
+        self._explicit = explicit if post_lengths(event)[EventType.QUERY] >= codes.QUERY_POST else -1
         self._rules = rules_for_file(self._rules, known.server_version)
         kernel = ViewCopy(
             self._policy,
@@ -445,7 +448,7 @@ class FileTranslation:
             view[:kept] = bytes(view[kernel.consumed : count])
 
     def _write_group(self, kernel: ViewCopy, group: OutGroup) -> Iterator[None]:
-        pieces = list(group.pieces)
+        pieces = [self._with_explicit(piece) for piece in group.pieces]
         if group.gtid == "source":
             pieces = self._with_source_gtid(kernel, pieces)
         size, last_time = 0, 0
@@ -495,6 +498,18 @@ class FileTranslation:
         body = first.body[:1] + self._settings.uuid.bytes + number + first.body[codes.GTID_SIZE :]
         kernel.next_gno += 1
         return [first._replace(type=EventType.GTID, body=body), *pieces[1:]]
+
+    def _with_explicit(self, piece: Copy | New) -> Copy | New:
+        """A statement with another text says how TIMESTAMP columns are defined, as the kernel makes those say it that are copied."""
+        if self._explicit < 0 or not isinstance(piece, New) or piece.type != EventType.QUERY:
+            return piece
+        body, lengths_at = piece.body, codes.QUERY_STATUS_LENGTH_AT
+        status = int.from_bytes(body[lengths_at : codes.QUERY_POST], "little")
+        if body[codes.QUERY_POST + status + body[codes.QUERY_SCHEMA_LENGTH_AT] + 1 :] in (_BEGIN, _COMMIT):
+            return piece
+        said = bytes((codes.QUERY_EXPLICIT_TIMESTAMPS, self._explicit))
+        length = (status + len(said)).to_bytes(2, "little")
+        return piece._replace(body=body[:lengths_at] + length + said + body[codes.QUERY_POST :])
 
     def _size_of(self, kernel: ViewCopy, piece: Copy) -> int:
         kernel.scan_begin()
