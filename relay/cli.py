@@ -539,6 +539,15 @@ def view_rebuild(config: ConfigOption, name: ViewArgument, json: JsonOption = Fa
     rebuild(configured_view(loaded, name), next_uuid(loaded, name), as_json=json)
 
 
+@view_app.command("check")
+def view_check(config: ConfigOption, name: ViewArgument, json: JsonOption = False) -> None:
+    """List all that will stop the view in what is archived, with the ways on. Nothing is made; the relay may run."""
+    from relay.commands.view_command import check_view, configured_view
+
+    if check_view(configured_view(_loaded(config), name), as_json=json):
+        raise typer.Exit(FINDINGS)
+
+
 @view_app.command("verify")
 def view_verify(config: ConfigOption, name: ViewArgument, json: JsonOption = False) -> None:
     """Make the view again, in memory, and compare its files with that."""

@@ -43,7 +43,7 @@ class EventReader:
     and is no end. format_event: the file's first event, where somebody has read it.
     whole_events(buffer, start, stop): gives where the last whole event ends. With it a run has whole events only, and the
     buffer grows for a large one; without, the kernel takes events above 256 KiB in pieces.
-    on_read: gets all bytes as they are read, good until it returns.
+    on_read: gets all bytes as they are read, good until it returns. stamp: events without a mark are given one in the run's buffer.
     """
 
     def __init__(
@@ -55,8 +55,9 @@ class EventReader:
         format_event: bytes = b"",
         whole_events: Callable[[bytearray, int, int], int] | None = None,
         on_read: Callable[[memoryview], None] | None = None,
+        stamp: bool = False,
     ) -> None:
-        self.ingest = Ingest()
+        self.ingest = Ingest(stamp=stamp)
         self.read_to = 0
         self._source = source
         self._format_event = format_event

@@ -1,4 +1,4 @@
-"""`binlog-relay view list | find | verify`: tables on a terminal, plain lines elsewhere, or JSON. All work beside a running relay."""
+"""`binlog-relay view list | find | check | verify`: tables on a terminal, plain lines, or JSON. All work beside a running relay."""
 
 import json
 import sys
@@ -20,8 +20,10 @@ from relay.config import Config, ViewSection, settings_of_view, view_settings
 from relay.config.problems import Wrong
 from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import NamedView, named_view
+from relay.view.inspect.stops_ahead import StopAhead
 from relay.view.inspect.view_comparison import ViewDifference, differences
 from relay.view.inspect.view_listing import ViewFacts, files_of, view_facts
+from relay.view.inspect.view_outlook import ViewOutlook, view_outlook
 from relay.view.maker import ViewStop
 from relay.view.rules.settings import ViewSettings
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
@@ -128,6 +130,33 @@ def verify_view(view: NamedView, *, as_json: bool) -> int:
     return count
 
 
+def check_view(view: NamedView, *, as_json: bool) -> int:
+    """Prints each stop, and the ways on; returns how many there are, with what nobody could look at. Raises: CommandFailed."""
+    with view_failures(view):
+        outlook = view_outlook(view)
+    found = outlook.found
+    if as_json:
+        for stop in found.stops:
+            sys.stdout.write(json.dumps(_stop_record(view.name, stop)) + "\n")
+        for part in found.unread:
+            record = {"view": view.name, "file": part.file, "position": part.offset, "not_looked_at": part.text}
+            sys.stdout.write(json.dumps(record) + "\n")
+        sys.stdout.write(json.dumps(_outlook_record(view.name, outlook)) + "\n")
+        return found.total + len(found.unread)
+    if found.stops:
+        headings = ("place", "time", "reason", "a replica's error", "what")
+        print_table(headings, [_stop_cells(stop) for stop in found.stops], numbers=(3,))
+    for part in found.unread:
+        sys.stdout.write(f"{part.file} was not looked at from {part.offset} on: {part.text}\n")
+    if found.not_listed:
+        sys.stdout.write(f"{found.not_listed} more are not listed. ")
+        sys.stdout.write("All: " + ", ".join(f"{name} {count}" for name, count in found.counts.most_common()) + ".\n")
+    for name, advice in sorted({(stop.reason.name, stop.reason.advice) for stop in found.stops}):
+        sys.stdout.write(f"Ways on at {name}: {advice}\n")
+    sys.stdout.write(_outlook_text(view, outlook) + "\n")
+    return found.total + len(found.unread)
+
+
 @contextmanager
 def view_failures(view: NamedView) -> Iterator[None]:
     """Turns errors about a view into sentences with an exit code."""
@@ -228,4 +257,46 @@ def _difference_record(name: str, one: ViewDifference) -> dict[str, object]:
         "offset": one.view.offset,
         "source_offset": one.source.offset if one.source is not None else None,
         "text": one.what,
+    }
+
+
+def _outlook_text(view: NamedView, outlook: ViewOutlook) -> str:
+    found = outlook.found
+    if outlook.begin is None:
+        return f"The archive has nothing that view {view.name} could be made from."
+    looked = f"{outlook.size_bytes} bytes were looked at, {outlook.begin} to {outlook.end}."
+    if found.total:
+        return f"View {view.name} will stop {found.total} times, each time until somebody decides. {looked}"
+    what = "Nothing" if not found.unread else "Nothing of what could be read"
+    return f"{what} stops view {view.name}. {looked}"
+
+
+def _stop_cells(stop: StopAhead) -> tuple[str, ...]:
+    reason = stop.reason
+    when = time_text(stop.time) if stop.time else ""
+    return f"{stop.file}:{stop.offset}", when, reason.name, str(reason.error or ""), reason.text
+
+
+def _stop_record(name: str, stop: StopAhead) -> dict[str, object]:
+    reason = stop.reason
+    return {
+        "view": name,
+        "file": stop.file,
+        "position": stop.offset,
+        "group_end": stop.group_stop,
+        "time": time_text(stop.time) if stop.time else None,
+        "reason": reason.name,
+        "text": reason.text,
+        "replica_error": reason.error or None,
+        "advice": reason.advice,
+    }
+
+
+def _outlook_record(name: str, outlook: ViewOutlook) -> dict[str, object]:
+    return {
+        "view": name,
+        "looked_at_from": str(outlook.begin) if outlook.begin is not None else None,
+        "looked_at_to": str(outlook.end) if outlook.end is not None else None,
+        "stops": outlook.found.total,
+        "by_reason": dict(outlook.found.counts),
     }

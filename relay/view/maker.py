@@ -21,6 +21,7 @@ from relay.process.background import begin_task
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.rules.group import GroupRules, StopReason
 from relay.view.rules.settings import ViewSettings
+from relay.view.source_breaks import file_gone, gap_in_archive, source_changed
 from relay.view.translation import FileTranslation, ViewStopped
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
@@ -33,10 +34,6 @@ _AT_ONCE_BYTES: Final = 4 << 10
 _MOST_QUEUED_BYTES: Final = 8 << 20
 _AGAIN_S: Final = 10.0
 _PROGRESS_S: Final = 10.0
-_NEW_VIEW: Final = (
-    "Replicas of the view are served up to there. Make another [[view]] with a start in the files behind it, its `next` above "
-    "the numbers of this one, and give it new replicas, or these with a new copy of the data."
-)
 STOPPED: Final = "view_stopped"
 """The ledger's kind, in the view's archive, of a group that could not be translated."""
 
@@ -250,9 +247,9 @@ class ViewMaker:
                     return found
             files = self._mirror.all[0].files
             if wanted is not None and files and files[0].number > binlog_number(wanted.file):
-                raise _Waiting(wanted.file, wanted.offset, _purged(wanted.file))
+                raise _Waiting(wanted.file, wanted.offset, file_gone(wanted.file))
             if end is not None:
-                raise _Waiting(end.file, end.offset, _purged(end.file))
+                raise _Waiting(end.file, end.offset, file_gone(end.file))
             self._moved.clear()
             await self._moved.wait()
 
@@ -262,13 +259,17 @@ class ViewMaker:
         while True:
             self._moved.clear()
             if generation.file(file.name) is None:
-                raise _Waiting(file.name, file.end, _purged(file.name))
+                raise _Waiting(file.name, file.end, file_gone(file.name))
             found = generation.next_file(file.name)
             if found is not None:
                 return found
             later = self._mirror.after(generation)
             if generation.ended and later is not None:
-                raise _Waiting(file.name, file.end, _gap(file.name) if later.gap is not None else _changed(file.name))
+                raise _Waiting(
+                    file.name,
+                    file.end,
+                    gap_in_archive(file.name) if later.gap is not None else source_changed(file.name),
+                )
             self._caught_up()
             await self._moved.wait()
 
@@ -300,7 +301,7 @@ class ViewMaker:
                 if file.damaged and end == file.end:
                     raise ArchiveDamaged("not all of it could be recovered", file=file.name, offset=end, boundary=end)
                 if end < file.end and end == self._followed.served_end(file):
-                    raise _Waiting(file.name, end, _gap(file.name))
+                    raise _Waiting(file.name, end, gap_in_archive(file.name))
                 if not self._moved.is_set():
                     self._goes_on()
                     self._caught_up()
@@ -413,18 +414,3 @@ def _unreadable(error: OSError) -> ViewStop:
     return ViewStop(
         "", 0, 0, StopReason("archive_unreadable", text, 0, "It is tried again every 10 seconds."), time.time()
     )
-
-
-def _purged(name: str) -> StopReason:
-    text = f"{name} is not in the archive any more, or not yet"
-    return StopReason("source_file_gone", text, 0, "Rebuild the view with a start that the archive still has.")
-
-
-def _changed(name: str) -> StopReason:
-    text = f"another source is followed since the end of {name}, and which of its transactions the view has already is not known"
-    return StopReason("source_changed", text, 0, _NEW_VIEW)
-
-
-def _gap(name: str) -> StopReason:
-    text = f"behind {name} the archive has a gap that somebody accepted: a replica of the view would miss what is not there"
-    return StopReason("gap_in_archive", text, 0, _NEW_VIEW)

@@ -3,7 +3,7 @@
 import struct
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from protocol.binlog.event_type import EventType, event_type_name
@@ -70,7 +70,9 @@ class FileTranslation:
     """Makes the view's bytes of one file, from `checkpoint` on. Blocking; for one thread at a time.
 
     read_into: of the source's file. skips: offsets at which an empty transaction takes the place of a group, as somebody
-    decided. After `fill` or an exception `checkpoint()` is where to go on. No instance goes on behind an exception.
+    decided. on_stop: is told of each group that the rules cannot keep, which is left out as if it were of `skips`, for those who
+    only want to know; None: ViewStopped is raised. After `fill` or an exception `checkpoint()` is where to go on. No instance
+    goes on behind an exception.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class FileTranslation:
         skips: Mapping[int, int],
         *,
         mark_gap: int = MARK_GAP,
+        on_stop: Callable[[ViewStopped], object] | None = None,
     ) -> None:
         self.name = name
         self.done = False
@@ -99,6 +102,8 @@ class FileTranslation:
         self._offset = checkpoint.source
         self._end = 0
         self._sealed = self._ends_cut = False
+        self._explicit = -1
+        """The value of the status variable that statements are given; -1: none."""
         rules.restore(checkpoint.rules)
         self._state: bytes | None = checkpoint.rules
         """What the rules know; None: to be asked for."""
@@ -108,6 +113,7 @@ class FileTranslation:
         self._layout = layout
         self._kernel: ViewCopy | None = None
         self._mark_gap = mark_gap
+        self._on_stop = on_stop
         self._mark_rows = array("q", bytes(8 * codes.VIEW_MARK * _MARKS))
         self._last_mark = -1
         self._buffer = bytearray(BUFFER_BYTES)
@@ -253,6 +259,7 @@ class FileTranslation:
         explicit = -1
         if numbered_version(known.server_version) < 80000 <= self._target_number():
             explicit = int(self._settings.explicit_timestamps)
+        self._explicit = explicit if post_lengths(event)[EventType.QUERY] >= codes.QUERY_POST else -1
         self._rules = rules_for_file(self._rules, known.server_version)
         kernel = ViewCopy(
             self._policy,
@@ -362,7 +369,11 @@ class FileTranslation:
             try:
                 groups = self._rules.plan(group)
             except CannotBeKept as error:
-                raise ViewStopped(self.name, start, stop, error.reason) from error
+                stopped = ViewStopped(self.name, start, stop, error.reason)
+                if self._on_stop is None:
+                    raise stopped from error
+                self._on_stop(stopped)
+                groups = self._skipped(start, stop)
         else:
             has_gtid = kernel.group_head in _GTIDS
             groups = [OutGroup([Copy(start, stop)], "source" if has_gtid else "new")]
@@ -444,7 +455,7 @@ class FileTranslation:
             view[:kept] = bytes(view[kernel.consumed : count])
 
     def _write_group(self, kernel: ViewCopy, group: OutGroup) -> Iterator[None]:
-        pieces = list(group.pieces)
+        pieces = [self._with_explicit(piece) for piece in group.pieces]
         if group.gtid == "source":
             pieces = self._with_source_gtid(kernel, pieces)
         size, last_time = 0, 0
@@ -511,6 +522,18 @@ class FileTranslation:
                 kernel.sequence = struct.unpack("<qq", body[_CLOCK])[1]
         kernel.sequence += 1
         return body
+
+    def _with_explicit(self, piece: Copy | New) -> Copy | New:
+        """A statement with another text says how TIMESTAMP columns are defined, as the kernel makes those say it that are copied."""
+        if self._explicit < 0 or not isinstance(piece, New) or piece.type != EventType.QUERY:
+            return piece
+        body, lengths_at = piece.body, codes.QUERY_STATUS_LENGTH_AT
+        status = int.from_bytes(body[lengths_at : codes.QUERY_POST], "little")
+        if body[codes.QUERY_POST + status + body[codes.QUERY_SCHEMA_LENGTH_AT] + 1 :] in (_BEGIN, _COMMIT):
+            return piece
+        said = bytes((codes.QUERY_EXPLICIT_TIMESTAMPS, self._explicit))
+        length = (status + len(said)).to_bytes(2, "little")
+        return piece._replace(body=body[:lengths_at] + length + said + body[codes.QUERY_POST :])
 
     def _size_of(self, kernel: ViewCopy, piece: Copy) -> int:
         kernel.scan_begin()

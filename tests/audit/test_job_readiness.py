@@ -1,6 +1,7 @@
 """The audit `readiness` on whole archives: statements, events and tables, and an archive in which there is nothing to find."""
 
 import struct
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,20 @@ from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from relay.archive.storage.files import SCHEMA_NAME
 from relay.audit.jobs import JOBS
+from relay.audit.jobs.view_stops import view_stops
 from relay.audit.readiness.defined_tables import read_table_map
 from relay.audit.readiness.events import CHECKS
+from relay.audit.runner.audit import Audit
+from relay.audit.runner.audit_result import AuditOptions
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Key, Table
 from tests.audit.job_runs import run
 from tests.audit.test_job_boundaries import stamped
 from tests.audit.test_splits import write
 from tests.support.archive_filling import fill
-from tests.support.binlog_builder import ALONE, INSIDE, BinlogBuilder
+from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
 from tests.support.event_stream import query_body
+from tests.support.generation_filling import two_generations
 
 
 def table_map(
@@ -82,6 +87,7 @@ def test_statements_events_and_tables_are_counted_with_their_first_places(spark:
         "set_password_function": 1,
         "rows_v1": 1,
         "incident": 1,
+        "view_stops": 1,  # the same incident
         "old_temporal_types": 1,
         "no_primary_key": 1,
         "zero_date_rows": 1,
@@ -120,6 +126,7 @@ def test_each_check_of_events_and_tables_finds_what_it_is_about(spark: Any, tmp_
         "rows_v0": 1,
         "rows_unreadable": 1,  # which is said of them too: nothing here reads their rows
         "load_events": 4,
+        "view_stops": 4,  # three transactions of load events, and the rows
         "anonymous_transactions": 1,
         "sql_mode_gone": 1,
         "old_temporal_types": 1,
@@ -133,6 +140,69 @@ def test_each_check_of_events_and_tables_finds_what_it_is_about(spark: Any, tmp_
     assert [place.text for place in done.finding("no_primary_key").places] == ["test.bare"]
     assert [place.text for place in done.finding("primary_key_unknown").places] == ["test.untold"]
     assert [place.text for place in done.finding("system_table_rows").places] == ["mysql.proc"]
+
+
+def in_transaction(binlog: BinlogBuilder, *texts: str) -> BinlogBuilder:
+    """A transaction of statements."""
+    binlog.query("BEGIN", OPENS)
+    for text in texts:
+        binlog.query(text, INSIDE)
+    return binlog.xid()
+
+
+async def two_files_that_stop_a_view(archive: Path) -> tuple[list[str], str]:
+    """Where a view stops, and where it makes several transactions of one: that changes tables of both kinds, by two statements."""
+    mixed = "UPDATE i, m SET i.a = 1, m.a = 'hunter2'"
+    first = BinlogBuilder().query("CREATE TABLE i (a INT) ENGINE=InnoDB").query("CREATE TABLE m (a INT) ENGINE=MyISAM")
+    places = [f"bin.000001:{first.size}"]
+    in_transaction(first, mixed).rotate("bin.000002")
+    second = BinlogBuilder(timestamp=1_700_010_000)
+    places.append(f"bin.000002:{second.size}")
+    in_transaction(second, mixed)
+    places.append(f"bin.000002:{second.size}")
+    second.query("CREATE TABLE c ENGINE=MyISAM SELECT 'hunter2'")
+    taken_apart = f"bin.000002:{second.size}"
+    in_transaction(second, "INSERT INTO i VALUES (1)", "INSERT INTO m VALUES (1)")
+    await fill(archive, ("bin.000001", stamped(first.data)), ("bin.000002", stamped(second.data)))
+    return places, taken_apart
+
+
+async def test_what_stops_a_view_is_told_by_the_rules_that_make_it(spark: Any, tmp_path: Path) -> None:
+    """With errors and ways on; what the rules judge is not counted once more as mixed."""
+    places, taken_apart = await two_files_that_stop_a_view(tmp_path / "archive")
+    done = run(spark, "readiness", tmp_path / "archive", tmp_path)
+    assert done.places("view_stops") == places
+    assert done.finding("view_stops").severity == "error"
+    assert [(row["reason"], row["replica_error"]) for row in done.parquet("view_stops")] == [
+        ("statement_mixes_engines", 1785),
+        ("statement_mixes_engines", 1785),
+        ("create_select", 1786),
+    ]
+    assert done.places("mixed_engines") == [taken_apart]
+    assert [row[:2] for row in done.table("Reasons")] == [("statement_mixes_engines", 2), ("create_select", 1)]
+    assert "hunter2" not in (done.out / "report.html").read_text() + (done.out / "audit.json").read_text()
+
+
+async def test_what_stops_a_view_at_another_time_is_left_out_and_its_tables_are_known(tmp_path: Path) -> None:
+    places, _ = await two_files_that_stop_a_view(tmp_path / "archive")
+    for since, until, expected in ((1_700_009_000, None, places[1:]), (None, 1_700_009_000, places[:1])):
+        times = [None if time is None else datetime.fromtimestamp(time, UTC) for time in (since, until)]
+        found = view_stops(Audit(None, AuditOptions(str(tmp_path / "archive"), *times)))  # type: ignore[arg-type]
+        assert [f"{stop.file}:{stop.offset}" for stop in found.stops] == expected
+
+
+async def test_where_no_view_goes_on_is_told_and_what_nobody_could_look_at(spark: Any, tmp_path: Path) -> None:
+    """A later source's files in the same archive, and a damaged file of the first one's."""
+    archive = tmp_path / "archive"
+    await (await two_generations(archive)).close()
+    file = archive / "mysql-bin.000001"
+    data = bytearray(file.read_bytes())
+    data[-60] ^= 1
+    file.write_bytes(data)
+    done = run(spark, "readiness", archive, tmp_path)
+    assert [row["reason"] for row in done.parquet("view_stops")] == ["source_changed"]
+    assert len(done.places("view_unknown")) == 1
+    assert done.places("view_unknown")[0].startswith("mysql-bin.000001:")
 
 
 def test_a_newer_mariadb_is_judged_by_its_own_checks(spark: Any, tmp_path: Path) -> None:

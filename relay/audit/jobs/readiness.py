@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.table_keys import mapped_tables
+from relay.audit.jobs.view_stops import view_cases, view_section, view_stops, view_stops_frame
 from relay.audit.readiness.check import MARIADB, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
 from relay.audit.report.content import Bars, ReportTable, Section
@@ -15,6 +16,7 @@ from relay.audit.report.text import number_of
 from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place, Severity
 from relay.audit.runner.job import Job
+from relay.view.inspect.stops_ahead import StopsFound
 
 _SEVERITIES: Final[dict[Effect, Severity]] = {
     Effect.STOPS: "error",
@@ -26,12 +28,17 @@ _SEVERITIES: Final[dict[Effect, Severity]] = {
 def run(audit: Audit) -> AuditResult:
     """Judges statements, events and tables; the checks are those for newer servers of the source's own family."""
     family = family_of(audit)
-    found = audit.keep(_cases(audit, family))
+    stops = view_stops(audit) if family == MYSQL else StopsFound()
+    found = audit.keep(_cases(audit, family, stops))
     audit.step("Judging statements")
     totals = {row["check"]: row["total"] for row in _totals(found)}
     audit.step("Finding the first of each")
     places = _places(audit, found)
-    return _result(audit, family, found, totals, places)
+    result = _result(audit, family, found, totals, places)
+    if stops.stops:
+        result.sections.insert(0, view_section(stops))
+        result.frames["view_stops"] = view_stops_frame(audit, stops)
+    return result
 
 
 def family_of(audit: Audit) -> str:
@@ -40,7 +47,7 @@ def family_of(audit: Audit) -> str:
     return MARIADB if flavours and flavours[-1] == "mariadb" else MYSQL
 
 
-def _cases(audit: Audit, family: str) -> DataFrame:
+def _cases(audit: Audit, family: str, stops: StopsFound) -> DataFrame:
     audit.step("Reading tables")
     mapped = audit.keep(mapped_tables(audit))
     frames = [
@@ -51,7 +58,9 @@ def _cases(audit: Audit, family: str) -> DataFrame:
     dated = mapped.where("has_dates").select("schema", "table").distinct().collect()
     if dated:
         frames.append(cases.zero_date_cases(audit, [(row["schema"], row["table"]) for row in dated]))
-    frames.append(cases.mixed_cases(audit))
+    frames.append(cases.mixed_cases(audit, [(stop.file, stop.offset) for stop in stops.stops]))
+    if stops.total or stops.unread:
+        frames.append(view_cases(audit, stops))
     return functools.reduce(DataFrame.unionByName, frames)
 
 

@@ -5,6 +5,7 @@ check, count, text, file, position, time: `count` cases of a check that look ali
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -148,12 +149,15 @@ def zero_date_cases(audit: Audit, dated: list[tuple[str, str]]) -> DataFrame:
     )
 
 
-def mixed_cases(audit: Audit) -> DataFrame:
-    """Transactions that change tables with and without transactions, as far as the engines are known."""
+def mixed_cases(audit: Audit, known: Sequence[tuple[str, int]]) -> DataFrame:
+    """Transactions that change tables with and without transactions, as far as the engines are known, but for those at the places
+    `known`: (file, position)."""
+    mixed = changed_groups(audit).judged.where("transactional AND plain")
+    if known:
+        told = F.broadcast(audit.frame_of("of string, first bigint", known))
+        mixed = mixed.join(told, F.expr("file = of AND start = first"), "left_anti")
     return (
-        changed_groups(audit)
-        .judged.where("transactional AND plain")
-        .groupBy("file", "tables")
+        mixed.groupBy("file", "tables")
         .agg(F.count("*").alias("count"), F.min("start").alias("position"), F.min("time").alias("time"))
         .select(
             F.lit(tables.MIXED_ENGINES.name).alias("check"),

@@ -3,7 +3,7 @@
 from typing import Final
 
 from relay.audit.readiness import defined_tables as tables
-from relay.audit.readiness import events, modes, removed, table_definitions, unsafe
+from relay.audit.readiness import events, modes, removed, table_definitions, unsafe, view_checks
 from relay.audit.readiness.check import Check, Effect, StatementCheck
 from relay.audit.readiness.logged_statement import LoggedStatement
 
@@ -24,6 +24,7 @@ STATEMENTS: Final[tuple[StatementCheck, ...]] = (
     StatementCheck(NOT_EXAMINED, lambda statement: statement.too_long),
 )
 ALL: Final[tuple[Check, ...]] = (
+    view_checks.VIEW_STOPS,
     *(one.check for one in STATEMENTS),
     *events.CHECKS,
     events.NO_GTIDS,
@@ -36,6 +37,7 @@ ALL: Final[tuple[Check, ...]] = (
     tables.SYSTEM_TABLE_ROWS,
     tables.ZERO_DATE_ROWS,
     tables.MIXED_ENGINES,
+    view_checks.VIEW_UNKNOWN,
 )
 BY_NAME: Final = {check.name: check for check in ALL}
 ORDER: Final = (Effect.STOPS, Effect.MAY_DIFFER, Effect.TO_KNOW)

@@ -27,7 +27,7 @@ CHECKS: Final[dict[Check, frozenset[int]]] = {
         "Rows events of version 1",
         "MySQL 8.4 and later",
         "The applier stops with error 13121. MySQL 5.1 and 5.5 write them, 5.6 and later with log_bin_use_v1_row_events=ON. "
-        "Replicate through a MySQL 5.6 to 8.0 in between, which writes version 2.",
+        "Give it a [[view]], or replicate through a MySQL 5.6 to 8.0 in between: both write version 2.",
         "MySQL 8.4 release notes; error 13121 of 9.7",
     ): _ROWS_V1,
     Check(
@@ -52,7 +52,8 @@ CHECKS: Final[dict[Check, frozenset[int]]] = {
         Effect.TO_KNOW,
         "Transactions without a GTID",
         "MySQL with gtid_mode=ON",
-        "Error 1782 on a replica with gtid_mode=ON, unless its channel has ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS.",
+        "Error 1782 on a replica with gtid_mode=ON, unless its channel has ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS. "
+        "A [[view]] gives them GTIDs, the same for all replicas.",
         "MySQL 8.0 manual, Restrictions on Replication with GTIDs",
     ): frozenset((34,)),
     Check(
@@ -72,7 +73,8 @@ NO_GTIDS: Final = Check(
     Effect.TO_KNOW,
     "Files without any GTID event",
     "MySQL with gtid_mode=ON",
-    "A replica needs gtid_mode=OFF or OFF_PERMISSIVE: with ON it stops with error 1782, whatever its channel assigns.",
+    "A replica needs gtid_mode=OFF or OFF_PERMISSIVE: with ON it stops with error 1782, whatever its channel assigns. "
+    "A [[view]] gives them GTIDs.",
     "9.7 replica of 5.6",
     (MYSQL,),
 )

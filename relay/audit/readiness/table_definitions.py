@@ -103,10 +103,6 @@ def _is_utf8(statement: LoggedStatement) -> bool:
     return any(statement.text_at(value) == "utf8" or statement.text_at(value).startswith("utf8_") for value in values)
 
 
-def _selects_into_a_new_table(statement: LoggedStatement) -> bool:
-    return statement.verb == "CREATE" and statement.defines_table and statement.has("SELECT")
-
-
 def _has_zero_date(statement: LoggedStatement) -> bool:
     return (statement.changes_rows or statement.defines_table) and any(
         _is_zero_date(statement.text_at(index)) for index in range(len(statement.tokens))
@@ -271,17 +267,6 @@ CHECKS: Final = (
             BOTH,
         ),
         _is_utf8,
-    ),
-    StatementCheck(
-        Check(
-            "create_select",
-            Effect.TO_KNOW,
-            "CREATE TABLE … SELECT",
-            "MySQL 5.6 to 8.0.20 with enforce_gtid_consistency=ON",
-            "Error 1786 there. It works from 8.0.21 on.",
-            "MySQL 8.0 manual, Restrictions on Replication with GTIDs",
-        ),
-        _selects_into_a_new_table,
     ),
     StatementCheck(
         Check(

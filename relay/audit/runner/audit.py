@@ -76,12 +76,33 @@ class Audit:
     def _ending(self) -> str | None:
         """The end of the archive when the audit began, as the data source takes it: an audit goes over it several
         times, and what it tells must fit together while a relay writes. None: it cannot be told."""
-        store, newest = store_of(self.options.archive), self._found[-1]
-        try:
-            end = end_of(store, newest)
-        except OSError:
+        newest, end = self._found[-1], self._newest_end
+        if end is None:
             return None
         return f"{newest.name}:{end}" if end > FIRST_EVENT or newest.growing else None
+
+    @cached_property
+    def _newest_end(self) -> int | None:
+        """Of the newest file, when the audit began; None: it cannot be told."""
+        try:
+            return end_of(store_of(self.options.archive), self._found[-1])
+        except OSError:
+            return None
+
+    @cached_property
+    def files_from_the_first(self) -> list[tuple[AuditedFile, int]]:
+        """All files up to the last of `files`, also those before --since, each with up to where it can be read. Raises: as `files`."""
+        if not self.files:
+            return []
+        store = store_of(self.options.archive)
+        found: list[tuple[AuditedFile, int]] = []
+        for file in self._found[: self._found.index(self.files[-1]) + 1]:
+            try:
+                end = self._newest_end if file == self._found[-1] else end_of(store, file)
+            except OSError:
+                end = None
+            found.append((file, FIRST_EVENT if end is None else end))
+        return found
 
     @cached_property
     def files(self) -> list[AuditedFile]:

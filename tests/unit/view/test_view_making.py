@@ -175,18 +175,24 @@ async def test_a_damaged_file_of_the_archive_stops_the_view_there_and_the_archiv
     await mirror.close()
 
 
-async def test_a_transaction_that_cannot_be_kept_is_left_out_only_when_somebody_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_complete", [False, True])
+async def test_a_transaction_that_cannot_be_kept_is_left_out_only_when_somebody_says_so(
+    tmp_path: Path, is_complete: bool
+) -> None:
     made = BinlogBuilder("mysql", version=VERSION).transaction(10)
     at = made.size
     made.query("CREATE TABLE d.p (a INT) ENGINE=MyISAM PARTITION BY HASH (a) PARTITIONS 2").transaction(10)
     place = tmp_path / "source"
-    await fill(place, (SOURCE, marked(made.data)))
+    files = [(SOURCE, marked(made.data))]
+    if is_complete:
+        files = [(SOURCE, marked(made.rotate(SECOND).data)), (SECOND, marked(BinlogBuilder(version=VERSION).data))]
+    await fill(place, *files)
     mirror = await Archive.open(place)
     async with made_view(mirror, settings()) as view:
         status = await until(view, lambda status: status.stop is not None and is_published(view))
         assert status.stop is not None
         assert (status.stop.file, status.stop.offset, status.stop.reason.error) == (SOURCE, at, 1178)
-        assert str(view.archive.executed) == f"{UUID_OF_VIEW}:1"
+        await until(view, lambda status: str(view.archive.executed) == f"{UUID_OF_VIEW}:1")
         view.skip(SOURCE, at, "a test")
         await until(view, lambda status: status.stop is None and status.behind_bytes == 0)
         await until_made(view)

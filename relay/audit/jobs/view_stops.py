@@ -1,0 +1,126 @@
+"""Where a view of the archive would stop, for the audit `readiness`: by the rules that make views, on the driver, file by file."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from pyspark.sql import DataFrame
+
+from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before
+from relay.audit.plan.series_files import AuditedFile
+from relay.audit.plan.store import LocalStore, Store, plain_path, store_of
+from relay.audit.readiness.view_checks import VIEW_STOPS, VIEW_UNKNOWN
+from relay.audit.report.content import Kind, ReportTable, Section
+from relay.audit.runner.audit import Audit
+from relay.view.inspect.stops_ahead import LookedAtFile, StopAhead, StopsFound, find_stops
+from relay.view.rules.group import StopReason
+from relay.view.rules.settings import ViewSettings
+from relay.view.source_breaks import gap_in_archive, source_changed
+
+# Whose GTIDs they are makes no difference.
+_SETTINGS: Final = ViewSettings("NAME", "assign", UUID(int=0))
+_CASES: Final = "check string, count bigint, text string, file string, position bigint, time timestamp"
+_STOPS: Final = (
+    "file string, position bigint, group_end bigint, time timestamp, reason string, text string, "
+    "replica_error int, advice string"
+)
+
+
+def view_stops(audit: Audit) -> StopsFound:
+    """Of a view with default settings. All files up to --until are gone through, because what stops depends on how tables were
+    defined; stops before --since are left out."""
+    audit.step("Looking for what stops a view")
+    since, until = audit.options.since, audit.options.until
+
+    def is_wanted(stop: StopAhead) -> bool:
+        if not stop.time:
+            return True
+        time = datetime.fromtimestamp(stop.time, UTC)
+        return (since is None or time >= since) and (until is None or time < until)
+
+    store = store_of(audit.options.archive)
+    files = []
+    before: AuditedFile | None = None
+    for file, end in audit.files_from_the_first:
+        behind = None if before is None or before.generation == file.generation else _break(store, before, file)
+        files.append(LookedAtFile(file.name, end, partial(store.open, file.path), behind=behind))
+        before = file
+    return find_stops(files, _SETTINGS, is_wanted=is_wanted)
+
+
+def _break(store: Store, before: AuditedFile, file: AuditedFile) -> StopReason:
+    """Why no view goes on from one source's files to another's."""
+    if isinstance(store, LocalStore):
+        try:
+            if gap_before(Path(plain_path(file.path)).parent) is not None:
+                return gap_in_archive(before.name)
+        except (GapUnreadable, OSError):
+            return gap_in_archive(before.name)
+    return source_changed(before.name)
+
+
+def view_cases(audit: Audit, found: StopsFound) -> DataFrame:
+    """As the cases of other checks. What is only counted of a reason stands at the last place that is listed."""
+    rows: list[tuple[object, ...]] = []
+    listed: Counter[str] = Counter()
+    last: dict[str, StopAhead] = {}
+    for stop in found.stops:
+        listed[stop.reason.name] += 1
+        last[stop.reason.name] = stop
+        rows.append((VIEW_STOPS.name, 1, _text(stop.reason), stop.file, stop.offset, _time(stop)))
+    for name, stop in last.items():
+        more = found.counts[name] - listed[name]
+        if more:
+            rows.append((VIEW_STOPS.name, more, f"{name}: more of them", stop.file, stop.offset, _time(stop)))
+    rows += [(VIEW_UNKNOWN.name, 1, part.text, part.file, part.offset, None) for part in found.unread]
+    return audit.frame_of(_CASES, rows)
+
+
+def view_stops_frame(audit: Audit, found: StopsFound) -> DataFrame:
+    """The stops that are listed."""
+    rows = [(stop.file, stop.offset, stop.group_stop, _time(stop), *stop.reason) for stop in found.stops]
+    return audit.frame_of(_STOPS, rows)
+
+
+def view_section(found: StopsFound) -> Section:
+    """What stops a view, by reason, with the ways on."""
+    first: dict[str, StopAhead] = {}
+    for stop in found.stops:
+        first.setdefault(stop.reason.name, stop)
+    rows = [
+        (
+            name,
+            found.counts[name],
+            f"{stop.file}:{stop.offset}",
+            stop.reason.text,
+            str(stop.reason.error or "none: it would differ in silence"),
+            stop.reason.advice,
+        )
+        for name, stop in sorted(first.items(), key=lambda one: -found.counts[one[0]])
+    ]
+    columns: dict[str, Kind] = {
+        "reason": "code",
+        "cases": "count",
+        "first": "code",
+        "of it": "code",
+        "a replica's error": "text",
+        "ways on": "text",
+    }
+    return Section(
+        "What stops a view",
+        'A [[view]] with gtids = "assign" for MySQL 9.7, engines = "keep" and account_statements = "skip" stops before each, by name. '
+        "The rules are those that make it; engines of tables are those that the statements in these files say.",
+        tables=[ReportTable("Reasons", columns, rows)],
+    )
+
+
+def _text(reason: StopReason) -> str:
+    error = f" (error {reason.error})" if reason.error else ""
+    return f"{reason.name}{error}: {reason.text}"
+
+
+def _time(stop: StopAhead) -> datetime | None:
+    return datetime.fromtimestamp(stop.time, UTC) if stop.time else None
