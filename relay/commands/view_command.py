@@ -117,14 +117,21 @@ def verify_view(view: NamedView, *, as_json: bool) -> int:
     """Makes the view once more, in memory, and prints the first difference of each file; returns how many. Raises: CommandFailed."""
     count = 0
     with view_failures(view):
-        files = files_of(view.directory)
-        for one in differences(view.directory, files, made_again(view)):
+        if not view.is_made:
+            raise PlaceUnknown(f"View {view.name} is not made yet: there is nothing to compare.")
+        again = made_again(view)
+        left = len(files_of(view.directory)) - len(again.files)
+        for one in differences(view.directory, again.files, again):
             count += 1
             sys.stdout.write(json.dumps(_difference_record(view.name, one)) if as_json else _difference_text(one))
             sys.stdout.write("\n")
-    if not as_json:
-        fine = f"View {view.name} is what the archive gives: {len(files)} files, {sum(file.end for file in files)} bytes.\n"
-        sys.stdout.write(f"{count} files of view {view.name} are not what the archive gives.\n" if count else fine)
+    if as_json:
+        return count
+    size = sum(file.end for file in again.files)
+    fine = f"View {view.name} is what the archive gives: {len(again.files)} files, {size} bytes.\n"
+    sys.stdout.write(f"{count} files of view {view.name} are not what the archive gives.\n" if count else fine)
+    if left:
+        sys.stdout.write(f"{left} older files were not compared: what they were made from was purged.\n")
     return count
 
 
