@@ -356,3 +356,19 @@ def skipped(chain: Chain, servers: ServerFactory) -> None:
 def ledger(relay: RelayProcess) -> list[dict[str, str]]:
     done = relay.command("archive", "ledger", "--json")
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_an_old_server_is_seeded_in_the_old_words(chains: ChainFactory, servers: ServerFactory) -> None:
+    chain = chains("mysql56", sections=seeding.sections(**{"for": "mysql-5.6"}))
+    prepared(chain.source)
+    status = chain.source.master_status()
+    seeding.wait_made(chain.relay, status.file, status.position)
+    statements = seeding.seeded(chain.relay, "--at", f"{status.file}:{status.position}")
+    assert statements[0] == "RESET MASTER" and statements[-1] == "START SLAVE"
+    options = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--log-slave-updates=ON"]
+    replica = servers("mysql56").start(server_id=201, options=options)
+    prepared(replica)  # in place of a dump: the same rows
+    replica.execute_many(statements)
+    chain.source.sql("INSERT INTO orders (v) VALUES (7)", DATABASE)
+    here = caught_up(chain, replica)
+    assert seeding.executed(replica) == here["executed"]
