@@ -10,12 +10,12 @@ from uuid import UUID
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
-from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.archive_command import archive_failures, print_table, time_text
 from relay.commands.arguments import binlog_place
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import ARCHIVE_DAMAGED, FINDINGS, WRONG_USE, CommandFailed
 from relay.config import Config, ViewSection, settings_of_view, view_settings
 from relay.config.problems import Wrong
 from relay.view.inspect.made_again import made_again
@@ -145,6 +145,9 @@ def view_failures(view: NamedView) -> Iterator[None]:
             raise CommandFailed(view.inside_text(inside), FINDINGS) from None
         except PlaceUnknown as unknown:
             raise CommandFailed(str(unknown), FINDINGS) from None
+        except CatalogUnreadable as error:  # the mirror's was read before, to know what the view is
+            text = f"View {view.name}, {view.directory}: {error} The relay's next start makes it again, or 'view rebuild' all of it."
+            raise CommandFailed(text, ARCHIVE_DAMAGED) from error
 
 
 def place_of(view: NamedView, option: str, text: str) -> ViewPlace:
