@@ -6,10 +6,11 @@ import os
 import socket
 import sys
 from contextlib import suppress
+from pathlib import Path
 from uuid import UUID
 
 from protocol.binlog.layout import FIRST_EVENT
-from protocol.position import Position
+from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.storage.archive_errors import ArchiveLocked
@@ -56,16 +57,16 @@ def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool) -> None:
 
     next_uuid: whose GTIDs it would have then.
     """
-    if view.is_made and view.settings.gtids == "assign" and next_uuid != view.settings.uuid:
+    if view.settings.gtids == "assign" and next_uuid != view.settings.uuid:
         text = (
             f"View {view.name} has GTIDs of {view.settings.uuid}, made of the source that was followed first; made again it would "
             f'have those of {next_uuid}. Write into its [[view]] first: uuid = "{view.settings.uuid}"'
         )
         raise CommandFailed(text, FINDINGS)
     with view_failures(view):
-        files = files_of(view.directory) if view.is_made else []
-        if files:
-            _check_numbers(view, files[0].number)
+        sizes = _binlogs(view.directory)
+        if sizes:
+            _check_numbers(view, min(sizes))
         try:
             removed = remove_view(view.archive, view.name)
         except ArchiveLocked:
@@ -76,12 +77,12 @@ def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool) -> None:
             raise CommandFailed(text, WRONG_USE) from None
         except NotRemoved as error:
             raise CommandFailed(str(error), WRONG_USE) from None
-    size = sum(file.end for file in files)
+    size = sum(sizes.values())
     if as_json:
-        sys.stdout.write(json.dumps({"view": view.name, "removed_files": len(files), "removed_bytes": size}) + "\n")
+        sys.stdout.write(json.dumps({"view": view.name, "removed_files": len(sizes), "removed_bytes": size}) + "\n")
         return
     sys.stdout.write(
-        f"View {view.name}: {len(files)} files of {size} bytes removed. The next start makes them again from the archive.\n"
+        f"View {view.name}: {len(sizes)} files of {size} bytes removed. The next start makes them again from the archive.\n"
         if removed
         else f"View {view.name} has no files. The next start makes them from the archive.\n"
     )
@@ -123,6 +124,12 @@ def _ask(view: str, stop: ViewStop) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() != "yes":
         raise CommandFailed("Nothing was changed.", WRONG_USE)
+
+
+def _binlogs(directory: Path) -> dict[int, int]:
+    """The sizes of the binlogs there by their numbers, whatever the catalog says. Raises: OSError."""
+    found = directory.iterdir() if directory.is_dir() else ()
+    return {binlog_number(path.name): path.lstat().st_size for path in found if is_binlog_name(path.name)}
 
 
 def _check_numbers(view: NamedView, first: int) -> None:

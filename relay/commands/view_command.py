@@ -10,12 +10,12 @@ from uuid import UUID
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
-from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.archive_command import archive_failures, print_table, time_text
 from relay.commands.arguments import binlog_place
-from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.outcome import ARCHIVE_DAMAGED, FINDINGS, WRONG_USE, CommandFailed
 from relay.config import Config, ViewSection, settings_of_view, view_settings
 from relay.config.problems import Wrong
 from relay.view.inspect.made_again import made_again
@@ -119,14 +119,21 @@ def verify_view(view: NamedView, *, as_json: bool) -> int:
     """Makes the view once more, in memory, and prints the first difference of each file; returns how many. Raises: CommandFailed."""
     count = 0
     with view_failures(view):
-        files = files_of(view.directory)
-        for one in differences(view.directory, files, made_again(view)):
+        if not view.is_made:
+            raise PlaceUnknown(f"View {view.name} is not made yet: there is nothing to compare.")
+        again = made_again(view)
+        left = len(files_of(view.directory)) - len(again.files)
+        for one in differences(view.directory, again.files, again):
             count += 1
             sys.stdout.write(json.dumps(_difference_record(view.name, one)) if as_json else _difference_text(one))
             sys.stdout.write("\n")
-    if not as_json:
-        fine = f"View {view.name} is what the archive gives: {len(files)} files, {sum(file.end for file in files)} bytes.\n"
-        sys.stdout.write(f"{count} files of view {view.name} are not what the archive gives.\n" if count else fine)
+    if as_json:
+        return count
+    size = sum(file.end for file in again.files)
+    fine = f"View {view.name} is what the archive gives: {len(again.files)} files, {size} bytes.\n"
+    sys.stdout.write(f"{count} files of view {view.name} are not what the archive gives.\n" if count else fine)
+    if left:
+        sys.stdout.write(f"{left} older files were not compared: what they were made from was purged.\n")
     return count
 
 
@@ -167,6 +174,9 @@ def view_failures(view: NamedView) -> Iterator[None]:
             raise CommandFailed(view.inside_text(inside), FINDINGS) from None
         except PlaceUnknown as unknown:
             raise CommandFailed(str(unknown), FINDINGS) from None
+        except CatalogUnreadable as error:  # the mirror's was read before, to know what the view is
+            text = f"View {view.name}, {view.directory}: {error} The relay's next start makes it again, or 'view rebuild' all of it."
+            raise CommandFailed(text, ARCHIVE_DAMAGED) from error
 
 
 def place_of(view: NamedView, option: str, text: str) -> ViewPlace:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from relay.archive.archive import Archive
-from relay.archive.inspect.listing import read_ledger
+from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.options import ArchiveOptions
@@ -47,9 +47,9 @@ class Views:
     async def _open(self, settings: ViewSettings) -> None:
         directory = view_directory(self._mirror.directory, settings.name)
         await asyncio.to_thread(check_kept, directory, settings, FileLayer())
-        ledger = await asyncio.to_thread(read_ledger, self._mirror.directory)
+        ledger = await asyncio.to_thread(read_ledgers, self._mirror.directory)
         archive = await Archive.open(directory, self._options)
-        skips = skips_of(ledger, settings.name)
+        skips = skips_of([row for _number, row in ledger], settings.name)
         self._views[settings.name] = View(self._mirror, archive, settings, skips, self._on_fault)
 
     def begin(self) -> None:

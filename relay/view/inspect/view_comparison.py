@@ -37,14 +37,16 @@ class ViewDifference(NamedTuple):
 def differences(directory: Path, files: Iterable[ArchivedFile], made: MadeAgain) -> Iterator[ViewDifference]:
     """The first difference of each file that has one. directory: the view's. Blocking. Raises: OSError; what `made` does."""
     for file in files:
-        found = _difference(directory / file.name, file, made)
+        pieces = iter(made.pieces(file.name))
+        found = _difference(directory / file.name, file, pieces)
+        for _piece in pieces:
+            pass  # what follows goes on from the end of what is made, whatever the file has
         if found is not None:
             yield found
 
 
-def _difference(path: Path, file: ArchivedFile, made: MadeAgain) -> ViewDifference | None:
+def _difference(path: Path, file: ArchivedFile, pieces: Iterator[MadePiece]) -> ViewDifference | None:
     at = 0
-    pieces = iter(made.pieces(file.name))
     with StoredFile.open(FileLayer(), path) as stored:
         for piece in pieces:
             count = min(len(piece.data), file.end - at)

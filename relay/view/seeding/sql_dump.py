@@ -30,8 +30,7 @@ _DATA: Final = re.compile(
     re.IGNORECASE,
 )
 _OF_A_REPLICA: Final = (
-    "(the master of this slave)",
-    "(the source of this replica)",
+    "recovery from (the ",  # "... master of this slave)", from 8.0.26 on "... source for this replica)"
     "SHOW SLAVE STATUS",
     "dump-slave",
 )

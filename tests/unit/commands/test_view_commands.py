@@ -204,6 +204,15 @@ def test_list_counts_what_a_view_is_behind(view: NamedView, capsys: pytest.Captu
     assert (found["files"], found["source_file"], found["behind_bytes"]) == (0, None, places[3].source.offset)
 
 
+def test_a_catalog_of_a_view_that_cannot_be_read_is_told_as_the_views(view: NamedView) -> None:
+    (view.directory / CATALOG_NAME).write_bytes(b"no database at all")
+    with pytest.raises(CommandFailed, match=r"View gtid, .*views/gtid") as refused:
+        list_views([view], as_json=False)
+    assert refused.value.code == 4 and "view rebuild" in str(refused.value)
+    rebuild(view, UUID(OWN), as_json=False)
+    assert not view.directory.exists()
+
+
 # --- seed ------------------------------------------------------------------------------------------------------------
 
 
