@@ -102,11 +102,6 @@ class GroupRules(Protocol):
         """Whether every statement matters now (tables without transactions are known), or only definitions and the like."""
 
     @property
-    def wants_inserts(self) -> bool:
-        """With `wants_statements`: False: a transaction whose only statement is an INSERT or REPLACE without the word SELECT in
-        it needs no rule all the same."""
-
-    @property
     def look_at(self) -> bytes:
         """256 bytes, by type code: 1: a group with such an event is for `plan`; 0: it may be copied. Fixed for a view."""
 

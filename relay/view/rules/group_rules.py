@@ -61,11 +61,6 @@ class MysqlRules:
         return self._engines.any_without_transactions
 
     @property
-    def wants_inserts(self) -> bool:
-        """Whether triggers are known: one statement may write several tables."""
-        return self.wants_statements and self._engines.any_triggers
-
-    @property
     def look_at(self) -> bytes:
         """Types that no replica of the target reads, and incidents."""
         return self._look_at

@@ -79,11 +79,6 @@ class TableEngines:
         """Whether some table that is there keeps what is rolled back."""
         return self._told_without or self._without > 0
 
-    @property
-    def any_triggers(self) -> bool:
-        """Whether some trigger is there."""
-        return bool(self._triggers)
-
     def facts(self, name: TableName, thread_id: int | None = None) -> TableFacts | None:
         """Of a table as a connection (None: row events) sees it; None: it was made before the archive, and nobody told."""
         if thread_id is not None and self._temporary:
