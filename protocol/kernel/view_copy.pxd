@@ -13,6 +13,10 @@ cdef class ViewCopy:
     cdef int layout
     cdef int explicit
     cdef public bint wants_statements
+    cdef bint watches
+    cdef uint8_t watched[VIEW_WATCHED]
+    cdef int64_t statements
+    cdef bint watched_there
     cdef Inference inference
     cdef int checksum
     cdef int out_checksum
@@ -49,6 +53,8 @@ cdef class ViewCopy:
 
     @cython.locals(i=cython.int, view=bytes)
     cpdef void begin_file(self, bytes post_lengths, int checksum, int out_checksum, uint32_t server_version)
+    @cython.locals(i=cython.int)
+    cpdef void watch(self, bytes table) except *
     @cython.locals(status=cython.int)
     cpdef int copy(self, const uint8_t[::1] src, int64_t start, int64_t stop, uint8_t[::1] dst, int64_t at) except -1
     @cython.locals(status=cython.int)
@@ -59,6 +65,8 @@ cdef class ViewCopy:
     cdef int measure(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
     @cython.locals(kind=cython.int)
     cdef void begin_group(self, const uint8_t* p, int64_t at, int t) noexcept nogil
+    @cython.locals(trailer=cython.int, target=int64_t)
+    cdef bint is_wanted(self, const uint8_t* p, int64_t at, int64_t text, int64_t end) noexcept nogil
     @cython.locals(kind=cython.int, text=int64_t, statement=cython.int, a=int64_t, schema=cython.int)
     cdef void judge(self, const uint8_t* p, int64_t at, int64_t available, int t) noexcept nogil
     @cython.locals(trailer=cython.int, stop=int64_t, at=int64_t, marker=cython.int, length=int64_t, t=cython.int,
@@ -99,3 +107,11 @@ cdef bint is_group(int kind) noexcept nogil
 cdef bint is_change(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 @cython.locals(stop=int64_t)
 cdef bint names_mysql(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+cdef int64_t skip_blanks(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+cdef bint is_identifier(int c) noexcept nogil
+cdef int64_t behind_word(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
+@cython.locals(first=cython.int, stop=int64_t)
+cdef bint has_word(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
+@cython.locals(start=int64_t, inserts=cython.bint, updates=cython.bint, following=int64_t, number=uint32_t, parts=cython.int,
+    quoted=cython.bint, c=cython.int)
+cdef int64_t simple_target(const uint8_t* p, int64_t at, int64_t end) noexcept nogil

@@ -94,12 +94,18 @@ class GroupRules(Protocol):
       ROLLBACK at the end, ROLLBACK TO), or one with an error code;
     - a change in the schema `mysql`: a Table_map of it, a Query with it as default database or with `mysql` in the first 128 bytes of
       its text;
-    - where `wants_statements`: any Query but BEGIN and COMMIT, and any Execute_load_query.
+    - where `wants_statements`: any Query but BEGIN and COMMIT, and any Execute_load_query; but for plain statements that `watched`
+      leaves out.
     """
 
     @property
     def wants_statements(self) -> bool:
         """Whether every statement matters now (tables without transactions are known), or only definitions and the like."""
+
+    @property
+    def watched(self) -> bytes | None:
+        """With `wants_statements`, for `ViewCopy.watch`: of which tables plain statements matter; None: of all. The same object as
+        long as it is the same."""
 
     @property
     def look_at(self) -> bytes:

@@ -63,6 +63,11 @@ class TargetRules:
         return True
 
     @property
+    def watched(self) -> bytes | None:
+        """Every statement."""
+        return None
+
+    @property
     def look_at(self) -> bytes:
         """Table_map for the types of columns, Gtid events for their layout, statements, what the target does not know, and all else but
         the contents of transactions."""
