@@ -287,6 +287,7 @@ VIEW_CLOCK: Final = 1
 VIEW_TIMES: Final = 2
 
 VIEW_MARK: Final = 4  # int64s of a mark: offset in the source, in the view, next number, sequence
+VIEW_WATCHED: Final = 8192  # numbers of tables' names, a power of two
 VIEW_LONGEST_GTID: Final = 96  # bytes: of such an event, and of an event's head with what is put into it
 QUERY_EXPLICIT_TIMESTAMPS: Final = 16  # status variable: explicit_defaults_for_timestamp
 

@@ -13,8 +13,10 @@ cdef class ViewCopy:
     cdef int layout
     cdef int explicit
     cdef public bint wants_statements
-    cdef public bint wants_inserts
-    cdef int64_t group_statements
+    cdef bint watches
+    cdef uint8_t watched[VIEW_WATCHED]
+    cdef int64_t statements
+    cdef bint watched_there
     cdef Inference inference
     cdef int checksum
     cdef int out_checksum
@@ -54,6 +56,8 @@ cdef class ViewCopy:
     cpdef void begin_file(self, bytes post_lengths, int checksum, int out_checksum, uint32_t server_version)
     cpdef int64_t clock(self) noexcept nogil
     cpdef void set_clock(self, int64_t clock)
+    @cython.locals(i=cython.int)
+    cpdef void watch(self, bytes table) except *
     @cython.locals(status=cython.int)
     cpdef int copy(self, const uint8_t[::1] src, int64_t start, int64_t stop, uint8_t[::1] dst, int64_t at) except -1
     @cython.locals(status=cython.int)
@@ -64,7 +68,9 @@ cdef class ViewCopy:
     cdef int measure(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
     @cython.locals(kind=cython.int)
     cdef void begin_group(self, const uint8_t* p, int64_t at, int t) noexcept nogil
-    @cython.locals(kind=cython.int, text=int64_t, statement=cython.int, a=int64_t, schema=cython.int, change=cython.int)
+    @cython.locals(trailer=cython.int, target=int64_t)
+    cdef bint is_wanted(self, const uint8_t* p, int64_t at, int64_t text, int64_t end) noexcept nogil
+    @cython.locals(kind=cython.int, text=int64_t, statement=cython.int, a=int64_t, schema=cython.int)
     cdef void judge(self, const uint8_t* p, int64_t at, int64_t available, int t) noexcept nogil
     @cython.locals(trailer=cython.int, stop=int64_t, at=int64_t, marker=cython.int, length=int64_t, t=cython.int,
         size=int64_t, done=int64_t, rest=int64_t)
@@ -102,8 +108,15 @@ cdef class ViewCopy:
         int64_t end) noexcept nogil
 
 cdef bint is_group(int kind) noexcept nogil
-@cython.locals(c=cython.int, n=cython.int, kind=cython.int)
-cdef int change_of(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+@cython.locals(c=cython.int, n=cython.int)
+cdef bint is_change(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 @cython.locals(stop=int64_t)
 cdef bint names_mysql(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
-cdef bint has_select(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+cdef int64_t skip_blanks(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
+cdef bint is_identifier(int c) noexcept nogil
+cdef int64_t behind_word(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
+@cython.locals(first=cython.int, stop=int64_t)
+cdef bint has_word(const uint8_t* p, int64_t at, int64_t end, const char* word, int64_t count) noexcept nogil
+@cython.locals(start=int64_t, inserts=cython.bint, updates=cython.bint, following=int64_t, number=uint32_t, parts=cython.int,
+    quoted=cython.bint, c=cython.int)
+cdef int64_t simple_target(const uint8_t* p, int64_t at, int64_t end) noexcept nogil

@@ -45,8 +45,8 @@ def is_group(kind: int) -> bool:
     )
 
 
-def change_of(p: Bytes, at: int, end: int) -> int:
-    """2: the statement in p[at:end] is a plain UPDATE or DELETE, as its first word says; 1: an INSERT or REPLACE; 0: another.
+def is_change(p: Bytes, at: int, end: int) -> bool:
+    """Whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says.
 
     Blanks and comments before it are passed over; what stands in a comment for servers only is not looked into.
     """
@@ -61,21 +61,17 @@ def change_of(p: Bytes, at: int, end: int) -> int:
             at += 2
         else:
             break
-    n = 6
-    kind = 2
-    if has_prefix(p, at, end, b"insert", 6):
-        kind = 1
+    n = 0
+    if has_prefix(p, at, end, b"insert", 6) or has_prefix(p, at, end, b"update", 6):
+        n = 6
+    elif has_prefix(p, at, end, b"delete", 6):
+        n = 6
     elif has_prefix(p, at, end, b"replace", 7):
-        kind = 1
         n = 7
-    elif not has_prefix(p, at, end, b"update", 6) and not has_prefix(p, at, end, b"delete", 6):
-        return 0
-    if at + n >= end:
-        return 0
+    if n == 0 or at + n >= end:
+        return False
     c = p[at + n] | 32
-    if 97 <= c <= 122 or 48 <= p[at + n] <= 57 or p[at + n] == 95 or p[at + n] == 36 or p[at + n] >= 128:
-        return 0
-    return kind
+    return not (97 <= c <= 122 or 48 <= p[at + n] <= 57 or p[at + n] == 95 or p[at + n] == 36 or p[at + n] >= 128)
 
 
 def names_mysql(p: Bytes, at: int, end: int) -> bool:
@@ -96,20 +92,110 @@ def names_mysql(p: Bytes, at: int, end: int) -> bool:
     return False
 
 
-def has_select(p: Bytes, at: int, end: int) -> bool:
-    """Whether SELECT stands anywhere in p[at:end]."""
-    while at + 6 <= end:
-        if (
-            p[at] | 32 == 115
-            and p[at + 1] | 32 == 101
-            and p[at + 2] | 32 == 108
-            and p[at + 3] | 32 == 101
-            and p[at + 4] | 32 == 99
-            and p[at + 5] | 32 == 116
-        ):
+def skip_blanks(p: Bytes, at: int, end: int) -> int:
+    """Where something else than blanks and line ends stands."""
+    while at < end and (p[at] == 32 or 9 <= p[at] <= 13):
+        at += 1
+    return at
+
+
+def is_identifier(c: int) -> bool:
+    """Whether a byte is of a name in ASCII that is not quoted."""
+    return 97 <= c | 32 <= 122 or 48 <= c <= 57 or c == 95 or c == 36
+
+
+def behind_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> int:
+    """Where what follows the word and blanks begins; -1: another word is there."""
+    if not has_prefix(p, at, end, word, count):
+        return -1
+    at += count
+    if at < end and (is_identifier(p[at]) or p[at] >= 128):
+        return -1
+    return skip_blanks(p, at, end)
+
+
+def has_word(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
+    """Whether the letters stand anywhere in the text, in any case."""
+    first = word[0]
+    stop = end - count
+    while at <= stop:
+        if p[at] | 32 == first and has_prefix(p, at, end, word, count):
             return True
         at += 1
     return False
+
+
+def simple_target(p: Bytes, at: int, end: int) -> int:
+    """A number below VIEW_WATCHED for the table that the INSERT, REPLACE, UPDATE or DELETE in p[at:end] changes; -1: it may be
+    about several tables, or its outcome may hang on the order of rows, or it is written in an uncommon way.
+
+    FNV-1a over the last part of the table's name, in lower case.
+    """
+    at = skip_blanks(p, at, end)
+    start = at
+    inserts = False
+    updates = False
+    at = behind_word(p, start, end, b"insert", 6)
+    if at < 0:
+        at = behind_word(p, start, end, b"replace", 7)
+    if at >= 0:
+        inserts = True
+        following = behind_word(p, at, end, b"ignore", 6)
+        if following >= 0:
+            at = following
+        at = behind_word(p, at, end, b"into", 4)
+    else:
+        at = behind_word(p, start, end, b"update", 6)
+        if at >= 0:
+            updates = True
+        else:
+            at = behind_word(p, start, end, b"delete", 6)
+            if at >= 0:
+                at = behind_word(p, at, end, b"from", 4)
+    if at < 0:
+        return -1
+    number = 0
+    parts = 0
+    while True:
+        number = 2166136261
+        quoted = at < end and p[at] == 96
+        if quoted:
+            at += 1
+        start = at
+        while at < end:
+            c = p[at]
+            if c >= 128 or not (is_identifier(c) or (quoted and c != 96)):
+                break
+            if 65 <= c <= 90:
+                c += 32
+            number = ((number ^ c) * 16777619) & U32_MAX
+            at += 1
+        if at == start:
+            return -1
+        if quoted:
+            if at >= end or p[at] != 96:
+                return -1
+            at += 1
+        parts += 1
+        if parts == 2 or at >= end or p[at] != 46:
+            break
+        at += 1
+    if at < end and (p[at] == 96 or p[at] >= 128):
+        return -1
+    at = skip_blanks(p, at, end)
+    if at < end and (p[at] == 46 or p[at] == 47 or p[at] == 35 or p[at] == 45):
+        return -1
+    if has_word(p, at, end, b"select", 6):
+        return -1
+    if not inserts:
+        if updates:
+            if behind_word(p, at, end, b"set", 3) < 0:
+                return -1
+        elif at < end and behind_word(p, at, end, b"where", 5) < 0:
+            return -1
+        if has_word(p, at, end, b"limit", 5) or has_word(p, at, end, b":=", 2):
+            return -1
+    return number & (VIEW_WATCHED - 1)
 
 
 class ViewCopy:
@@ -119,9 +205,6 @@ class ViewCopy:
     group with such an event is not copied. layout: of the GTID events that are put in front, VIEW_BARE (5.6), VIEW_CLOCK (5.7)
     or VIEW_TIMES (8.0). explicit: value of the status variable 16 that Query events are given; -1: none. new_rows: whether row
     events of version 1 become version 2.
-
-    wants_statements: every statement makes a group one that is not copied; but, without wants_inserts, one that stands alone and
-    is a plain INSERT.
 
     position: where the next byte goes in the view's file. next_gno, sequence: of the next group. renumbers: the source's own
     numbers of dependencies do not count any more in this file, because one of its groups became two. source_base: what src[0] is in
@@ -133,6 +216,7 @@ class ViewCopy:
         if not cython.compiled:
             self.uuid = bytearray(16)
             self.look = bytearray(256)
+            self.watched = bytearray(VIEW_WATCHED)
         if len(uuid) != 16 or len(look_at) != 256:
             raise ValueError("a uuid of 16 bytes and a table of 256 are needed")
         for i in range(16):
@@ -143,7 +227,10 @@ class ViewCopy:
         self.layout = layout
         self.explicit = explicit
         self.new_rows = new_rows
-        self.wants_statements = self.wants_inserts = False
+        self.wants_statements = False
+        self.watches = False
+        self.statements = 0
+        self.watched_there = False
         self.inference = Inference()
         self.checksum = self.out_checksum = 0
         self.server_version = 0
@@ -157,7 +244,6 @@ class ViewCopy:
         self.group_look = False
         self.group_head = 0
         self.group_time = 0
-        self.group_statements = 0
         self.group_server = 0
         self.extra = self.insert_at = 0
         self.event_left = 0
@@ -189,6 +275,16 @@ class ViewCopy:
         self.server_version = server_version
         self.event_left = 0
         self.mark_last = -1
+
+    def watch(self, table: bytes | None) -> None:
+        """Where statements are wanted, which of them: VIEW_WATCHED bytes, by the number that `simple_target` gives for the name
+        of a table; 1: of transactions with more than one statement, 2: all. None: every statement."""
+        self.watches = table is not None
+        if table is not None:
+            if len(table) != VIEW_WATCHED:
+                raise ValueError(f"a table of {VIEW_WATCHED} is needed")
+            for i in range(VIEW_WATCHED):
+                self.watched[i] = table[i]
 
     def set_marks(self, marks: "array[int]", gap: int) -> None:
         """Rows of VIEW_MARK numbers go into the array('q'), one before a group where the last is `gap` bytes away:
@@ -319,7 +415,21 @@ class ViewCopy:
         # Before 5.1.4x changes of rows came without BEGIN: a replica would not commit them.
         kind = self.inference.kind[t]
         self.group_look = kind == K_MAP or kind == K_ROWS or (self.renumbers and t == GTID_TAGGED_EVENT)
-        self.group_statements = 0
+        self.statements = 0
+        self.watched_there = False
+
+    def is_wanted(self, p: Bytes, at: int, text: int, end: int) -> bool:
+        """Whether a rule must see the group for its statement in p[text:end], of the event at `at`."""
+        trailer = CHECKSUM_SIZE if self.checksum else 0
+        if not self.watches or load32(p, at + EVENT_SIZE_AT) - trailer > end - at:
+            return True
+        target = simple_target(p, text, end)
+        if target < 0 or self.watched[target] & 2:
+            return True
+        self.statements += 1
+        if self.watched[target]:
+            self.watched_there = True
+        return self.watched_there and self.statements > 1
 
     def judge(self, p: Bytes, at: int, available: int, t: int) -> None:
         """What the event at `at` is given, of which `available` bytes are there without its checksum: `extra` bytes at
@@ -341,18 +451,9 @@ class ViewCopy:
                 self.group_look = True
             if statement == S_OTHER:
                 schema = p[at + HEADER_SIZE + QUERY_SCHEMA_LENGTH_AT]
-                self.group_statements += 1
-                change = change_of(p, text, at + available)
-                if self.wants_statements and (
-                    self.wants_inserts
-                    or self.group_statements > 1
-                    or change != 1
-                    or available >= INFERENCE_HEAD
-                    or has_select(p, text, at + available)
-                ):
-                    self.group_look = True
-                elif (
-                    (kind == K_QUERY and change == 0)
+                if (
+                    (self.wants_statements and (kind != K_QUERY or self.is_wanted(p, at, text, at + available)))
+                    or (kind == K_QUERY and not is_change(p, text, at + available))
                     or names_mysql(p, text, at + available)
                     or (schema == 5 and names_mysql(p, text - 6, text))
                 ):

@@ -112,6 +112,7 @@ class FileTranslation:
         self._policy = _POLICIES[settings.gtids]
         self._layout = layout
         self._kernel: ViewCopy | None = None
+        self._watched: bytes | None = None
         self._mark_gap = mark_gap
         self._on_stop = on_stop
         self._mark_rows = array("q", bytes(8 * codes.VIEW_MARK * _MARKS))
@@ -181,7 +182,10 @@ class FileTranslation:
                 yield
                 continue
             kernel.wants_statements = self._rules.wants_statements
-            kernel.wants_inserts = self._rules.wants_inserts
+            watched = self._rules.watched if kernel.wants_statements else None
+            if watched is not self._watched:
+                self._watched = watched
+                kernel.watch(watched)
             kernel.source_base = self._offset - self._lo
             status = codes.VIEW_LOOK
             if not self._skips or self._offset not in self._skips:

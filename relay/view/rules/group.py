@@ -94,7 +94,8 @@ class GroupRules(Protocol):
       ROLLBACK at the end, ROLLBACK TO), or one with an error code;
     - a change in the schema `mysql`: a Table_map of it, a Query with it as default database or with `mysql` in the first 128 bytes of
       its text;
-    - where `wants_statements`: any Query but BEGIN and COMMIT, and any Execute_load_query.
+    - where `wants_statements`: any Query but BEGIN and COMMIT, and any Execute_load_query; but for plain statements that `watched`
+      leaves out.
     """
 
     @property
@@ -102,9 +103,9 @@ class GroupRules(Protocol):
         """Whether every statement matters now (tables without transactions are known), or only definitions and the like."""
 
     @property
-    def wants_inserts(self) -> bool:
-        """With `wants_statements`: False: a transaction whose only statement is an INSERT or REPLACE without the word SELECT in
-        it needs no rule all the same."""
+    def watched(self) -> bytes | None:
+        """With `wants_statements`, for `ViewCopy.watch`: of which tables plain statements matter; None: of all. The same object as
+        long as it is the same."""
 
     @property
     def look_at(self) -> bytes:

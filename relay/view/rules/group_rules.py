@@ -33,6 +33,7 @@ from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.named_tables import written_tables
 from relay.view.rules.table_engines import TableEngines
 from relay.view.rules.undone_parts import learn_all, left_of_undone
+from relay.view.rules.watched_tables import watched_names
 
 _OLD_LOADS: Final = (LOAD_EVENT, NEW_LOAD_EVENT, CREATE_FILE_EVENT, EXEC_LOAD_EVENT)
 _OLD_ROWS: Final = (PRE_GA_WRITE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, PRE_GA_DELETE_ROWS_EVENT)
@@ -54,6 +55,8 @@ class MysqlRules:
         for kind in (*self._not_known(), INCIDENT_EVENT):
             wanted[kind] = 1
         self._look_at = bytes(wanted)
+        self._watched: bytes | None = None
+        self._watched_at: object = None
 
     @property
     def wants_statements(self) -> bool:
@@ -61,9 +64,15 @@ class MysqlRules:
         return self._engines.any_without_transactions
 
     @property
-    def wants_inserts(self) -> bool:
-        """Whether triggers are known: one statement may write several tables."""
-        return self.wants_statements and self._engines.any_triggers
+    def watched(self) -> bytes | None:
+        """See GroupRules."""
+        if self._watched_at is not self._engines.changes:
+            self._watched_at = self._engines.changes
+            plain = self._engines.without_transactions()
+            # With InnoDB everywhere nothing is split, and what else matters is no plain statement.
+            several = plain if self._settings.engines == "keep" else []
+            self._watched = None if several is None else watched_names(several, self._engines.with_triggers())
+        return self._watched
 
     @property
     def look_at(self) -> bytes:

@@ -68,6 +68,8 @@ class TableEngines:
         """Schemas that were made in the archive: all of their tables are known."""
         self._spelled: dict[TableName, TableName] = {}
         """In lower case -> as it was made: servers with lower_case_table_names mean one table by names that differ in case."""
+        self.changes = object()
+        """Another one behind each change."""
         self._without = 0
         self._names: list[TableName] = []
         self._lines: dict[TableName, str] = {}
@@ -79,10 +81,17 @@ class TableEngines:
         """Whether some table that is there keeps what is rolled back."""
         return self._told_without or self._without > 0
 
-    @property
-    def any_triggers(self) -> bool:
-        """Whether some trigger is there."""
-        return bool(self._triggers)
+    def without_transactions(self) -> list[TableName] | None:
+        """The tables that are known to keep what is rolled back; None: it may be any."""
+        if is_without_transactions(self._known.get(ANY_TABLE, "")):
+            return None
+        told = [name for name, engine in self._known.items() if is_without_transactions(engine)]
+        names = [(schema, table) for schema, _, table in (name.partition(".") for name in told)]
+        return names + [name for name, facts in self._tables.items() if facts.keeps_rollbacks]
+
+    def with_triggers(self) -> list[TableName]:
+        """The tables that are known to have triggers."""
+        return [trigger.table for trigger in self._triggers.values()]
 
     def facts(self, name: TableName, thread_id: int | None = None) -> TableFacts | None:
         """Of a table as a connection (None: row events) sees it; None: it was made before the archive, and nobody told."""
@@ -129,6 +138,7 @@ class TableEngines:
         if before == value:
             return
         self._told = None
+        self.changes = object()
         if self._journal is not None:
             self._journal.append((which, key, before))
         if value is None:

@@ -20,7 +20,7 @@ def outcome(build: KernelBuild, *bodies: bytes, **wants: bool) -> int:
     data = walk(build, stream.data, packets=False).produced
     copy: Any = build.view_copy.ViewCopy(codes.VIEW_ASSIGN, b"u" * 16, bytes(256), codes.VIEW_TIMES, 0, True)
     copy.begin_file((b"\0" + data[19 + 57 : head - 5]).ljust(256, b"\0"), 1, 1, 50624)
-    copy.wants_statements, copy.wants_inserts = wants.get("statements", False), wants.get("inserts", False)
+    copy.wants_statements = wants.get("statements", False)
     return int(copy.copy(data[head:], 0, len(data) - head, bytearray(4096), 0))
 
 
@@ -56,16 +56,6 @@ def test_what_failed_half_way_is_looked_at(build: KernelBuild) -> None:
 def test_what_is_rolled_back_is_looked_at(build: KernelBuild, end: str) -> None:
     assert outcome(build, BEGIN, query_body("INSERT INTO t VALUES (1)"), query_body(end)) == codes.VIEW_LOOK
     assert outcome(build, BEGIN, query_body("ROLLBACK TO `s`"), COMMIT) == codes.VIEW_LOOK
-
-
-@pytest.mark.parametrize(
-    "text", ["INSERT INTO t VALUES (1)", "/* of an app */ replace t values (1)", "insert t() values ()"]
-)
-def test_an_insert_that_stands_alone_is_copied_though_statements_are_wanted(build: KernelBuild, text: str) -> None:
-    assert outcome(build, BEGIN, query_body(text), COMMIT, statements=True) == codes.VIEW_MORE
-    assert outcome(build, BEGIN, query_body(text), COMMIT, statements=True, inserts=True) == codes.VIEW_LOOK
-    assert outcome(build, BEGIN, query_body(text), query_body(text), COMMIT, statements=True) == codes.VIEW_LOOK
-    assert outcome(build, BEGIN, query_body(text + " SELECT 1"), COMMIT, statements=True) == codes.VIEW_LOOK
 
 
 @pytest.mark.parametrize("text", ["UPDATE t SET a = 1", "/* idr */ DELETE FROM t", "INSERT INTO t sElEcT 1"])

@@ -24,7 +24,9 @@ SETTINGS = """\
 """
 POSITION = "--\n-- Position to start replication or point-in-time recovery from\n--\n\n"
 REPLICA = "--\n-- Position to start replication or point-in-time recovery from (the master of this slave)\n--\n\n"
-NEW_REPLICA = "--\n-- Position to start replication or point-in-time recovery from (the source for this replica)\n--\n\n"
+NEW_REPLICA = (
+    "--\n-- Position to start replication or point-in-time recovery from (the source for this replica)\n--\n\n"
+)
 DATA = """
 --
 -- Current Database: `shop`

@@ -22,5 +22,7 @@ def names_in_code() -> set[str]:
 def test_the_page_has_the_reasons_that_there_are_and_no_others() -> None:
     page = (ROOT / "docs" / "VIEWS.md").read_text(encoding="utf-8")
     table = page.partition("## What stops a view")[2].partition("\n## ")[0]
-    told = {name for row in re.findall(r"^\| (\[?`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    told = {
+        name for row in re.findall(r"^\| (\[?`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
     assert told == names_in_code()

@@ -63,9 +63,9 @@ class TargetRules:
         return True
 
     @property
-    def wants_inserts(self) -> bool:
-        """Always, as `wants_statements`."""
-        return True
+    def watched(self) -> bytes | None:
+        """Every statement."""
+        return None
 
     @property
     def look_at(self) -> bytes:
