@@ -274,7 +274,8 @@ class ViewSection(_Section):
     gtids: GtidPolicy = "assign"
     """`"assign"`: each transaction that has no GTID gets one, of `uuid`, numbered without holes. `"anonymous"`: it gets
     an event that says that it has none, as MySQL from 5.7 on writes. `"keep"`: as the source wrote it. A transaction
-    that has a GTID keeps it. Example: `"assign"`"""
+    that has a GTID keeps it, but in an anonymous view of a source that is newer than the replicas: those have no other
+    way to follow with gtid_mode=OFF. Example: `"assign"`"""
     uuid: Annotated[str, AfterValidator(checked_uuid)] | None = None
     """Whose GTIDs are assigned. Left out: one that is made of the server_id and the server_uuid of the source, so that
     each relay of that source hands out the same; `binlog-relay view list` shows it. Not that of any server. Example:

@@ -27,6 +27,7 @@ from relay.view.file_head import (
 )
 from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup, StopReason
 from relay.view.rules.settings import ViewSettings
+from relay.view.rules.targets.target_rules import TargetRules
 from relay.view.source_groups import GroupReader, ReadInto
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_for_file
@@ -392,6 +393,8 @@ class FileTranslation:
         self._rules.skipped(group)
         first, last = group.events[0], group.events[-1]
         empty = empty_transaction(last.timestamp, first.server_id)
+        if isinstance(self._rules, TargetRules):
+            return self._rules.left_out(group, empty)
         if first.type in _GTIDS:
             pieces = [Copy(first.offset, first.offset + first.length), *empty.pieces]
             return [OutGroup(pieces, "source")]

@@ -8,7 +8,7 @@ import pytest
 from protocol.binlog.event_type import EventType
 from protocol.binlog.gtid_event import Gtid, decode_gtid
 from protocol.binlog.gtid_tagged import encode_gtid_tagged
-from relay.view.rules.group import CannotBeKept, Copy, OutGroup, SourceGroup
+from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGroup
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.targets.query_body import decode_query_body
 from relay.view.rules.targets.target_rules import TargetRules
@@ -22,6 +22,7 @@ from tests.support.target_groups import (
     Event,
     group_of,
     made_for,
+    made_of,
     payload,
     plan,
     rows,
@@ -291,6 +292,33 @@ def test_what_is_not_given_of_a_long_transaction_is_copied() -> None:
     assert rest == [Copy(group.events[2].offset, group.stop)]
     cut = group_of(BEGIN, TABLE, rows(), rows(), whole=(0, 1))
     assert TargetRules(settings()).plan(cut)[0].pieces[1] == Copy(cut.events[1].offset, cut.stop)
+
+
+@pytest.mark.parametrize(
+    ("target", "gtids", "head", "made"),
+    [
+        ("mysql-5.6", "keep", GTID, [33, 2, 2]),
+        ("mysql-5.6", "keep", ANONYMOUS, [34, 2, 2]),
+        ("mysql-5.6", "keep", tagged("blue"), None),
+        ("mysql-5.6", "anonymous", GTID, [2, 2]),
+        ("mysql-5.6", "anonymous", tagged("blue"), [2, 2]),
+        ("mysql-5.6", "assign", ANONYMOUS, [2, 2]),
+        ("mysql-8.4", "keep", tagged("blue"), [42, 2, 2]),
+        ("mysql-5.5", "keep", GTID, None),
+    ],
+)
+def test_what_is_left_out_leaves_its_gtid(target: str, gtids: str, head: Event, made: list[int] | None) -> None:
+    rules = TargetRules(settings(target, gtids=gtids))
+    group = group_of(head, BEGIN, table_map(245), rows(), XID)
+    empty = OutGroup([New(2, 0, 1, 1, b"BEGIN"), New(2, 0, 1, 1, b"COMMIT")], "new")
+    found = rules.left_out(group, empty)
+    assert [types(made_of(group, outgroup)) for outgroup in found] == ([made] if made is not None else [])
+    if made is not None:
+        assert found[0].gtid == ("source" if len(made) == 3 else "new")
+        assert made[0] != 33 or len(made_of(group, found[0])[0].body) == 25
+    # without a GTID event in front nobody waits for it
+    bare = group_of(BEGIN, XID)
+    assert rules.left_out(bare, empty) == ([empty] if target == "mysql-5.6" and gtids != "keep" else [])
 
 
 class Recorder:

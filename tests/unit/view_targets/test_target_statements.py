@@ -4,7 +4,9 @@ import struct
 
 import pytest
 
+from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.query_variables import decode_status
+from relay.view.rules.targets.statement.source_statement import SourceStatement
 from tests.support.target_groups import STRICT, query_made, statement, stop_of, text_made
 
 # ---- under what it runs ---------------------------------------------------------------------------------------------
@@ -131,6 +133,41 @@ def test_characters_that_end_with_a_quote_are_no_quotes() -> None:
     text = b"DROP TABLE `" + "十\x60".encode("cp932")[:2] + b"` /*!80000 x */"
     made = query_made(statement(text, collations=(95, 95, 95))).text
     assert made == text.replace(b"/*!80000 x */", b"  x  ")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("(1, 'a'), (-2.5e3, NULL), (0x0F, x'00'), (DEFAULT, _binary 'b')", 0),
+        ("(1, 'a\\'), ('), (2, 'it''s')", 0),
+        ("(1, 'a'), (2, UPPER('b')), (3, 'c')", 9),
+        ("(1, UPPER('b')), (2, 'c')", 9),
+        ("(1, 'a') /*!80000 , (2, 'b') */", 1),
+        ("(1) ON DUPLICATE KEY UPDATE a = VALUES(a), b = (1)", 16),
+    ],
+)
+def test_rows_of_literals_are_read_over(rows: str, words: int) -> None:
+    text = f"INSERT INTO t VALUES {rows}"
+    read = SourceStatement(text.encode(), 33, 0, 90704, TARGETS_BY_NAME["mysql-5.6"])
+    assert len(read.words) == 4 + words
+    assert text_made(text, collations={255: 45}).replace(" ", "") == text.replace("/*!80000", "").replace(
+        "*/", ""
+    ).replace(" ", "")
+
+
+def test_what_is_written_in_rows_of_literals_is_judged_all_the_same() -> None:
+    for row in (
+        "('2020-01-01 10:00:00+05:30')",
+        "(1), ('2020-01-01 10:00:00+05:30')",
+        "('a' REGEXP 'b')",
+        "(1), (b & c)",
+    ):
+        assert (
+            stop_of(statement(f"INSERT INTO t VALUES {row}", collations=(33, 33, 33))).name
+            == "statement_differs_in_target"
+        )
+    large = "INSERT INTO t VALUES " + ", ".join(["(1, 'a')"] * 200_000)
+    assert text_made(large, collations={255: 45}) == large
 
 
 # ---- names of sets and collations -----------------------------------------------------------------------------------

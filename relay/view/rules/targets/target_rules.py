@@ -117,6 +117,24 @@ class TargetRules:
             self._inner.restore(known)
             raise
 
+    def left_out(self, group: SourceGroup, empty: OutGroup) -> list[OutGroup]:
+        """What stands in the place of a group that a decision leaves out: `empty` under its GTID, so that no number is missing.
+
+        Nothing under a GTID that the target cannot read, and where there are none.
+        """
+        try:
+            kept = [
+                made
+                for event in group.events
+                if event.type in GTID_TYPES
+                and (made := self._head(_Part(event, None, _place(event)), group)) is not None
+            ]
+        except CannotBeKept:
+            return []
+        if kept:
+            return [OutGroup([*_pieces(kept), *empty.pieces], "source")]
+        return [empty] if self._target.gtid_bytes and self._settings.gtids != "keep" else []
+
     # --- what is in the group ----------------------------------------------------------------------------------------------
 
     def _parts(self, group: SourceGroup) -> Iterator[_Part]:
@@ -131,7 +149,7 @@ class TargetRules:
                     inside = GroupEvent(event.offset, 0, header.type, header.flags, header.timestamp, header.server_id)
                     yield _Part(inside, body, None)
             else:
-                yield _Part(event, None, (event.offset, at))
+                yield _Part(event, None, _place(event))
         if at < group.stop and group.events:
             yield _Part(_between(at, group.stop), None, (at, group.stop))
 
@@ -262,6 +280,10 @@ class TargetRules:
 def _whole(group: SourceGroup) -> list[OutGroup]:
     has_gtid = bool(group.events) and group.events[0].type in GTID_TYPES
     return [OutGroup([Copy(group.start, group.stop)], "source" if has_gtid else "new")]
+
+
+def _place(event: GroupEvent) -> tuple[int, int]:
+    return event.offset, event.offset + event.length
 
 
 def _between(start: int, stop: int) -> GroupEvent:

@@ -37,10 +37,9 @@ class CharsetWords:
             self._charset(index, value)
         if self._default == GENERAL or self._target.version >= (8, 0):
             return
-        for index in range(len(self._statement.words)):
-            word = self._statement.word(index)
-            if word == "_UTF8MB4" or (word == "USING" and self._statement.name(index + 1) == _UTF8MB4):
-                self._collations.of_comparison(self._default, self._text)
+        converted = any(self._statement.name(index + 1) == _UTF8MB4 for index in self._statement.places("USING"))
+        if converted or self._statement.has("_UTF8MB4"):
+            self._collations.of_comparison(self._default, self._text)
 
     def _values(self, *words: str) -> Iterator[tuple[int, int]]:
         for index in self._statement.places(*words):

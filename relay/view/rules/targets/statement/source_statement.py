@@ -66,14 +66,27 @@ def _pattern(backslash: bool) -> re.Pattern[str]:
     )
 
 
+def _row(backslash: bool, ansi_quotes: bool) -> re.Pattern[str]:
+    """One row of an INSERT that has literals only."""
+    strings = [r"'(?:[^'\\]++|\\.|'')*+'" if backslash else r"'(?:[^']++|'')*+'"]
+    if not ansi_quotes:
+        strings.append(r'"(?:[^"\\]++|\\.|"")*+"' if backslash else r'"(?:[^"]++|"")*+"')
+    number = r"[-+]?+(?:0[xX][0-9A-Fa-f]++|\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|\.\d++)(?![\w$\u0080-\U0010ffff])"
+    strings[0] = rf"(?:[xXbBnN]|_binary\s*+)?{strings[0]}"
+    literal = rf"\s*+(?:{'|'.join(strings)}|{number}|NULL|DEFAULT)\s*+"
+    return re.compile(rf"\({literal}(?:,{literal})*+\)(?:\s*+,\s*+)?", re.DOTALL | re.IGNORECASE)
+
+
 _WITH_BACKSLASH: Final = _pattern(True)
 _WITHOUT_BACKSLASH: Final = _pattern(False)
+_ROWS: Final = {(one, other): _row(one, other) for one in (False, True) for other in (False, True)}
 _HARMLESS: Final = re.compile(r"\s*(?:DEFAULT\s+)?ENCRYPTION\s*=?\s*'[Nn]'\s*", re.IGNORECASE)
 
 
 class SourceStatement:
     """What a version comment holds is part of the statement where the source read it so; where the target would not, the
-    comment's marks are taken away (`result` shows it). hints: of the optimizer, which versions before 5.7 pass over.
+    comment's marks are taken away (`result` shows it). hints: of the optimizer, which versions before 5.7 pass over. literals:
+    rows of an INSERT that are nothing else; their words are not among `words`, or a large one would take too many.
 
     text: as in the event. collation: of the client. source: its version as 90704. Raises: NotReadable.
     """
@@ -90,6 +103,10 @@ class SourceStatement:
         self._original = text
         self.hints: list[str] = []
         self.words: list[Word] = []
+        self.literals: list[str] = []
+        self._depth = 0
+        self._has_rows = False
+        self._places: dict[str, list[int]] = {}
         self._cut(sql_mode, source, target)
 
     def _cut(self, sql_mode: int, source: int, target: Target) -> None:
@@ -97,7 +114,16 @@ class SourceStatement:
         text = self._text
         at = 0
         marks: list[bool] = []  # of each open version comment: whether its marks are taken away
+        row = _ROWS[not sql_mode & NO_BACKSLASH_ESCAPES, bool(sql_mode & ANSI_QUOTES)]
         while at < len(text):
+            if text[at] == "(" and self._is_between_rows:
+                stop = at
+                while found := row.match(text, stop):
+                    stop = found.end()
+                if stop > at:
+                    self.literals.append(text[at:stop])
+                    at = stop
+                    continue
             match = pattern.match(text, at)
             assert match is not None  # the last alternative takes any character
             start, at = at, match.end()
@@ -115,6 +141,11 @@ class SourceStatement:
                 self._word(match, bool(sql_mode & ANSI_QUOTES))
         if marks:
             raise NotReadable("a version comment in it has no end")
+
+    @property
+    def _is_between_rows(self) -> bool:
+        """Whether a row of an INSERT begins here."""
+        return self._has_rows and not self._depth and self.words[-1].text in ("VALUES", "VALUE", ",")
 
     def _version_comment(self, match: re.Match[str], source: int, target: Target, marks: list[bool]) -> int:
         """Where to go on."""
@@ -162,6 +193,12 @@ class SourceStatement:
             if text in "'\"`":
                 raise NotReadable("a quote in it has no end")
             kind, value = Kind.SYMBOL, text
+        if kind is Kind.WORD and value in ("VALUES", "VALUE") and not self._depth:
+            self._has_rows = self._has_rows or (bool(self.words) and self.words[0].text in ("INSERT", "REPLACE"))
+        if kind is Kind.SYMBOL:
+            self._depth += (value == "(") - (value == ")")
+        if kind in (Kind.WORD, Kind.SYMBOL):
+            self._places.setdefault(value, []).append(len(self.words))
         self.words.append(Word(kind, value, match.start(), match.end()))
 
     # --- looking ---------------------------------------------------------------------------------------------------------
@@ -184,7 +221,7 @@ class SourceStatement:
 
     def places(self, *words: str) -> Iterator[int]:
         """Where these keywords stand side by side: the index of the first."""
-        for index in range(len(self.words) - len(words) + 1):
+        for index in self._places.get(words[0], ()):
             if all(self.word(index + k) == word for k, word in enumerate(words)):
                 yield index
 

@@ -9,9 +9,9 @@ from relay.view.rules.targets.statement.source_statement import Kind, SourceStat
 from relay.view.rules.targets.statement.table_clauses import closing
 
 _REGULAR_EXPRESSIONS: Final = frozenset(("REGEXP", "RLIKE"))
-_WITH_OFFSET: Final = re.compile(
-    r"\s*\d{2,4}\D\d{1,2}\D\d{1,2}[ T]+\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?\s*[+-]\d{2}:\d{2}\s*"
-)
+_OFFSET: Final = r"\s*\d{2,4}\D\d{1,2}\D\d{1,2}[ T]+\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?\s*[+-]\d{2}:\d{2}\s*"
+_WITH_OFFSET: Final = re.compile(_OFFSET)
+_QUOTED_WITH_OFFSET: Final = re.compile(rf"(['\"]){_OFFSET}\1")
 _GEOMETRIES: Final = re.compile(
     r"(?:ST_)?(?:GEOM|GEOMETRY|GEOMCOLL|GEOMETRYCOLLECTION|POINT|LINE|LINESTRING|POLY|POLYGON|MPOINT|MULTIPOINT|MLINE|"
     r"MULTILINESTRING|MPOLY|MULTIPOLYGON)FROM(?:TEXT|TXT|WKB)"
@@ -38,6 +38,8 @@ def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, so
         return
     if any(name.upper() not in _OF_SPEED_ONLY for hint in statement.hints for name in _SET_VAR.findall(hint)):
         target_stops.statement_differs("a hint with SET_VAR", text, target)
+    if any(_QUOTED_WITH_OFFSET.search(rows) for rows in statement.literals):
+        target_stops.statement_differs("a time with an offset", text, target)
     for index, word in enumerate(statement.words):
         if word.kind is Kind.WORD and word.text in _REGULAR_EXPRESSIONS:
             target_stops.statement_differs("regular expressions", text, target)
