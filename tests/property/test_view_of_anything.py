@@ -183,13 +183,14 @@ def expected_groups(one: Transaction, wanted: Wanted) -> Groups:
 # --- decoding ---------------------------------------------------------------------------------------------------------------
 
 
-def events_of(data: bytes, trailer: int) -> Iterator[tuple[int, tuple[int, int, int, int], bytes]]:
-    """(offset, (timestamp, type, server id, flags), body); sizes, positions and checksums are what they are to be."""
+def events_of(data: bytes, trailer: int, of_format: int) -> Iterator[tuple[int, tuple[int, int, int, int], bytes]]:
+    """(offset, (timestamp, type, server id, flags), body); sizes, positions and checksums are what they are to be. of_format: bytes of
+    checksum of the format description."""
     at = 4
     while at < len(data):
         timestamp, kind, server_id, size, end, flags = HEADER.unpack_from(data, at)
         assert end == at + size
-        behind = 4 if kind == 15 else trailer
+        behind = of_format if kind == 15 else trailer
         body = data[at + 19 : at + size - behind]
         if behind:
             assert zlib.crc32(data[at : at + size - 4]) == int.from_bytes(data[at + size - 4 : at + size], "little")
@@ -217,6 +218,7 @@ class Numbers:
         self.wanted = wanted
         self.gno = 1
         self.sequence = 1
+        self.server_version = 0
 
     def check(self, kind: int, body: bytes, head: Event | None, size: int, last_time: int) -> None:
         """The event in front of a transaction. head: the source's own. size: of the transaction, with it."""
@@ -239,13 +241,13 @@ class Numbers:
         assert (told.last_committed, told.sequence_number) == clock
         if version >= (8, 0):
             assert told.immediate_commit_us == told.original_commit_us == last_time * 10**6
-            assert (told.transaction_length, told.immediate_server_version) == (size, 50624)
+            assert (told.transaction_length, told.immediate_server_version) == (size, self.server_version)
 
 
 def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Numbers) -> None:
     wanted = archive.wanted
     source, _ = file.data()
-    events = list(events_of(data, 4 if file.checksum else 0))
+    events = list(events_of(data, 4 * file.checksum, 4 * (not file.is_old)))
     if len(events) == 1:  # what was executed before is written with what comes next
         assert (file.ending, file.transactions) == ("open", ())
         return
@@ -253,7 +255,7 @@ def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Nu
     assert (events[0][1][1], events[1][1][1]) == (15, 35)
     before = f"{UUID_OF_VIEW}:1-{numbers.gno - 1}" if numbers.gno > 1 and wanted.gtids == "assign" else ""
     assert str(decode_gtid_set(events[1][2])) == before
-    numbers.sequence = 1
+    numbers.sequence, numbers.server_version = 1, 50562 if file.is_old else 50624
     at = 2
     for one in file.transactions:
         for number, pieces in enumerate(expected_groups(one, wanted)):
