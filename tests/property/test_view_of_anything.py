@@ -218,6 +218,8 @@ class Numbers:
         self.wanted = wanted
         self.gno = 1
         self.sequence = 1
+        self.is_renumbered = False
+        """Whether the source's numbers of dependencies do not count any more in this file: one transaction became several."""
         self.server_version = 0
 
     def check(self, kind: int, body: bytes, head: Event | None, size: int, last_time: int) -> None:
@@ -226,12 +228,17 @@ class Numbers:
         assigned = self.wanted.gtids == "assign" and (head is None or head[0] == ANONYMOUS)
         if head is not None:
             own = decode_gtid(head[1])
+            if not self.is_renumbered:
+                assert own.sequence_number is not None
+                self.sequence = own.sequence_number
+            assert (told.last_committed, told.sequence_number) == (self.sequence - 1, self.sequence)
             assert (kind, told.uuid, told.gno) == (
                 (GTID, UUID_OF_VIEW, self.gno) if assigned else (head[0], own.uuid, own.gno)
             )
         else:
             self._check_new(kind, told, assigned, size, last_time)
         self.gno += assigned
+        self.sequence += 1
 
     def _check_new(self, kind: int, told: Gtid, assigned: bool, size: int, last_time: int) -> None:
         assert (kind, told.gno) == ((GTID, self.gno) if assigned else (ANONYMOUS, 0))
@@ -255,10 +262,12 @@ def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Nu
     assert (events[0][1][1], events[1][1][1]) == (15, 35)
     before = f"{UUID_OF_VIEW}:1-{numbers.gno - 1}" if numbers.gno > 1 and wanted.gtids == "assign" else ""
     assert str(decode_gtid_set(events[1][2])) == before
-    numbers.sequence, numbers.server_version = 1, 50562 if file.is_old else 50624
+    numbers.sequence, numbers.is_renumbered = 1, False
+    numbers.server_version = 50562 if file.is_old else 50624
     at = 2
     for one in file.transactions:
-        for number, pieces in enumerate(expected_groups(one, wanted)):
+        groups = expected_groups(one, wanted)
+        for number, pieces in enumerate(groups):
             head = one.head if not number else None
             group = events[at : at + len(pieces) + (wanted.gtids != "keep" or head is not None)]
             at += len(group)
@@ -268,11 +277,11 @@ def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Nu
                 last_time = group[-1][1][0]
                 numbers.check(kind, body, head, stop - offset, last_time)
                 assert (time, server_id) == (one.timestamp, one.server_id)
-            numbers.sequence += 1
             for piece, (_, (time, kind, server_id, flags), body) in zip(pieces, group, strict=True):
                 check_event(one, piece, (kind, body), flags, wanted)
                 check_decodes(kind, body, format)
                 assert (time, server_id) == (one.timestamp, one.server_id)
+        numbers.is_renumbered |= len(groups) > 1
     rest = [(kind, body) for _, (_, kind, _, _), body in events[at:]]
     ending = {"rotate": 4, "stop": 3}.get(file.ending)
     assert [kind for kind, _ in rest] == ([] if ending is None else [ending])
