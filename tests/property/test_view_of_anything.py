@@ -183,13 +183,14 @@ def expected_groups(one: Transaction, wanted: Wanted) -> Groups:
 # --- decoding ---------------------------------------------------------------------------------------------------------------
 
 
-def events_of(data: bytes, trailer: int) -> Iterator[tuple[int, tuple[int, int, int, int], bytes]]:
-    """(offset, (timestamp, type, server id, flags), body); sizes, positions and checksums are what they are to be."""
+def events_of(data: bytes, trailer: int, of_format: int) -> Iterator[tuple[int, tuple[int, int, int, int], bytes]]:
+    """(offset, (timestamp, type, server id, flags), body); sizes, positions and checksums are what they are to be. of_format: bytes of
+    checksum of the format description."""
     at = 4
     while at < len(data):
         timestamp, kind, server_id, size, end, flags = HEADER.unpack_from(data, at)
         assert end == at + size
-        behind = 4 if kind == 15 else trailer
+        behind = of_format if kind == 15 else trailer
         body = data[at + 19 : at + size - behind]
         if behind:
             assert zlib.crc32(data[at : at + size - 4]) == int.from_bytes(data[at + size - 4 : at + size], "little")
@@ -217,6 +218,9 @@ class Numbers:
         self.wanted = wanted
         self.gno = 1
         self.sequence = 1
+        self.is_renumbered = False
+        """Whether the source's numbers of dependencies do not count any more in this file: one transaction became several."""
+        self.server_version = 0
 
     def check(self, kind: int, body: bytes, head: Event | None, size: int, last_time: int) -> None:
         """The event in front of a transaction. head: the source's own. size: of the transaction, with it."""
@@ -224,12 +228,17 @@ class Numbers:
         assigned = self.wanted.gtids == "assign" and (head is None or head[0] == ANONYMOUS)
         if head is not None:
             own = decode_gtid(head[1])
+            if not self.is_renumbered:
+                assert own.sequence_number is not None
+                self.sequence = own.sequence_number
+            assert (told.last_committed, told.sequence_number) == (self.sequence - 1, self.sequence)
             assert (kind, told.uuid, told.gno) == (
                 (GTID, UUID_OF_VIEW, self.gno) if assigned else (head[0], own.uuid, own.gno)
             )
         else:
             self._check_new(kind, told, assigned, size, last_time)
         self.gno += assigned
+        self.sequence += 1
 
     def _check_new(self, kind: int, told: Gtid, assigned: bool, size: int, last_time: int) -> None:
         assert (kind, told.gno) == ((GTID, self.gno) if assigned else (ANONYMOUS, 0))
@@ -239,13 +248,13 @@ class Numbers:
         assert (told.last_committed, told.sequence_number) == clock
         if version >= (8, 0):
             assert told.immediate_commit_us == told.original_commit_us == last_time * 10**6
-            assert (told.transaction_length, told.immediate_server_version) == (size, 50624)
+            assert (told.transaction_length, told.immediate_server_version) == (size, self.server_version)
 
 
 def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Numbers) -> None:
     wanted = archive.wanted
     source, _ = file.data()
-    events = list(events_of(data, 4 if file.checksum else 0))
+    events = list(events_of(data, 4 * file.checksum, 4 * (not file.is_old)))
     if len(events) == 1:  # what was executed before is written with what comes next
         assert (file.ending, file.transactions) == ("open", ())
         return
@@ -253,10 +262,12 @@ def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Nu
     assert (events[0][1][1], events[1][1][1]) == (15, 35)
     before = f"{UUID_OF_VIEW}:1-{numbers.gno - 1}" if numbers.gno > 1 and wanted.gtids == "assign" else ""
     assert str(decode_gtid_set(events[1][2])) == before
-    numbers.sequence = 1
+    numbers.sequence, numbers.is_renumbered = 1, False
+    numbers.server_version = 50562 if file.is_old else 50624
     at = 2
     for one in file.transactions:
-        for number, pieces in enumerate(expected_groups(one, wanted)):
+        groups = expected_groups(one, wanted)
+        for number, pieces in enumerate(groups):
             head = one.head if not number else None
             group = events[at : at + len(pieces) + (wanted.gtids != "keep" or head is not None)]
             at += len(group)
@@ -266,11 +277,11 @@ def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Nu
                 last_time = group[-1][1][0]
                 numbers.check(kind, body, head, stop - offset, last_time)
                 assert (time, server_id) == (one.timestamp, one.server_id)
-            numbers.sequence += 1
             for piece, (_, (time, kind, server_id, flags), body) in zip(pieces, group, strict=True):
                 check_event(one, piece, (kind, body), flags, wanted)
                 check_decodes(kind, body, format)
                 assert (time, server_id) == (one.timestamp, one.server_id)
+        numbers.is_renumbered |= len(groups) > 1
     rest = [(kind, body) for _, (_, kind, _, _), body in events[at:]]
     ending = {"rotate": 4, "stop": 3}.get(file.ending)
     assert [kind for kind, _ in rest] == ([] if ending is None else [ending])
