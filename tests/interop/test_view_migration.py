@@ -427,8 +427,7 @@ def test_a_view_stops_by_name_before_what_cannot_be_kept_and_everything_else_goe
     at = source.master_status()
     source.execute_many(CANNOT_BE_KEPT[what])
     source.sql("INSERT INTO d.i VALUES (3, 3)")
-    wait_until(lambda: chain.relay.logged("view_stopped"), "the view stops", 20)
-    (stop,) = chain.relay.logged("view_stopped")
+    stop = chain.wait_stopped()
     assert (stop["view"], stop["file"], stop["offset"]) == (VIEW, at.file, at.position)
     assert stop["what"] and stop["advice"], json.dumps(stop)
     # The mirror, the other view and the replica go on.
@@ -448,8 +447,7 @@ def test_a_group_that_somebody_skipped_takes_its_gtid_and_the_view_goes_on(view_
     count = chain.check_replica(replica, ["d"])
     source.sql("CREATE TABLE d.p (id INT PRIMARY KEY) ENGINE=MyISAM PARTITION BY HASH (id) PARTITIONS 2")
     source.sql("INSERT INTO d.i VALUES (1)")
-    wait_until(lambda: chain.relay.logged("view_stopped"), "the view stops", 20)
-    (stop,) = chain.relay.logged("view_stopped")
+    stop = chain.wait_stopped()
     chain.relay.stop()
     done = chain.relay.command("view", "skip", VIEW, "--at", f"{stop['file']}:{stop['offset']}", "--yes")
     assert done.returncode == 0, done.stderr
