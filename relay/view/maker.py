@@ -203,7 +203,25 @@ class ViewMaker:
     # --- following --------------------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
+        """Until something stands in the way. Raises: ViewStopped, _Waiting, ArchiveError, OSError."""
         generation = self._archive.current
+        try:
+            generation.watch_failure(self._write_failed)
+            await self._make_all(generation)
+        finally:
+            generation.unwatch_failure(self._write_failed)
+
+    def _write_failed(self, _: ArchiveWriteError) -> None:
+        """What was handed over did not get into the files: seen at once, and not with the source's next transaction."""
+        self._moved.set()
+
+    @staticmethod
+    def _check_writing(generation: Generation) -> None:
+        """Raises: ArchiveWriteError where it failed."""
+        if generation.state is GenerationState.FAILED and generation.failure is not None:
+            raise generation.failure
+
+    async def _make_all(self, generation: Generation) -> None:
         if generation.state is GenerationState.FAILED:
             end = await generation.reopen_writer()
         else:
@@ -217,7 +235,7 @@ class ViewMaker:
             maker = self._maker
             await self._make_file(generation, maker, file)
             checkpoint = maker.checkpoint()
-            following = await self._following(file)
+            following = await self._following(generation, file)
             maker.close()
             self._maker = None
             begun = generation.file(following.name)
@@ -253,11 +271,12 @@ class ViewMaker:
             self._moved.clear()
             await self._moved.wait()
 
-    async def _following(self, file: ArchivedFile) -> ArchivedFile:
-        """The source's next file. Raises: _Waiting."""
+    async def _following(self, made: Generation, file: ArchivedFile) -> ArchivedFile:
+        """The source's next file. Raises: _Waiting; ArchiveWriteError."""
         generation = self._followed
         while True:
             self._moved.clear()
+            self._check_writing(made)
             if generation.file(file.name) is None:
                 raise _Waiting(file.name, file.end, file_gone(file.name))
             found = generation.next_file(file.name)
@@ -277,6 +296,7 @@ class ViewMaker:
         """Until the file is complete."""
         while not maker.is_done:
             self._moved.clear()
+            self._check_writing(generation)
             end = self._followed.served_end(file)
             sealed = file.sealed and not file.damaged and end == file.end
             left = end - maker.translation.offset
@@ -316,8 +336,7 @@ class ViewMaker:
         moved = asyncio.Event()
         generation.watch(moved.set)
         try:
-            if generation.state is GenerationState.FAILED and generation.failure is not None:
-                raise generation.failure
+            self._check_writing(generation)
             async with asyncio.timeout(1.0):
                 await moved.wait()
         except TimeoutError:

@@ -14,6 +14,7 @@ from tests.bench.dump_client import __file__ as python_client
 from tests.bench.figures import Report
 from tests.bench.source_data import BenchSource
 from tests.bench.streams import Stream, client_command, stream_size
+from tests.conftest import need_server
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -57,6 +58,8 @@ def test_a_benchmark_with_a_source_prints_its_figures(
 def test_a_benchmark_without_a_source_prints_its_figures(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if name == "views":
+        need_server("mysql56")
     assert shown(ALONE[name](tmp_path, True), capsys)
 
 

@@ -1,5 +1,6 @@
 """A relay with a view, its replicas and its disk die at random; the view is byte for byte what it would have been."""
 
+import contextlib
 import os
 import random
 import shutil
@@ -10,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ServerFactory
-from tests.support.chain import wait_until
 from tests.support.table_values import differences, table_values
-from tests.support.view_chain import VIEW, ViewChain, view_keys
+from tests.support.view_chain import VIEW, ViewChain, view_keys, wait_executed
 from tests.support.view_files import binlogs_in, check_same_files
 from tests.support.view_kill_run import ViewKillRun, made_anew
 
@@ -45,7 +45,7 @@ def make_chain(servers: ServerFactory, directory: Path) -> ViewChain:
 
 
 def write(chain: ViewChain, first: int, count: int, size: int) -> None:
-    chain.source.execute_many([f"INSERT INTO d.t VALUES ({first + n}, REPEAT('x', {size}))" for n in range(count)])
+    chain.source.execute_many([f"INSERT INTO d.t VALUES ({first + n}, '{'x' * size}')" for n in range(count)])
 
 
 @pytest.fixture
@@ -78,8 +78,7 @@ def test_the_mirror_goes_on_where_the_disk_of_the_view_is_full_and_so_does_the_v
         replica = chain.view_replica()
         write(chain, 0, 40, 100_000)
         chain.check_archive()
-        wait_until(lambda: chain.relay.logged("view_stopped"), "the view says that its disk is full", 20)
-        stop = chain.relay.logged("view_stopped")[-1]
+        stop = chain.wait_stopped()
         assert "No space left" in stop["what"], stop
         mirror = chain.replica("mysql56")
         chain.check_tables([mirror], ["d"])
@@ -87,6 +86,25 @@ def test_the_mirror_goes_on_where_the_disk_of_the_view_is_full_and_so_does_the_v
         chain.check_replica(replica, ["d"])
         chain.relay.stop()
         assert check_same_files(chain.view_directory(), made_anew(chain, tmp_path / "fresh")) > 4_000_000
+
+
+def test_a_view_whose_last_write_found_no_room_goes_on_while_the_source_is_silent(
+    servers: ServerFactory, tmp_path: Path, small_disk: Callable[[Path], None]
+) -> None:
+    chain = make_chain(servers, tmp_path / "relay")
+    views = chain.relay.archive / "views"
+    small_disk(views)
+    with chain:
+        write(chain, 0, 2, 1000)
+        chain.wait_viewed()
+        filler = views / "filler"
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        write(chain, 100, 1, 30_000)
+        assert "No space left" in chain.wait_stopped()["what"]
+        filler.unlink()
+        chain.wait_viewed()
 
 
 def test_a_damaged_file_of_the_archive_stops_the_view_by_name_and_nothing_else(chain: ViewChain) -> None:
@@ -103,12 +121,12 @@ def test_a_damaged_file_of_the_archive_stops_the_view_by_name_and_nothing_else(c
     first.write_bytes(data)
     chain.relay.start()
     replica = chain.view_replica()
-    wait_until(lambda: chain.relay.logged("view_stopped"), "the view stops", 20)
-    stop = chain.relay.logged("view_stopped")[-1]
+    stop = chain.wait_stopped()
     assert (stop["file"], stop["view"]) == (first.name, VIEW)
     assert abs(stop["offset"] - len(data) // 2) < 2000 and "archive repair" in stop["advice"], stop
     write(chain, 200, 5, 1000)
     chain.wait_archived()
+    wait_executed(replica, chain.gtids_of_view(), chain.relay)
     rows = replica.sql("SELECT COUNT(*) FROM d.t")[0][0]
     assert 5 <= rows < 20
     # As `archive repair` does it.
@@ -135,8 +153,7 @@ def test_a_gap_in_the_archive_stops_the_view_by_name_before_it(servers: ServerFa
         done = chain.relay.command("archive", "accept-gap")
         assert done.returncode == 0, done.stderr
         chain.relay.start()
-        wait_until(lambda: chain.relay.logged("view_stopped"), "the view stops", 20)
-        stop = chain.relay.logged("view_stopped")[-1]
+        stop = chain.wait_stopped()
         assert stop["file"] in (end.file, newest) and stop["advice"], stop
         assert not differences(before, table_values(replica, ["d"]))
 

@@ -33,7 +33,7 @@ from tests.support.view_chain import (
     wait_executed,
 )
 from tests.support.view_files import binlogs_in, check_numbers, check_same_files, groups_in
-from tests.support.view_workload import kept_workload
+from tests.support.view_workload import kept_workload, timestamps
 
 pytestmark = pytest.mark.interop
 ViewChains = Callable[..., ViewChain]
@@ -92,6 +92,20 @@ def test_two_stock_replicas_have_the_tables_of_the_source_and_the_gtids_of_the_v
     counts = {chain.check_replica(replica, DATABASES) for replica in (early, late)}
     assert counts == {chain.wait_viewed().gno}
     check_readable(chain)
+
+
+def test_columns_that_become_others_in_the_mirror_without_a_word_are_the_same_in_the_view(
+    view_chains: ViewChains,
+) -> None:
+    chain = view_chains()
+    of_mirror, of_view = chain.replica("mysql97"), chain.view_replica()
+    workload.create_schema(chain.source, "STATEMENT", workload.DATABASE)
+    with workload.session(chain.source, "STATEMENT") as execute:
+        timestamps(execute)
+    chain.check_replica(of_view, [workload.DATABASE])
+    of_mirror.wait_for_source(chain.source)
+    found = differences(table_values(chain.source, ["workload"]), table_values(of_mirror, ["workload"]))
+    assert {text.partition(" ")[0].rstrip(":") for text in found} == {"workload.timed", "workload.like_timed"}
 
 
 def check_readable(chain: ViewChain) -> None:
@@ -196,6 +210,27 @@ def wait_for_gtid(relay: RelayProcess, number: int, view: str = VIEW) -> None:
         return bool(row[0] == wanted)
 
     wait_until(has_it, f"{wanted} in the view:\n{relay.log_tail(5)}", 60)
+
+
+def test_a_relay_that_has_only_the_newer_files_hands_out_the_same_numbers_from_its_start_on(
+    view_chains: ViewChains, tmp_path: Path
+) -> None:
+    chain = view_chains()
+    kept_workload(chain.source, "MIXED", "keep")
+    place = chain.wait_viewed()
+    first, second, *_ = chain.source.binlogs()
+    before = chain.lookup().of_source(Position(second.name, 4)).gno
+    purged = chain.source.sql(f"PURGE BINARY LOGS TO '{second.name}'")
+    assert not purged and before
+    start = {"file": second.name, "position": 4, "next": before + 1}
+    with second_relay(tmp_path / "newer", chain.source, [view_keys(start=start)]) as relay:
+        wait_for_gtid(relay, place.gno)
+        relay.stop()
+        made = binlogs_in(relay.archive / "views" / VIEW)
+        assert [path.name for path in made] == [path.name for path in binlogs_in(chain.view_directory())][1:]
+        for path in made:
+            assert path.read_bytes() == (chain.view_directory() / path.name).read_bytes(), path.name
+        assert first.name not in {path.name for path in made}
 
 
 def test_a_relay_that_follows_the_view_of_a_relay_keeps_its_gtids(view_chains: ViewChains, tmp_path: Path) -> None:
@@ -427,8 +462,7 @@ def test_a_view_stops_by_name_before_what_cannot_be_kept_and_everything_else_goe
     at = source.master_status()
     source.execute_many(CANNOT_BE_KEPT[what])
     source.sql("INSERT INTO d.i VALUES (3, 3)")
-    wait_until(lambda: chain.relay.logged("view_stopped"), "the view stops", 20)
-    (stop,) = chain.relay.logged("view_stopped")
+    stop = chain.wait_stopped()
     assert (stop["view"], stop["file"], stop["offset"]) == (VIEW, at.file, at.position)
     assert stop["what"] and stop["advice"], json.dumps(stop)
     # The mirror, the other view and the replica go on.
@@ -448,8 +482,7 @@ def test_a_group_that_somebody_skipped_takes_its_gtid_and_the_view_goes_on(view_
     count = chain.check_replica(replica, ["d"])
     source.sql("CREATE TABLE d.p (id INT PRIMARY KEY) ENGINE=MyISAM PARTITION BY HASH (id) PARTITIONS 2")
     source.sql("INSERT INTO d.i VALUES (1)")
-    wait_until(lambda: chain.relay.logged("view_stopped"), "the view stops", 20)
-    (stop,) = chain.relay.logged("view_stopped")
+    stop = chain.wait_stopped()
     chain.relay.stop()
     done = chain.relay.command("view", "skip", VIEW, "--at", f"{stop['file']}:{stop['offset']}", "--yes")
     assert done.returncode == 0, done.stderr

@@ -79,6 +79,7 @@ class ViewChain(Chain):
         views: Sequence[Mapping[str, Any]] = (),
         sections: dict[str, dict[str, Any]] | None = None,
     ) -> None:
+        self._known_stops: dict[str, int] = {}
         self.views = {keys["name"]: dict(keys) for keys in views or [view_keys()]}
         directory.mkdir(parents=True, exist_ok=True)
         given = dict(sections or {})
@@ -127,13 +128,24 @@ class ViewChain(Chain):
         deadline = time.monotonic() + timeout_s
         # A place is known a little before all up to there may be read.
         while (place := self.place_of(end, view)) is None or self.end_of_view(view) != place.view:
-            stops = [line for line in self.relay.logged("view_stopped") if line.get("view") == view]
-            assert not stops, f"the view stopped: {stops[-1]}"
+            stops = self._stops(view)
+            assert len(stops) <= self._known_stops.get(view, 0), f"the view stopped: {stops[-1]}"
             told = f"the view is at {self.end_of_view(view)}, and did not come to {end}, which is {place}"
             assert time.monotonic() < deadline, f"{told}:\n{self.relay.log_tail()}"
             time.sleep(0.05)
             end = self.wait_archived()  # a source drops temporary tables some time after their connection has ended
         return place
+
+    def wait_stopped(self, view: str = VIEW) -> dict[str, Any]:
+        """What the relay logs when the view stops; `wait_viewed` takes it that it may go on from there."""
+        known = self._known_stops.get(view, 0)
+        wait_until(lambda: len(self._stops(view)) > known, f"the view {view} stops", 20)
+        stops = self._stops(view)
+        self._known_stops[view] = len(stops)
+        return stops[-1]
+
+    def _stops(self, view: str) -> list[dict[str, Any]]:
+        return [line for line in self.relay.logged("view_stopped") if line.get("view") == view]
 
     def end_of_view(self, view: str = VIEW) -> Position | None:
         """Up to where its replicas can read; None: there is nothing yet."""

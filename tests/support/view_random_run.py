@@ -22,6 +22,8 @@ from tests.support.workload import FORMATS
 
 ENGINES: Final = ("InnoDB", "InnoDB", "MyISAM", "MEMORY")
 _STEPS: Final = 150
+# A statement that failed in the middle, and MyISAM kept its first rows: what no table with transactions can do.
+_NOT_KEPT: Final = "failed_half_way"
 # Databases of a pair of replicas before they are made anew: a comparison reads only the newest one.
 _SEEDS_A_CHAIN: Final = 20
 
@@ -54,6 +56,9 @@ def campaign(binlog_format: str, seeds: range, until: float, scratch: Path) -> t
                 for view, replica in replicas.items():
                     chain.check_replica(replica, [database], view)
             except Exception as error:
+                if {stop["reason"] for stop in chain.relay.logged("view_stopped")} == {_NOT_KEPT}:
+                    print(f"{binlog_format} seed {seed}: stopped by name, {_NOT_KEPT}")
+                    return done, []
                 return done, [f"{binlog_format} seed {seed}: {type(error).__name__}: {error}"]
     return len(seeds), []
 
