@@ -5,7 +5,6 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pymysql
@@ -16,7 +15,6 @@ from tests.conftest import ServerFactory
 from tests.interop.conftest import ChainFactory
 from tests.support import view_seeding as seeding
 from tests.support.chain import Chain, wait_until
-from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.workload import session
 
@@ -374,38 +372,3 @@ def test_an_old_server_is_seeded_in_the_old_words(chains: ChainFactory, servers:
     chain.source.sql("INSERT INTO orders (v) VALUES (7)", DATABASE)
     here = caught_up(chain, replica)
     assert seeding.executed(replica) == here["executed"]
-
-
-@dataclass
-class ViewOfRelay:
-    """A relay as a source, to an account that sees its view."""
-
-    port: int
-    replication_user: str = seeding.VIEW_USER
-    replication_password: str = seeding.VIEW_PASSWORD
-
-
-def binlogs(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in directory.glob("mysql-bin.0*[0-9]")}
-
-
-def test_a_relay_behind_a_relay_hands_out_the_same_gtids(
-    chains: ChainFactory, servers: ServerFactory, tmp_path: Path
-) -> None:
-    chain = chains("mysql56", sections=seeding.sections())
-    prepared(chain.source)
-    with RelayProcess(tmp_path / "behind", ViewOfRelay(chain.relay.port), port=free_port(), server_id=4243) as behind:
-        replica = new_server(servers)
-        replica.attach("127.0.0.1", behind.port, REPLICA_USER, REPLICA_PASSWORD, auto_position=1)
-        chain.source.sql("INSERT INTO orders (v) VALUES (7)", DATABASE)
-        here = caught_up(chain, replica)
-        assert seeding.executed(replica) == here["executed"]
-        # Then to the first relay, by the same GTIDs.
-        replica.attach("127.0.0.1", chain.relay.port, seeding.VIEW_USER, seeding.VIEW_PASSWORD, auto_position=1)
-        chain.source.sql("INSERT INTO orders (v) VALUES (8)", DATABASE)
-        caught_up(chain, replica)
-        behind.wait_archived(str(here["view_file"]), int(str(here["view_position"])))
-    assert binlogs(behind.archive) != {}
-    view = binlogs(chain.relay.archive / "views" / seeding.VIEW)
-    for name, data in binlogs(behind.archive).items():
-        assert view[name][: len(data)] == data
