@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from protocol.binlog.event_type import EventType, event_type_name
+from protocol.binlog.fields import Fields
 from protocol.binlog.header import FLAG_IGNORABLE, FLAG_IN_USE
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER, HEADER_SIZE, event_size
-from protocol.errors import Malformed
+from protocol.errors import Malformed, Truncated
 from protocol.gtid.codec import decode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.kernel.view_copy import ViewCopy
+from protocol.wire import lenenc_int
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.view.file_head import (
     assigned,
@@ -44,6 +46,9 @@ _GTIDS: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.G
 _LOGICAL_CLOCK: Final = 2
 _CLOCK: Final = slice(codes.GTID_SIZE + 1, codes.GTID_SIZE + 17)
 """In a GTID event's body, of the servers that have one: last_committed and sequence_number."""
+_TIME_BYTES: Final = 7
+_ORIGINAL_FOLLOWS: Final = 0x80
+"""In the last byte of a commit's time: the original one follows."""
 _FIRST_WITH_NEW_ROWS: Final = (5, 6)
 _BEGIN, _COMMIT = b"BEGIN", b"COMMIT"
 # Between groups: what a view's file has as the source's does.
@@ -475,6 +480,8 @@ class FileTranslation:
                 size += self._size_of(kernel, piece)
                 last_time, server = kernel.group_time, kernel.group_server
             first_server = first_server or server
+        if group.gtid == "source" and isinstance(pieces[0], New):
+            pieces[0] = self._with_length(pieces[0], size)
         begins = True
         if group.gtid == "new" and self._policy != codes.VIEW_KEEP:
             if len(self._out) - self._at < codes.VIEW_LONGEST_GTID:
@@ -529,6 +536,25 @@ class FileTranslation:
                 kernel.sequence = struct.unpack("<qq", body[_CLOCK])[1]
         kernel.sequence += 1
         return body
+
+    def _with_length(self, first: New, size: int) -> New:
+        """A GTID event that tells its transaction's length, as from 8.0 on, tells that in the view. size: of the transaction, with the
+        event as it is."""
+        body, at = first.body, _CLOCK.stop
+        if first.type not in (EventType.GTID, EventType.ANONYMOUS_GTID) or len(body) < at + _TIME_BYTES:
+            return first
+        at += _TIME_BYTES * (2 if body[at + _TIME_BYTES - 1] & _ORIGINAL_FOLLOWS else 1)
+        fields = Fields(body[at:])
+        if not fields.remaining:
+            return first
+        try:
+            fields.lenenc_int()
+        except Truncated:
+            return first
+        behind = len(body) - fields.remaining
+        without = size - (behind - at)
+        length = next(made for count in (1, 3, 4, 9) if len(made := lenenc_int(without + count)) == count)
+        return first._replace(body=body[:at] + length + body[behind:])
 
     def _with_explicit(self, piece: Copy | New) -> Copy | New:
         """A statement with another text says how TIMESTAMP columns are defined, as the kernel makes those say it that are copied."""

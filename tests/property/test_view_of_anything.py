@@ -146,12 +146,12 @@ def translated(
 # --- what it should be ------------------------------------------------------------------------------------------------------
 
 
-def in_the_view(event: Event, wanted: Wanted) -> Event:
-    """A source's event as a view has it."""
+def in_the_view(event: Event, wanted: Wanted, source: int) -> Event:
+    """An event as a view has it. source: the server's version."""
     kind, body = event
     if kind in (23, 24, 25):
         return kind + 7, body[:8] + b"\2\0" + body[8:]
-    if kind in (2, 18) and wanted.adds_explicit and not is_control(event):
+    if kind in (2, 18) and wanted.adds_explicit and source < 80000 and not is_control(event):
         post = 13 if kind == 2 else 26
         length = int.from_bytes(body[11:13], "little") + 2
         body = body[:11] + struct.pack("<H", length) + body[13:post] + bytes((16, wanted.explicit)) + body[post:]
@@ -232,6 +232,8 @@ class Numbers:
                 assert own.sequence_number is not None
                 self.sequence = own.sequence_number
             assert (told.last_committed, told.sequence_number) == (self.sequence - 1, self.sequence)
+            assert told.transaction_length in (None, size)
+            assert told.immediate_commit_us == own.immediate_commit_us
             assert (kind, told.uuid, told.gno) == (
                 (GTID, UUID_OF_VIEW, self.gno) if assigned else (head[0], own.uuid, own.gno)
             )
@@ -263,7 +265,7 @@ def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Nu
     before = f"{UUID_OF_VIEW}:1-{numbers.gno - 1}" if numbers.gno > 1 and wanted.gtids == "assign" else ""
     assert str(decode_gtid_set(events[1][2])) == before
     numbers.sequence, numbers.is_renumbered = 1, False
-    numbers.server_version = 50562 if file.is_old else 50624
+    numbers.server_version = file.numbered_version
     at = 2
     for one in file.transactions:
         groups = expected_groups(one, wanted)
@@ -278,7 +280,7 @@ def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Nu
                 numbers.check(kind, body, head, stop - offset, last_time)
                 assert (time, server_id) == (one.timestamp, one.server_id)
             for piece, (_, (time, kind, server_id, flags), body) in zip(pieces, group, strict=True):
-                check_event(one, piece, (kind, body), flags, wanted)
+                check_event(one, piece, (kind, body), flags, wanted, file.numbered_version)
                 check_decodes(kind, body, format)
                 assert (time, server_id) == (one.timestamp, one.server_id)
         numbers.is_renumbered |= len(groups) > 1
@@ -289,7 +291,7 @@ def check_file(file: SourceBinlog, data: bytes, archive: AnyArchive, numbers: Nu
     check_marks(data)
 
 
-def check_event(one: Transaction, piece: Piece, found: Event, flags: int, wanted: Wanted) -> None:
+def check_event(one: Transaction, piece: Piece, found: Event, flags: int, wanted: Wanted, source: int) -> None:
     if isinstance(piece, str):
         assert (found[0], text_of(found[1])) == (QUERY, piece.encode())
         return
@@ -297,7 +299,7 @@ def check_event(one: Transaction, piece: Piece, found: Event, flags: int, wanted
         event = with_text(one.events[piece[0]], piece[1])
     else:
         event = one.events[piece]
-    assert found == in_the_view(event, wanted), one.name
+    assert found == in_the_view(event, wanted, source), one.name
     assert flags & 0x3FF == (8 if event[1].endswith((b"\0BEGIN", b"\0COMMIT")) else 0)
 
 

@@ -6,17 +6,21 @@ What the source wrote and what a view makes of it stand side by side, by hand, f
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 from hypothesis import strategies as st
 
+from protocol.wire import lenenc_int
 from relay.view.rules.settings import ViewSettings
 from tests.support.binlog_builder import MYSQL_56_LENGTHS
 from tests.support.event_stream import format_body, query_body, raw_event
 from tests.support.view_making import UUID_OF_VIEW, marked
 
 SOURCE_UUID: Final = UUID("0d8d0d4a-1111-11ee-9c63-0f4e3d1f5a16")
+MYSQL_97_LENGTHS: Final = bytes.fromhex(
+    "000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000"
+)
 STATUS: Final = b"\0\0\0\0\0\x01" + struct.pack("<Q", 0) + b"\x06\x03std\x04\x08\0\x08\0\x08\0"
 QUERY, XID, MAP, ANONYMOUS, GTID, INCIDENT, ROWS_QUERY = 2, 16, 19, 34, 33, 26, 29
 _POST_OF_LOAD: Final = struct.Struct("<IIIB")
@@ -90,6 +94,13 @@ class Transaction:
         return [*([] if self.head is None else [self.head]), *self.events]
 
 
+class GtidLayout(NamedTuple):
+    """has_length: time, transaction_length and version stand in GTID events; trailer: bytes of checksum behind an event."""
+
+    has_length: bool
+    trailer: int
+
+
 @dataclass(frozen=True)
 class SourceBinlog:
     """One file. ending: `cut`: a last transaction has no end, the source crashed; `open`: it is still written."""
@@ -100,6 +111,11 @@ class SourceBinlog:
     ending: Literal["rotate", "stop", "cut", "open"]
     created: bool
     version: str
+
+    @property
+    def numbered_version(self) -> int:
+        """As GTID events say it."""
+        return {"5": 50562, "6": 50624, "7": 90704}[self.version[2]]
 
     @property
     def is_old(self) -> bool:
@@ -123,6 +139,8 @@ class SourceBinlog:
             made.extend(event)
 
         lengths, algorithm = (MYSQL_56_LENGTHS[:27], None) if self.is_old else (MYSQL_56_LENGTHS, int(self.checksum))
+        if self.version.startswith("9"):
+            lengths = MYSQL_97_LENGTHS
         add(15, format_body(self.version, lengths, algorithm, created=1_700_000_000 * self.created))
         places = [len(made)]
         for one in self.transactions:
@@ -350,10 +368,25 @@ def _by_old_server(one: Transaction) -> Transaction:
     return replace(one, events=tuple((kind, body) for kind, body in events if kind != ROWS_QUERY))
 
 
-def _head(kind: int, number: int) -> Event:
-    clock = struct.pack("<Bqq", 2, number, number + 1)
+def _by_new_server(one: Transaction) -> Transaction:
+    """The same as 9.7 writes it: rows of version 2."""
+    longer = {kind: kind + 7 for kind in (23, 24, 25)}
+    events = [
+        (longer.get(kind, kind), body[:8] + b"\2\0" + body[8:] if kind in longer else body) for kind, body in one.events
+    ]
+    return replace(one, events=tuple(events))
+
+
+def _head(kind: int, number: int, one: Transaction, layout: GtidLayout) -> Event:
+    """The source's own GTID event in front of a transaction, as 5.7 writes it, or 9.7."""
     uuid = SOURCE_UUID.bytes if kind == GTID else bytes(16)
-    return kind, b"\1" + uuid + struct.pack("<q", number + 1 if kind == GTID else 0) + clock
+    body = b"\1" + uuid + struct.pack("<qBqq", number + 1 if kind == GTID else 0, 2, number, number + 1)
+    if not layout.has_length:
+        return kind, body
+    body += (one.timestamp * 10**6 + 5).to_bytes(7, "little")
+    whole = 19 + len(body) + 4 + layout.trailer + sum(19 + len(event[1]) + layout.trailer for event in one.events)
+    length = lenenc_int(whole + 1) if whole + 1 <= 250 else lenenc_int(whole + 3)
+    return kind, body + length + struct.pack("<I", 90704)
 
 
 @st.composite
@@ -370,9 +403,12 @@ def archives(draw: st.DrawFn) -> AnyArchive:
         )
     )
     has_myisam = draw(st.booleans())
-    version = draw(st.sampled_from(["5.5.62-log", "5.6.24-log", "5.6.24-log", "5.6.24-log"]))
-    is_old = version.startswith("5.5")
+    versions = ["5.5.62-log", "5.6.24-log", "5.6.24-log", "9.7.4"]
+    version = draw(st.sampled_from(versions if wanted.target == "mysql-9.7" else versions[:3]))
+    is_old, is_new = version.startswith("5.5"), version.startswith("9")
     heads = [0] if is_old else draw(st.sampled_from([[0], [0], [0, ANONYMOUS], [0, ANONYMOUS, GTID]]))
+    if is_new:
+        heads = draw(st.sampled_from([[ANONYMOUS], [ANONYMOUS, GTID]]))
     special = st.sampled_from([*ANYWHERE, *(WITH_MYISAM if has_myisam else [])])
     kinds = st.one_of(row_transactions, statement_transactions, special, special)
     definitions = [
@@ -387,31 +423,28 @@ def archives(draw: st.DrawFn) -> AnyArchive:
     count = draw(st.integers(1, 3))
     number = 0
     for at in range(count):
+        checksum = draw(st.booleans()) and not is_old
         transactions = list(first) if not at else []
         for one in draw(st.lists(kinds, min_size=0 if at else 1, max_size=7)):
             number += 1
-            one = _by_old_server(one) if is_old else one
+            one = _by_old_server(one) if is_old else _by_new_server(one) if is_new else one
             kind = draw(st.sampled_from(heads))
             # Servers with GTIDs write no rows without BEGIN, and no GTID for an incident.
-            head = _head(kind, number) if kind and one.events[0][0] == QUERY else None
+            one = replace(
+                one, timestamp=1_700_000_000 + draw(st.integers(0, 3)), server_id=draw(st.sampled_from([1, 7]))
+            )
+            layout = GtidLayout(is_new, 4 * checksum)
+            head = _head(kind, number, one, layout) if kind and one.events[0][0] == QUERY else None
             groups = replace(one, head=head).expected(wanted)
             # A real GTID is for one transaction; and beside transactions without a GTID nothing is made of one with it.
             if (kind == GTID and groups is not None and len(groups) > 1) or (
                 wanted.gtids == "keep" and groups != one.is_same
             ):
                 head = None
-            transactions.append(
-                replace(
-                    one,
-                    head=head,
-                    timestamp=1_700_000_000 + draw(st.integers(0, 3)),
-                    server_id=draw(st.sampled_from([1, 7])),
-                )
-            )
+            transactions.append(replace(one, head=head))
         last = at == count - 1
         endings: list[Literal["rotate", "stop", "cut", "open"]] = ["rotate", "stop", "cut"]
         ending = draw(st.sampled_from(["open", *endings] if last else endings))
-        checksum = draw(st.booleans()) and not is_old
         name = f"mysql-bin.{at + 1:06d}"
         files.append(SourceBinlog(name, tuple(transactions), checksum, ending, draw(st.booleans()), version))
     return AnyArchive(wanted, tuple(files))
