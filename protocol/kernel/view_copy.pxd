@@ -108,6 +108,8 @@ cdef class ViewCopy:
         int64_t end) noexcept nogil
 
 cdef bint is_group(int kind) noexcept nogil
+@cython.locals(c=cython.int)
+cdef int64_t skip_lead(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 @cython.locals(c=cython.int, n=cython.int)
 cdef bint is_change(const uint8_t* p, int64_t at, int64_t end) noexcept nogil
 @cython.locals(stop=int64_t)

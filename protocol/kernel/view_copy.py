@@ -45,11 +45,8 @@ def is_group(kind: int) -> bool:
     )
 
 
-def is_change(p: Bytes, at: int, end: int) -> bool:
-    """Whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says.
-
-    Blanks and comments before it are passed over; what stands in a comment for servers only is not looked into.
-    """
+def skip_lead(p: Bytes, at: int, end: int) -> int:
+    """Where something else than blanks and comments stands; what stands in a comment for servers only is not looked into."""
     while at < end:
         c = p[at]
         if c == 32 or 9 <= c <= 13:
@@ -61,6 +58,15 @@ def is_change(p: Bytes, at: int, end: int) -> bool:
             at += 2
         else:
             break
+    return at
+
+
+def is_change(p: Bytes, at: int, end: int) -> bool:
+    """Whether the statement in p[at:end] is a plain INSERT, REPLACE, UPDATE or DELETE, as its first word says.
+
+    Blanks and comments before it are passed over; what stands in a comment for servers only is not looked into.
+    """
+    at = skip_lead(p, at, end)
     n = 0
     if has_prefix(p, at, end, b"insert", 6) or has_prefix(p, at, end, b"update", 6):
         n = 6
@@ -131,7 +137,7 @@ def simple_target(p: Bytes, at: int, end: int) -> int:
 
     FNV-1a over the last part of the table's name, in lower case.
     """
-    at = skip_blanks(p, at, end)
+    at = skip_lead(p, at, end)
     start = at
     inserts = False
     updates = False
@@ -143,7 +149,9 @@ def simple_target(p: Bytes, at: int, end: int) -> int:
         following = behind_word(p, at, end, b"ignore", 6)
         if following >= 0:
             at = following
-        at = behind_word(p, at, end, b"into", 4)
+        following = behind_word(p, at, end, b"into", 4)
+        if following >= 0:
+            at = following
     else:
         at = behind_word(p, start, end, b"update", 6)
         if at >= 0:
@@ -183,11 +191,15 @@ def simple_target(p: Bytes, at: int, end: int) -> int:
     if at < end and (p[at] == 96 or p[at] >= 128):
         return -1
     at = skip_blanks(p, at, end)
-    if at < end and (p[at] == 46 or p[at] == 47 or p[at] == 35 or p[at] == 45):
-        return -1
     if has_word(p, at, end, b"select", 6):
         return -1
-    if not inserts:
+    if inserts:
+        if at >= end:
+            return -1
+        # Behind something else the name was none: INSERT DELAYED INTO t.
+        if p[at] != 40 and not (has_prefix(p, at, end, b"value", 5) or behind_word(p, at, end, b"set", 3) >= 0):
+            return -1
+    else:
         if updates:
             if behind_word(p, at, end, b"set", 3) < 0:
                 return -1
@@ -205,6 +217,8 @@ class ViewCopy:
     group with such an event is not copied. layout: of the GTID events that are put in front, VIEW_BARE (5.6), VIEW_CLOCK (5.7)
     or VIEW_TIMES (8.0). explicit: value of the status variable 16 that Query events are given; -1: none. new_rows: whether row
     events of version 1 become version 2.
+
+    wants_statements: every statement makes a group one that is not copied, but for plain ones as `watch` says.
 
     position: where the next byte goes in the view's file. next_gno, sequence: of the next group. renumbers: the source's own
     numbers of dependencies do not count any more in this file, because one of its groups became two. source_base: what src[0] is in
