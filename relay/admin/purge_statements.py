@@ -53,7 +53,7 @@ def view_reader(view: ShownView) -> ViewReader:
     """What the view has still to be made from, also one that has stopped: somebody may let it go on."""
     made, start = view.status.source, view.settings.start
     place = made if made is not None else start.position if start is not None else None
-    return ViewReader(view.settings.name, place.file if place is not None else "")
+    return ViewReader(view.settings.name, place.file if place is not None else "", view.status.source_generation)
 
 
 async def purge_to(archive: Archive, name: str, readers: Readers, reason: str) -> Done:

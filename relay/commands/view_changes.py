@@ -12,13 +12,14 @@ from uuid import UUID
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog
-from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
 from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.commands.arguments import binlog_place
 from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
 from relay.commands.view_command import stop_text, view_failures
+from relay.view.generations.view_generations import directories_of, made_from, qualified
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.standing_stop import standing_stop
 from relay.view.inspect.view_listing import files_of
@@ -66,7 +67,8 @@ def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool) -> None:
     with view_failures(view):
         sizes = _binlogs(view.directory)
         if sizes:
-            _check_numbers(view, min(sizes))
+            generation, number = min(sizes)
+            _check_numbers(view, (_made_from(view, generation), number))
         try:
             removed = remove_view(view.archive, view.name)
         except ArchiveLocked:
@@ -102,8 +104,7 @@ def _decided(view: NamedView, wanted: Position, *, yes: bool, layer: FileLayer) 
         raise CommandFailed(text, FINDINGS)
     if not yes:
         _ask(view.name, stop)
-    why = f"{stop.reason.text}; skipped by {_by()}"
-    row = skip_row(view.name, stop.file, stop.offset, stop.group_stop, why)
+    row = skip_row(view.name, stop, _by())
     catalog = Catalog.open(view.archive / CATALOG_NAME, layer)
     try:
         catalog.add_ledger(row)
@@ -126,27 +127,38 @@ def _ask(view: str, stop: ViewStop) -> None:
         raise CommandFailed("Nothing was changed.", WRONG_USE)
 
 
-def _binlogs(directory: Path) -> dict[int, int]:
-    """The sizes of the binlogs there by their numbers, whatever the catalog says. Raises: OSError."""
-    found = directory.iterdir() if directory.is_dir() else ()
-    return {binlog_number(path.name): path.lstat().st_size for path in found if is_binlog_name(path.name)}
+def _binlogs(view: Path) -> dict[tuple[int, int], int]:
+    """The sizes of a view's binlogs by generation and number, whatever the catalogs say. Raises: OSError."""
+    return {
+        (generation, binlog_number(path.name)): path.lstat().st_size
+        for generation, directory in directories_of(view)
+        for path in directory.iterdir()
+        if is_binlog_name(path.name)
+    }
 
 
-def _check_numbers(view: NamedView, first: int) -> None:
+def _made_from(view: NamedView, generation: int) -> int:
+    """Of the source's archive; where it is not known any more, the first: to be made again helps there, too."""
+    with suppress(OSError):
+        return made_from(generation_path(view.directory, generation), generation)
+    return FIRST
+
+
+def _check_numbers(view: NamedView, first: tuple[int, int]) -> None:
     """A view that is made again must number as before: not so where the archive's oldest files are gone.
 
-    first: number of the view's oldest file. Raises: CommandFailed; PlaceUnknown.
+    first: of the view's oldest file, the generation of the source's archive and the number. Raises: CommandFailed; PlaceUnknown.
     """
-    held = [file for _number, directory in begun_generations(view.archive) for file in files_of(directory)[:1]]
-    if not held or held[0].number <= first or view.settings.gtids == "keep":
+    held = [(number, file) for number, directory in begun_generations(view.archive) for file in files_of(directory)[:1]]
+    if not held or (held[0][0], held[0][1].number) <= first or view.settings.gtids == "keep":
         return
-    begin = Position(held[0].name, FIRST_EVENT)
+    begin = Position(held[0][1].name, FIRST_EVENT)
     start = view.settings.start
     if start is not None and start.position >= begin:
         if view.settings.gtids != "assign" or view.places.of_source(start.position).gno + 1 == start.next_gno:
             return
         begin = start.position
-    place = view.places.of_source(begin)
+    place = view.places.of_source(Position(qualified(held[0][0], begin.file), begin.offset))
     text = (
         f"View {view.name} was begun with files that the archive no longer has: made again it would number its transactions "
         f"otherwise, and replicas would take them for others. Write into its [[view]] first: "

@@ -11,13 +11,14 @@ from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
-from relay.archive.storage.archived_file import SourceIdentity
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.archive_command import archive_failures, print_table, time_text
 from relay.commands.arguments import binlog_place
 from relay.commands.outcome import ARCHIVE_DAMAGED, FINDINGS, WRONG_USE, CommandFailed
 from relay.config import Config, ViewSection, settings_of_view, view_settings
 from relay.config.problems import Wrong
+from relay.view.generations.view_generations import MadeGeneration, made_generations
 from relay.view.inspect.made_again import made_again
 from relay.view.inspect.named_view import NamedView, named_view
 from relay.view.inspect.stops_ahead import StopAhead
@@ -111,26 +112,30 @@ def find_place(view: NamedView, *, source: str | None, position: str | None, gti
     if as_json:
         sys.stdout.write(json.dumps(place_record(view, place, executed)) + "\n")
         return
-    row = (str(place.source), str(place.view), view.newest_gtid(place.gno), executed.line)
+    row = (place.source_text, place.view_text, view.newest_gtid(place.gno), executed.line)
     print_table(("source", "view", "newest assigned", "executed"), [row], numbers=())
 
 
 def verify_view(view: NamedView, *, as_json: bool) -> int:
     """Makes the view once more, in memory, and prints the first difference of each file; returns how many. Raises: CommandFailed."""
-    count = 0
+    count = left = 0
+    files: list[ArchivedFile] = []
     with view_failures(view):
         if not view.is_made:
             raise PlaceUnknown(f"View {view.name} is not made yet: there is nothing to compare.")
-        again = made_again(view)
-        left = len(files_of(view.directory)) - len(again.files)
-        for one in differences(view.directory, again.files, again):
-            count += 1
-            sys.stdout.write(json.dumps(_difference_record(view.name, one)) if as_json else _difference_text(one))
-            sys.stdout.write("\n")
+        for made in made_generations(view.archive, view.directory):
+            again = made_again(view, made)
+            files += again.files
+            left += len(files_of(made.directory)) - len(again.files)
+            for one in differences(made.directory, again.files, again):
+                count += 1
+                record = _difference_record(view.name, made, one)
+                sys.stdout.write(json.dumps(record) if as_json else _difference_text(made, one))
+                sys.stdout.write("\n")
     if as_json:
         return count
-    size = sum(file.end for file in again.files)
-    fine = f"View {view.name} is what the archive gives: {len(again.files)} files, {size} bytes.\n"
+    size = sum(file.end for file in files)
+    fine = f"View {view.name} is what the archive gives: {len(files)} files, {size} bytes.\n"
     sys.stdout.write(f"{count} files of view {view.name} are not what the archive gives.\n" if count else fine)
     if left:
         sys.stdout.write(f"{left} older files were not compared: what they were made from was purged.\n")
@@ -188,8 +193,10 @@ def place_record(view: NamedView, place: ViewPlace, executed: GtidSet) -> dict[s
     """For JSON."""
     return {
         "view": view.name,
+        "source_generation": place.source_generation,
         "source_file": place.source.file,
         "source_position": place.source.offset,
+        "view_generation": place.generation,
         "view_file": place.view.file,
         "view_position": place.view.offset,
         "newest_assigned": view.newest_gtid(place.gno) or None,
@@ -227,8 +234,8 @@ def _facts_cells(facts: ViewFacts) -> tuple[str, ...]:
         settings.target,
         str(facts.files),
         str(facts.size_bytes),
-        str(made.source) if made is not None else "",
-        str(made.view) if made is not None else "",
+        made.source_text if made is not None else "",
+        made.view_text if made is not None else "",
         str(facts.behind_bytes),
         facts.stop.reason.name if facts.stop is not None else "runs with the relay",
     )
@@ -243,26 +250,36 @@ def _facts_record(facts: ViewFacts) -> dict[str, object]:
         "for": settings.target,
         "files": facts.files,
         "bytes": facts.size_bytes,
+        "source_generation": made.source_generation if made is not None else None,
         "source_file": made.source.file if made is not None else None,
         "source_position": made.source.offset if made is not None else None,
+        "view_generation": made.generation if made is not None else None,
         "view_file": made.view.file if made is not None else None,
         "view_position": made.view.offset if made is not None else None,
         "newest_assigned": f"{settings.uuid}:{made.gno}" if made is not None and made.gno else None,
         "behind_bytes": facts.behind_bytes,
         "stop": None
         if stop is None
-        else {"file": stop.file, "position": stop.offset, **stop.reason._asdict(), "since": time_text(stop.time)},
+        else {
+            "generation": stop.generation,
+            "file": stop.file,
+            "position": stop.offset,
+            **stop.reason._asdict(),
+            "since": time_text(stop.time),
+        },
     }
 
 
-def _difference_text(one: ViewDifference) -> str:
-    made_from = "" if one.source is None else f" (made from {one.source} on)"
-    return f"{one.view}{made_from}: {one.what}"
+def _difference_text(made: MadeGeneration, one: ViewDifference) -> str:
+    place = ViewPlace(one.source or one.view, one.view, 0, made.source_number, made.number)
+    made_from = "" if one.source is None else f" (made from {place.source_text} on)"
+    return f"{place.view_text}{made_from}: {one.what}"
 
 
-def _difference_record(name: str, one: ViewDifference) -> dict[str, object]:
+def _difference_record(name: str, made: MadeGeneration, one: ViewDifference) -> dict[str, object]:
     return {
         "view": name,
+        "generation": made.number,
         "file": one.view.file,
         "offset": one.view.offset,
         "source_offset": one.source.offset if one.source is not None else None,

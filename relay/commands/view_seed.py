@@ -45,7 +45,7 @@ def seed(
         record |= {"statements": list(seeded.statements), "hints": [*doubts, *seeded.hints]}
         sys.stdout.write(json.dumps(record) + "\n")
         return
-    source = f"{place.source}, the view's {place.view}"
+    source = f"{place.source_text}, the view's {place.view_text}"
     _print([f"For data as of {source}. Executed there: {executed.count} transactions."], taken, doubts, seeded)
 
 

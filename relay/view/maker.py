@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, TypeVar, cast
 
@@ -12,16 +12,19 @@ import structlog
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
+from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.generation import Generation, GenerationState
 from relay.archive.read.file_reads import OpenFile
-from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveWriteError
+from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
 from relay.process.background import begin_task
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
+from relay.view.generations.following_source import first_file, has_all_before, why_not
+from relay.view.generations.source_breaks import file_gone, gap_in_archive
+from relay.view.generations.view_generations import keep_made_from, made_from
 from relay.view.rules.group import GroupRules, StopReason
-from relay.view.rules.settings import ViewSettings
-from relay.view.source_breaks import file_gone, gap_in_archive, source_changed
+from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.translation import FileTranslation, ViewStopped
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
@@ -34,27 +37,43 @@ _AT_ONCE_BYTES: Final = 4 << 10
 _MOST_QUEUED_BYTES: Final = 8 << 20
 _AGAIN_S: Final = 10.0
 _PROGRESS_S: Final = 10.0
+_FIRST_OF_GENERATION: Final = ViewCheckpoint.of_file(FIRST_GNO, b"")
+"""Behind a change of source nothing is known of what was before: what is made depends on the binlogs of that source alone."""
 STOPPED: Final = "view_stopped"
 """The ledger's kind, in the view's archive, of a group that could not be translated."""
 
 
 class ViewStop(NamedTuple):
-    """Where a view stands stopped, in the source's file, and why. group_stop: where what cannot be kept ends; `offset`: unknown."""
+    """Where a view stands stopped, in the source's file, and why. group_stop: where what cannot be kept ends; `offset`: unknown.
+    generation: of the source's archive, whose file it is."""
 
     file: str
     offset: int
     group_stop: int
     reason: StopReason
     time: float
+    generation: int = FIRST
 
 
 class ViewStatus(NamedTuple):
-    """source, view: up to where it was made; None: nothing is. behind_bytes: of the source's files, published and not made."""
+    """source, view: up to where it was made; None: nothing is. behind_bytes: of the source's files, published and not made.
+    source_generation: of the source's archive, that `source` is of."""
 
     source: Position | None
     view: Position | None
     behind_bytes: int
     stop: ViewStop | None
+    source_generation: int | None = None
+
+
+class _FilePart(NamedTuple):
+    """A file that is to be made, or the rest of it. generation: of the view; file: the source's; end: up to where the view has
+    it, None: it is not begun."""
+
+    generation: Generation
+    file: ArchivedFile
+    end: Position | None
+    checkpoint: ViewCheckpoint
 
 
 class _Waiting(Exception):
@@ -77,7 +96,7 @@ class ViewMaker:
         archive: Archive,
         settings: ViewSettings,
         rules: Callable[[], GroupRules],
-        skips: dict[str, dict[int, int]],
+        skips: Mapping[tuple[int, str], Mapping[int, int]],
         on_fault: Callable[[Exception], object] | None = None,
     ) -> None:
         self.stop: ViewStop | None = None
@@ -122,7 +141,8 @@ class ViewMaker:
     @property
     def status(self) -> ViewStatus:
         """As it is now."""
-        return ViewStatus(self._source, self._archive.current.end, self._behind(), self.stop)
+        of = self._followed.number if self._source is not None else None
+        return ViewStatus(self._source, self._archive.current.end, self._behind(), self.stop, of)
 
     def _behind(self) -> int:
         made, behind = self._source, 0
@@ -149,7 +169,9 @@ class ViewMaker:
                 self._followed.damaged_files.report(error)
                 self._note(_damage(error))
                 await self._until_decided(_AGAIN_S)
-            except ArchiveWriteError as error:
+            except ArchiveMisuse:
+                raise
+            except ArchiveError as error:
                 self._note(_unwritable(error))
                 await self._until_decided(_AGAIN_S)
             except OSError as error:
@@ -171,6 +193,7 @@ class ViewMaker:
             pass
 
     def _note(self, stop: ViewStop) -> None:
+        stop = stop._replace(generation=self._followed.number)
         before, self.stop = self.stop, stop
         if before is not None and (before.file, before.offset, before.reason) == (stop.file, stop.offset, stop.reason):
             return
@@ -187,7 +210,8 @@ class ViewMaker:
         )
         generation = self._archive.current
         if generation.state is GenerationState.OPEN:
-            details = json.dumps({"reason": reason.name, "replica_error": reason.error, "group_stop": stop.group_stop})
+            facts = {"reason": reason.name, "replica_error": reason.error, "group_stop": stop.group_stop}
+            details = json.dumps({**facts, "generation": stop.generation})
             generation.note_once(STOPPED, stop.file, stop.offset, f"{reason.text} {reason.advice}".strip(), details)
 
     async def _let_go(self) -> None:
@@ -199,17 +223,41 @@ class ViewMaker:
         maker, self._maker = self._maker, None
         if maker is not None:
             maker.close()
+        try:
+            await self._archive.discard_prepared()
+        except ArchiveError as error:
+            log.info("prepared_generation_not_closed", why=str(error), note="the next attempt says more")
 
     # --- following --------------------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
         """Until something stands in the way. Raises: ViewStopped, _Waiting, ArchiveError, OSError."""
-        generation = self._archive.current
-        try:
-            generation.watch_failure(self._write_failed)
-            await self._make_all(generation)
-        finally:
-            generation.unwatch_failure(self._write_failed)
+        part = await self._resumed()
+        while True:
+            generation = part.generation
+            try:
+                generation.watch_failure(self._write_failed)
+                part = await self._make_part(part)
+            finally:
+                generation.unwatch_failure(self._write_failed)
+
+    async def _make_part(self, part: "_FilePart") -> "_FilePart":
+        """All of it; what follows."""
+        generation = part.generation
+        self._maker = maker = await self._in_thread(lambda: self._made_for(part))
+        if part.end is None:
+            self._begin_file(part)
+        await self._make_file(generation, maker, part.file)
+        checkpoint = maker.checkpoint()
+        following = await self._following(part, checkpoint.next_gno)
+        maker.close()
+        self._maker = None
+        if isinstance(following, Generation):
+            return await self._in_next_generation(following)
+        begun = generation.file(following.name)
+        place = None if begun is None else Position(begun.name, begun.end)
+        after = ViewCheckpoint.of_file(checkpoint.next_gno, checkpoint.rules)
+        return _FilePart(generation, following, place, after)
 
     def _write_failed(self, _: ArchiveWriteError) -> None:
         """What was handed over did not get into the files: seen at once, and not with the source's next transaction."""
@@ -221,41 +269,50 @@ class ViewMaker:
         if generation.state is GenerationState.FAILED and generation.failure is not None:
             raise generation.failure
 
-    async def _make_all(self, generation: Generation) -> None:
+    def _begin_file(self, part: "_FilePart") -> None:
+        generation, known = part.generation, self._followed.identity
+        if known is not None and generation.identity != known:
+            generation.set_identity(known)
+        generation.start_file(part.file.name)
+        log.info("view_file_begins", view=self._settings.name, file=part.file.name)
+
+    async def _resumed(self) -> "_FilePart":
+        """Where to go on. Raises: _Waiting, ArchiveError, OSError."""
+        generation = self._archive.current
         if generation.state is GenerationState.FAILED:
             end = await generation.reopen_writer()
         else:
             end = await generation.trim()
-        file = await self._first_file(end)
-        checkpoint = await self._in_thread(lambda: self._checkpoint(generation, file, end))
-        self._maker = await self._in_thread(lambda: self._made_for(generation, file, end, checkpoint))
+        if end is None and generation.number == FIRST:
+            return await self._beginning(generation)
+        number = await self._in_thread(lambda: made_from(generation.directory, generation.number))
+        followed = next((one for one in self._mirror.all if one.number == number), None)
+        if followed is not None:
+            self._followed = followed
         if end is None:
-            self._begin_file(generation, file)
-        while True:
-            maker = self._maker
-            await self._make_file(generation, maker, file)
-            checkpoint = maker.checkpoint()
-            following = await self._following(generation, file)
-            maker.close()
-            self._maker = None
-            begun = generation.file(following.name)
-            file, after = following, ViewCheckpoint.of_file(checkpoint.next_gno, checkpoint.rules)
-            place = None if begun is None else Position(begun.name, begun.end)
-            self._maker = await self._in_thread(lambda: self._made_for(generation, file, place, after))  # noqa: B023
-            if begun is None:
-                self._begin_file(generation, file)
+            file = first_file(followed) if followed is not None else None
+            if file is None:
+                text = f"the first file of generation {number} of the archive"
+                raise _Waiting("", FIRST_EVENT, file_gone(text))
+            return _FilePart(generation, file, None, _FIRST_OF_GENERATION)
+        file = followed.file(end.file) if followed is not None else None
+        if file is not None:
+            return _FilePart(generation, file, end, await self._in_thread(lambda: self._checkpoint(generation, end)))
+        later = next((one for one in self._mirror.all if one.number > number), None)
+        if followed is None and later is not None and has_all_before(later, self._archive, self._settings):
+            return await self._in_next_generation(later)
+        raise _Waiting(end.file, end.offset, file_gone(end.file))
 
-    def _begin_file(self, generation: Generation, file: ArchivedFile) -> None:
-        known = self._followed.identity
-        if known is not None and generation.identity != known:
-            generation.set_identity(known)
-        generation.start_file(file.name)
-        log.info("view_file_begins", view=self._settings.name, file=file.name)
-
-    async def _first_file(self, end: Position | None) -> ArchivedFile:
-        """The file of the source to go on with. Raises: _Waiting."""
+    async def _beginning(self, generation: Generation) -> "_FilePart":
+        """Nothing is made yet. Raises: _Waiting."""
         start = self._settings.start
-        wanted = end or (start.position if start is not None else None)
+        file = await self._first_file(start.position if start is not None else None)
+        await self._in_thread(lambda: keep_made_from(generation.directory, self._followed.number, self._layer))
+        after = ViewCheckpoint.of_file(start.next_gno if start is not None else FIRST_GNO, b"")
+        return _FilePart(generation, file, None, after)
+
+    async def _first_file(self, wanted: Position | None) -> ArchivedFile:
+        """The file of the source to begin with. Raises: _Waiting."""
         while True:
             for generation in self._mirror.all:
                 files = generation.files
@@ -266,31 +323,41 @@ class ViewMaker:
             files = self._mirror.all[0].files
             if wanted is not None and files and files[0].number > binlog_number(wanted.file):
                 raise _Waiting(wanted.file, wanted.offset, file_gone(wanted.file))
-            if end is not None:
-                raise _Waiting(end.file, end.offset, file_gone(end.file))
             self._moved.clear()
             await self._moved.wait()
 
-    async def _following(self, made: Generation, file: ArchivedFile) -> ArchivedFile:
-        """The source's next file. Raises: _Waiting; ArchiveWriteError."""
-        generation = self._followed
+    async def _following(self, part: "_FilePart", next_gno: int) -> ArchivedFile | Generation:
+        """The source's next file, or the generation in which another source goes on. Raises: _Waiting; ArchiveWriteError."""
+        generation, file = self._followed, part.file
         while True:
             self._moved.clear()
-            self._check_writing(made)
-            if generation.file(file.name) is None:
-                raise _Waiting(file.name, file.end, file_gone(file.name))
-            found = generation.next_file(file.name)
+            self._check_writing(part.generation)
+            later = self._mirror.after(generation)
+            is_held = generation.file(file.name) is not None
+            found = generation.next_file(file.name) if is_held else None
             if found is not None:
                 return found
-            later = self._mirror.after(generation)
-            if generation.ended and later is not None:
-                raise _Waiting(
-                    file.name,
-                    file.end,
-                    gap_in_archive(file.name) if later.gap is not None else source_changed(file.name),
-                )
+            if later is not None and (generation.ended or not self._mirror.holds(generation)):
+                reason = why_not(later, Position(file.name, file.end), self._settings, next_gno)
+                if reason is not None:
+                    raise _Waiting(file.name, file.end, reason)
+                return later
+            if not is_held:
+                raise _Waiting(file.name, file.end, file_gone(file.name))
             self._caught_up()
             await self._moved.wait()
+
+    async def _in_next_generation(self, later: Generation) -> "_FilePart":
+        """The view goes on with a generation of its own, that is made of nothing but `later`. Raises: ArchiveError; OSError."""
+        first, identity = later.files[0], later.identity
+        assert identity is not None
+        await self._archive.current.trim()
+        where = f"generation {later.number} of the source's archive"
+        generation = await self._archive.prepare(identity, where, first.name)
+        await self._in_thread(lambda: keep_made_from(generation.directory, later.number, self._layer))
+        log.info("view_follows_source", view=self._settings.name, generation=later.number, file=first.name)
+        self._followed, self._source = later, Position(first.name, FIRST_EVENT)
+        return _FilePart(generation, first, None, _FIRST_OF_GENERATION)
 
     async def _make_file(self, generation: Generation, maker: FileMaker, file: ArchivedFile) -> None:
         """Until the file is complete."""
@@ -370,39 +437,35 @@ class ViewMaker:
             if future.done():
                 self._working = None
 
-    def _checkpoint(self, generation: Generation, file: ArchivedFile, end: Position | None) -> ViewCheckpoint:
+    def _checkpoint(self, generation: Generation, end: Position) -> ViewCheckpoint:
         """Where to begin, so that what is there is compared with what is made. Blocking."""
-        if end is None:
-            start = self._settings.start
-            return ViewCheckpoint.of_file(start.next_gno if start is not None else 1, b"")
-        found = ViewMap.read(generation.directory / file.name).before_view(end.offset)
+        found = ViewMap.read(generation.directory / end.file).before_view(end.offset)
         if found is None:
-            text = f"{file.name}.map of the view is not there or damaged"
+            text = f"{end.file}.map of the view is not there or damaged"
             advice = (
                 f'Run "binlog-relay view rebuild {self._settings.name}" with the relay stopped: the view is made again.'
             )
-            raise _Waiting(file.name, FIRST_EVENT, StopReason("view_map_lost", text, 0, advice))
+            raise _Waiting(end.file, FIRST_EVENT, StopReason("view_map_lost", text, 0, advice))
         return found
 
-    def _made_for(
-        self, generation: Generation, file: ArchivedFile, end: Position | None, checkpoint: ViewCheckpoint
-    ) -> FileMaker:
-        mirror = self._followed
-        source = OpenFile(self._layer, mirror.directory / file.name, mirror.summed.of(file))
+    def _made_for(self, part: "_FilePart") -> FileMaker:
+        mirror, name = self._followed, part.file.name
+        source = OpenFile(self._layer, mirror.directory / name, mirror.summed.of(part.file))
         try:
             translation = FileTranslation(
-                file.name,
+                name,
                 source.read_into,
                 self._settings,
                 self._rules(),
-                checkpoint,
-                self._skips.get(file.name, {}),
+                part.checkpoint,
+                self._skips.get((mirror.number, name), {}),
+                own_gtids=part.generation.number != FIRST,
             )
             return FileMaker(
                 translation,
                 source,
-                generation.directory / file.name,
-                end.offset if end is not None else FIRST_EVENT,
+                part.generation.directory / name,
+                part.end.offset if part.end is not None else FIRST_EVENT,
                 self._buffers,
                 self._layer,
             )
@@ -423,7 +486,7 @@ def _differs(error: ViewDiffers, name: str) -> ViewStop:
     )
 
 
-def _unwritable(error: ArchiveWriteError) -> ViewStop:
+def _unwritable(error: ArchiveError) -> ViewStop:
     reason = StopReason("view_write_failed", error.what, 0, error.advice)
     return ViewStop(error.file or "", error.offset or 0, error.offset or 0, reason, time.time())
 

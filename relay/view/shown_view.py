@@ -31,6 +31,10 @@ class ViewProgress(Protocol):
         """Up to where the source's binlogs are in it; None: nothing yet."""
 
     @property
+    def source_generation(self) -> int | None:
+        """Of the source's archive, that `source` is of; None: nothing yet."""
+
+    @property
     def behind_bytes(self) -> int:
         """What is archived behind that."""
 

@@ -50,6 +50,7 @@ _TIME_BYTES: Final = 7
 _ORIGINAL_FOLLOWS: Final = 0x80
 """In the last byte of a commit's time: the original one follows."""
 _FIRST_WITH_NEW_ROWS: Final = (5, 6)
+_REAL_GTIDS: Final = frozenset((EventType.GTID, EventType.GTID_TAGGED))
 _BEGIN, _COMMIT = b"BEGIN", b"COMMIT"
 # Between groups: what a view's file has as the source's does.
 _PASSED_ON: Final = frozenset((EventType.ROTATE, EventType.STOP))
@@ -76,9 +77,8 @@ class FileTranslation:
     """Makes the view's bytes of one file, from `checkpoint` on. Blocking; for one thread at a time.
 
     read_into: of the source's file. skips: offsets at which an empty transaction takes the place of a group, as somebody
-    decided. on_stop: is told of each group that the rules cannot keep, which is left out as if it were of `skips`, for those who
-    only want to know; None: ViewStopped is raised. After `fill` or an exception `checkpoint()` is where to go on. No instance
-    goes on behind an exception.
+    decided, or nothing, where it has no GTID and is given none. After `fill` or an exception `checkpoint()` is where to go on.
+    No instance goes on behind an exception.
     """
 
     def __init__(
@@ -90,10 +90,14 @@ class FileTranslation:
         checkpoint: ViewCheckpoint,
         skips: Mapping[int, int],
         *,
+        own_gtids: bool = False,
         mark_gap: int = MARK_GAP,
-        on_stop: Callable[[ViewStopped], object] | None = None,
     ) -> None:
+        """own_gtids: every transaction must have a GTID of the source's own, and none is assigned."""
         self.name = name
+        self.on_stop: Callable[[ViewStopped], object] | None = None
+        """Is told of each group that the rules cannot keep, which is left out as if it were of `skips`, for those who only want to
+        know; None: ViewStopped is raised."""
         self.done = False
         """Whether the file is complete: nothing more comes out of it."""
         self.marks: list[ViewCheckpoint] = []
@@ -115,12 +119,14 @@ class FileTranslation:
         """What the rules know; None: to be asked for."""
         version = settings.target_version
         layout = codes.VIEW_BARE if version < (5, 7) else codes.VIEW_CLOCK if version < (8, 0) else codes.VIEW_TIMES
-        self._policy = _POLICIES[settings.gtids]
+        self._policy = codes.VIEW_KEEP if own_gtids else _POLICIES[settings.gtids]
+        self._own_gtids = own_gtids
+        self._one_by_one = False
+        """A transaction without a GTID of its own comes soon, and must not."""
         self._layout = layout
         self._kernel: ViewCopy | None = None
         self._watched: bytes | None = None
         self._mark_gap = mark_gap
-        self._on_stop = on_stop
         self._mark_rows = array("q", bytes(8 * codes.VIEW_MARK * _MARKS))
         self._last_mark = -1
         self._buffer = bytearray(BUFFER_BYTES)
@@ -198,9 +204,8 @@ class FileTranslation:
                 stop = self._hi
                 if self._skips:
                     stop = min(stop, self._lo + self._until_skip())
-                status = kernel.copy(self._buffer, self._lo, stop, self._out, self._at)
-                self._advance(kernel.consumed)
-                self._at = kernel.produced
+                if not self._one_by_one:
+                    status = self._copy(kernel, stop)
             if status == codes.VIEW_MORE:
                 if self._more() or self._lo == self._hi or self._offset in self._skips:
                     continue
@@ -225,6 +230,22 @@ class FileTranslation:
                 self._advance(kernel.group_stop)
             else:
                 raise self._wrong(status, self._offset + kernel.bad_at - self._lo)
+
+    def _copy(self, kernel: ViewCopy, stop: int) -> int:
+        """Plain groups up to `stop` in the buffer; why it ended, as `ViewCopy.copy` says."""
+        if self._own_gtids:
+            self._take_marks()
+        before = kernel.position, kernel.next_gno, kernel.sequence
+        status = kernel.copy(self._buffer, self._lo, stop, self._out, self._at)
+        if self._own_gtids and kernel.next_gno != before[1]:
+            # A number was given where none may be: all of that is done again, to stop before it.
+            kernel.position, kernel.next_gno, kernel.sequence = before
+            kernel.take_marks()
+            self._one_by_one = True
+            return codes.VIEW_LOOK
+        self._advance(kernel.consumed)
+        self._at = kernel.produced
+        return status
 
     def _until_skip(self) -> int:
         """Bytes to the next place that is skipped."""
@@ -272,7 +293,8 @@ class FileTranslation:
         self._explicit = explicit if post_lengths(event)[EventType.QUERY] >= codes.QUERY_POST else -1
         self._rules = rules_for_file(self._rules, known.server_version)
         kernel = ViewCopy(
-            self._policy,
+            # Where none may be assigned, an assigned number tells that there is a transaction without a GTID.
+            codes.VIEW_ASSIGN if self._own_gtids else self._policy,
             self._settings.uuid.bytes,
             self._rules.look_at,
             self._layout,
@@ -373,6 +395,8 @@ class FileTranslation:
         if start in self._skips:
             groups = self._skipped(start, stop)
             self._state = None
+        elif self._own_gtids and kernel.group_head not in _REAL_GTIDS:
+            raise ViewStopped(self.name, start, stop, self._without_gtid())
         elif look:
             group = self._groups.group(start, stop)
             self._state = None
@@ -380,9 +404,9 @@ class FileTranslation:
                 groups = self._rules.plan(group)
             except CannotBeKept as error:
                 stopped = ViewStopped(self.name, start, stop, error.reason)
-                if self._on_stop is None:
+                if self.on_stop is None:
                     raise stopped from error
-                self._on_stop(stopped)
+                self.on_stop(stopped)
                 groups = self._skipped(start, stop)
         else:
             has_gtid = kernel.group_head in _GTIDS
@@ -398,6 +422,8 @@ class FileTranslation:
         self._rules.skipped(group)
         first, last = group.events[0], group.events[-1]
         empty = empty_transaction(last.timestamp, first.server_id)
+        if self._own_gtids and first.type not in _REAL_GTIDS:
+            return []
         if isinstance(self._rules, TargetRules):
             return self._rules.left_out(group, empty)
         if first.type in _GTIDS:
@@ -646,6 +672,17 @@ class FileTranslation:
     def _stopped(self, name: str, text: str, error: int, size: int = 0) -> ViewStopped:
         reason = StopReason(name, text, error, f"binlog-relay view skip {self._settings.name} leaves it out.")
         return ViewStopped(self.name, self._offset, self._offset + size, reason)
+
+    def _without_gtid(self) -> StopReason:
+        text = (
+            "another source is followed, and it wrote a transaction without a GTID: whether replicas of the view have it "
+            "already is not known"
+        )
+        advice = (
+            f"Look at it with mysqlbinlog: where replicas have it, or were given it by hand, binlog-relay view skip "
+            f"{self._settings.name} leaves it out. Or copy the data to the replicas anew, for a new [[view]] with a start behind it."
+        )
+        return StopReason("source_changed", text, 0, advice)
 
     def _damaged(self, offset: int, what: str) -> ArchiveDamaged:
         return ArchiveDamaged(what, file=self.name, offset=offset, boundary=self._offset)

@@ -9,7 +9,8 @@ from typing import Final
 from protocol.errors import ErrorCode, StatementRefused
 from relay.archive.archive import Archive
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.view.maker import ViewMaker, ViewStatus
+from relay.archive.catalog.generation_directories import FIRST
+from relay.view.maker import ViewMaker, ViewStatus, ViewStop
 from relay.view.rules.settings import ViewSettings
 from relay.view.view_rules import rules_of
 
@@ -18,16 +19,20 @@ SKIPPED: Final = "view_skip"
 the view's own directory may be deleted: the view is made again with the same decisions."""
 
 
-def skips_of(ledger: Sequence[LedgerRow], view: str) -> dict[str, dict[int, int]]:
-    """By file: the offsets of groups that this view leaves out, each with where the group ends."""
-    found: dict[str, dict[int, int]] = {}
+Skips = dict[tuple[int, str], dict[int, int]]
+"""By generation of the source's archive and file: the offsets of groups that a view leaves out, each with where the group ends."""
+
+
+def skips_of(ledger: Sequence[LedgerRow], view: str) -> Skips:
+    """What this view leaves out. ledger: of all generations of the source's archive."""
+    found: Skips = {}
     for row in ledger:
         if row.kind != SKIPPED:
             continue
         try:
             details = json.loads(row.details)
             if details["view"] == view:
-                found.setdefault(row.file, {})[row.offset] = int(details["group_stop"])
+                add_skip(found, int(details.get("generation", FIRST)), row.file, row.offset, int(details["group_stop"]))
         except (ValueError, KeyError, TypeError):
             continue
     return found
@@ -41,7 +46,7 @@ class View:
         mirror: Archive,
         archive: Archive,
         settings: ViewSettings,
-        skips: dict[str, dict[int, int]],
+        skips: Skips,
         on_fault: Callable[[Exception], object] | None = None,
     ) -> None:
         self.settings = settings
@@ -86,18 +91,20 @@ class View:
             raise StatementRefused(
                 ErrorCode.ER_UNKNOWN_ERROR, f"What stops view {self.settings.name} is no group: {stop.reason.text}"
             )
-        add_skip(self._skips, file, offset, stop.group_stop)
-        row = skip_row(self.settings.name, file, offset, stop.group_stop, f"{stop.reason.text}; skipped by {by}")
+        add_skip(self._skips, stop.generation, file, offset, stop.group_stop)
+        row = skip_row(self.settings.name, stop, by)
         self._mirror.current.append_ledger(SKIPPED, row.file, row.offset, row.text, row.details)
         self._maker.decided()
 
 
-def add_skip(skips: dict[str, dict[int, int]], file: str, offset: int, group_stop: int) -> None:
+def add_skip(skips: Skips, generation: int, file: str, offset: int, group_stop: int) -> None:
     """One more."""
-    skips.setdefault(file, {})[offset] = group_stop
+    skips.setdefault((generation, file), {})[offset] = group_stop
 
 
-def skip_row(view: str, file: str, offset: int, group_stop: int, text: str) -> LedgerRow:
-    """The decision as a row of the ledger."""
-    details = json.dumps({"view": view, "group_stop": group_stop})
-    return LedgerRow(time.time(), SKIPPED, file, offset, f"View {view} leaves out this transaction: {text}", details)
+def skip_row(view: str, stop: ViewStop, by: str) -> LedgerRow:
+    """The decision to leave out what the view has stopped at, as a row of the ledger. by: who decided."""
+    details = json.dumps({"view": view, "group_stop": stop.group_stop, "generation": stop.generation})
+    of = "" if stop.generation == FIRST else f" of generation {stop.generation}"
+    text = f"View {view} leaves out this transaction{of}: {stop.reason.text}; skipped by {by}"
+    return LedgerRow(time.time(), SKIPPED, stop.file, stop.offset, text, details)

@@ -3,15 +3,35 @@
 from typing import NamedTuple, Protocol
 
 from protocol.position import Position
+from relay.archive.catalog.generation_directories import FIRST
+from relay.view.generations.view_generations import qualified
 
 
 class ViewPlace(NamedTuple):
     """The same place three times. source, view: boundaries of transactions. gno: the number of the newest GTID that the view
-    assigned before it; 0: none."""
+    assigned before it; 0: none. source_generation, generation: of the archive and of the view, whose files these are."""
 
     source: Position
     view: Position
     gno: int
+    source_generation: int = FIRST
+    generation: int = FIRST
+
+    @property
+    def source_text(self) -> str:
+        """For people. After a change of source the name of a file alone may be that of several."""
+        return _shown(self.source, self.source_generation)
+
+    @property
+    def view_text(self) -> str:
+        """The same in the view."""
+        return _shown(self.view, self.generation)
+
+
+def _shown(position: Position, generation: int) -> str:
+    return (
+        str(position) if generation == FIRST else str(Position(qualified(generation, position.file), position.offset))
+    )
 
 
 class InsideTransaction(Exception):

@@ -47,6 +47,7 @@ class Progress:
     source: Position | None = None
     behind_bytes: int = 0
     stop: None = None
+    source_generation: int | None = None
 
 
 @dataclass

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from protocol.position import Position
+from relay.view.generations.view_generations import named_generation
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
 
 
@@ -29,7 +30,9 @@ class KnownPlaces:
         return self._places[-1] if self._places else None
 
     def _find(self, position: Position, of: Callable[[ViewPlace], Position]) -> ViewPlace:
-        held = [place for place in self._places if of(place).file == position.file]
+        _generation, name = named_generation(position.file) or (1, position.file)
+        position = Position(name, position.offset)
+        held = [place for place in self._places if of(place).file == name]
         if not held:
             raise PlaceUnknown(f"{position.file} is not in the view")
         number = bisect_right(held, position, key=of) - 1

@@ -39,16 +39,17 @@ def list_views(views: Mapping[str, RunningView]) -> Rows:
 
 
 def _line(view: RunningView) -> tuple[Value, ...]:
-    settings, status, generation = view.settings, view.status, view.archive.current
+    settings, status, generations = view.settings, view.status, view.archive.all
+    end = generations[-1].end
     return (
         settings.name,
         settings.gtids,
         str(settings.uuid) if settings.gtids == "assign" else "",
         settings.target,
-        str(len(generation.files)),
-        str(generation.held.total_bytes),
+        str(sum(len(generation.files) for generation in generations)),
+        str(sum(generation.held.total_bytes for generation in generations)),
         str(status.source) if status.source is not None else "",
-        str(generation.end) if generation.end is not None else "",
+        str(end) if end is not None else "",
         str(status.behind_bytes),
         f"{status.stop.reason.name}: {stop_text(status.stop)}" if status.stop is not None else "",
     )

@@ -38,11 +38,13 @@ ACCEPTED_NAME: Final = "gap-accepted.json"
 """The gap that somebody accepted and that no generation stands behind yet; in the archive's directory."""
 VIEW_NAME: Final = "view.json"
 """In a view's directory: the settings that its files were made with."""
+MADE_FROM_NAME: Final = "made-from.json"
+"""In each generation's directory of a view: which generation of the source's archive it is made from."""
 OWN_NAMES: Final = frozenset(
     {
         *(INDEX_NAME, CATALOG_NAME, LEDGER_TEXT_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME),
+        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, MADE_FROM_NAME),
     }
 )
 """What an archive directory has besides the binlogs and what is named after them."""

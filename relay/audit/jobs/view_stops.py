@@ -15,10 +15,10 @@ from relay.audit.plan.store import LocalStore, Store, plain_path, store_of
 from relay.audit.readiness.view_checks import VIEW_STOPS, VIEW_UNKNOWN
 from relay.audit.report.content import Kind, ReportTable, Section
 from relay.audit.runner.audit import Audit
+from relay.view.generations.source_breaks import gap_in_archive, source_changed
 from relay.view.inspect.stops_ahead import LookedAtFile, StopAhead, StopsFound, find_stops
 from relay.view.rules.group import StopReason
 from relay.view.rules.settings import ViewSettings
-from relay.view.source_breaks import gap_in_archive, source_changed
 
 # Whose GTIDs they are makes no difference.
 _SETTINGS: Final = ViewSettings("NAME", "assign", UUID(int=0))

@@ -16,7 +16,8 @@ _MAKE_AGAIN: Final = "Make the view anew: 'binlog-relay view rebuild'."
 
 
 def executed_before(view: Path, settings: ViewSettings, place: ViewPlace) -> GtidSet:
-    """view: its directory. By the head of the one file and its index, so the number of files does not matter.
+    """view: the directory of the generation that `place` is in. By the head of the one file and its index, so the number of files
+    does not matter.
 
     The numbers that the view assigned are compared with `place.gno`: one that is too high loses transactions in silence, one too
     low gives errors of duplicate keys. Blocking. Raises: PlaceUnknown where they contradict each other; CatalogUnreadable; OSError.

@@ -7,10 +7,11 @@ from typing import NamedTuple
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import Position
-from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.catalog.generation_directories import begun_generations, generation_path
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.transaction_search import find_gtid
 from relay.archive.storage.files import CATALOG_NAME
+from relay.view.generations.view_generations import made_generations, qualified
 from relay.view.inspect.executed_gtids import executed_before
 from relay.view.kept_settings import view_directory
 from relay.view.rules.settings import ViewSettings
@@ -27,7 +28,7 @@ def named_view(archive: Path, settings: ViewSettings, generations: Sequence[Path
         generations = [path for _number, path in begun_generations(archive)]
     directory = view_directory(archive, settings.name)
     skips = skips_of([row for path in generations for row in read_ledger(path)], settings.name)
-    return NamedView(archive, directory, settings, ViewLookup(generations[-1], directory, settings, skips))
+    return NamedView(archive, directory, settings, ViewLookup(archive, directory, settings, skips))
 
 
 class NamedView(NamedTuple):
@@ -63,14 +64,15 @@ class NamedView(NamedTuple):
         self._check_is_made()
         if self.settings.gtids == "assign" and gtid.tsid.key == self.settings.uuid.bytes:
             return self.places.of_gno(gtid.gno)
-        found = find_gtid(self.directory, gtid)
-        if found is None:
-            raise PlaceUnknown(f"View {self.name} does not hold transaction {gtid.tsid}:{gtid.gno}.")
-        return self.places.of_view(Position(found.file, found.end))
+        for made in made_generations(self.archive, self.directory):
+            found = find_gtid(made.directory, gtid)
+            if found is not None:
+                return self.places.of_view(Position(qualified(made.number, found.file), found.end))
+        raise PlaceUnknown(f"View {self.name} does not hold transaction {gtid.tsid}:{gtid.gno}.")
 
     def executed(self, place: ViewPlace) -> GtidSet:
         """All that is executed before the place. Raises: PlaceUnknown; CatalogUnreadable; OSError."""
-        return executed_before(self.directory, self.settings, place)
+        return executed_before(generation_path(self.directory, place.generation), self.settings, place)
 
     def newest_gtid(self, gno: int) -> str:
         """Of those that the view assigned, in words; empty: none."""
@@ -85,7 +87,7 @@ class NamedView(NamedTuple):
 
     def _place_text(self, place: ViewPlace) -> str:
         newest = self.newest_gtid(place.gno)
-        return f"{place.source} (view {place.view}{f', {newest}' if newest else ''})"
+        return f"{place.source_text} (view {place.view_text}{f', {newest}' if newest else ''})"
 
     def _check_is_made(self) -> None:
         if not self.is_made:

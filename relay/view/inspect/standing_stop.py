@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 from protocol.position import Position
-from relay.archive.inspect.listing import read_ledger, read_ledgers
+from relay.archive.catalog.catalog_rows import LedgerRow
+from relay.archive.catalog.generation_directories import FIRST
+from relay.archive.inspect.listing import read_ledgers
 from relay.view.maker import STOPPED, ViewStop
 from relay.view.rules.group import StopReason
 from relay.view.view import skips_of
@@ -16,19 +18,27 @@ def standing_stop(archive: Path, view: Path, name: str, made: ViewPlace | None) 
 
     None: it did not stop, went on since, or somebody skipped what it stopped at. Raises: CatalogUnreadable; OSError; sqlite3.Error.
     """
-    row = next((row for row in reversed(read_ledger(view)) if row.kind == STOPPED), None)
-    if row is None or (made is not None and _is_behind(made.source, row.file, row.offset)):
+    row = next((row for _number, row in reversed(read_ledgers(view)) if row.kind == STOPPED), None)
+    if row is None:
+        return None
+    stop = _stop_of(row)
+    if made is not None and _is_passed(stop, made):
         return None
     skips = skips_of([row for _number, row in read_ledgers(archive)], name)
-    if row.offset in skips.get(row.file, {}):
-        return None
+    return None if stop.offset in skips.get((stop.generation, stop.file), {}) else stop
+
+
+def _stop_of(row: LedgerRow) -> ViewStop:
     try:
         details = json.loads(row.details)
         reason = StopReason(str(details["reason"]), row.text, int(details["replica_error"]), "")
-        return ViewStop(row.file, row.offset, int(details["group_stop"]), reason, row.time)
+        generation = int(details.get("generation", FIRST))
+        return ViewStop(row.file, row.offset, int(details["group_stop"]), reason, row.time, generation)
     except (ValueError, KeyError, TypeError):
         return ViewStop(row.file, row.offset, row.offset, StopReason(STOPPED, row.text, 0, ""), row.time)
 
 
-def _is_behind(made: Position, file: str, offset: int) -> bool:
-    return bool(file) and made > Position(file, offset)
+def _is_passed(stop: ViewStop, made: ViewPlace) -> bool:
+    if stop.generation != made.source_generation:
+        return stop.generation < made.source_generation
+    return bool(stop.file) and made.source > Position(stop.file, stop.offset)

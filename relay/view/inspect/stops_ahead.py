@@ -11,9 +11,10 @@ from typing import Final, NamedTuple, Protocol
 from relay.archive.storage.archive_errors import ArchiveDamaged
 from relay.binlog_file.broken import Broken
 from relay.binlog_file.file_bytes import FileBytes, read_bytes
+from relay.view.generations.source_breaks import gave_numbers
 from relay.view.inspect.stamped_file import as_archived
 from relay.view.rules.group import StopReason
-from relay.view.rules.settings import ViewSettings
+from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.translation import BUFFER_BYTES, FileTranslation, ViewStopped
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
@@ -36,7 +37,7 @@ class LookedAtFile:
     """A binlog of the source, up to `end`, a place between two transactions. name: as it is shown.
 
     skips: offsets of groups that somebody decided to leave out, each with where the group ends. behind: why no view goes on to
-    this file from the one before; None: it does.
+    this file from the one before; None: it does. sources: how many the view was made from before the one of this file.
     """
 
     name: str
@@ -44,6 +45,7 @@ class LookedAtFile:
     open: Callable[[], OpenedFile]
     skips: Mapping[int, int] = field(default_factory=dict)
     behind: StopReason | None = None
+    sources: int = 0
 
 
 class StopAhead(NamedTuple):
@@ -125,19 +127,25 @@ class _StopSearch:
         unread: list[UnreadPart],
     ) -> None:
         self._settings = settings
-        self._next = begin if begin is not None else ViewCheckpoint.of_file(1, b"")
+        self._next = begin if begin is not None else ViewCheckpoint.of_file(FIRST_GNO, b"")
         self._note = note
         self._unread = unread
         self._buffer = bytearray(BUFFER_BYTES)
-        self._before: tuple[str, int] | None = None
+        self._before: LookedAtFile | None = None
+        self._is_numbered = self._next.next_gno != FIRST_GNO
+        """Whether the view gave transactions GTIDs."""
 
     def look_at(self, file: LookedAtFile) -> None:
         """All of a file, from where the one before ended."""
-        if file.behind is not None:
-            name, end = self._before or (file.name, 0)
-            self._note(StopAhead(name, end, end, 0, file.behind))
-            self._next = ViewCheckpoint.of_file(1, b"")
-        self._before = file.name, file.end
+        before, self._before = self._before, file
+        behind = file.behind
+        if before is not None and before.sources != file.sources:
+            behind = behind or (gave_numbers(before.name) if self._is_numbered else None)
+            self._next = ViewCheckpoint.of_file(FIRST_GNO, b"")
+        if behind is not None:
+            name, end = (before.name, before.end) if before is not None else (file.name, 0)
+            self._note(StopAhead(name, end, end, 0, behind))
+            self._next = ViewCheckpoint.of_file(FIRST_GNO, b"")
         try:
             opened = file.open()
         except OSError as error:
@@ -154,7 +162,8 @@ class _StopSearch:
             self._leave(file, self._next.source, f"The file cannot be read: {error}.")
         finally:
             opened.close()
-            self._next = ViewCheckpoint.of_file(1, self._next.rules)
+            self._is_numbered = self._is_numbered or self._next.next_gno != FIRST_GNO
+            self._next = ViewCheckpoint.of_file(FIRST_GNO, self._next.rules)
 
     def _leave(self, file: LookedAtFile, offset: int, text: str) -> None:
         self._unread.append(UnreadPart(file.name, offset, text))
@@ -174,9 +183,10 @@ class _StopSearch:
                 rules_of(self._settings),
                 self._next,
                 skips,
+                own_gtids=file.sources > 0,
                 mark_gap=_NO_MARKS,
-                on_stop=lambda stop: self._tell(stop, source),
             )
+            translation.on_stop = lambda stop: self._tell(stop, source)
             try:
                 while translation.fill(self._buffer, 0, file.end, sealed=False, ends_cut=True):
                     translation.marks.clear()

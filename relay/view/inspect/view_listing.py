@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.generation_directories import begun_generations
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME
+from relay.view.generations.view_generations import made_generations
 from relay.view.inspect.standing_stop import standing_stop
 from relay.view.maker import ViewStop
 from relay.view.rules.settings import ViewSettings
@@ -32,14 +32,16 @@ def view_facts(archive: Path, view: Path, settings: ViewSettings, places: PlaceF
 
     Raises: CatalogUnreadable; PlaceUnknown; OSError; sqlite3.Error.
     """
-    files = files_of(view) if (view / CATALOG_NAME).exists() else []
+    is_made = (view / CATALOG_NAME).exists()
+    generations = made_generations(archive, view) if is_made else []
+    files = [file for generation in generations for file in files_of(generation.directory)]
     made = places.end() if files else None
     return ViewFacts(
         settings,
         len(files),
         sum(file.end for file in files),
         made,
-        _behind(archive, made.source if made is not None else None),
+        _behind(archive, made),
         standing_stop(archive, view, settings.name, made) if files else None,
     )
 
@@ -73,16 +75,15 @@ def mirrored_file(archive: Path, name: str) -> tuple[Path, ArchivedFile] | None:
     return None
 
 
-def _behind(archive: Path, made: Position | None) -> int:
+def _behind(archive: Path, made: ViewPlace | None) -> int:
     total = 0
-    for _number, directory in reversed(begun_generations(archive)):
+    for number, directory in reversed(begun_generations(archive)):
         files = files_of(directory)
-        if made is None:
-            total += sum(file.end for file in files)
-            continue
-        place = _place_of(files, made.file)
-        if place is not None:
-            return total + max(files[place].end - made.offset, 0) + sum(file.end for file in files[place + 1 :])
+        if made is not None and number <= made.source_generation:
+            place = _place_of(files, made.source.file) if number == made.source_generation else None
+            if place is not None:
+                total += max(files[place].end - made.source.offset, 0) + sum(file.end for file in files[place + 1 :])
+            return total
         total += sum(file.end for file in files)
     return total
 

@@ -1,22 +1,21 @@
 """What is ahead of one view in the archive: all stops that it will come to, from where it is made."""
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
-from relay.archive.catalog.generation_directories import begun_generations
+from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
 from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before
 from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer, StoredFile
+from relay.view.generations.source_breaks import file_gone, gap_in_archive, no_gtids
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.stops_ahead import LookedAtFile, StopAhead, StopsFound, find_stops
 from relay.view.inspect.view_listing import files_of
 from relay.view.rules.group import StopReason
-from relay.view.source_breaks import file_gone, gap_in_archive, source_changed
 from relay.view.view import skips_of
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
@@ -36,39 +35,58 @@ def view_outlook(view: NamedView) -> ViewOutlook:
 
     Raises: CatalogUnreadable; PlaceUnknown; OSError; sqlite3.Error.
     """
-    place, checkpoint = _begin(view)
-    directories = [directory for _number, directory in begun_generations(view.archive)]
-    for number, directory in enumerate(directories):
-        held = files_of(directory)
-        names = [file.name for file in held]
-        if not names or (place is not None and place.file not in names):
-            continue
-        first = names.index(place.file) if place is not None else 0
-        following = directories[number + 1] if number + 1 < len(directories) else None
-        files, ends_for = _up_to_break(held[first:], following)
-        begin = Position(names[first], checkpoint.source if checkpoint is not None else FIRST_EVENT)
-        return _looked_at(view, directory, files, checkpoint, begin, ends_for)
+    begun = _begin(view)
+    held = [_HeldGeneration(number, path, files_of(path)) for number, path in begun_generations(view.archive)]
+    held = [one for one in held if one.files]
+    for number, generation in enumerate(held):
+        names = [file.name for file in generation.files]
+        first = 0
+        if begun.place is not None:
+            if begun.place.file not in names or begun.source_generation not in (None, generation.number):
+                continue
+            first = names.index(begun.place.file)
+        held = [generation._replace(files=generation.files[first:]), *held[number + 1 :]]
+        return _looked_at(view, held, begun)
     found = StopsFound()
-    if place is not None:
+    if begun.place is not None:
+        place = begun.place
         found.add(StopAhead(place.file, place.offset, place.offset, 0, file_gone(place.file)))
     return ViewOutlook(None, None, 0, found)
 
 
-def _begin(view: NamedView) -> tuple[Position | None, ViewCheckpoint | None]:
-    """Where the view goes on, and what is known there; None: with the archive's beginning, and nothing."""
+class _HeldGeneration(NamedTuple):
+    """Of the source's archive, with its files."""
+
+    number: int
+    directory: Path
+    files: list[ArchivedFile]
+
+
+class _Begun(NamedTuple):
+    """Where the view goes on, and what is known there; None: with the archive's beginning, and nothing. source_generation: of the
+    archive, that the place is in; None: not known. sources: how many came before in the view."""
+
+    place: Position | None
+    checkpoint: ViewCheckpoint | None
+    source_generation: int | None = None
+    sources: int = 0
+
+
+def _begin(view: NamedView) -> _Begun:
     made = view.places.end() if view.is_made else None
     if made is not None:
-        checkpoint = ViewMap.read(view.directory / made.view.file).before_view(made.view.offset)
+        path = generation_path(view.directory, made.generation) / made.view.file
+        checkpoint = ViewMap.read(path).before_view(made.view.offset)
         if checkpoint is not None:
-            return made.source, checkpoint
+            return _Begun(made.source, checkpoint, made.source_generation, made.generation - FIRST)
     start = view.settings.start
-    return (start.position if start is not None else None), None
+    return _Begun(start.position if start is not None else None, None)
 
 
 def _up_to_break(
-    files: list[ArchivedFile], following: Path | None
+    files: list[ArchivedFile], following: Path | None, *, by_gtid: bool
 ) -> tuple[list[tuple[ArchivedFile, int]], StopReason | None]:
-    """The files up to where the source is followed no further, each with its end, and why that is; None: it is followed."""
+    """The files up to where the source is followed no further, each with its end, and why that is; None: the view may go on."""
     ends = [(file, file.end) for file in files]
     if following is None:
         return ends, None
@@ -77,29 +95,37 @@ def _up_to_break(
     except GapUnreadable:
         return ends, gap_in_archive(files[-1].name)
     if gap is None:
-        return ends, source_changed(files[-1].name)
+        return ends, None if by_gtid else no_gtids(files[-1].name)
     kept = [one for one in ends if one[0].number <= binlog_number(gap.fork.file)]
     ends = [(file, min(end, gap.fork.offset) if file.name == gap.fork.file else end) for file, end in kept or ends[:1]]
     return ends, gap_in_archive(ends[-1][0].name)
 
 
-def _looked_at(
-    view: NamedView,
-    directory: Path,
-    files: list[tuple[ArchivedFile, int]],
-    checkpoint: ViewCheckpoint | None,
-    begin: Position,
-    ends_for: StopReason | None,
-) -> ViewOutlook:
-    skips: Mapping[str, Mapping[int, int]] = skips_of([row for _number, row in read_ledgers(view.archive)], view.name)
+def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun) -> ViewOutlook:
+    """Of the archive's generations from where the view goes on, up to the first behind which it cannot."""
+    skips = skips_of([row for _number, row in read_ledgers(view.archive)], view.name)
     layer = FileLayer()
-    sources = [
-        LookedAtFile(file.name, end, partial(StoredFile.open, layer, directory / file.name), skips.get(file.name, {}))
-        for file, end in files
-    ]
-    found = find_stops(sources, view.settings, begin=checkpoint)
-    last, end = files[-1]
+    sources: list[LookedAtFile] = []
+    ends_for: StopReason | None = None
+    for number, generation in enumerate(held):
+        following = held[number + 1].directory if number + 1 < len(held) else None
+        files, ends_for = _up_to_break(generation.files, following, by_gtid=view.settings.gtids != "anonymous")
+        sources += [
+            LookedAtFile(
+                file.name,
+                end,
+                partial(StoredFile.open, layer, generation.directory / file.name),
+                skips.get((generation.number, file.name), {}),
+                sources=begun.sources + number,
+            )
+            for file, end in files
+        ]
+        if ends_for is not None:
+            break
+    found = find_stops(sources, view.settings, begin=begun.checkpoint)
+    last = sources[-1]
     if ends_for is not None:
-        found.add(StopAhead(last.name, end, end, 0, ends_for))
-    size = sum(end - FIRST_EVENT for _file, end in files) - (begin.offset - FIRST_EVENT)
-    return ViewOutlook(begin, Position(last.name, end), size, found)
+        found.add(StopAhead(last.name, last.end, last.end, 0, ends_for))
+    begin = Position(sources[0].name, begun.checkpoint.source if begun.checkpoint is not None else FIRST_EVENT)
+    size = sum(one.end - FIRST_EVENT for one in sources) - (begin.offset - FIRST_EVENT)
+    return ViewOutlook(begin, Position(last.name, last.end), size, found)

@@ -14,13 +14,16 @@ TARGETS: Final = ("mysql-5.5", "mysql-5.6", "mysql-5.7", "mysql-8.0", "mysql-8.4
 """Whose replicas a view may be for, oldest first."""
 _NAMESPACE: Final = UUID("6f0f3cb2-6d0c-5a43-9c63-0f4e3d1f5a16")
 
+FIRST_GNO: Final = 1
+"""Of the first GTID that a view assigns."""
+
 
 @dataclass(frozen=True, slots=True)
 class ViewStart:
     """Where a view begins that does not begin with the archive: its first transaction there gets the number `next_gno`."""
 
     position: Position
-    next_gno: int = 1
+    next_gno: int = FIRST_GNO
 
 
 @dataclass(frozen=True, slots=True)

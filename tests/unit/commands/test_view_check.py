@@ -90,11 +90,13 @@ def test_a_view_with_a_start_is_looked_at_from_there(archive: Path) -> None:
 async def test_where_no_view_can_go_on_is_the_last_stop(tmp_path: Path) -> None:
     changed, gap = tmp_path / "changed", tmp_path / "gap"
     mirror = await two_generations(changed)
-    end = mirror.all[0].end
+    end, last = mirror.all[0].end, mirror.current.end
     await mirror.close()
     assert end is not None
-    (stop,) = view_outlook(named_view(changed, settings())).found.stops
+    (stop,) = view_outlook(named_view(changed, settings(gtids="anonymous"))).found.stops
     assert (stop.reason.name, stop.file, stop.offset) == ("source_changed", end.file, end.offset)
+    by_gtid = view_outlook(named_view(changed, settings()))
+    assert (by_gtid.found.total, by_gtid.end) == (0, last)
     await (await behind_a_gap(gap)).close()
     (stop,) = view_outlook(named_view(gap, settings())).found.stops
     assert (stop.reason.name, stop.file) == ("gap_in_archive", FIRST)

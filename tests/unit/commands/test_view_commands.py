@@ -106,8 +106,10 @@ def test_find_gives_the_same_facts_for_each_name_of_a_place(
         find_place(view, **names, as_json=True)
         assert line(capsys) == {
             "view": "gtid",
+            "source_generation": 1,
             "source_file": FILE,
             "source_position": wanted.source.offset,
+            "view_generation": 1,
             "view_file": FILE,
             "view_position": wanted.view.offset,
             "newest_assigned": f"{OWN}:2",
@@ -180,6 +182,7 @@ def test_list_says_how_far_a_view_is_and_why_it_is_stopped(view: NamedView, caps
     assert (found["view"], found["uuid"], found["for"], found["files"]) == ("gtid", OWN, "mysql-9.7", 1)
     assert (found["source_position"], found["view_position"]) == (end.source.offset, end.view.offset)
     assert found["stop"] == {
+        "generation": 1,
         "file": FILE,
         "position": stop.offset,
         "name": "create_user",
@@ -280,7 +283,7 @@ def test_skip_writes_the_decision_and_forgets_the_stop(view: NamedView, capsys: 
     view, stop = stopped(view)
     skip(view, at=f"{FILE}:{stop.offset}", yes=True, as_json=True)
     assert line(capsys) == {"view": "gtid", "file": FILE, "offset": stop.offset, "group_stop": stop.group_stop}
-    assert skips_of(read_ledger(view.archive), "gtid") == {FILE: {stop.offset: stop.group_stop}}
+    assert skips_of(read_ledger(view.archive), "gtid") == {(1, FILE): {stop.offset: stop.group_stop}}
     with pytest.raises(CommandFailed, match="is not stopped"):
         skip(view, at=f"{FILE}:{stop.offset}", yes=True, as_json=True)
 

@@ -57,6 +57,7 @@ class Status:
     source: Position | None = Position(FIRST, 900)  # noqa: RUF009 - a tuple
     behind_bytes: int = 77
     stop: Stop | None = None
+    source_generation: int | None = None
 
 
 @dataclass

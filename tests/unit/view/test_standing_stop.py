@@ -55,9 +55,12 @@ async def test_a_view_that_went_on_since_stands_not_stopped(tmp_path: Path) -> N
 
 async def test_what_somebody_skipped_stops_no_view_any_more(tmp_path: Path) -> None:
     view = await stopped(tmp_path)
-    add_row(tmp_path, skip_row("other", "mysql-bin.000001", 120, 300, "GRANT"))
-    assert standing_stop(tmp_path, view, "gtid", made_to(120)) is not None
-    add_row(tmp_path, skip_row("gtid", "mysql-bin.000001", 120, 300, "GRANT"))
+    stop = standing_stop(tmp_path, view, "gtid", made_to(120))
+    assert stop is not None
+    for other in (skip_row("other", stop, "a test"), skip_row("gtid", stop._replace(generation=2), "a test")):
+        add_row(tmp_path, other)
+        assert standing_stop(tmp_path, view, "gtid", made_to(120)) is not None
+    add_row(tmp_path, skip_row("gtid", stop, "a test"))
     assert standing_stop(tmp_path, view, "gtid", made_to(120)) is None
 
 

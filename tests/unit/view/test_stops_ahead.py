@@ -7,9 +7,9 @@ import pytest
 
 from protocol.binlog.event_type import EventType
 from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.view.generations.source_breaks import source_changed
 from relay.view.inspect.stops_ahead import LookedAtFile, StopAhead, StopsFound, find_stops
 from relay.view.rules.settings import ViewSettings
-from relay.view.source_breaks import source_changed
 from relay.view.translation import FileTranslation, ViewStopped
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of

@@ -16,10 +16,21 @@ def file_gone(name: str) -> StopReason:
     return StopReason("source_file_gone", text, 0, "Rebuild the view with a start that the archive still has.")
 
 
-def source_changed(name: str) -> StopReason:
-    """Behind the file `name` the files of another source begin."""
+def source_changed(name: str, why: str = "") -> StopReason:
+    """Behind the file `name` the files of another source begin. why: nobody can tell what replicas have of them."""
     text = f"another source is followed since the end of {name}, and which of its transactions the view has already is not known"
-    return StopReason("source_changed", text, 0, _NEW_VIEW)
+    return StopReason("source_changed", f"{text}: {why}" if why else text, 0, _NEW_VIEW)
+
+
+def no_gtids(name: str) -> StopReason:
+    """The same, and replicas of the view do not follow by GTID."""
+    return source_changed(name, "the view gives transactions no GTIDs")
+
+
+def gave_numbers(name: str) -> StopReason:
+    """The same, and the other source may have the same transactions under other GTIDs than the view."""
+    why = "the view gave numbers to transactions that had no GTIDs, and under which ones the other source may have them"
+    return source_changed(name, f"{why} is not known")
 
 
 def gap_in_archive(name: str) -> StopReason:

@@ -1,0 +1,81 @@
+"""Which generation of the archive each generation of a view is made from: `made-from.json` in the directory of the latter.
+
+A view begins a generation of its own where the archive does. The numbers are mostly the same, and not where the archive's
+oldest files were gone before the view was begun.
+"""
+
+import errno
+import json
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from relay.archive.catalog.generation_directories import FIRST, generation_path
+from relay.archive.storage.files import INDEX_NAME, MADE_FROM_NAME, FileLayer, replace_file
+
+_QUALIFIED: Final = re.compile(r"g([0-9]{4,9})\.(.+)")
+
+
+class MadeGeneration(NamedTuple):
+    """A generation of a view, and the archive's that it is made from. The directory of the latter may be gone, or be empty."""
+
+    number: int
+    directory: Path
+    source_number: int
+    source_directory: Path
+
+
+def made_generations(archive: Path, view: Path) -> list[MadeGeneration]:
+    """All of a view that have begun, oldest first. archive, view: the source's directory and the view's. Works beside a running
+    relay. Blocking: some calls for each generation, however many files it has. Raises: OSError."""
+    found = []
+    for number, directory in directories_of(view):
+        if number == FIRST or (directory / INDEX_NAME).exists() or (directory / MADE_FROM_NAME).exists():
+            source = made_from(directory, number)
+            found.append(MadeGeneration(number, directory, source, generation_path(archive, source)))
+    return found
+
+
+def directories_of(archive: Path) -> list[tuple[int, Path]]:
+    """The number and directory of each generation of an archive, also of one that is only prepared. Blocking."""
+    found = []
+    number, path = FIRST, archive
+    while path.is_dir():
+        found.append((number, path))
+        number += 1
+        path = generation_path(archive, number)
+    return found
+
+
+def made_from(directory: Path, number: int) -> int:
+    """The number of the archive's generation that generation `number` of a view, in `directory`, is made from. Blocking.
+
+    Raises: OSError, also for what cannot be understood.
+    """
+    path = directory / MADE_FROM_NAME
+    try:
+        source = json.loads(path.read_bytes())["generation"]
+    except FileNotFoundError:
+        source = FIRST if number == FIRST else None
+    except (ValueError, KeyError, TypeError):
+        source = None
+    if not isinstance(source, int) or source < FIRST:
+        text = "it does not say which generation of the archive this one of the view is made from: rebuild the view"
+        raise OSError(errno.EIO, text, str(path))
+    return source
+
+
+def keep_made_from(directory: Path, number: int, layer: FileLayer) -> None:
+    """Before the generation's first file is there. Blocking. Raises: OSError."""
+    replace_file(layer, directory / MADE_FROM_NAME, json.dumps({"generation": number}).encode())
+
+
+def named_generation(name: str) -> tuple[int, str] | None:
+    """A generation and the name of its file, of a name that says both; None: it does not."""
+    match = _QUALIFIED.fullmatch(name)
+    return None if match is None else (int(match[1]), match[2])
+
+
+def qualified(generation: int, name: str) -> str:
+    """The name of a file with the generation that it is of, as `Archive.named` understands it."""
+    return f"g{generation:04d}.{name}"
