@@ -191,6 +191,15 @@ async def test_what_stops_a_view_at_another_time_is_left_out_and_its_tables_are_
         assert [f"{stop.file}:{stop.offset}" for stop in found.stops] == expected
 
 
+async def test_what_stops_a_view_is_told_of_files_that_are_read_over_a_network(tmp_path: Path) -> None:
+    system = pytest.importorskip("fsspec").filesystem("memory")
+    places, _ = await two_files_that_stop_a_view(tmp_path / "archive")
+    for name in ("bin.000001", "bin.000002"):
+        system.pipe(f"/readiness/{name}", (tmp_path / "archive" / name).read_bytes())
+    found = view_stops(Audit(None, AuditOptions("memory://readiness")))  # type: ignore[arg-type]
+    assert [f"{stop.file}:{stop.offset}" for stop in found.stops] == places
+
+
 async def test_where_no_view_goes_on_is_told_and_what_nobody_could_look_at(spark: Any, tmp_path: Path) -> None:
     """A later source's files in the same archive, and a damaged file of the first one's."""
     archive = tmp_path / "archive"
