@@ -412,7 +412,7 @@ class FileTranslation:
             has_gtid = kernel.group_head in _GTIDS
             groups = [OutGroup([Copy(start, stop)], "source" if has_gtid else "new")]
         for out in groups:
-            yield from self._write_group(kernel, out)
+            yield from self._write_group(kernel, out, stop - start)
             kernel.renumbers = kernel.renumbers or len(groups) > 1
         self._drop(stop - start)
 
@@ -492,7 +492,8 @@ class FileTranslation:
             kept = count - kernel.consumed
             view[:kept] = bytes(view[kernel.consumed : count])
 
-    def _write_group(self, kernel: ViewCopy, group: OutGroup) -> Iterator[None]:
+    def _write_group(self, kernel: ViewCopy, group: OutGroup, source_size: int) -> Iterator[None]:
+        """source_size: bytes that the source's transaction has."""
         pieces = [self._with_explicit(piece) for piece in group.pieces]
         if group.gtid == "source":
             pieces = self._with_source_gtid(kernel, pieces)
@@ -506,7 +507,8 @@ class FileTranslation:
                 size += self._size_of(kernel, piece)
                 last_time, server = kernel.group_time, kernel.group_server
             first_server = first_server or server
-        if group.gtid == "source" and isinstance(pieces[0], New):
+        if group.gtid == "source" and isinstance(pieces[0], New) and size != source_size:
+            # Where nothing was changed it stays as the source wrote it: as in groups that the kernel copies.
             pieces[0] = self._with_length(pieces[0], size)
         begins = True
         if group.gtid == "new" and self._policy != codes.VIEW_KEEP:
