@@ -121,8 +121,6 @@ class FileTranslation:
         layout = codes.VIEW_BARE if version < (5, 7) else codes.VIEW_CLOCK if version < (8, 0) else codes.VIEW_TIMES
         self._policy = codes.VIEW_KEEP if own_gtids else _POLICIES[settings.gtids]
         self._own_gtids = own_gtids
-        self._one_by_one = False
-        """A transaction without a GTID of its own comes soon, and must not."""
         self._layout = layout
         self._kernel: ViewCopy | None = None
         self._watched: bytes | None = None
@@ -204,8 +202,7 @@ class FileTranslation:
                 stop = self._hi
                 if self._skips:
                     stop = min(stop, self._lo + self._until_skip())
-                if not self._one_by_one:
-                    status = self._copy(kernel, stop)
+                status = self._copy(kernel, stop)
             if status == codes.VIEW_MORE:
                 if self._more() or self._lo == self._hi or self._offset in self._skips:
                     continue
@@ -238,14 +235,25 @@ class FileTranslation:
         before = kernel.position, kernel.next_gno, kernel.sequence
         status = kernel.copy(self._buffer, self._lo, stop, self._out, self._at)
         if self._own_gtids and kernel.next_gno != before[1]:
-            # A number was given where none may be: all of that is done again, to stop before it.
-            kernel.position, kernel.next_gno, kernel.sequence = before
+            # A number was given where none may be: all of that is done again, up to there.
             kernel.take_marks()
-            self._one_by_one = True
-            return codes.VIEW_LOOK
+            stop = self._first_without_gtid(kernel)
+            kernel.position, kernel.next_gno, kernel.sequence = before
+            kernel.copy(self._buffer, self._lo, stop, self._out, self._at)
+            status = codes.VIEW_LOOK
         self._advance(kernel.consumed)
         self._at = kernel.produced
         return status
+
+    def _first_without_gtid(self, kernel: ViewCopy) -> int:
+        """Where in the buffer the next group begins that has no GTID of its own; there is one, whole, as are those before it."""
+        at = self._lo
+        while True:
+            kernel.scan_begin()
+            status = kernel.scan(self._buffer, at, self._hi, True)
+            if status != codes.VIEW_GROUP or kernel.group_head not in _REAL_GTIDS:
+                return at
+            at = kernel.group_stop
 
     def _until_skip(self) -> int:
         """Bytes to the next place that is skipped."""
