@@ -253,7 +253,7 @@ class ViewMaker:
         maker.close()
         self._maker = None
         if isinstance(following, Generation):
-            return await self._in_next_generation(following)
+            return await self._in_next_generation(generation, following)
         begun = generation.file(following.name)
         place = None if begun is None else Position(begun.name, begun.end)
         after = ViewCheckpoint.of_file(checkpoint.next_gno, checkpoint.rules)
@@ -300,7 +300,7 @@ class ViewMaker:
             return _FilePart(generation, file, end, await self._in_thread(lambda: self._checkpoint(generation, end)))
         later = next((one for one in self._mirror.all if one.number > number), None)
         if followed is None and later is not None and has_all_before(later, self._archive, self._settings):
-            return await self._in_next_generation(later)
+            return await self._in_next_generation(generation, later)
         raise _Waiting(end.file, end.offset, file_gone(end.file))
 
     async def _beginning(self, generation: Generation) -> "_FilePart":
@@ -347,11 +347,13 @@ class ViewMaker:
             self._caught_up()
             await self._moved.wait()
 
-    async def _in_next_generation(self, later: Generation) -> "_FilePart":
-        """The view goes on with a generation of its own, that is made of nothing but `later`. Raises: ArchiveError; OSError."""
+    async def _in_next_generation(self, made: Generation, later: Generation) -> "_FilePart":
+        """The view goes on behind its generation `made` with one that is made of nothing but `later`. Raises: ArchiveError; OSError."""
         first, identity = later.files[0], later.identity
         assert identity is not None
-        await self._archive.current.trim()
+        await made.trim()
+        # Where `made` was only prepared when all of it was handed over: it is written now, and begins.
+        await self._archive.discard_prepared()
         where = f"generation {later.number} of the source's archive"
         generation = await self._archive.prepare(identity, where, first.name)
         await self._in_thread(lambda: keep_made_from(generation.directory, later.number, self._layer))
