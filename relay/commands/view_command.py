@@ -16,6 +16,7 @@ from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.archive_command import archive_failures, print_table, time_text
 from relay.commands.arguments import binlog_place
 from relay.commands.outcome import ARCHIVE_DAMAGED, FINDINGS, WRONG_USE, CommandFailed
+from relay.commands.progress import bytes_progress
 from relay.config import Config, ViewSection, settings_of_view, view_settings
 from relay.config.problems import Wrong
 from relay.view.generations.view_generations import MadeGeneration, made_generations
@@ -145,7 +146,7 @@ def verify_view(view: NamedView, *, as_json: bool) -> int:
 def check_view(view: NamedView, *, as_json: bool) -> int:
     """Prints each stop, and the ways on; returns how many there are, with what nobody could look at. Raises: CommandFailed."""
     with view_failures(view):
-        outlook = view_outlook(view)
+        outlook = view_outlook(view, lambda size: bytes_progress("check", size))
     found = outlook.found
     if as_json:
         for stop in found.stops:

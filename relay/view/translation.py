@@ -340,7 +340,11 @@ class FileTranslation:
         yield from self._put(event)
         self._offset += size
         # What was executed before: the source's own, which stands here where it has any, and what the view assigned.
-        while self._lo == self._hi and not self._more() and not self._sealed:
+        while self._hi - self._lo < HEADER_SIZE:
+            if self._more():
+                continue
+            if self._sealed:
+                break
             yield
         own = GtidSet()
         while self._hi - self._lo >= HEADER_SIZE and self._buffer[self._lo + codes.EVENT_TYPE_AT] == (

@@ -11,6 +11,9 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from protocol.binlog.gtid_event import decode_gtid
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.gtid_set import GtidSet
 from protocol.wire import lenenc_int
 from relay.view.rules.settings import ViewSettings
 from tests.support.binlog_builder import MYSQL_56_LENGTHS
@@ -111,6 +114,9 @@ class SourceBinlog:
     ending: Literal["rotate", "stop", "cut", "open"]
     created: bool
     version: str
+    previous: str = ""
+    """What its Previous_gtids event says; without a GTID in the archive there is no such event."""
+    has_previous: bool = False
 
     @property
     def numbered_version(self) -> int:
@@ -142,6 +148,8 @@ class SourceBinlog:
         if self.version.startswith("9"):
             lengths = MYSQL_97_LENGTHS
         add(15, format_body(self.version, lengths, algorithm, created=1_700_000_000 * self.created))
+        if self.has_previous:
+            add(35, encode_gtid_set(GtidSet.from_text(self.previous)), flags=0x80)
         places = [len(made)]
         for one in self.transactions:
             for kind, body in one.all_events:
@@ -422,6 +430,7 @@ def archives(draw: st.DrawFn) -> AnyArchive:
     files = []
     count = draw(st.integers(1, 3))
     number = 0
+    executed: list[str] = []
     for at in range(count):
         checksum = draw(st.booleans()) and not is_old
         transactions = list(first) if not at else []
@@ -446,5 +455,13 @@ def archives(draw: st.DrawFn) -> AnyArchive:
         endings: list[Literal["rotate", "stop", "cut", "open"]] = ["rotate", "stop", "cut"]
         ending = draw(st.sampled_from(["open", *endings] if last else endings))
         name = f"mysql-bin.{at + 1:06d}"
-        files.append(SourceBinlog(name, tuple(transactions), checksum, ending, draw(st.booleans()), version))
+        created = draw(st.booleans())
+        files.append(
+            SourceBinlog(
+                name, tuple(transactions), checksum, ending, created, version, ",".join(executed), heads != [0]
+            )
+        )
+        executed += [
+            f"{SOURCE_UUID}:{decode_gtid(one.head[1]).gno}" for one in transactions if one.head and one.head[0] == GTID
+        ]
     return AnyArchive(wanted, tuple(files))

@@ -100,9 +100,10 @@ def find_stops(
     begin: ViewCheckpoint | None = None,
     most: int = MOST_STOPS,
     is_wanted: Callable[[StopAhead], bool] = lambda stop: True,
+    on_looked: Callable[[int], object] | None = None,
 ) -> StopsFound:
-    """Of these files, oldest first. begin: where in the first one; None: its beginning, and nothing is known of tables. Blocking:
-    every byte is read once, and compared with its checksum. Memory: some megabytes.
+    """Of these files, oldest first. begin: where in the first one; None: its beginning, and nothing is known of tables. on_looked: is
+    told of bytes as they are done. Blocking: every byte is read once, and compared with its checksum. Memory: some megabytes.
     """
     found = StopsFound()
 
@@ -110,7 +111,7 @@ def find_stops(
         if is_wanted(stop):
             found.add(stop, most)
 
-    search = _StopSearch(settings, begin, note, found.unread)
+    search = _StopSearch(settings, begin, note, found.unread, on_looked)
     for file in files:
         search.look_at(file)
     return found
@@ -125,11 +126,13 @@ class _StopSearch:
         begin: ViewCheckpoint | None,
         note: Callable[[StopAhead], None],
         unread: list[UnreadPart],
+        on_looked: Callable[[int], object] | None,
     ) -> None:
         self._settings = settings
         self._next = begin if begin is not None else ViewCheckpoint.of_file(FIRST_GNO, b"")
         self._note = note
         self._unread = unread
+        self._on_looked = on_looked
         self._buffer = bytearray(BUFFER_BYTES)
         self._before: LookedAtFile | None = None
         self._is_numbered = self._next.next_gno != FIRST_GNO
@@ -188,8 +191,12 @@ class _StopSearch:
             )
             translation.on_stop = lambda stop: self._tell(stop, source)
             try:
+                before = translation.offset
                 while translation.fill(self._buffer, 0, file.end, sealed=False, ends_cut=True):
                     translation.marks.clear()
+                    if self._on_looked is not None:
+                        self._on_looked(translation.offset - before)
+                        before = translation.offset
                 return
             except ViewStopped as stop:
                 self._tell(stop, source)

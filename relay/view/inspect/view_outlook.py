@@ -1,5 +1,7 @@
 """What is ahead of one view in the archive: all stops that it will come to, from where it is made."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +22,9 @@ from relay.view.view import skips_of
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
 
+Progress = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
+"""Is told how many bytes there are to look at; gives who is told of those that are done, or None."""
+
 
 class ViewOutlook(NamedTuple):
     """begin, end: what was looked at, in the source's binlogs; None: the archive has nothing there. size_bytes: of that."""
@@ -30,7 +35,7 @@ class ViewOutlook(NamedTuple):
     found: StopsFound
 
 
-def view_outlook(view: NamedView) -> ViewOutlook:
+def view_outlook(view: NamedView, progress: Progress = lambda _total: nullcontext()) -> ViewOutlook:
     """Up to the archive's end, or where no view can go on. Blocking: reads all of that once. Works beside a running relay.
 
     Raises: CatalogUnreadable; PlaceUnknown; OSError; sqlite3.Error.
@@ -46,7 +51,7 @@ def view_outlook(view: NamedView) -> ViewOutlook:
                 continue
             first = names.index(begun.place.file)
         held = [generation._replace(files=generation.files[first:]), *held[number + 1 :]]
-        return _looked_at(view, held, begun)
+        return _looked_at(view, held, begun, progress)
     found = StopsFound()
     if begun.place is not None:
         place = begun.place
@@ -101,7 +106,7 @@ def _up_to_break(
     return ends, gap_in_archive(ends[-1][0].name)
 
 
-def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun) -> ViewOutlook:
+def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, progress: Progress) -> ViewOutlook:
     """Of the archive's generations from where the view goes on, up to the first behind which it cannot."""
     skips = skips_of([row for _number, row in read_ledgers(view.archive)], view.name)
     layer = FileLayer()
@@ -122,10 +127,11 @@ def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun) -> V
         ]
         if ends_for is not None:
             break
-    found = find_stops(sources, view.settings, begin=begun.checkpoint)
+    begin = Position(sources[0].name, begun.checkpoint.source if begun.checkpoint is not None else FIRST_EVENT)
+    size = sum(one.end - FIRST_EVENT for one in sources) - (begin.offset - FIRST_EVENT)
+    with progress(size) as on_looked:
+        found = find_stops(sources, view.settings, begin=begun.checkpoint, on_looked=on_looked)
     last = sources[-1]
     if ends_for is not None:
         found.add(StopAhead(last.name, last.end, last.end, 0, ends_for))
-    begin = Position(sources[0].name, begun.checkpoint.source if begun.checkpoint is not None else FIRST_EVENT)
-    size = sum(one.end - FIRST_EVENT for one in sources) - (begin.offset - FIRST_EVENT)
     return ViewOutlook(begin, Position(last.name, last.end), size, found)

@@ -169,3 +169,11 @@ def test_it_goes_on_from_where_a_view_is_made(tmp_path: Path) -> None:
         while True:
             made.fill(bytearray(1 << 20), 0, file.end, sealed=True)
     assert find_stops([file], settings(), begin=made.checkpoint()).stops == stops[1:]
+
+
+def test_who_watches_is_told_of_all_bytes(tmp_path: Path) -> None:
+    done: list[int] = []
+    files = [file_of(tmp_path, FIRST, many_kinds()), file_of(tmp_path, SECOND, mixing(3))]
+    find_stops(files, settings(), on_looked=done.append)
+    assert sum(done) == sum(file.end - 4 for file in files)
+    assert len(done) > len(files)  # a long transaction is told of when it is done
