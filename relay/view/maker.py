@@ -172,7 +172,7 @@ class ViewMaker:
             except ArchiveMisuse:
                 raise
             except ArchiveError as error:
-                self._note(_unwritable(error))
+                self._note(_unwritable(error, self._source))
                 await self._until_decided(_AGAIN_S)
             except OSError as error:
                 self._note(_unreadable(error))
@@ -488,9 +488,11 @@ def _differs(error: ViewDiffers, name: str) -> ViewStop:
     )
 
 
-def _unwritable(error: ArchiveError) -> ViewStop:
+def _unwritable(error: ArchiveError, made_to: Position | None) -> ViewStop:
+    """made_to: of the source, what was handed over."""
     reason = StopReason("view_write_failed", error.what, 0, error.advice)
-    return ViewStop(error.file or "", error.offset or 0, error.offset or 0, reason, time.time())
+    file, offset = (made_to.file, made_to.offset) if made_to is not None else ("", 0)
+    return ViewStop(file, offset, offset, reason, time.time())
 
 
 def _unreadable(error: OSError) -> ViewStop:
