@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from relay.schema_history.tables.ddl_tokens import sql_tokens
@@ -97,7 +97,7 @@ _RULES = {engines: rules(engines) for engines in ("keep", "innodb")}
 
 
 @given(_statements, _ends, st.sampled_from(["keep", "innodb"]))
-@settings(max_examples=400)
+@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 def test_a_replica_ends_with_the_tables_of_the_source(statements: list[str], end: str, engines: str) -> None:
     statements = numbered(statements)
     wanted, possible = source(statements, end)
@@ -114,6 +114,7 @@ def test_a_replica_ends_with_the_tables_of_the_source(statements: list[str], end
 
 
 @given(_statements, st.sampled_from(["keep", "innodb"]))
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 def test_rows_that_need_no_reading_are_never_unclear(statements: list[str], engines: str) -> None:
     # Without INSERT … SELECT nothing that stayed can come from what was undone: such a transaction can always be kept.
     statements = numbered(text for text in statements if "SELECT" not in text)

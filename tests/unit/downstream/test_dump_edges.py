@@ -176,7 +176,7 @@ async def test_a_damaged_file_is_not_served_past(serve: Serve) -> None:
 
 async def test_a_position_in_what_was_lost_of_a_file_is_refused_as_damage_and_not_as_too_high(serve: Serve) -> None:
     server = await serve(_1=BinlogBuilder().transaction(20).data, _2=BinlogBuilder().transaction(20).data)
-    file = server.generation.files[0]
+    file = server.mirror.generation.files[0]
     file.damaged = True
     with pytest.raises(pymysql.MySQLError, match=f"damaged at {FIRST}:{file.end}: nothing behind it can be read"):
         await stream(server, file=FIRST, offset=file.end + 100)
