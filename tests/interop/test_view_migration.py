@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 
 from deploy.servers import SERVERS, BinlogPosition, Server
@@ -206,7 +207,12 @@ def wait_for_gtid(relay: RelayProcess, number: int, view: str = VIEW) -> None:
     wanted = f"{UUID_OF_VIEW}:1-{number}"
 
     def has_it() -> bool:
-        (row,) = relay.sql("SELECT @@GLOBAL.gtid_executed", account_of(view))
+        try:
+            (row,) = relay.sql("SELECT @@GLOBAL.gtid_executed", account_of(view))
+        except pymysql.OperationalError as error:
+            if error.args[0] != 1105:
+                raise
+            return False  # the view is being opened
         return bool(row[0] == wanted)
 
     wait_until(has_it, f"{wanted} in the view:\n{relay.log_tail(5)}", 60)
