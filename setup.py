@@ -6,6 +6,10 @@ unset                        compiled where a C compiler is found, uncompiled ot
 """
 
 import os
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
 
 from setuptools import Extension, setup
 
@@ -19,7 +23,6 @@ MODULES = (
     "kernel.edges",
     "kernel.frame",
     "kernel.event_check",
-    "kernel.view_copy",
     "kernel.gtid_head",
     "kernel.gtid_filter",
     "kernel.gtid_scan",
@@ -41,6 +44,13 @@ MODULES = (
     "columns.text.scalar_text",
     "columns.text.charset_text",
     "columns.text.json_binary",
+    "dependencies.write_sets",
+    "dependencies.group_waits",
+    "views.plain_changes",
+    "views.query_status",
+    "views.packed_numbers",
+    "views.view_copy",
+    "views.mariadb_copy",
 )
 
 # What a module includes beside the leaf operations.
@@ -66,6 +76,26 @@ def extension(name: str, source: str, depends: tuple[str, ...] = ()) -> Extensio
     )
 
 
+def can_compile() -> bool:
+    """Whether there is a C compiler with Python's headers. Setuptools ends the build where the program is missing, although a
+    module is optional."""
+    from distutils.ccompiler import new_compiler
+    from distutils.sysconfig import customize_compiler
+
+    with tempfile.TemporaryDirectory() as place:
+        probe = Path(place) / "probe.c"
+        probe.write_text("#include <stdlib.h>\n#include <Python.h>\n", encoding="ascii")
+        try:
+            compiler = new_compiler()
+            customize_compiler(compiler)
+            compiler.compile([str(probe)], output_dir=place, include_dirs=[sysconfig.get_path("include")])
+        except Exception as error:
+            uncompiled = "binlog-relay is installed uncompiled: it works, many times slower. BINLOG_RELAY_KERNEL=require refuses that."
+            print(f"No C compiler with Python's headers ({error}). {uncompiled}", file=sys.stderr)  # noqa: T201
+            return False
+    return True
+
+
 def extensions(jobs: int) -> list[Extension]:
     """All of them, as C: translated from Python where that is not done yet."""
     from Cython.Build import cythonize
@@ -88,6 +118,6 @@ def extensions(jobs: int) -> list[Extension]:
 if __name__ == "__main__":
     jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     setup(
-        ext_modules=extensions(jobs) if wish != "skip" else [],
+        ext_modules=extensions(jobs) if wish == "require" or (wish != "skip" and can_compile()) else [],
         options={"build_ext": {"parallel": jobs}},
     )

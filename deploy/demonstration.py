@@ -263,7 +263,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="deploy/demo",
         description="The relay's main job, shown on real servers.",
-        epilog="With --migrate: a migration from MySQL 5.6 to 9.7 by GTID in its place.",
+        epilog="With --migrate: a migration from MySQL 5.6 or MariaDB to MySQL 9.7 by GTID in its place.",
     )
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
     parser.add_argument("--source", choices=(*SOURCES, "recorded"), help="default: the oldest that can be had")

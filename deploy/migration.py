@@ -1,7 +1,7 @@
-"""A migration from MySQL 5.6 to 9.7 as a user would do it, on real servers: `deploy/demo --migrate` runs this.
+"""A migration from MySQL 5.6 or MariaDB to MySQL 9.7 as a user would do it, on real servers: `deploy/demo --migrate` runs this.
 
-The old source has no GTIDs and goes on being written to; the new servers have nothing but their defaults. A relay with a
-view stands between them. Dump, restore, seed, attach; then the cut-over: writes stop, one new server is promoted, and the
+The old source has no GTIDs that a MySQL knows and goes on being written to; the new servers have nothing but their defaults. A relay
+with a view stands between them. Dump, restore, seed, attach; then the cut-over: writes stop, one new server is promoted, and the
 other one follows it by GTID.
 """
 
@@ -21,14 +21,15 @@ from deploy.demonstration import DemoFailed, free_port, say, stay, title, work_d
 from deploy.servers import SERVERS, CatchUpError, Server, available
 from tests.support import view_seeding as seeding
 from tests.support import workload
+from tests.support.hex_values import hex_differences, hex_tables
 from tests.support.relay_process import RelayProcess
 
 DATABASE = "shop"
-SOURCE, REPLICA = "mysql56", "mysql97"
+SOURCES, REPLICA = ("mysql56", "mariadb", "mariadb118"), "mysql97"
 DEFAULTS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 """MySQL 9.7's own; the servers of tests and demonstrations begin with others."""
 VIEW_TOML = f"""[[view]]
-name = "{seeding.VIEW}"                  # GTIDs for transactions that have none, for MySQL 9.7
+name = "{seeding.VIEW}"                  # GTIDs that MySQL 9.7 knows, and what it can read
 
 [[account]]
 user = "{seeding.VIEW_USER}"
@@ -42,11 +43,23 @@ TABLES = (
 )
 
 
+# Of MariaDB alone: made when the new servers follow, because no MySQL restores a dump of them.
+MARIADB_TABLES = (
+    "CREATE TABLE sessions (id UUID PRIMARY KEY DEFAULT UUID(), address INET6, state JSON, at DATETIME(6))",
+    "CREATE SEQUENCE invoices",
+)
+
+
 class Traffic:
-    """Writes to the old source until `stop`, as applications do: transactions, MyISAM, a rollback, now and then DDL."""
+    """Writes to the old source until `stop`, as applications do: transactions, MyISAM, a rollback, now and then DDL.
+
+    To a MySQL 5.6 in MIXED format, to a MariaDB in ROW.
+    """
 
     def __init__(self, source: Server) -> None:
         self._source = source
+        self._of_mariadb = source.flavour == "mariadb"
+        self._more = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._write, name="traffic")
         self.transactions = 0
@@ -63,8 +76,14 @@ class Traffic:
         self._ended.set()
         self._thread.join()
 
+    def write_more(self) -> None:
+        """From now on, to a MariaDB, what only MariaDB has."""
+        if self._of_mariadb:
+            self._source.execute_many(MARIADB_TABLES, DATABASE)
+            self._more.set()
+
     def _write(self) -> None:
-        with workload.session(self._source, "MIXED", DATABASE) as execute:
+        with workload.session(self._source, "ROW" if self._of_mariadb else "MIXED", DATABASE) as execute:
             while not self._ended.is_set():
                 self.transactions += 1
                 number = self.transactions
@@ -78,6 +97,17 @@ class Traffic:
                     "COMMIT" if number % 7 else "ROLLBACK",
                     f"INSERT INTO visits (page) VALUES ('/orders/{number}')",
                 ]
+                if self._more.is_set():
+                    statements += [
+                        "INSERT INTO sessions (id, address, state, at) VALUES"
+                        f" (UUID(), 'fe80::{number % 9999}', '{{\"visit\": {number}}}', NOW(6))",
+                        "DO NEXTVAL(invoices)",
+                    ]
+                    if number % 50 == 0:
+                        statements.append("ALTER TABLE sessions ADD COLUMN IF NOT EXISTS note TEXT")
+                        statements.append(
+                            "CREATE OR REPLACE TABLE newest SELECT * FROM visits ORDER BY id DESC LIMIT 9"
+                        )
                 if number % 100 == 0:
                     statements += [
                         f"CREATE TABLE report_{number} SELECT customer, SUM(total) AS total FROM orders GROUP BY customer",
@@ -123,11 +153,17 @@ def tables(server: Server) -> dict[str, list[tuple[object, ...]]]:
 
 def compare(source: Server, replica: Server) -> None:
     """Shows that both have the same rows. Raises: DemoFailed."""
-    ours, theirs = tables(source), tables(replica)
-    different = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-    rows = sum(map(len, ours.values()))
+    if source.flavour == "mariadb":
+        # By their bytes: a UUID is BINARY(16) on a MySQL.
+        bytes_of, replicated = hex_tables(source, [DATABASE]), hex_tables(replica, [DATABASE])
+        different = hex_differences(bytes_of, replicated)
+        count, rows = len(bytes_of), sum(len(table.rows) for table in bytes_of.values())
+    else:
+        ours, theirs = tables(source), tables(replica)
+        different = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        count, rows = len(ours), sum(map(len, ours.values()))
     say(
-        f"  {len(ours)} tables, {rows} rows compared value by value: {'DIFFERENT: ' if different else 'equal'}{different or ''}"
+        f"  {count} tables, {rows} rows compared value by value: {'DIFFERENT: ' if different else 'equal'}{different or ''}"
     )
     if different:
         raise DemoFailed("the replica's tables differ from the source's")
@@ -149,23 +185,33 @@ def refused_inside(relay: RelayProcess, file: str, position: int) -> None:
 
 
 @contextlib.contextmanager
-def old_and_new(work: Path) -> Iterator[tuple[Server, RelayProcess, Server, Server]]:
+def old_and_new(work: Path, name: str) -> Iterator[tuple[Server, RelayProcess, Server, Server]]:
     """The old source, the relay with its view, and two new servers."""
     with contextlib.ExitStack() as stack:
-        source = stack.enter_context(SERVERS[SOURCE]())
-        source.start(server_id=1, options=["--binlog-format=MIXED"])
+        source = stack.enter_context(SERVERS[name]())
+        source.start(server_id=1, options=["--binlog-format=MIXED" if name == "mysql56" else "--binlog-format=ROW"])
         relay = stack.enter_context(RelayProcess(work / "relay", source, port=free_port(), sections=seeding.SECTIONS))
         new = [stack.enter_context(SERVERS[REPLICA]()).start(server_id=number, options=DEFAULTS) for number in (2, 3)]
         yield source, relay, new[0], new[1]
 
 
-def migrate(work: Path, *, keep: bool) -> None:
-    """All of it. Raises: DemoFailed, CatchUpError."""
+def dump_command(source: Server) -> tuple[str, list[str]]:
+    """The program of the server's own package that dumps it, as deploy.servers names the package, and its options."""
+    if source.flavour == "mariadb":
+        return source.name, ["--lock-all-tables", "--master-data=2"]
+    return REPLICA, ["--lock-all-tables", "--source-data=2"]
+
+
+def migrate(work: Path, *, keep: bool, source_name: str = SOURCES[0]) -> None:
+    """All of it, from a server of `SOURCES`. Raises: DemoFailed, CatchUpError."""
     title("An old source that is written to, a relay with a view, two new servers with their defaults")
-    with old_and_new(work) as (source, relay, first, second):
-        say(
-            f"  source   {source.version}, gtid_mode OFF: it cannot be switched on without stopping all of its replicas"
-        )
+    with old_and_new(work, source_name) as (source, relay, first, second):
+        if source.flavour == "mariadb":
+            say(f"  source   MariaDB {source.version}, binlog_format ROW: its events and GTIDs no MySQL can read")
+        else:
+            say(
+                f"  source   {source.version}, gtid_mode OFF: it cannot be switched on without stopping all of its replicas"
+            )
         say(f"  relay    on 127.0.0.1:{relay.port}; of its relay.toml:")
         for line in VIEW_TOML.splitlines():
             say(f"             {line}".rstrip())
@@ -177,9 +223,11 @@ def migrate(work: Path, *, keep: bool) -> None:
             time.sleep(2)
             dump = work / "dump.sql"
             title("1. Dump the source while it is written to")
-            say("$ mysqldump --lock-all-tables --source-data=2 --databases shop > dump.sql")
+            program, options = dump_command(source)
+            tool = "mariadb-dump" if source.flavour == "mariadb" else "mysqldump"
+            say(f"$ {tool} {' '.join(options)} --databases shop > dump.sql")
             say("  (with InnoDB alone --single-transaction locks nothing; one of these tables is MyISAM)")
-            seeding.dump(source, dump, [DATABASE], ["--lock-all-tables", "--source-data=2"])
+            seeding.dump(source, dump, [DATABASE], options, program)
             shown(
                 "grep 'CHANGE MASTER' dump.sql",
                 next(line for line in dump.read_text().splitlines() if "CHANGE MASTER" in line),
@@ -194,6 +242,7 @@ def migrate(work: Path, *, keep: bool) -> None:
             title("4. Attach them, by GTID")
             for server in (first, second):
                 server.execute_many(statements)
+            traffic.write_more()
             time.sleep(2)
             row = first.replica_status()["raw"]
             for name in (
@@ -261,19 +310,20 @@ def promote(first: Server, second: Server) -> None:
 
 def main() -> int:
     """Runs the migration; 0 when it ended as it should."""
-    parser = argparse.ArgumentParser(prog="deploy/demo --migrate", description="A migration from MySQL 5.6 to 9.7.")
+    parser = argparse.ArgumentParser(prog="deploy/demo --migrate", description="A migration to MySQL 9.7.")
     parser.add_argument("--migrate", action="store_true", help="this")
+    parser.add_argument("--source", choices=SOURCES, default=SOURCES[0], help="what is migrated; mysql56 by default")
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
     options = parser.parse_args()
     missing = available()
-    for name in (SOURCE, REPLICA):
+    for name in (options.source, REPLICA):
         if missing[name] is not None:
             say(f"deploy/demo --migrate: {missing[name]}")
             return 2
     begun = time.monotonic()
     try:
         with work_directory() as work:
-            migrate(work, keep=options.keep)
+            migrate(work, keep=options.keep, source_name=options.source)
     except (DemoFailed, CatchUpError, AssertionError, pymysql.MySQLError, subprocess.SubprocessError) as error:
         say(f"\ndeploy/demo --migrate: {error}")
         return 1

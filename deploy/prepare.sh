@@ -57,8 +57,8 @@ fi
 fingerprint() {
     { python --version; echo "$PWD ${BINLOG_RELAY_KERNEL:-}"
       cat pyproject.toml setup.py
-      find protocol/kernel protocol/columns -name '*.py' -o -name '*.pxd' -o -name '*.h' | sort | xargs cat
-      find protocol/kernel protocol/columns -name '*.so' -printf '%f %s\n' | sort; } | python -c \
+      find protocol/kernel protocol/columns protocol/views protocol/dependencies -name '*.py' -o -name '*.pxd' -o -name '*.h' | sort | xargs cat
+      find protocol/kernel protocol/columns protocol/views protocol/dependencies -name '*.so' -printf '%f %s\n' | sort; } | python -c \
         'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())'
 }
 

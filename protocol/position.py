@@ -44,3 +44,12 @@ class Position:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.offset}"
+
+
+def is_later(file: str, other: str, *, or_same: bool = False) -> bool:
+    """Whether a binlog comes behind another one of the same server, as far as names say."""
+    try:
+        behind = binlog_number(file) - binlog_number(other)
+    except Malformed:
+        return False
+    return file.rpartition(".")[0] == other.rpartition(".")[0] and (behind > 0 or (or_same and behind == 0))

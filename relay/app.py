@@ -2,12 +2,13 @@
 
 import asyncio
 import errno
+import os
 import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -26,20 +27,24 @@ from relay.config.values import interval_s
 from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
-from relay.downstream.request.source_state import SourceState, nobody_to_ask
-from relay.downstream.served_archive import ServedArchive, ViewOrigin
 from relay.downstream.server import DownstreamServer
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
 from relay.process.interpreter import keep_what_was_made, share_interpreter
-from relay.shown_gtids import ShownGtids, ShownViewGtids, source_holdings
+from relay.process.notify_socket import NotifySocket
+from relay.retention.retention import Retention
+from relay.retention.retention_limits import RetentionLimits
+from relay.shown_views import ShownViews, source_state
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
 from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
-from relay.view.views import Views
-from relay.view_service import MakeViews, OpenView, ViewService
+from relay.view.running.view_opening import open_view
+from relay.view_service import OpenOne, ViewService
+
+if TYPE_CHECKING:
+    from relay.http.http_service import HttpService
 
 log = structlog.get_logger()
 
@@ -99,10 +104,10 @@ class Relay:
         config: Config,
         config_path: Path,
         source: tuple[str, int] | None = None,
-        make_views: MakeViews = Views,
+        open_one: OpenOne = open_view,
     ) -> None:
         self._config = config
-        self._make_views = make_views
+        self._open_one = open_one
         self._config_path = config_path
         self._wanted_source = source
         self._stop = asyncio.Event()
@@ -114,6 +119,8 @@ class Relay:
         self._code = EXIT_FINE
         self._fault: Exception | None = None
         self._control: SourceControl | None = None
+        self._retention: Retention | None = None
+        self._service = NotifySocket()
 
     async def serve(self) -> int:
         """Opens, listens, follows the source, until told to stop. Returns the exit code."""
@@ -121,9 +128,12 @@ class Relay:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         take_back = watch_process(loop, self._fault_of_ours)
+        self._service = NotifySocket.of_service(os.environ)
+        self._service.begin()
         try:
             return await self._serve(loop)
         finally:
+            self._service.close()
             take_back()
 
     async def _serve(self, loop: asyncio.AbstractEventLoop) -> int:
@@ -131,9 +141,8 @@ class Relay:
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
-            archive = await Archive.open(
-                config.archive_directory, replace(archive_options(config), on_failure=self._archive_failed)
-            )
+            archived = replace(archive_options(config), on_failure=self._archive_failed)
+            archive = await Archive.open(config.archive_directory, archived)
         except ArchiveError as error:
             what = str(error).removesuffix(f" {error.advice}")
             log.error("archive_not_opened", what=what, advice=error.advice or None)
@@ -142,7 +151,8 @@ class Relay:
             return EXIT_ARCHIVE if isinstance(error, ArchiveCorrupt | ArchiveWriteError) else EXIT_WRONG_USE
         self._archive = archive
         keep_what_was_made()
-        descriptors = share_descriptors(config.listen.max_connections, len(config.views))
+        monitored = config.http.max_connections if config.http.enabled else 0
+        descriptors = share_descriptors(config.listen.max_connections, len(config.views), monitored)
         uuid = own_uuid(config.archive_directory)
         control = SourceControl(
             archive,
@@ -160,20 +170,23 @@ class Relay:
         scrub = Scrub(archive, interval_s(config.archive.scrub))
         console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
         accounts = replica_accounts(config)
-
-        def serve(view: OpenView) -> ServedArchive:
-            state = view_state(view, control)
-            shown = Console(
-                view.archive, control, clients, scrub, config_path=console.config_path, view=view, mirror=console
-            )
-            console.add_view(view)
-            assigned = str(view.settings.uuid) if view.settings.gtids == "assign" else None
-            return ServedArchive(view.archive, clients, options, state, shown, ViewOrigin(archive, assigned))
-
-        views = ViewService(archive, config.views, archive_options(config), self._make_views, serve)
+        shown = ShownViews(archive, control, clients, options, scrub, console)
+        views = ViewService(archive, config.views, archive_options(config), self._open_one, shown)
+        retention = Retention(
+            archive, RetentionLimits.of(config.retention), clients, lambda: list(console.views.values())
+        )
+        self._retention = retention
         state = source_state(archive, control)
         server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
+        http: HttpService | None = None
+        if config.http.enabled:
+            # A relay that nobody monitors by HTTP does without the memory of a web server.
+            from relay.http.http_service import monitoring
+
+            http = monitoring(config, archive, control, clients, scrub, console, archived.sync_times)
         try:
+            if http is not None and not await self._monitored(http, config):
+                return EXIT_WRONG_USE
             views.begin()
             await views.until_opened(_VIEWS_OPENED_S)
             try:
@@ -186,16 +199,36 @@ class Relay:
                     "listen.host must be an address of this machine, such as 0.0.0.0 or ::.",
                 )
                 return EXIT_WRONG_USE
-            loop.add_signal_handler(signal.SIGHUP, self._reload, server, control)
+            loop.add_signal_handler(signal.SIGHUP, self._reload, server, control, retention, http)
             control.begin()
             scrub.begin()
+            retention.begin()
+            self._service.ready(self._status())
             await self._stop.wait()
             if self._fault is not None:
                 raise self._fault
             return self._code
         finally:
+            self._service.stopping("stopping")
+            if http is not None:
+                await http.close()
             await scrub.close()
+            await retention.close()
             await self._shut_down(server, views, control, console, archive)
+
+    async def _monitored(self, http: "HttpService", config: Config) -> bool:
+        """Whether it listens for monitors."""
+        try:
+            await http.start(config.http_tls)
+        except OSError as error:
+            log.error(
+                "cannot_listen",
+                what=f"{config.http.host}:{config.http.port}: {error.strerror or error}",
+                advice="Another process may have the port: choose another http.port, or stop that process. "
+                "http.host must be an address of this machine, such as 127.0.0.1.",
+            )
+            return False
+        return True
 
     def _source_ended(self, error: Exception) -> None:
         """Nobody follows the source now: serving goes on, unless there is nothing to serve or the fault is ours."""
@@ -243,6 +276,8 @@ class Relay:
 
     def _archive_failed(self, error: ArchiveWriteError) -> None:
         """A full disk is said once, not again by each attempt to go on: those are in `source_lost`."""
+        if self._retention is not None:
+            self._retention.hurry()
         generation = self._archive.current if self._archive is not None else None
         archived = generation.purged_bytes + sum(file.end for file in generation.files) if generation is not None else 0
         # The catalog may find no room while binlogs do, and the other way round: neither hides the other for long.
@@ -257,8 +292,23 @@ class Relay:
                 "archive_write_failed", what=error.what, file=error.file, offset=error.offset, advice=error.advice
             )
 
-    def _reload(self, server: DownstreamServer, control: SourceControl) -> None:
-        """SIGHUP: logins, certificates and the account at the source are taken from their files anew; the rest needs a restart."""
+    def _reload(
+        self, server: DownstreamServer, control: SourceControl, retention: Retention, http: "HttpService | None"
+    ) -> None:
+        """SIGHUP: logins, certificates, retention and the account at the source are taken from their files anew, no more."""
+        self._service.reloading()
+        self._take_over(server, control, retention, http)
+        self._service.ready(self._status())
+
+    def _status(self) -> str:
+        """One line for the service manager."""
+        listen, source = self._config.listen, self._config.source
+        origin = f"{source.host}:{source.port}" if isinstance(source, ServerSource) else str(source.path)
+        return f"relays {origin}, listens on {listen.host}:{listen.port}"
+
+    def _take_over(
+        self, server: DownstreamServer, control: SourceControl, retention: Retention, http: "HttpService | None"
+    ) -> None:
         try:
             config = load_config(self._config_path)
             accounts = replica_accounts(config)
@@ -269,7 +319,10 @@ class Relay:
             return
         server.replace_accounts(accounts)
         server.replace_tls(config.server_tls)
+        if http is not None:
+            http.reload(config)
         server.replace_login_limits(config.listen.max_login_failures, config.listen.login_block_s)
+        retention.take(RetentionLimits.of(config.retention))
         changed, kept = control.take_accounts(config.sources)
         waiting = waiting_for_restart(self._config, config)
         log.info(
@@ -292,30 +345,12 @@ def archive_options(config: Config) -> ArchiveOptions:
     )
 
 
-def source_state(archive: Archive, control: SourceControl) -> SourceState:
-    """What the downstream side asks about the source."""
-    return SourceState(
-        gtid_variables=ShownGtids(archive, lambda: control.gtids),
-        settings=lambda: control.settings,
-        trouble=lambda: control.trouble,
-        gtid_mode=lambda: control.gtids.mode if control.gtids is not None else None,
-        ask_gtids=lambda: source_holdings(control),
-    )
-
-
-def view_state(view: OpenView, control: SourceControl) -> SourceState:
-    """The same of who is served a view. Of GTIDs that it assigns the source knows nothing."""
-    policy = view.settings.gtids
-    gtids = ShownViewGtids(view.archive, lambda: control.gtids, policy)
-    state = replace(source_state(view.archive, control), gtid_variables=gtids)
-    return state if policy == "keep" else replace(state, gtid_mode=lambda: gtids().mode, ask_gtids=nobody_to_ask)
-
-
 def listen_options(config: Config, server_uuid: str, descriptors: Descriptors) -> ListenOptions:
     """How replicas are listened to."""
     listen = config.listen
     return ListenOptions(
         position_wait_s=listen.position_wait_s,
+        resumes_all=listen.inside_transactions == "all",
         max_connections=descriptors.connections,
         backlog=descriptors.backlog,
         handshake_timeout_s=listen.handshake_timeout_s,

@@ -35,6 +35,8 @@ view_app = typer.Typer(
 )
 app.add_typer(view_app, name="view")
 
+_COMPLETE = "_BINLOG_RELAY_COMPLETE"
+"""Set by the completions of shells, deploy/completions: the answer is what may come next."""
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The configuration file, TOML.")]
 ViewArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the [[view]].", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")]
@@ -73,6 +75,10 @@ def main() -> None:
 
 def _run() -> None:
     """The command, and all of its output: what the system refuses of that must not come up behind the end."""
+    if _COMPLETE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
     try:
         app()
     except SystemExit as ended:
@@ -188,6 +194,7 @@ def _source_address(text: str, config: "Config") -> tuple[str, int]:
 def check_config(config: ConfigOption) -> None:
     """Check a configuration file and name every mistake in it; try to write where the archive is to be."""
     from relay.commands.archive_place import try_archive_place
+    from relay.retention.room_check import check_room
 
     loaded = _loaded(config)
     for warning in loaded.warnings:
@@ -199,10 +206,79 @@ def check_config(config: ConfigOption) -> None:
         origin += f" (failover to {others}: {loaded.failover.mode})"
     accounts = "1 account" if len(loaded.accounts) == 1 else f"{len(loaded.accounts)} accounts"
     try_archive_place(loaded.archive_directory)
+    check_room(loaded)
     typer.echo(
         f"{config} is fine: source {origin}, archive {loaded.archive_directory}, "
         f"listening on {loaded.listen.host}:{loaded.listen.port}, {accounts}."
     )
+
+
+@app.command()
+def init(
+    config: Annotated[Path, typer.Option("--config", "-c", help="The file to write; it must not be there yet.")],
+    source_host: Annotated[str | None, typer.Option(help="Host of the source.")] = None,
+    source_port: Annotated[int | None, typer.Option(min=1, max=65535, help="Its port; 3306.")] = None,
+    source_user: Annotated[str | None, typer.Option(help="The relay's account there; repl.")] = None,
+    source_password_file: Annotated[
+        Path | None, typer.Option(help="Its password; where there is no such file, one is made with a new password.")
+    ] = None,
+    ssl_mode: Annotated[str | None, typer.Option(help="disabled, preferred or required.")] = None,
+    server_id: Annotated[
+        int | None, typer.Option(min=1, max=2**32 - 1, help="The relay's; a free one is chosen.")
+    ] = None,
+    ask_user: Annotated[
+        str | None, typer.Option(help="Ask the source by this account, while the relay has none.")
+    ] = None,
+    ask_password_file: Annotated[Path | None, typer.Option(help="Its password.")] = None,
+    archive: Annotated[Path | None, typer.Option(help="Directory of the archive; /var/lib/binlog-relay.")] = None,
+    listen_host: Annotated[str | None, typer.Option(help="Where to listen for replicas; 0.0.0.0.")] = None,
+    listen_port: Annotated[int | None, typer.Option(min=1, max=65535, help="At which port; 3307.")] = None,
+    relay_host: Annotated[
+        str | None, typer.Option(help="By which name replicas find the relay; this machine's.")
+    ] = None,
+    replica_user: Annotated[str | None, typer.Option(help="The replicas' account at the relay; replica.")] = None,
+    replica_password_file: Annotated[Path | None, typer.Option(help="As --source-password-file.")] = None,
+    replica_version: Annotated[str | None, typer.Option(help="mysql-9.7, mariadb-10.11, ...; as the source.")] = None,
+    view: Annotated[str | None, typer.Option(help="Make a view for replicas of this version: mysql-9.7, ...")] = None,
+) -> None:
+    """Write a first relay.toml and the statements for source and replica. Overwrites nothing, changes nothing there."""
+    given = {name: value for name, value in locals().items() if name != "config"}
+    from relay.setup.init_command import init as set_up
+    from relay.setup.setup_questions import answered
+
+    set_up(answered(config, given))
+
+
+@app.command()
+def doctor(
+    config: ConfigOption,
+    replica: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST:PORT,USER,FILE", help="Also ask this replica; FILE has the password. May be repeated."
+        ),
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=1, max=600, help="Seconds for the answers of each server.")] = 30.0,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Ask source, machine and replicas what the relay needs; say what is wrong and the cure. Changes nothing there."""
+    from relay.doctor.doctor_command import doctor as report
+
+    raise typer.Exit(report(_loaded(config), replica or [], limit_s=timeout, strict=strict, as_json=json))
+
+
+@app.command()
+def status(
+    config: ConfigOption,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")] = False,
+    every: Annotated[float, typer.Option(min=0.5, max=3600, help="Seconds between two looks with --watch.")] = 2.0,
+    json: JsonOption = False,
+) -> None:
+    """Show source, archive, views, replicas and ledger on one screen, of a relay that runs or not; 1 for a problem."""
+    from relay.status.status_command import status as show_status
+
+    raise typer.Exit(show_status(_loaded(config), watch_s=every if watch else None, as_json=json))
 
 
 @app.command()
@@ -352,6 +428,9 @@ def audit(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Most rows of one listing.")] = 100,
     replace: Annotated[bool, typer.Option("--replace", help="Write an audit that is in --out anew.")] = False,
     cores: Annotated[int | None, typer.Option(min=1, help="Cores to use here; all by default.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--for", help="For readiness: the replicas' version, such as mysql-9.7.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Ask an archive a question, on Spark: writes a report with charts, and Parquet files. Needs the extra `audit`."""
@@ -365,7 +444,7 @@ def audit(
         raise CommandFailed(
             "audit takes a name, an archive and --out: binlog-relay audit NAME ARCHIVE --out DIR", WRONG_USE
         )
-    request = AuditRequest(name, archive, out, since, until, tuple(tables or ()), limit, replace, cores)
+    request = AuditRequest(name, archive, out, since, until, tuple(tables or ()), limit, replace, cores, target)
     if run_audit(request, as_json=json):
         raise typer.Exit(FINDINGS)
 
@@ -451,6 +530,23 @@ def archive_find(
     find(_loaded(config).archive_directory, gtid=gtid, time=time, as_json=json)
 
 
+@archive_app.command("purge")
+def archive_purge(
+    config: ConfigOption,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Needed: the running relay alone removes files.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Say what [retention] would remove now and why, and what is kept and for whom. Removes nothing; the relay may run."""
+    from relay.commands.view_command import configured_views
+    from relay.retention.purge_preview import preview_purge
+
+    if not dry_run:
+        text = "The running relay removes files, as [retention] says, or PURGE BINARY LOGS there. To see what would go: --dry-run."
+        raise CommandFailed(text, WRONG_USE)
+    loaded = _loaded(config)
+    preview_purge(loaded, configured_views(loaded) if loaded.views else (), as_json=json)
+
+
 @archive_app.command("ledger")
 def archive_ledger(config: ConfigOption, json: JsonOption = False) -> None:
     """Show what happened to the archive that an operator should know."""
@@ -506,7 +602,8 @@ def view_seed(
 
     loaded = _loaded(config)
     view = configured_view(loaded, name)
-    seed(view, relay_address(loaded, name), at=at, dump=dump, in_place=in_place, as_json=json)
+    hosts = [source.host for source in loaded.sources]
+    seed(view, relay_address(loaded, name), hosts, at=at, dump=dump, in_place=in_place, as_json=json)
 
 
 @view_app.command("skip")
@@ -530,13 +627,22 @@ def view_skip(
 
 
 @view_app.command("rebuild")
-def view_rebuild(config: ConfigOption, name: ViewArgument, json: JsonOption = False) -> None:
+def view_rebuild(
+    config: ConfigOption,
+    name: ViewArgument,
+    renumber: Annotated[
+        bool, typer.Option("--renumber", help="Other numbers are right: no replica has GTIDs of the view.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonOption = False,
+) -> None:
     """Remove the view's files, so that the next start makes them again. The relay must be stopped."""
     from relay.commands.view_changes import rebuild
     from relay.commands.view_command import configured_view, next_uuid
 
     loaded = _loaded(config)
-    rebuild(configured_view(loaded, name), next_uuid(loaded, name), as_json=json)
+    view = configured_view(loaded, name, may_differ=True)
+    rebuild(view, next_uuid(loaded, name), as_json=json, renumber=renumber, yes=yes)
 
 
 @view_app.command("check")

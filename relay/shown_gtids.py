@@ -28,9 +28,19 @@ async def source_holdings(control: SourceControl) -> SourceHoldings | None:
 class ShownGtids:
     """Called for each answer, on the event loop."""
 
-    def __init__(self, archive: Archive, source: Callable[[], SourceGtids | None]) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        source: Callable[[], SourceGtids | None],
+        *,
+        mirror: Archive | None = None,
+        is_reading_on: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """mirror: what the archive is made from; None: it is the mirror. is_reading_on: see `SourceControl`."""
         self._archive = archive
         self._source = source
+        self._mirror = mirror or archive
+        self._is_reading_on = is_reading_on
 
     def __call__(self) -> GtidVariables:
         """As it is now."""
@@ -38,6 +48,7 @@ class ShownGtids:
         executed, purged = self._archive.executed, self._archive.purged
         return GtidVariables(
             mode=self._mode(source, executed),
+            is_settled=self._is_settled(source),
             executed=executed if isinstance(executed, GtidSet) else _NO_TRANSACTIONS,
             purged=purged if isinstance(purged, GtidSet) else _NO_TRANSACTIONS,
             binlog_state=executed if isinstance(executed, GtidList) else _NO_STATE,
@@ -45,17 +56,33 @@ class ShownGtids:
             strict_mode=source.strict_mode,
         )
 
+    def _is_settled(self, source: SourceGtids) -> bool:
+        # A replica that is told OFF and wants GTIDs stops for good (1593).
+        return source.mode is not None or bool(self._mirror.executed) or not self._is_reading_on()
+
     def _mode(self, source: SourceGtids, executed: GtidValue | None) -> str:
         # Nobody can be asked for the mode of a directory: its binlogs have GTIDs or they have none.
-        return source.mode or ("ON" if executed and isinstance(executed, GtidSet) else "OFF")
+        read = self._mirror.executed
+        return source.mode or ("ON" if read and isinstance(read, GtidSet) else "OFF")
 
 
 class ShownViewGtids(ShownGtids):
     """The same of a view: its own GTIDs, and the mode in which a source writes such binlogs."""
 
-    def __init__(self, archive: Archive, source: Callable[[], SourceGtids | None], policy: GtidPolicy) -> None:
-        super().__init__(archive, source)
+    def __init__(
+        self,
+        archive: Archive,
+        source: Callable[[], SourceGtids | None],
+        policy: GtidPolicy,
+        *,
+        mirror: Archive | None = None,
+        is_reading_on: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(archive, source, mirror=mirror, is_reading_on=is_reading_on)
         self._policy = policy
+
+    def _is_settled(self, source: SourceGtids) -> bool:
+        return self._policy != "keep" or super()._is_settled(source)
 
     def _mode(self, source: SourceGtids, executed: GtidValue | None) -> str:
         if self._policy == "assign":

@@ -20,6 +20,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from deploy.servers import SERVERS, Server, ServerError, ServerUnavailable  # noqa: E402
+from tests.support import relay_template  # noqa: E402
 
 # How long one example takes says how busy the machine is; what must be fast is measured where it is promised.
 hypothesis.settings.register_profile("suite", deadline=None)
@@ -108,3 +109,17 @@ def module_servers() -> Iterator[ServerFactory]:
     """Like `servers`, for servers that all tests of a module share."""
     with contextlib.ExitStack() as made:
         yield lambda name: made.enter_context(need_server(name)())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def copied_relays() -> Iterator[None]:
+    """Relays that tests start are copies of one process that has imported the relay: to import it takes a second each."""
+    with relay_template.offered():
+        yield
+
+
+@pytest.fixture(scope="module")
+def relays_of_their_own() -> Iterator[None]:
+    """Each relay is `python -m relay` in a process of its own: for modules that look at the process, or at its memory."""
+    with relay_template.withheld():
+        yield

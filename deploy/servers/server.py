@@ -5,10 +5,15 @@ import socket
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from .replication_words import ReplicationWords
 from .server_process import ServerError, ServerProcess
+
+_LOST: Final = 2013
+"""What clients say of a connection that ended while they read."""
+_LAST_BREATH_S: Final = 5.0
+"""A process that ends closes its connections some time before it is gone."""
 
 
 class CatchUpError(ServerError):
@@ -65,6 +70,13 @@ class Server(ServerProcess):
             link.close()
             text = f"cannot connect to {self!r}: {error}{self._end_told()}"
             raise pymysql.err.OperationalError(2003, text) from error
+        except pymysql.err.OperationalError as error:
+            link.close()
+            if error.args[0] != _LOST:
+                raise
+            # It listened, and did not greet: its process ends, or has ended.
+            text = f"{error.args[1]}{self._end_told(_LAST_BREATH_S)}"
+            raise pymysql.err.OperationalError(_LOST, text) from error
         except BaseException:
             link.close()
             raise

@@ -24,6 +24,8 @@ STOP_TIMEOUT_S = 60.0
 SOCKET_PATH_BYTES = 100
 # Below Linux's ephemeral range (32768 and up), so that no outgoing connection takes a stopped server's port.
 PORTS = range(20000, 32000)
+# Of what a server says of its own crash: the stack is in it.
+_CRASH_LINES = 60
 # Part of every template's name: raise it when what a template holds changes.
 TEMPLATE_VERSION = 1
 
@@ -299,9 +301,13 @@ class ServerProcess(ABC):
                 return False
             return len(head) == 5 and head[4] == 10
 
-    def _end_told(self) -> str:
-        """How the process ended that nobody stopped, for a message; empty if it runs."""
-        if self._process is None or self._process.poll() is None:
+    def _end_told(self, within_s: float = 0.0) -> str:
+        """How the process ended that nobody stopped, for a message; empty if it runs, and does not end within that time."""
+        if self._process is None:
+            return ""
+        try:
+            self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
             return ""
         return f"; it ended with status {self._process.returncode}{self._log_tail()}"
 
@@ -316,6 +322,9 @@ class ServerProcess(ABC):
         if not text:
             return ""
         said = text.splitlines()
+        crashed = next((number for number, line in enumerate(said) if " got signal " in line), None)
+        if crashed is not None:
+            return "; from its error log:\n" + "\n".join(said[crashed:][:_CRASH_LINES])
         errors = [line for line in said if "[ERROR]" in line]
         return "; from its error log:\n" + "\n".join((errors or said)[-lines:])
 

@@ -48,6 +48,16 @@ def unpack_column(data: bytes) -> bytes:
     return _inflate(stream, fields.rest(), length, LONGEST_BYTES)
 
 
+def unpacked_column_bytes(data: bytes) -> int:
+    """How many bytes the value of a compressed column says that it has, before it is unpacked. Raises: Truncated."""
+    if not data:
+        return 0
+    if data[0] >> 4 == 0:
+        return len(data) - 1
+    fields = Fields(data)
+    return int.from_bytes(fields.take(fields.u8() & 0x07), "big")
+
+
 def _inflate(stream: "zlib._Decompress", packed: bytes, length: int, limit_bytes: int) -> bytes:
     """The first `limit_bytes` of the `length` bytes that are in `packed`. Raises: Truncated, Malformed."""
     if length > LONGEST_BYTES:

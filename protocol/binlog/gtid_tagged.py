@@ -16,6 +16,7 @@ from protocol.kernel.codes import (
     TAGGED_TICKET,
     TAGGED_TRANSACTION_LENGTH,
     TAGGED_UUID,
+    UUID_SIZE,
 )
 from protocol.kernel.gtid_head import TaggedFields
 
@@ -69,11 +70,49 @@ def encode_gtid_tagged(gtid: Gtid) -> bytes:
         if value is not None:
             fields.append(variable_unsigned(field) + variable_unsigned(value))
     content = variable_unsigned(0) + b"".join(fields)
-    # The size counts itself.
-    size = len(content) + 2
-    while size != len(content) + 1 + len(variable_unsigned(size)):
+    return _sized(1, content)
+
+
+def with_clock(body: bytes, last_committed: int, sequence_number: int) -> bytes:
+    """The body with these numbers of dependencies in place of its own; the rest of it stays, also what nobody knows here.
+
+    One that has none of its own stays as it is. Raises: Truncated.
+    """
+    fields = TaggedFields()
+    numbers = {TAGGED_LAST_COMMITTED: last_committed, TAGGED_SEQUENCE_NUMBER: sequence_number}
+
+    def number(at: int) -> tuple[int, int]:
+        value = fields.read_number(body, at)
+        return value, fields.at
+
+    version, at = number(0)
+    _, at = number(at)
+    content_at = at
+    _, at = number(at)
+    content = body[content_at:at]
+    while at < len(body):
+        field_at = at
+        field, at = number(at)
+        if field > TAGGED_SEQUENCE_NUMBER:
+            at = field_at
+            break
+        value_at = at
+        for _ in range(UUID_SIZE if field == TAGGED_UUID else 1):
+            value, at = number(at)
+        if field == TAGGED_TAG:
+            at += value
+        new = numbers.get(field)
+        content += body[field_at:value_at] + (body[value_at:at] if new is None else variable_signed(new))
+    return _sized(version, content + body[at:])
+
+
+def _sized(version: int, content: bytes) -> bytes:
+    """A message: the size counts itself."""
+    head = variable_unsigned(version)
+    size = len(content) + len(head) + 1
+    while size != len(content) + len(head) + len(variable_unsigned(size)):
         size += 1
-    return variable_unsigned(1) + variable_unsigned(size) + content
+    return head + variable_unsigned(size) + content
 
 
 def variable_unsigned(value: int) -> bytes:

@@ -20,6 +20,7 @@ _PLAIN_BYTES: Final = 19
 _START_ALTER: Final = 0x02
 _ROLLBACK_ALTER: Final = 0x08
 _GTID_EVENT: Final = EventType.MARIADB_GTID
+_FLAGS_AT: Final = 12
 _LEAST_EVENT: Final = 38
 _LONGEST_EVENT: Final = 64
 
@@ -92,6 +93,19 @@ def encode_mariadb_gtid(gtid: MariadbGtid) -> bytes:
         xid = gtid.xid
         body += struct.pack("<IBB", xid.format_id, len(xid.gtrid), len(xid.bqual)) + xid.gtrid + xid.bqual
     return body if len(body) > _PLAIN_BYTES else body.ljust(_PLAIN_BYTES, b"\0")
+
+
+def says_alters_nothing(body: bytes) -> bool:
+    """Whether the ALTER TABLE of the group has only begun, or was given up (binlog_alter_two_phase). body: of its Gtid event, of which
+    `decode_mariadb_gtid` takes nothing more.
+
+    Layout behind what that reads: flags u8, of which 0x01 is followed by a byte more (engines).
+    """
+    flags = body[_FLAGS_AT] if len(body) > _FLAGS_AT else 0
+    at = _FLAGS_AT + 1 + (8 if flags & GROUP_COMMIT_ID else 0)
+    if flags & (PREPARED_XA | COMPLETED_XA):
+        at += 6 + (body[at + 4] + body[at + 5] if len(body) > at + 5 else 0)
+    return at < len(body) and bool(body[at] & (_START_ALTER | _ROLLBACK_ALTER))
 
 
 def alters_nothing(before: bytes, end: int) -> bool | None:

@@ -4,7 +4,7 @@ Sources decide the same (`file_search`, `dump_refusals`), with one difference: a
 says it has. That is no refusal, it may still come (`StillAwaited`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -90,14 +90,14 @@ def mysql_start(
     held: GtidSet,
     holdings: MysqlHoldings,
     *,
-    source_uuid: UUID | None,
+    source_uuids: Collection[UUID],
     version: tuple[int, ...],
     named: int | None = None,
     known: GtidSet | None = None,
 ) -> MysqlStart:
     """Where a replica that has `held` starts. `named`: number of the file that it asks for itself; then nothing is checked.
 
-    source_uuid: of the source, whose own transactions a replica must not have more of; None: that is not checked.
+    source_uuids: of the source, whose own transactions a replica must not have more of; none: that is not checked.
     known: all that was executed, if that is more than `holdings.executed`.
     Raises: PositionRefused; AnonymousInTheWay; StillAwaited; IndexError without a file.
     """
@@ -106,7 +106,7 @@ def mysql_start(
         raise IndexError("no file")
     if named is None:
         executed = holdings.executed if known is None else known
-        surplus = ahead_of(held, executed, source_uuid) if source_uuid is not None else GtidSet()
+        surplus = ahead_of(held, executed, source_uuids)
         if surplus:
             raise StillAwaited(ahead_refused(surplus, version), surplus)
         missing = holdings.purged - held

@@ -4,6 +4,7 @@ A replica keeps some 480 bytes of an error's text, so a server's long advice is 
 with their first transactions.
 """
 
+from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
@@ -17,10 +18,10 @@ _MAX_SET_CHARACTERS: Final = 90
 _REPLICA_WORDS_SINCE: Final = (8, 0, 26)
 
 
-def ahead_of(held: GtidSet, executed: GtidSet, source_uuid: UUID) -> GtidSet:
+def ahead_of(held: GtidSet, executed: GtidSet, source_uuids: Iterable[UUID]) -> GtidSet:
     """What the replica has of the source's own transactions that the source has not. Those of other servers may be."""
-    own = source_uuid.bytes
-    return held.of_sources([key for key in held.intervals_by_key() if key[:16] == own]) - executed
+    own = {uuid.bytes for uuid in source_uuids}
+    return held.of_sources([key for key in held.intervals_by_key() if key[:16] in own]) - executed
 
 
 def mode_refused(gtid_mode: str) -> PositionRefused:

@@ -277,6 +277,7 @@ VIEW_LOOK: Final = 3
 VIEW_CONTROL: Final = 4
 VIEW_CUT: Final = 5
 VIEW_STRAY: Final = 6
+VIEW_PLAN: Final = 7
 
 # Which GTID event a group is given that has none, and how much it says.
 VIEW_KEEP: Final = 0
@@ -288,8 +289,33 @@ VIEW_TIMES: Final = 2
 
 VIEW_MARK: Final = 4  # int64s of a mark: offset in the source, in the view, next number, sequence
 VIEW_WATCHED: Final = 8192  # numbers of tables' names, a power of two
-VIEW_LONGEST_GTID: Final = 96  # bytes: of such an event, and of an event's head with what is put into it
-QUERY_EXPLICIT_TIMESTAMPS: Final = 16  # status variable: explicit_defaults_for_timestamp
+VIEW_REPLACE: Final = 1  # with a watched name: REPLACE matters
+VIEW_DELETE: Final = 2
+FIRST_WITH_TABLE_QUERY: Final = 80019  # TABLE t is SELECT * FROM t
+LOAD_MODE_AT: Final = 25  # in an Execute_load_query event, behind its header: what is done with duplicates
+LOAD_REPLACES: Final = 2
+VIEW_LARGEST_SET: Final = 524288  # bytes of a group whose rows are looked at for what it must wait for
+VIEW_PART_SHIFT: Final = 22  # of a file: what is before such a part is not waited for one by one
+VIEW_LONGEST_GTID: Final = 96  # bytes: of such an event, and of an event's head that is changed
+
+# Status variables of a Query event, and what `place_of_explicit` says.
+VARIABLE_SQL_MODE: Final = 1
+VARIABLE_CATALOG_WITH_ZERO: Final = 2
+VARIABLE_CHARSETS: Final = 4
+VARIABLE_TIME_ZONE: Final = 5
+VARIABLE_CATALOG: Final = 6
+VARIABLE_LC_TIME_NAMES: Final = 7
+VARIABLE_SCHEMA_COLLATION: Final = 8
+VARIABLE_UPDATED_TABLES: Final = 9
+VARIABLE_INVOKER: Final = 11
+VARIABLE_UPDATED_SCHEMAS: Final = 12
+VARIABLE_MICROSECONDS: Final = 13
+VARIABLE_LAST_OF_56: Final = 13
+VARIABLE_EXPLICIT_TIMESTAMPS: Final = 16  # explicit_defaults_for_timestamp
+VARIABLE_MOST_SCHEMAS: Final = 16  # names of updated schemas; more are not told
+MAX_STATUS: Final = 65535  # bytes: its length is a u16
+STATUS_SAID: Final = -1
+STATUS_DAMAGED: Final = -2
 
 # ---- more than an int of C holds ----
 
@@ -298,4 +324,6 @@ U64_MAX: Final = 0xFFFFFFFFFFFFFFFF
 KEY_HASH: Final = 0x9E3779B97F4A7C15  # multiplier
 MAX_GNO: Final = 0x7FFFFFFFFFFFFFFE  # servers refuse 2**63 - 1, their GNO_END
 VIEW_RENUMBERS: Final = 0x4000000000000000  # with a mark's sequence
+VIEW_UUID_USED: Final = 0x2000000000000000  # the same
+VIEW_GTIDS_NAMED: Final = 0x1000000000000000  # the same
 MAX_STOP: Final = 0x7FFFFFFFFFFFFFFF  # the end of an interval with MAX_GNO

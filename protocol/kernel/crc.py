@@ -1,5 +1,5 @@
 # cython: annotation_typing=False
-"""CRC32 of byte ranges with the GIL released, and the effect that a change of flags has on it."""
+"""CRC32 of byte ranges with the GIL released, of events that come in pieces, and the effect that a change of flags has on it."""
 
 import cython
 
@@ -35,3 +35,44 @@ def crc32_flags_effect(changed_bits: int, after: int) -> int:
 def use_carry_less_multiplication(on: bool) -> bool:
     """Switches the fast path of this process off or on (for tests); returns whether it is on now."""
     return bool(native_use_clmul(on))
+
+
+class EventSum:
+    """An event that comes in pieces, with its checksum if it has one. left: bytes of it that are still to come."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.trailer = 0
+        self.crc = 0
+        self.stored = 0
+
+    def begin(self, length: int, trailer: int) -> None:
+        """Its first byte comes next. length: with `trailer` bytes of checksum."""
+        self.left = length
+        self.trailer = trailer
+        self.crc = 0
+        self.stored = 0
+
+    def take(self, p: Bytes, r: int, stop: int) -> int:
+        """What there is of it in p[r:stop]; returns where that ends."""
+        n = stop - r
+        if n > self.left - self.trailer:
+            n = self.left - self.trailer
+        if n > 0:
+            if self.trailer:
+                self.crc = crc32_of(p, r, r + n, self.crc)
+            r += n
+            self.left -= n
+        return self.take_stored(p, r, stop)
+
+    def take_stored(self, p: Bytes, r: int, stop: int) -> int:
+        """The same of its checksum alone, where that is next."""
+        while r < stop and 0 < self.left <= self.trailer:
+            self.stored = self.stored | (p[r] << (8 * (self.trailer - self.left)))
+            r += 1
+            self.left -= 1
+        return r
+
+    def is_right(self) -> bool:
+        """Of one that is whole, whether its checksum is its own."""
+        return self.trailer == 0 or self.crc == self.stored

@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from protocol.kernel.codes cimport *
+from protocol.kernel.crc cimport EventSum
 from protocol.kernel.native cimport crc32_of, load16, load32, native_setup
 
 @cython.final
@@ -11,13 +12,12 @@ cdef class EventCheck:
     cdef readonly int64_t sound_to
     cdef readonly int64_t whole_to
     cdef readonly int problem
-    cdef int64_t event_left
-    cdef uint32_t crc
-    cdef uint32_t stored
+    cdef EventSum event
     cdef bint ends
 
     cpdef void begin(self, int64_t offset, int checksum)
     cpdef int look(self, const uint8_t[::1] src, int64_t start, int64_t stop) except -1
-    @cython.locals(base=int64_t, r=int64_t, n=int64_t, length=int64_t, trailer=cython.int, boundary=uint32_t)
+    @cython.locals(base=int64_t, r=int64_t, length=int64_t, trailer=cython.int, boundary=uint32_t,
+        goes_on=cython.bint)
     cdef void walk(self, const uint8_t* p, int64_t start, int64_t stop) noexcept nogil
     cdef void finish_event(self, int64_t end) noexcept nogil

@@ -6,6 +6,8 @@ The markers in the events' flags say where; they are covered by the CRC32, as al
 
 import cython
 
+from protocol.kernel.crc import EventSum
+
 if not cython.compiled:
     from protocol.kernel.codes import *
     from protocol.kernel.pure import Bytes, crc32_of, load16, load32, native_setup
@@ -27,15 +29,13 @@ class EventCheck:
         self.sound_to = 0
         self.whole_to = 0
         self.problem = 0
-        self.event_left = 0  # of the event that goes on
-        self.crc = 0  # of what was seen of it
-        self.stored = 0  # its CRC32, as far as it was seen
+        self.event = EventSum()  # that goes on
         self.ends = False  # whether a transaction ends with it
 
     @property
     def in_event(self) -> bool:
         """Whether an event was begun and has not ended at `position`."""
-        return self.event_left > 0
+        return self.event.left > 0
 
     def begin(self, offset: int, checksum: int) -> None:
         """The next byte is the first of an event, at `offset`. checksum: of the file, 0 none, 1 CRC32."""
@@ -44,7 +44,7 @@ class EventCheck:
         self.sound_to = offset
         self.whole_to = offset
         self.problem = 0
-        self.event_left = 0
+        self.event.begin(0, 0)
 
     def look(self, src: Bytes, start: int, stop: int) -> int:
         """Looks at src[start:stop], which stands at `position`; returns `problem`. Nothing is looked at behind a problem.
@@ -66,8 +66,9 @@ class EventCheck:
         base = self.position - start
         trailer = CHECKSUM_SIZE if self.checksum else 0
         r = start
+        goes_on = self.event.left > 0
         while r < stop:
-            if self.event_left == 0:
+            if not goes_on:
                 if stop - r < HEADER_SIZE:
                     break
                 length = load32(p, r + EVENT_SIZE_AT)
@@ -85,23 +86,11 @@ class EventCheck:
                     r += length
                     self.finish_event(base + r)
                     continue
-                self.event_left = length
-                self.crc = 0
-                self.stored = 0
-            n = stop - r
-            if n > self.event_left - trailer:
-                n = self.event_left - trailer
-            if n > 0:
-                if trailer:
-                    self.crc = crc32_of(p, r, r + n, self.crc)
-                r += n
-                self.event_left -= n
-            while trailer and r < stop and 0 < self.event_left <= CHECKSUM_SIZE:
-                self.stored = self.stored | (p[r] << (8 * (CHECKSUM_SIZE - self.event_left)))
-                r += 1
-                self.event_left -= 1
-            if self.event_left == 0:
-                if trailer and self.crc != self.stored:
+                self.event.begin(length, trailer)
+            r = self.event.take(p, r, stop)
+            goes_on = self.event.left > 0
+            if not goes_on:
+                if not self.event.is_right():
                     self.problem = BAD_CRC
                     break
                 self.finish_event(base + r)

@@ -77,7 +77,8 @@ _LEAST = (
 def has_prefix(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
     """Whether the text starts with `word` (`count` lower-case letters and single blanks), without case.
 
-    A blank in `word` matches blanks, line ends and comments: 5.0 and 5.1 log ROLLBACK TO in the user's own spelling.
+    A blank in `word` matches blanks, line ends and comments: 5.0 and 5.1 log ROLLBACK TO in the user's own spelling. Which bytes above
+    ASCII are blanks hangs on the client's character set: as 0xA0 in latin1. In no other way can one stand behind a word here.
     """
     i = 0
     while i < count:
@@ -88,7 +89,7 @@ def has_prefix(p: Bytes, at: int, end: int, word: bytes, count: int) -> bool:
             begin = at
             while at < end:
                 c = p[at]
-                if c == 32 or 9 <= c <= 13:
+                if c == 32 or 9 <= c <= 13 or c >= 128:
                     at += 1
                 elif c == 47 and at + 1 < end and p[at + 1] == 42:
                     at += 2
@@ -144,11 +145,13 @@ def defines(p: Bytes, at: int, end: int) -> bool:
     """
     while at < end:
         c = p[at]
-        if c == 32 or 9 <= c <= 13:
+        if c == 32 or 9 <= c <= 13 or c >= 128:
             at += 1
         elif c == 35 or (c == 45 and at + 1 < end and p[at + 1] == 45):  # to the end of the line
             while at < end and p[at] != 10:
                 at += 1
+        elif c == 42 and at + 1 < end and p[at + 1] == 47:  # the end of one for servers only that is empty
+            at += 2
         elif c == 47 and at + 2 < end and p[at + 1] == 42:
             at += 2
             if p[at] == 77 and at + 1 < end and p[at + 1] == 33:

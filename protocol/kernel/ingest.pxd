@@ -94,7 +94,7 @@ cdef class Ingest:
         r=int64_t, o=int64_t, pos=int64_t, ev=int64_t, end=int64_t, length=int64_t, size=int64_t, covered=int64_t,
         log_pos=uint32_t, flags=uint32_t, t=cython.int, kind=cython.int,
         boundary=cython.int, arrived=cython.int, inferred=cython.int, status=cython.int, was_in=cython.bint,
-        was_bad=cython.bint, violation=cython.bint, whole=cython.bint, crc_bad=cython.bint, crc_len=cython.int,
+        was_bad=cython.bint, violation=cython.bint, whole=cython.bint, crc_bad=cython.bint, crc_missing=cython.bint, crc_len=cython.int,
         stored=uint32_t, effect=uint32_t, at_boundary=cython.bint, packets=cython.bint, prefix=cython.int,
         keep=cython.bint, timestamp=uint32_t, info=int64_t, now_in=cython.bint, ack=cython.bint, jumped=cython.bint, malformed=cython.bint
     )

@@ -295,12 +295,14 @@ class Ingest:
 
             # CRC32
             crc_bad = False
+            crc_missing = False
             stored = 0
             if whole and covered < length:
                 stored = load32(p, ev + covered)
                 if crc32_of(p, ev, ev + covered, 0) != stored:
-                    if t == FORMAT_DESCRIPTION_EVENT and self.checksum == 0:
-                        covered = length  # written without a checksum: the four bytes mean nothing
+                    if t == FORMAT_DESCRIPTION_EVENT and self.checksum == 0 and (stored == 0 or not keep):
+                        covered = length  # nobody reckoned it, or it is a copy that was changed behind that
+                        crc_missing = True
                     else:
                         crc_bad = True
                         if not self.tolerant:
@@ -379,6 +381,8 @@ class Ingest:
                     effect = flags_effect(boundary, covered - HEADER_SIZE)
                     if whole:
                         store32(p, ev + covered, stored ^ effect)
+            if crc_missing and self.stamp:  # what is archived has one, so that damage is told from none
+                store32(p, ev + length - CHECKSUM_SIZE, crc32_of(p, ev, ev + length - CHECKSUM_SIZE, 0))
 
             if self.has_table:
                 info = boundary

@@ -48,7 +48,7 @@ from relay.admin.gtid_position import gtid_position
 from relay.admin.lag import Lag
 from relay.admin.procedures.archive_procedures import repair, scrub
 from relay.admin.procedures.gap_procedure import accept_gap
-from relay.admin.procedures.view_procedures import RunningView, find_view_place, list_views, skip_in_view
+from relay.admin.procedures.view_procedures import ListedView, find_view_place, list_views, not_opened, skip_in_view
 from relay.admin.purge_statements import Reader, purge_before, purge_to, view_reader
 from relay.admin.refusals import not_here
 from relay.admin.replica_status import ReplicaFacts, replica_status, status_values
@@ -66,9 +66,13 @@ from relay.repair.repair import RunningRepair
 from relay.table_queries.recorded_tables import Facts
 from relay.table_queries.replication_tables import REPLICATION
 from relay.table_queries.table_queries import OwnRows, TableAsker, TableQueries
+from relay.upstream.source.source_status import SourceStatus
 from relay.view.shown_view import ShownView
+from relay.view.unopened_view import UnopenedView
 
 _SHOWN_CHARACTERS: Final = 300
+_OF_FILES: Final = (ShowBinaryLogs, ShowMasterStatus, ShowBinlogEvents, AskGtidPosition, PurgeTo, PurgeBefore)
+"""What is asked of an archive's own files."""
 _ASKED: Final = "SELECT ... FROM information_schema.PROCESSLIST"
 _ENCODED_ON_THE_LOOP: Final = 500
 """Rows of which the loop notices nothing."""
@@ -79,7 +83,8 @@ log = structlog.get_logger("relay.admin")
 class Console:
     """The relay's own answers, to those who are served one archive. `close` it before the archive.
 
-    `config_path`: shown as the file that decides at the next start. `view`: whose archive it is; None: it is the mirror.
+    `config_path`: shown as the file that decides at the next start. `view`: whose archive it is; None: it is the mirror. Of a view
+    that is not open there are no files to speak of.
     `mirror`: to a view's console that of the mirror, which is closed later: of the relay they say the same.
     """
 
@@ -108,16 +113,27 @@ class Console:
             self._tables = TableQueries()
         else:
             self._lag, self._events, self._tables = mirror._lag, mirror._events, mirror._tables
-        self._views: dict[str, RunningView] = {}
+        self._views: dict[str, ListedView] = {}
+        self._finding = asyncio.Lock()
+        """Held while a place of a view is looked for: whoever asks, and how often, one thread is busy with it."""
 
     @property
     def _generation(self) -> Generation:
         """What is shown under the names of files: the newest generation's."""
         return self._archive.current
 
-    def add_view(self, view: RunningView) -> None:
-        """From now on statements may name it. Of the mirror's console."""
+    def add_view(self, view: ListedView) -> None:
+        """From now on statements may name it. Of the mirror's console. One that was opened takes the place of itself before."""
         self._views[view.settings.name] = view
+
+    @property
+    def views(self) -> Mapping[str, ListedView]:
+        """Those of relay.toml, by name, open or not. Of the mirror's console."""
+        return self._views
+
+    def seconds_behind(self, status: SourceStatus) -> int | None:
+        """How far the archive is behind the source's clock; None: not known."""
+        return self._lag.seconds_behind(status)
 
     def close(self) -> None:
         """Answers no more."""
@@ -135,6 +151,8 @@ class Console:
         return answer
 
     async def _show(self, request: Request, asker: ClientStatus) -> GivenAnswer:
+        if isinstance(self._view, UnopenedView) and isinstance(request, _OF_FILES):
+            raise not_opened(self._view)
         words = getattr(request, "words", Words.MASTER_SLAVE)
         dialect = Dialect.of(asker.facts, words)
         if request.privilege:
@@ -171,11 +189,18 @@ class Console:
             case ShowStatistics():
                 return statistics_text(self._connections, dialect)
             case ListViews():
-                return list_views(self._mirror._views)
+                return list_views(self._mirror._told(asker))
             case FindViewPlace():
-                return await find_view_place(self._mirror._archive, self._mirror._views, request)
+                mirror = self._mirror
+                return await find_view_place(mirror._archive, mirror._told(asker), request, mirror._finding)
             case _:
                 return await self._change(request, asker, dialect)
+
+    def _told(self, asker: ClientStatus) -> Mapping[str, ListedView]:
+        """The views that somebody may hear of: who is served one, of that one alone."""
+        if asker.view is None or asker.is_admin:
+            return self._views
+        return {name: view for name, view in self._views.items() if name == asker.view}
 
     async def _query(self, request: QueryTables, asker: ClientStatus, dialect: Dialect) -> GivenAnswer:
         host = asker.address.rpartition(":")[0]
@@ -235,7 +260,7 @@ class Console:
             case ScrubNow():
                 return scrub(self._scrub)
             case SkipInView():
-                return skip_in_view(self._views, request, by=f"'{asker.user}'@'{asker.address}'")
+                return await skip_in_view(self._views, request, by=f"'{asker.user}'@'{asker.address}'")
             case AcceptGap():
                 connected, newest = self._clients(), self._generation.number
                 by = f"'{asker.user}'@'{asker.address}'"
@@ -255,10 +280,11 @@ class Console:
 
     def _replica_facts(self, gtids: GtidVariables) -> ReplicaFacts:
         status = self._source.status()
+        held = None if isinstance(self._view, UnopenedView) else self._generation.held
         return ReplicaFacts(
             status=status,
-            archived_bytes=self._generation.held.total_bytes,
-            archived_events=self._generation.held.total_events,
+            archived_bytes=held.total_bytes if held is not None else 0,
+            archived_events=held.total_events if held is not None else 0,
             failure=self._generation.failure,
             seconds_behind=self._lag.seconds_behind(status),
             config_path=self.config_path,
@@ -279,7 +305,9 @@ class Console:
         )
 
     async def _ledger(self) -> Mapping[str, int] | None:
-        """Rows by kind; None while the catalog cannot be read, so that the other variables are shown all the same."""
+        """Rows by kind; None while the catalog cannot be read, or is not open, so that the other variables are shown all the same."""
+        if isinstance(self._view, UnopenedView):
+            return None
         try:
             return await asyncio.to_thread(count_ledgers, self._archive.directory)
         except (CatalogUnreadable, OSError, sqlite3.Error) as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from protocol.errors import StatementRefused
+from protocol.position import binlog_number
 from protocol.statements import Done, Notice
 from relay.admin.refusals import ConsoleError
 from relay.archive.archive import Archive
@@ -37,7 +38,8 @@ class Purge:
 
 @dataclass(frozen=True, slots=True)
 class ViewReader:
-    """A view that is made from the archive. `needed_file`: the file that it goes on with; empty: the oldest there is."""
+    """A view that is made from the archive. `needed_file`: the file that it goes on with, and needs what follows, too; empty: all
+    there is. needed_generation: of the archive, that the file is in; None: not known."""
 
     name: str
     needed_file: str
@@ -51,9 +53,10 @@ Readers = Callable[[], Iterable[Reader]]
 
 def view_reader(view: ShownView) -> ViewReader:
     """What the view has still to be made from, also one that has stopped: somebody may let it go on."""
-    made, start = view.status.source, view.settings.start
-    place = made if made is not None else start.position if start is not None else None
-    return ViewReader(view.settings.name, place.file if place is not None else "", view.status.source_generation)
+    status, start = view.status, view.settings.start
+    if status.needed is not None:
+        return ViewReader(view.settings.name, status.needed.file, status.source_generation)
+    return ViewReader(view.settings.name, start.position.file if start is not None else "")
 
 
 async def purge_to(archive: Archive, name: str, readers: Readers, reason: str) -> Done:
@@ -109,12 +112,27 @@ def _place(held: GenerationFile) -> tuple[int, int]:
 
 def _needs(connection: Reader, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]) -> bool:
     """Whether the connection reads this file, or is about to. Files are tried from the oldest on."""
+    if isinstance(connection, ViewReader):
+        return _needs_to_make(connection, generation, file, held)
     needed = connection.needed_file
     if needed is None:
         return False
     if not needed:
         return file is held[0].file
     return needed == file.name and connection.needed_generation in (None, generation.number)
+
+
+def _needs_to_make(
+    view: ViewReader, generation: Generation, file: ArchivedFile, held: Sequence[GenerationFile]
+) -> bool:
+    """Whether this file is the one that the view goes on with, or comes behind it: that one may be gone."""
+    if not view.needed_file:
+        return True
+    number = view.needed_generation
+    if number is None:
+        names = (one.generation.number for one in held if one.file.name == view.needed_file)
+        number = next(names, held[0].generation.number)
+    return (generation.number, file.number) >= (number, binlog_number(view.needed_file))
 
 
 def _named(readers: Sequence[Reader]) -> str:

@@ -3,7 +3,9 @@
 Names and spelling are the servers' where a relay has such a thing. Its own begin with Binlog_relay_.
 """
 
+import re
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,9 +23,15 @@ from relay.archive.inspect.scrub import ScrubStatus
 from relay.downstream.connection.client_status import ClientStatus
 from relay.upstream.source.source_status import SourceStatus
 from relay.view.shown_view import ShownView, stop_text
+from relay.view.translate.wait_counts import WaitCounts
+from relay.view.unopened_view import UnopenedView
 
 LEDGER_NAMES: Final = ("Binlog_relay_ledger_rows", "Binlog_relay_violations")
 VIOLATION: Final = "boundary_violation"
+_OF_THE_FILES: Final = "Binlog_relay_archive_"
+_MOST_TABLES: Final = 10
+"""So many variables at most have a table's name."""
+_NO_WORD: Final = re.compile("[^a-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +155,9 @@ def _relay_values(facts: StatusFacts, dumping: Sequence[ClientStatus]) -> dict[s
         "Binlog_relay_source_running": source.io_running,
     }
     values |= _scrub_values(facts.scrub)
+    if isinstance(facts.view, UnopenedView):
+        # Nothing is known of its files, and those of the mirror are others.
+        values = {name: value for name, value in values.items() if not name.startswith(_OF_THE_FILES)}
     if facts.view is not None:
         values |= _view_values(facts.view)
     if facts.ledger is not None:
@@ -164,7 +175,29 @@ def _view_values(view: ShownView) -> dict[str, Value]:
         "Binlog_relay_view_source_position": status.source.offset if status.source is not None else 0,
         "Binlog_relay_view_behind_bytes": status.behind_bytes,
         "Binlog_relay_view_stop": stop_text(status.stop) if status.stop is not None else "",
+        **_wait_values(status.waits),
     }
+
+
+def _wait_values(waits: WaitCounts | None) -> dict[str, Value]:
+    """Which transactions of the view wait for which, where it looks at that."""
+    if waits is None:
+        return {}
+    values: dict[str, Value] = {
+        "Binlog_relay_view_transactions": waits.groups,
+        "Binlog_relay_view_transactions_beside": waits.beside,
+        "Binlog_relay_view_share_beside": f"{waits.share:.4f}",
+        "Binlog_relay_view_batches": waits.batches,
+        "Binlog_relay_view_mean_width": f"{waits.width:.2f}",
+        "Binlog_relay_view_serial": waits.why_serial(),
+    }
+    for why, count in waits.by_cause().items():
+        values[f"Binlog_relay_view_serial_{why}"] = count
+    of_tables: Counter[str] = Counter()
+    for why, table, count in waits.of_tables(_MOST_TABLES):
+        # Names as exporters make them, which take two that are the same for an error.
+        of_tables[f"Binlog_relay_view_serial_{why}_of_{_NO_WORD.sub('_', table.lower())}"] += count
+    return values | of_tables
 
 
 def _scrub_values(scrub: ScrubStatus) -> dict[str, Value]:

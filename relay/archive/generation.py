@@ -16,20 +16,18 @@ from protocol.binlog.layout import FIRST_EVENT
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position, binlog_number
 from relay.archive.catalog.catalog_faults import SQLITE_NEEDS_BYTES, system_number
-from relay.archive.catalog.catalog_rows import DamagedPlace, LedgerRow
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.catalog_thread import CatalogThread
 from relay.archive.catalog.generation_directories import FIRST
+from relay.archive.file_integrity import FileIntegrity
 from relay.archive.gaps.accepted_gap import AcceptedGap
-from relay.archive.read.damaged_files import DamagedFiles
 from relay.archive.read.held_files import HeldFiles
 from relay.archive.read.position_check import PositionCheck
 from relay.archive.read.position_checker import PositionChecker
 from relay.archive.read.reader import FileReader
-from relay.archive.recovery.digest import DigestThread
 from relay.archive.recovery.recovery import Recovered, Recovery
 from relay.archive.recovery.reopening import recover_again
 from relay.archive.storage.archive_errors import (
-    ArchiveDamaged,
     ArchiveMisuse,
     ArchiveQueueFull,
     ArchiveWriteError,
@@ -39,11 +37,9 @@ from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.disk_advice import start_advice
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
-from relay.archive.storage.ledger_kinds import DAMAGED, SOUND_AGAIN
 from relay.archive.storage.origin import covers, joined, without_domains
 from relay.archive.storage.replica_marks import ReplicaMarks
 from relay.archive.storage.watchers import Watchers
-from relay.archive.sums.summed_files import SummedFiles
 from relay.archive.write.file_sequence import check_file_sequence
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.archive.write.publication import Publication
@@ -118,16 +114,16 @@ class Generation:
         self.held = HeldFiles(directory, layer, recovered.files)
         """The files as readers have them; only the generation changes them."""
         self._loop = asyncio.get_running_loop()
-        self.damaged_files = DamagedFiles(recovered.damaged_places, self._damage_found)
-        """What readers have met, or the scrub."""
-        self.checks = recovered.checks
-        """By a sealed file's number, when all of it was last found to be what was archived, in seconds since 1970."""
+        self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed, self._catalog_remade)
+        self.damage_advice = options.damage_advice
+        """What to do about files that are not what was archived."""
+        self.integrity = FileIntegrity(
+            directory, layer, self.held, recovered, self._catalog, self.append_ledger, self.damage_advice
+        )
+        self.damaged_files = self.integrity.damaged_files
+        self.summed = self.integrity.summed
         self._position_checker = PositionChecker(directory, layer, self.held, self.damaged_files, self.append_ledger)
         self.publication = Publication(self.held, self.gtids, options.publish, self._file_sealed, self._become_failed)
-        self._catalog = CatalogThread(directory / CATALOG_NAME, layer, self._catalog_failed, self._catalog_remade)
-        self._digests = DigestThread(layer, self._digest_made, self._digest_failed)
-        self.summed = SummedFiles(directory, layer, self.append_ledger, self.make_sums)
-        """What is compared when files are read whose events have no checksums."""
         self._writer = Writer(
             directory, layer, self._catalog, self._loop, self.publication, options, self.summed.newest
         )
@@ -175,7 +171,14 @@ class Generation:
             _release(lock_fd, marks)
             path = directory / CATALOG_NAME
             number = system_number(error, path, _free_bytes(layer, directory))
-            what = f"{CATALOG_NAME}: {error}" if isinstance(error, sqlite3.Error) else str(error)
+            what = str(error)
+            if isinstance(error, sqlite3.Error):
+                # A full disk is an I/O error to SQLite: who reads that looks for another disk.
+                what = (
+                    f"{CATALOG_NAME}: {os.strerror(number)} (SQLite says: {error})"
+                    if number
+                    else f"{CATALOG_NAME}: {error}"
+                )
             raise ArchiveWriteError(
                 f"the archive could not be opened: {what}",
                 file=None,
@@ -187,10 +190,7 @@ class Generation:
             _release(lock_fd, marks)
             raise
         self._catalog.start()
-        self._digests.start()
-        for file in self.held.all:
-            if file.sealed and not file.damaged and (file.digest is None or not file.checksum):
-                self._digests.add(directory / file.name, file)
+        self.integrity.start()
         for row in recovered.findings:
             log.warning("archive_recovery_finding", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
         return self
@@ -224,7 +224,7 @@ class Generation:
 
     def _stop_threads(self) -> list[str]:
         self._writer.join()
-        self._digests.stop()
+        self.integrity.stop()
         undone = self._catalog.stop()
         self._position_checker.stop()
         return undone
@@ -461,37 +461,14 @@ class Generation:
         log.warning("archive_ledger", kind=kind, file=file, offset=offset, text=text)
         self._catalog.add_ledger(kind, file, offset, text, details)
 
+    def write_ledger(self, row: LedgerRow) -> None:
+        """Adds a row, which is on the disk on return; the log says nothing. Blocking: for a thread. Raises: OSError."""
+        self._catalog.write_ledger([row])
+
     def note_once(self, kind: str, file: str, offset: int, text: str, details: str = "") -> None:
         """Adds a row to the ledger, unless there is one of this kind, file and offset."""
         row = LedgerRow(time.time(), kind, file, offset, text, details)
         self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
-
-    def _damage_found(self, place: DamagedPlace, error: ArchiveDamaged) -> None:
-        self._catalog.submit(lambda catalog: catalog.add_damage(place))
-        ends = f"; streams end at {place.boundary}" if place.boundary else "; nothing of it is served"
-        self.append_ledger(DAMAGED, place.file, place.offset, f"{place.text}{ends}. {error.advice}")
-        self.held.moved()
-
-    def file_was_checked(self, file: ArchivedFile) -> None:
-        """All bytes of a sealed file were found to be what was archived, just now."""
-        now, number, name = time.time(), file.number, file.name
-        self.checks[number] = now
-        self._catalog.submit(lambda catalog: catalog.note_check(number, now))
-        if self.damaged_files.forget(name):
-            self._catalog.submit(lambda catalog: catalog.forget_damage(name))
-            self.append_ledger(SOUND_AGAIN, name, -1, f"All of {name} was read and is what was archived.")
-            self.held.moved()
-
-    def file_was_repaired(self, file: ArchivedFile, row: LedgerRow) -> None:
-        """The archived bytes are in place again, as `row`, which goes into the ledger, says."""
-        name = file.name
-        log.warning("archive_ledger", kind=row.kind, file=name, offset=row.offset, text=row.text)
-        self._catalog.submit(lambda catalog: catalog.add_ledger(row))
-        if self.damaged_files.forget(name):
-            self._catalog.submit(lambda catalog: catalog.forget_damage(name))
-        self.checks[file.number] = row.time
-        self.summed.forget(name)
-        self.held.moved()
 
     async def purge(self, names: Sequence[str], reason: str) -> None:
         """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.
@@ -528,6 +505,7 @@ class Generation:
             self.purged_bytes += bytes_before - sum(file.end for file in files)
             self.held.put_back(files)
             self._purge_lock.release()
+            self.held.moved()
 
     def _writable(self) -> None:
         if self.state is GenerationState.OPEN:
@@ -591,13 +569,7 @@ class Generation:
                 file.end,
                 "The source's crash left the last group without its end; served as it is.",
             )
-        self._digests.add(self.directory / file.name, file)
-
-    def make_sums(self, name: str) -> None:
-        """Sums of a file's blocks were found to lack: those of a sealed one are made where its digest agrees."""
-        file = self.held.get(name)
-        if file is not None and file.sealed and not file.checksum:
-            self._digests.add(self.directory / name, file, sums_lack=True)
+        self.integrity.file_sealed(file)
 
     def _become_failed(self, error: ArchiveWriteError) -> None:
         if self.state is not GenerationState.OPEN:
@@ -620,29 +592,8 @@ class Generation:
         for row in rows:
             log.warning("archive_ledger", kind=row.kind, file=row.file, offset=row.offset, text=row.text)
         # Made into rows in the thread: there may be a hundred thousand.
-        files, places, checks = list(self.held.all), self.damaged_files.all, dict(self.checks)
+        files, places, checks = list(self.held.all), self.damaged_files.all, dict(self.integrity.checks)
         self._catalog.submit(lambda catalog: catalog.add_missing_files(files, places, checks))
-
-    def _digest_made(self, name: str, digest: str) -> None:
-        self._catalog.submit(lambda catalog: catalog.set_digest(name, digest))
-        self._loop.call_soon_threadsafe(self._note_digest, name, digest)
-
-    def _note_digest(self, name: str, digest: str) -> None:
-        file = self.held.get(name)
-        if file is not None:
-            file.digest = digest
-
-    def _digest_failed(self, name: str, error: Exception) -> None:
-        self._loop.call_soon_threadsafe(self._note_failed_digest, name, error)
-
-    def _note_failed_digest(self, name: str, error: Exception) -> None:
-        if self.held.get(name) is None:
-            return  # it was purged before its turn came
-        if isinstance(error, ArchiveDamaged):
-            self.damaged_files.report(error)
-            return
-        log.error("archive_digest_failed", file=name, error=str(error))
-        self._catalog.add_ledger("digest_failed", name, -1, str(error))
 
 
 def _look_at_result(future: asyncio.Future[None]) -> None:

@@ -15,7 +15,7 @@ from relay.binlog_file.event_reader import EventReader
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.binlog_file.head import read_start
 
-_TABLE_ROWS: Final = 32768
+_TABLE_ROWS: Final = 4096
 
 
 class Unreadable(Exception):
@@ -45,6 +45,18 @@ class Chunk:
     def columns(self) -> tuple[list[int], ...]:
         """Offset, length, type, flags, timestamp, server id, end_log_pos and info of all rows, as eight lists."""
         return tuple(self.table[column : self.rows * TABLE_ROW : TABLE_ROW].tolist() for column in range(TABLE_ROW))
+
+
+class _Progress:
+    """Tells of bytes read. Knows nothing of the scan: what refers to itself keeps its memory until the collector comes by."""
+
+    def __init__(self) -> None:
+        self.told: Callable[[int], None] | None = None
+
+    def read(self, data: memoryview) -> None:
+        """These were read."""
+        if self.told is not None:
+            self.told(len(data))
 
 
 class BinlogScan:
@@ -86,15 +98,15 @@ class BinlogScan:
             raise Unreadable(f"{path} {wrong[1]}. {advice}")
         self.first_event = begin.event
         """The file's first event, its header included; fewer bytes if the file ends earlier."""
+        self._progress = _Progress()
         self._reader = EventReader(
             DescriptorBytes(self._fd),
             table_rows=_TABLE_ROWS,
             tolerant=True,
             format_event=begin.event,
-            on_read=self._progressed,
+            on_read=self._progress.read,
         )
         self.ingest = self._reader.ingest
-        self._on_progress: Callable[[int], None] | None = None
 
     def close(self) -> None:
         """Closes the file."""
@@ -112,7 +124,7 @@ class BinlogScan:
         A wrong CRC or end_log_pos is noted in the row, a CRC that is read after it in `late_damage`; anything that hides where
         the next event starts sets `broken`.
         """
-        self._on_progress = on_progress
+        self._progress.told = on_progress
         data = b""
         try:
             for run in self._reader.runs(self._start, self._end):
@@ -126,7 +138,3 @@ class BinlogScan:
         except Broken as broken:
             self.broken = broken
         self.stop = self.ingest.position
-
-    def _progressed(self, data: memoryview) -> None:
-        if self._on_progress is not None:
-            self._on_progress(len(data))

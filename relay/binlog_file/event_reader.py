@@ -63,7 +63,7 @@ class EventReader:
         self._format_event = format_event
         self._whole_events = whole_events
         self._on_read = on_read
-        self._table = array("q", bytes(8 * TABLE_ROW * table_rows))
+        self._table = array("q", [0]) * (TABLE_ROW * table_rows)
         if table_rows:
             self.ingest.set_table(self._table, tolerant)
         self._begun = False

@@ -6,12 +6,12 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from protocol.position import is_binlog_name
-from relay.archive.catalog.catalog import CatalogUnreadable
+from relay.archive.catalog.catalog import CatalogNewer, CatalogUnreadable
 from relay.archive.catalog.catalog_faults import system_number
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
@@ -30,7 +30,7 @@ from relay.archive.storage.disk_advice import start_advice
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
-from relay.view.kept_settings import VIEWS_DIRECTORY
+from relay.view.rules.kept_settings import VIEWS_DIRECTORY, damage_advice
 
 
 def list_files(directory: Path, *, as_json: bool) -> None:
@@ -92,7 +92,7 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
         for number, finding in verify_generations(directory, deep=deep, on_progress=on_progress):
             count += 1
             if as_json:
-                sys.stdout.write(json.dumps({**asdict(finding), "generation": number}) + "\n")
+                sys.stdout.write(json.dumps({**_finding_record(finding), "generation": number}) + "\n")
             else:
                 name = shown_name(number, finding.file)
                 place = name if finding.offset is None else f"{name}:{finding.offset}"
@@ -100,7 +100,7 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
         for view, finding in _view_findings(directory, deep=deep):
             count += 1
             if as_json:
-                sys.stdout.write(json.dumps({**asdict(finding), "view": view}) + "\n")
+                sys.stdout.write(json.dumps({**_finding_record(finding), "view": view}) + "\n")
             else:
                 place = finding.file if finding.offset is None else f"{finding.file}:{finding.offset}"
                 sys.stdout.write(f"{VIEWS_DIRECTORY}/{view}/{place}: {finding.text}\n")
@@ -112,11 +112,19 @@ def verify(directory: Path, *, deep: bool, as_json: bool) -> int:
     return count
 
 
+def _finding_record(finding: ArchiveFinding) -> dict[str, object]:
+    """For JSON."""
+    record = asdict(finding)
+    del record["advice"]
+    return record
+
+
 def _view_findings(directory: Path, *, deep: bool) -> Iterator[tuple[str, ArchiveFinding]]:
     """Of each view that is there, with its name: an archive like another. Whether it is what the archive gives: `view verify`."""
     for catalog in sorted((directory / VIEWS_DIRECTORY).glob(f"[!.]*/{CATALOG_NAME}")):
         for _number, finding in verify_generations(catalog.parent, deep=deep):
-            yield catalog.parent.name, finding
+            name = catalog.parent.name
+            yield name, replace(finding, advice=damage_advice(name))
 
 
 def rebuild(directory: Path, *, as_json: bool) -> None:
@@ -158,6 +166,8 @@ def archive_failures(directory: Path, *, catalog: bool = True) -> Iterator[None]
     except CatalogUnreadable as error:
         message = f"{directory}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
         raise CommandFailed(message, ARCHIVE_DAMAGED) from error
+    except CatalogNewer as error:
+        raise CommandFailed(str(error), WRONG_USE) from error
     except ArchiveError as error:
         raise CommandFailed(f"{directory}: {error}", ARCHIVE_DAMAGED) from error
     except sqlite3.Error as error:

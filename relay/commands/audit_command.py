@@ -15,6 +15,7 @@ from relay.archive.catalog.catalog import CatalogUnreadable
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.commands.arguments import timestamp
 from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
+from relay.view.rules.settings import TARGETS
 
 if TYPE_CHECKING:
     from relay.audit.runner.run_job import Outcome
@@ -28,7 +29,7 @@ _SHOWN_PLACES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
-    """What was typed: see `binlog-relay audit --help`. `cores` None: all of them."""
+    """What was typed: see `binlog-relay audit --help`. `cores` None: all of them. `target`: of --for."""
 
     name: str
     archive: str
@@ -39,6 +40,7 @@ class AuditRequest:
     limit: int = 100
     replace: bool = False
     cores: int | None = None
+    target: str | None = None
 
 
 def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
@@ -61,9 +63,14 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
         raise CommandFailed("--tables names no table: it takes shop.orders, shop.* or several with commas.", WRONG_USE)
     if names and not job.takes_tables:
         raise CommandFailed(f"{name} looks at all events: --tables cannot narrow it.", WRONG_USE)
-    options = AuditOptions(
-        archive, _time("--since", request.since), _time("--until", request.until), names, request.limit
-    )
+    if request.target is not None and not job.takes_target:
+        raise CommandFailed(f"{name} is not about a version of the replicas: it takes no --for.", WRONG_USE)
+    if request.target is not None and request.target not in TARGETS:
+        raise CommandFailed(
+            f"--for names no version that a view can be for: it takes one of {', '.join(TARGETS)}.", WRONG_USE
+        )
+    since, until = _time("--since", request.since), _time("--until", request.until)
+    options = AuditOptions(archive, since, until, names, request.limit, request.target or "")
     if options.since and options.until and options.since >= options.until:
         raise CommandFailed("--since is not before --until: nothing lies between them.", WRONG_USE)
     try:

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
@@ -12,20 +13,34 @@ from uuid import UUID
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST, begun_generations, generation_path
+from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.ledger_kinds import FILE_MISSING, PURGED
 from relay.commands.arguments import binlog_place
 from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
 from relay.commands.view_command import stop_text, view_failures
-from relay.view.generations.view_generations import directories_of, made_from, qualified
+from relay.view.first_numbers import (
+    FIND_OUT,
+    FirstNumber,
+    engines_in,
+    known_numbers,
+    renumber_advice,
+    renumbered_row,
+)
+from relay.view.generations.view_generations import begun_with, directories_of, made_from, qualified
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.standing_stop import standing_stop
 from relay.view.inspect.view_listing import files_of
 from relay.view.inspect.view_removal import NotRemoved, remove_view
-from relay.view.maker import ViewStop
-from relay.view.view import skip_row
+from relay.view.rules.settings import FIRST_GNO
+from relay.view.view_map import ViewMap
+from relay.view.view_place import PlaceUnknown
+from relay.view.view_skips import skip_row, skips_of
+from relay.view.view_stop import ViewStop
 
 
 def skip(view: NamedView, *, at: str, yes: bool, as_json: bool) -> None:
@@ -53,10 +68,10 @@ def skip(view: NamedView, *, at: str, yes: bool, as_json: bool) -> None:
     )
 
 
-def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool) -> None:
+def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool, renumber: bool = False, yes: bool = False) -> None:
     """Removes the view's files; the next start makes them again. Raises: CommandFailed.
 
-    next_uuid: whose GTIDs it would have then.
+    next_uuid: whose GTIDs it would have then. renumber: other numbers are right, as no replica has any; is asked, but for `yes`.
     """
     if view.settings.gtids == "assign" and next_uuid != view.settings.uuid:
         text = (
@@ -66,11 +81,13 @@ def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool) -> None:
         raise CommandFailed(text, FINDINGS)
     with view_failures(view):
         sizes = _binlogs(view.directory)
-        if sizes:
-            generation, number = min(sizes)
-            _check_numbers(view, (_made_from(view, generation), number))
         try:
+            if renumber:
+                _forget_numbers(view, yes=yes)
+            elif sizes:
+                _check_numbers(view, sizes)
             removed = remove_view(view.archive, view.name)
+            left_out = sum(map(len, skips_of([row for _number, row in read_ledgers(view.archive)], view.name).values()))
         except ArchiveLocked:
             text = (
                 f"The relay is running and makes view {view.name}. Stop it, run this again, and start it: the view is made "
@@ -81,13 +98,45 @@ def rebuild(view: NamedView, next_uuid: UUID, *, as_json: bool) -> None:
             raise CommandFailed(str(error), WRONG_USE) from None
     size = sum(sizes.values())
     if as_json:
-        sys.stdout.write(json.dumps({"view": view.name, "removed_files": len(sizes), "removed_bytes": size}) + "\n")
+        record = {"view": view.name, "removed_files": len(sizes), "removed_bytes": size, "left_out": left_out}
+        sys.stdout.write(json.dumps(record) + "\n")
         return
     sys.stdout.write(
         f"View {view.name}: {len(sizes)} files of {size} bytes removed. The next start makes them again from the archive.\n"
         if removed
         else f"View {view.name} has no files. The next start makes them from the archive.\n"
     )
+    if left_out:
+        sys.stdout.write(
+            f"It leaves out again what was skipped in it, {left_out} transactions (view_skip in the ledger), also where it would "
+            "not stop at them with the settings of now. A view of another name stops there, or has them.\n"
+        )
+
+
+def _forget_numbers(view: NamedView, *, yes: bool) -> None:
+    """Asks, and writes the ledger's row: before anything is removed, so that a crash leaves the view with the numbers that it has.
+
+    Raises: CommandFailed; ArchiveLocked; CatalogUnreadable; OSError.
+    """
+    if view.settings.gtids != "assign":
+        text = f'View {view.name} has gtids = "{view.settings.gtids}": it gives no numbers.'
+        raise CommandFailed(text, WRONG_USE)
+    layer = FileLayer()
+    lock = take_lock(view.archive, layer)
+    try:
+        if not yes:
+            _ask(
+                f"Other transactions of view {view.name} will get GTIDs of {view.settings.uuid}. A replica that has one of them "
+                "would pass over the other transaction without a word. No replica, nor a backup of one, may have any"
+            )
+        _number, newest = begun_generations(view.archive)[-1]
+        catalog = Catalog.open(newest / CATALOG_NAME, layer)
+        try:
+            catalog.add_ledger(renumbered_row(view.settings, _by()))
+        finally:
+            catalog.close()
+    finally:
+        os.close(lock)
 
 
 def _decided(view: NamedView, wanted: Position, *, yes: bool, layer: FileLayer) -> ViewStop:
@@ -103,7 +152,8 @@ def _decided(view: NamedView, wanted: Position, *, yes: bool, layer: FileLayer) 
         text = f"View {view.name} stands stopped at {wanted}, and not for a transaction that could be left out: {stop_text(stop)}"
         raise CommandFailed(text, FINDINGS)
     if not yes:
-        _ask(view.name, stop)
+        what = f"{stop.file}:{stop.offset}-{stop.group_stop}: {stop.reason.text}"
+        _ask(f"Replicas of view {view.name} will never have this transaction of the source: {what}")
     row = skip_row(view.name, stop, _by())
     catalog = Catalog.open(view.archive / CATALOG_NAME, layer)
     try:
@@ -113,15 +163,11 @@ def _decided(view: NamedView, wanted: Position, *, yes: bool, layer: FileLayer) 
     return stop
 
 
-def _ask(view: str, stop: ViewStop) -> None:
-    """Raises: CommandFailed unless somebody says yes."""
-    what = f"{stop.file}:{stop.offset}-{stop.group_stop}: {stop.reason.text}"
+def _ask(what: str) -> None:
+    """what: happens then, without a full stop. Raises: CommandFailed unless somebody says yes."""
     if not sys.stdin.isatty():
-        text = f"This leaves out a transaction of the source for good: {what}. Add --yes."
-        raise CommandFailed(text, WRONG_USE)
-    sys.stderr.write(
-        f"Replicas of view {view} will never have this transaction:\n  {what}\nWrite yes to leave it out: "
-    )
+        raise CommandFailed(f"{what}. Add --yes.", WRONG_USE)
+    sys.stderr.write(f"{what}.\nWrite yes to do it: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() != "yes":
         raise CommandFailed("Nothing was changed.", WRONG_USE)
@@ -137,34 +183,78 @@ def _binlogs(view: Path) -> dict[tuple[int, int], int]:
     }
 
 
+def _check_numbers(view: NamedView, files: Iterable[tuple[int, int]]) -> None:
+    """A view that is made again must number as before, and where it begins is not to depend on what was purged.
+
+    files: of the view, the generation of it and the number of the name. Raises: CommandFailed; PlaceUnknown.
+    """
+    settings, start = view.settings, view.settings.start
+    held = [
+        (number, file.name) for number, directory in begun_generations(view.archive) for file in files_of(directory)
+    ]
+    if not held or settings.gtids == "keep":
+        return
+    generation, begin = held[0][0], Position(held[0][1], FIRST_EVENT)
+    if start is not None and any(name == start.position.file for _number, name in held):
+        generation = next(number for number, name in held if name == start.position.file)
+        begin = start.position
+        next_gno = start.next_gno
+    else:
+        next_gno = FIRST_GNO if start is None else 0
+    ledger = [row for _number, row in read_ledgers(view.archive)]
+    if start is None and _made_from(view, FIRST) == generation and _began_with(view, begin.file, files, ledger):
+        return
+    place = _numbered(view, generation, begin, ledger)
+    is_same = place is not None and place.next_gno == next_gno
+    if is_same and (start is not None or settings.gtids == "assign"):
+        return
+    if place is None:
+        made = {(_made_from(view, number), file) for number, file in files}
+        common = (one for one in held if (one[0], binlog_number(one[1])) in made)
+        found = (_numbered(view, number, Position(name, FIRST_EVENT), ledger) for number, name in common)
+        place = next((one for one in found if one is not None), None)
+    is_numbered = settings.gtids == "assign"
+    what = f"View {view.name} was begun otherwise than it would begin now: made again it would " + (
+        "number its transactions otherwise, and replicas would take them for others."
+        if is_numbered
+        else "have other positions, and what older files say of tables would not be known."
+    )
+    anew = f" {renumber_advice(settings)}" if is_numbered else ""
+    if place is None:
+        text = f"{what} Which number comes first in {begin.file} is not known. {FIND_OUT}{anew}"
+        raise CommandFailed(text, FINDINGS)
+    raise CommandFailed(f"{what} Write into its [[view]] first: {place.toml}.{anew}", FINDINGS)
+
+
+def _numbered(view: NamedView, generation: int, begin: Position, ledger: Sequence[LedgerRow]) -> FirstNumber | None:
+    """Which number the transaction at `begin` has in the view; None: nobody knows. Raises: CatalogUnreadable; OSError."""
+    wanted = FirstNumber(view.name, generation, begin, 0, {})
+    known = known_numbers(ledger, view.settings)
+    noted = next((one for one in reversed(known) if one.place == wanted.place and one.view == view.name), None)
+    try:
+        found = view.places.of_source(Position(qualified(generation, begin.file), begin.offset))
+    except PlaceUnknown:
+        return noted
+    path = generation_path(view.directory, found.generation) / found.view.file
+    before = ViewMap.read(path).before_view(found.view.offset)
+    engines = engines_in(before.rules, view.settings) if before is not None else {}
+    return wanted._replace(next_gno=found.gno + 1, engines=engines)
+
+
+def _began_with(view: NamedView, file: str, files: Iterable[tuple[int, int]], ledger: Sequence[LedgerRow]) -> bool:
+    """Whether the archive's oldest file is the one that the view began with, and a view without `start` begins with."""
+    begun = begun_with(view.directory)
+    if begun is not None:
+        return (begun.position, begun.next_gno) == (Position(file, FIRST_EVENT), FIRST_GNO)
+    # Nothing was purged, so there was never an older one.
+    return min(files)[1] >= binlog_number(file) and not any(row.kind in (PURGED, FILE_MISSING) for row in ledger)
+
+
 def _made_from(view: NamedView, generation: int) -> int:
     """Of the source's archive; where it is not known any more, the first: to be made again helps there, too."""
     with suppress(OSError):
         return made_from(generation_path(view.directory, generation), generation)
     return FIRST
-
-
-def _check_numbers(view: NamedView, first: tuple[int, int]) -> None:
-    """A view that is made again must number as before: not so where the archive's oldest files are gone.
-
-    first: of the view's oldest file, the generation of the source's archive and the number. Raises: CommandFailed; PlaceUnknown.
-    """
-    held = [(number, file) for number, directory in begun_generations(view.archive) for file in files_of(directory)[:1]]
-    if not held or (held[0][0], held[0][1].number) <= first or view.settings.gtids == "keep":
-        return
-    begin = Position(held[0][1].name, FIRST_EVENT)
-    start = view.settings.start
-    if start is not None and start.position >= begin:
-        if view.settings.gtids != "assign" or view.places.of_source(start.position).gno + 1 == start.next_gno:
-            return
-        begin = start.position
-    place = view.places.of_source(Position(qualified(held[0][0], begin.file), begin.offset))
-    text = (
-        f"View {view.name} was begun with files that the archive no longer has: made again it would number its transactions "
-        f"otherwise, and replicas would take them for others. Write into its [[view]] first: "
-        f'start = {{ file = "{begin.file}", position = {begin.offset}, next = {place.gno + 1} }}'
-    )
-    raise CommandFailed(text, FINDINGS)
 
 
 def _by() -> str:

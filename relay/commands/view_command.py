@@ -2,15 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
 from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
-from protocol.gtid.mysql_gtid import MysqlGtid
+from protocol.gtid.mariadb import GtidPosition
 from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
+from relay.archive.storage.archive_errors import ArchiveConflict
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.archive_command import archive_failures, print_table, time_text
@@ -18,17 +19,18 @@ from relay.commands.arguments import binlog_place
 from relay.commands.outcome import ARCHIVE_DAMAGED, FINDINGS, WRONG_USE, CommandFailed
 from relay.commands.progress import bytes_progress
 from relay.config import Config, ViewSection, settings_of_view, view_settings
-from relay.config.problems import Wrong
+from relay.config.text.problems import Wrong
 from relay.view.generations.view_generations import MadeGeneration, made_generations
 from relay.view.inspect.made_again import made_again
-from relay.view.inspect.named_view import NamedView, named_view
+from relay.view.inspect.named_view import NamedView, is_mariadb_position, named_view
 from relay.view.inspect.stops_ahead import StopAhead
 from relay.view.inspect.view_comparison import ViewDifference, differences
-from relay.view.inspect.view_listing import ViewFacts, files_of, view_facts
+from relay.view.inspect.view_listing import ViewFacts, view_facts
 from relay.view.inspect.view_outlook import ViewOutlook, view_outlook
-from relay.view.maker import ViewStop
-from relay.view.rules.settings import ViewSettings
+from relay.view.rules.kept_settings import check_unchanged
+from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
+from relay.view.view_stop import ViewStop
 
 
 def configured_views(config: Config) -> list[NamedView]:
@@ -36,11 +38,15 @@ def configured_views(config: Config) -> list[NamedView]:
     return [_configured(config, section) for section in config.views]
 
 
-def configured_view(config: Config, name: str) -> NamedView:
-    """The one of that name. Raises: CommandFailed."""
+def configured_view(config: Config, name: str, *, may_differ: bool = False) -> NamedView:
+    """The one of that name. may_differ: also where its files were made with other settings. Raises: CommandFailed."""
     for section in config.views:
         if section.name == name:
-            return _configured(config, section)
+            view = _configured(config, section)
+            trouble = None if may_differ else _changed(view)
+            if trouble is not None:
+                raise CommandFailed(trouble, WRONG_USE)
+            return view
     known = ", ".join(section.name for section in config.views)
     raise CommandFailed(f"There is no [[view]] {name!r} in the configuration: it has {known or 'none'}.", WRONG_USE)
 
@@ -49,6 +55,16 @@ def next_uuid(config: Config, name: str) -> UUID:
     """Whose GTIDs the view would have if it were made anew. Raises: CommandFailed."""
     section = next(section for section in config.views if section.name == name)
     return _settings(config.archive_directory, section, lambda source: view_settings(section, source)).uuid
+
+
+def _changed(view: NamedView) -> str | None:
+    """What differs from the settings that the view's files were made with: it is not what relay.toml says. None: nothing."""
+    with archive_failures(view.archive):
+        try:
+            check_unchanged(view.directory, view.settings)
+        except ArchiveConflict as error:
+            return str(error)
+    return None
 
 
 def _configured(config: Config, section: ViewSection) -> NamedView:
@@ -86,21 +102,27 @@ def _first_source(archive: Path) -> SourceIdentity | None:
 def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
     """Prints one line a view, and of each that is stopped why and the ways on. Raises: CommandFailed."""
     facts = []
+    changed = {view.name: trouble for view in views if (trouble := _changed(view)) is not None}
     for view in views:
         with view_failures(view):
             facts.append(view_facts(view.archive, view.directory, view.settings, view.places))
     if as_json:
         for one in facts:
-            sys.stdout.write(json.dumps(_facts_record(one)) + "\n")
+            record = _facts_record(one) | {"not_served": changed.get(one.settings.name)}
+            sys.stdout.write(json.dumps(record) + "\n")
         return
     if not facts and sys.stdout.isatty():
         sys.stdout.write("There is no [[view]] in the configuration.\n")
         return
     headings = ("view", "gtids", "uuid", "for", "files", "bytes", "made up to", "in the view", "behind", "state")
-    print_table(headings, [_facts_cells(one) for one in facts], numbers=(4, 5, 8))
+    print_table(headings, [_facts_cells(one, changed) for one in facts], numbers=(4, 5, 8))
+    for name, trouble in changed.items():
+        sys.stdout.write(f"{name} is not served: {trouble}\n")
     for one in facts:
         if one.stop is not None:
             sys.stdout.write(f"{one.settings.name} is stopped: {stop_text(one.stop)}\n")
+        if one.waits is not None and one.waits.groups:
+            sys.stdout.write(f"{one.settings.name}, of {one.waits.groups} transactions: {one.waits.told()}\n")
 
 
 def find_place(view: NamedView, *, source: str | None, position: str | None, gtid: str | None, as_json: bool) -> None:
@@ -127,7 +149,7 @@ def verify_view(view: NamedView, *, as_json: bool) -> int:
         for made in made_generations(view.archive, view.directory):
             again = made_again(view, made)
             files += again.files
-            left += len(files_of(made.directory)) - len(again.files)
+            left += again.left
             for one in differences(made.directory, again.files, again):
                 count += 1
                 record = _difference_record(view.name, made, one)
@@ -167,6 +189,8 @@ def check_view(view: NamedView, *, as_json: bool) -> int:
     for name, advice in sorted({(stop.reason.name, stop.reason.advice) for stop in found.stops}):
         sys.stdout.write(f"Ways on at {name}: {advice}\n")
     sys.stdout.write(_outlook_text(view, outlook) + "\n")
+    if found.waits.groups:
+        sys.stdout.write(f"Of {found.waits.groups} transactions: {found.waits.told()}.\n")
     return found.total + len(found.unread)
 
 
@@ -186,7 +210,15 @@ def view_failures(view: NamedView) -> Iterator[None]:
 
 
 def place_of(view: NamedView, option: str, text: str) -> ViewPlace:
-    """A place of the source, FILE:POSITION. Raises: CommandFailed; InsideTransaction; PlaceUnknown."""
+    """A place of the source, FILE:POSITION, or of MariaDB also its gtid_slave_pos.
+
+    Raises: CommandFailed; InsideTransaction; PlaceUnknown; CatalogUnreadable; OSError.
+    """
+    if view.settings.flavour == MARIADB and is_mariadb_position(text):
+        try:
+            return view.behind_position(GtidPosition.from_text(text))
+        except Malformed as error:
+            raise CommandFailed(f"{option} {text}: {error}.", WRONG_USE) from None
     return view.of_source(binlog_place(option, text))
 
 
@@ -207,11 +239,9 @@ def place_record(view: NamedView, place: ViewPlace, executed: GtidSet) -> dict[s
 
 def stop_text(stop: ViewStop) -> str:
     """Where, why, since when and the ways on."""
-    error = f", a replica's error {stop.reason.error}" if stop.reason.error else ""
-    since = time_text(stop.time)
-    return (
-        f"{stop.file}:{stop.offset}: {stop.reason.name}: {stop.reason.text}{error}. {stop.reason.advice} Since {since}."
-    )
+    error = f" (a replica's error {stop.reason.error})" if stop.reason.error else ""
+    place = f"{stop.file}:{stop.offset}: " if stop.file else ""
+    return f"{place}{stop.reason.name}{error}: {stop.reason.told} Since {time_text(stop.time)}."
 
 
 def _wanted(view: NamedView, source: str | None, position: str | None, gtid: str | None) -> ViewPlace:
@@ -220,14 +250,16 @@ def _wanted(view: NamedView, source: str | None, position: str | None, gtid: str
     if position is not None:
         return view.of_view(binlog_place("--position", position))
     try:
-        wanted = MysqlGtid.from_text(gtid or "")
+        return view.behind_text(gtid or "")
     except Malformed as error:
-        raise CommandFailed(f"--gtid {gtid}: {error}. Write one transaction: uuid:number.", WRONG_USE) from None
-    return view.behind(wanted)
+        ways = "uuid:number" if view.settings.flavour != MARIADB else "uuid:number, or a gtid_slave_pos such as 0-1-100"
+        raise CommandFailed(f"--gtid {gtid}: {error}. Write one transaction: {ways}.", WRONG_USE) from None
 
 
-def _facts_cells(facts: ViewFacts) -> tuple[str, ...]:
+def _facts_cells(facts: ViewFacts, changed: Mapping[str, str]) -> tuple[str, ...]:
+    """changed: views whose files were made with other settings."""
     settings, made = facts.settings, facts.made
+    state = facts.stop.reason.name if facts.stop is not None else "runs with the relay"
     return (
         settings.name,
         settings.gtids,
@@ -238,7 +270,7 @@ def _facts_cells(facts: ViewFacts) -> tuple[str, ...]:
         made.source_text if made is not None else "",
         made.view_text if made is not None else "",
         str(facts.behind_bytes),
-        facts.stop.reason.name if facts.stop is not None else "runs with the relay",
+        state if settings.name not in changed else "other settings",
     )
 
 
@@ -259,6 +291,7 @@ def _facts_record(facts: ViewFacts) -> dict[str, object]:
         "view_position": made.view.offset if made is not None else None,
         "newest_assigned": f"{settings.uuid}:{made.gno}" if made is not None and made.gno else None,
         "behind_bytes": facts.behind_bytes,
+        "dependencies": facts.waits.record() if facts.waits is not None else None,
         "stop": None
         if stop is None
         else {
@@ -327,4 +360,5 @@ def _outlook_record(name: str, outlook: ViewOutlook) -> dict[str, object]:
         "looked_at_to": str(outlook.end) if outlook.end is not None else None,
         "stops": outlook.found.total,
         "by_reason": dict(outlook.found.counts),
+        "dependencies": outlook.found.waits.record() if outlook.found.waits.groups else None,
     }

@@ -2,17 +2,25 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.position import Position
+from relay.archive.catalog.catalog import Catalog
+from relay.archive.catalog.generation_directories import generation_path
+from relay.archive.storage.files import CATALOG_NAME
 from relay.commands.outcome import FINDINGS, WRONG_USE, CommandFailed
 from relay.commands.view_command import place_of, place_record, view_failures
 from relay.config import Config
 from relay.view.inspect.named_view import NamedView
-from relay.view.inspect.view_listing import mirrored_file
+from relay.view.inspect.view_listing import files_of
 from relay.view.seeding.dump_head import DumpPlace, DumpRefused, shown
 from relay.view.seeding.dump_place import dump_place
+from relay.view.seeding.dumped_server import ArchivedServer, is_another_server, server_doubts
 from relay.view.seeding.seed_statements import RelayAddress, SeedStatements, seed_statements
+from relay.view.view_place import PlaceUnknown, ViewPlace
 
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})
 _ANY_HOST: Final = "RELAY_HOST"
@@ -27,9 +35,19 @@ def relay_address(config: Config, view: str) -> RelayAddress:
 
 
 def seed(
-    view: NamedView, relay: RelayAddress, *, at: str | None, dump: Path | None, in_place: bool, as_json: bool
+    view: NamedView,
+    relay: RelayAddress,
+    hosts: Sequence[str] = (),
+    *,
+    at: str | None,
+    dump: Path | None,
+    in_place: bool,
+    as_json: bool,
 ) -> None:
-    """Prints the statements. Works beside a running relay. Raises: CommandFailed, also for a place that is none."""
+    """Prints the statements. hosts: the sources that relay.toml names. Works beside a running relay.
+
+    Raises: CommandFailed, also for a place that is none, and for a dump of another server than the source.
+    """
     if (at is None) == (dump is None):
         raise CommandFailed("Write either --at FILE:POSITION or --dump FILE|DIRECTORY.", WRONG_USE)
     if in_place and at is None:
@@ -38,8 +56,8 @@ def seed(
     with view_failures(view):
         place = place_of(view, "--at", at or str(taken.position if taken is not None else ""))
         executed = view.executed(place)
-        doubts = _doubts(view, taken)
-    seeded = seed_statements(view.settings, place, executed, relay, in_place=in_place)
+        doubts = _doubts(view, place, taken, hosts) if taken is not None else []
+    seeded = seed_statements(view.settings, place, executed, relay, in_place=in_place, taken=taken)
     if as_json:
         record = place_record(view, place, executed)
         record |= {"statements": list(seeded.statements), "hints": [*doubts, *seeded.hints]}
@@ -56,25 +74,41 @@ def _taken(dump: Path) -> DumpPlace:
         raise CommandFailed(str(refused), FINDINGS) from None
 
 
-def _doubts(view: NamedView, taken: DumpPlace | None) -> list[str]:
-    """What does not fit together, and is no error by itself."""
-    if taken is None:
+def _doubts(view: NamedView, place: ViewPlace, taken: DumpPlace, hosts: Sequence[str]) -> list[str]:
+    """What leaves open whether the dump is of the source, and is no error by itself. Raises: CommandFailed; as `files_of`."""
+    directory = generation_path(view.archive, place.source_generation)
+    file = next((file for file in files_of(directory) if file.name == place.source.file), None)
+    if file is None:
         return []
-    if taken.is_statement:
+    catalog = Catalog.open_read_only(directory / CATALOG_NAME)
+    try:
+        identity = catalog.identity()
+    finally:
+        catalog.close()
+    uuid = (identity.server_uuid or "") if identity is not None else ""
+    archived = ArchivedServer(file.server_id, file.server_version, uuid.lower(), hosts)
+    if is_another_server(taken, archived):
         text = (
-            f"line {taken.line} is carried out when the dump is restored, and MySQL from 8.4 on does not know CHANGE MASTER. "
-            f"Restore it without: sed {taken.line}d dump.sql"
+            f"{taken.path}: {taken.position} is a position of {_named(taken.server_id, taken.server_uuid)}, the server that was "
+            f"dumped. The archived {file.name} is of {_named(file.server_id, archived.server_uuid)}. Was the backup taken at a "
+            "replica? Give the position that it had in the source's binlogs with --at."
         )
-        return [text, *_doubts(view, taken._replace(is_statement=False))]
-    if not taken.server_version:
-        return []
-    found = mirrored_file(view.archive, taken.position.file)
-    if found is None or found[1].server_version == taken.server_version:
-        return []
-    return [
-        f"the dump is of a server {shown(taken.server_version)}, the archived {taken.position.file} of one {found[1].server_version}: "
-        "was it taken at the source?"
-    ]
+        raise CommandFailed(text, FINDINGS)
+    return server_doubts(taken, archived, begins_file=_begins_file(view, place))
+
+
+def _named(server_id: int, uuid: str) -> str:
+    return ", ".join([f"server_id {server_id}"] * bool(server_id) + [f"server_uuid {uuid}"] * bool(uuid))
+
+
+def _begins_file(view: NamedView, place: ViewPlace) -> bool:
+    """Whether no transaction with a number of the view's is before it in its file."""
+    if view.settings.gtids != "assign":
+        return False
+    try:
+        return view.of_source(Position(place.source.file, FIRST_EVENT)).gno == place.gno
+    except PlaceUnknown:  # the view begins in this file
+        return False
 
 
 def _print(begin: list[str], taken: DumpPlace | None, doubts: list[str], seeded: SeedStatements) -> None:

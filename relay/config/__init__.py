@@ -1,7 +1,7 @@
 """The relay's configuration: relay.toml, its sections as data, and what is wrong with it."""
 
+from relay.config.http_section import HttpSection
 from relay.config.loading import load_config
-from relay.config.problems import ConfigError, Problem
 from relay.config.sections import (
     Account,
     ArchiveSection,
@@ -17,7 +17,8 @@ from relay.config.sections import (
     ViewSection,
     ViewStartPlace,
 )
-from relay.config.view_settings import settings_of_view, view_settings
+from relay.config.text.problems import ConfigError, Problem
+from relay.config.view_settings import settings_as_written, settings_of_view, view_settings
 
 __all__ = [
     "Account",
@@ -27,6 +28,7 @@ __all__ = [
     "DirectorySource",
     "FailoverMode",
     "FailoverSection",
+    "HttpSection",
     "ListenSection",
     "Problem",
     "ServerSource",
@@ -36,6 +38,7 @@ __all__ = [
     "ViewSection",
     "ViewStartPlace",
     "load_config",
+    "settings_as_written",
     "settings_of_view",
     "view_settings",
 ]

@@ -4,14 +4,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from relay.config.combinations import check_combinations
 from relay.config.model_problems import model_problem
-from relay.config.passwords import check_passwords
-from relay.config.problems import ConfigError, Findings
 from relay.config.sections import Config
-from relay.config.source_list import is_of_the_first
-from relay.config.tls_files import check_source_tls, load_listen_tls
-from relay.config.toml_text import read_toml
+from relay.config.text.combinations import check_combinations
+from relay.config.text.http_access import check_http
+from relay.config.text.passwords import check_passwords
+from relay.config.text.problems import ConfigError, Findings
+from relay.config.text.source_list import is_of_the_first
+from relay.config.text.tls_files import check_source_tls, load_listen_tls
+from relay.config.text.toml_text import read_toml
 
 
 def load_config(path: Path) -> Config:
@@ -30,6 +31,7 @@ def load_config(path: Path) -> Config:
         findings.problems += [model_problem(detail, data) for detail in details]
     check_passwords(data, path, findings)
     server_tls = load_listen_tls(data, findings)
+    http_tls = check_http(data, path, findings)
     check_source_tls(data, findings)
     check_combinations(data, findings)
     if config is None or findings.problems:
@@ -41,10 +43,10 @@ def load_config(path: Path) -> Config:
             findings.warning(f"account#{number}.password", what, "Give it one")
     if not config.accounts:
         findings.warning("account", "there is none, so no replica can log in", "Add an [[account]] section")
-    config.remember(tuple(dict.fromkeys(findings.warnings)), server_tls)
+    config.remember(tuple(dict.fromkeys(findings.warnings)), server_tls, http_tls)
     return config
 
 
 def _section_rank(key: str) -> int:
-    names = ("file", "source", "failover", "archive", "listen", "view", "account")
+    names = ("file", "source", "failover", "archive", "retention", "listen", "http", "view", "account")
     return next((rank for rank, name in enumerate(names) if key.startswith(name)), len(names))

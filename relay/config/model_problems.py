@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel, SecretStr
 from pydantic_core import ErrorDetails
 
-from relay.config.problems import Problem, Wrong
+from relay.config.http_section import HttpSection
 from relay.config.sections import (
     Account,
     ArchiveSection,
@@ -23,9 +23,10 @@ from relay.config.sections import (
     ViewStartPlace,
     start_tag,
 )
-from relay.config.source_list import OTHERS
+from relay.config.text.problems import Problem, Wrong
+from relay.config.text.source_list import OTHERS
 
-_SECRET_KEYS: Final = {"password", "password_hash"}
+_SECRET_KEYS: Final = {"password", "password_hash", "token"}
 _EXAMPLES: Final = {
     "source": '[source] with kind = "server" or kind = "directory"',
     "source.host": 'host = "127.0.0.1"',
@@ -147,6 +148,7 @@ def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseM
         ("failover",): FailoverSection,
         ("archive",): ArchiveSection,
         ("listen",): ListenSection,
+        ("http",): HttpSection,
         ("account",): Account,
         ("view",): ViewSection,
         ("view", "start"): ViewStartPlace,
@@ -169,6 +171,7 @@ def _unknown_key(key: str, loc: tuple[int | str, ...], data: Mapping[str, Any]) 
         "failover": FailoverSection,
         "archive": ArchiveSection,
         "listen": ListenSection,
+        "http": HttpSection,
         "account": Account,
         "view": ViewSection,
     }
@@ -186,6 +189,7 @@ def _range(plain: str) -> str:
         "failover": FailoverSection,
         "archive": ArchiveSection,
         "listen": ListenSection,
+        "http": HttpSection,
         "view.start": ViewStartPlace,
     }
     section, _, name = plain.rpartition(".")

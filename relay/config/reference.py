@@ -2,7 +2,8 @@
 
     python -m relay.config.reference > docs/CONFIGURATION.md
 
-The meaning is the text under each key in `relay.config.sections`. It is read from the source text, here only: the running
+The meaning is the text under each key in `relay.config.sections` and the modules beside it. It is read from the source text, here
+only: the running
 relay has no use for it.
 """
 
@@ -10,11 +11,13 @@ import ast
 import inspect
 import json
 import re
+import sys
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from relay.config import sections
+from relay.config.http_section import HttpSection
+from relay.config.retention_section import RetentionSection
 from relay.config.sections import (
     Account,
     ArchiveSection,
@@ -33,7 +36,7 @@ _EXAMPLE: Final = re.compile(r"(?P<meaning>.*) Example: `(?P<example>[^`]+)`", r
 _HEAD: Final = """\
 # Configuration
 
-<!-- Written by python -m relay.config.reference from relay/config/sections.py: change the texts there. -->
+<!-- Written by python -m relay.config.reference from the sections in relay/config: change the texts there. -->
 
 The relay reads one file, `relay.toml`, in [TOML](https://toml.io). Texts stand in quotes, numbers and `true` and `false` do not.
 A complete sample, with all defaults: [deploy/relay.toml](../deploy/relay.toml). Check yours before you start the relay:
@@ -45,8 +48,9 @@ It names all mistakes at once, with the key and what to write. A key that does n
 - A relative path is taken from the directory of `relay.toml`.
 - Keep passwords in files of their own (`password_file`), which only the user of the relay can read.
 - `SIGHUP` makes the running relay read the file again. It takes over the accounts, `listen.tls_cert`, `listen.tls_key`,
-  `listen.tls_client_ca`, `listen.max_login_failures` and `listen.login_block_s`; and user and password of each source, for
-  connections from now on, unless `CHANGE MASTER TO` has set others. No stream is disturbed. Everything else needs a restart;
+  `listen.tls_client_ca`, `listen.max_login_failures` and `listen.login_block_s`; `http.tls_cert`, `http.tls_key` and the
+  token of `[http]`; `[retention]`; and user and password of each source, for connections from now on, unless `CHANGE MASTER TO`
+  has set others. No stream is disturbed. Everything else needs a restart;
   the line `reloaded` in the log names it. If the file has a mistake, nothing is changed (`reload_refused` in the log).
 
 The shortest useful file:
@@ -109,7 +113,15 @@ _PARTS: Final = (
         FailoverSection,
     ),
     _ReferencePart("[archive]", "Required. See [ARCHIVE.md](ARCHIVE.md).", "archive.", "", ArchiveSection),
+    _ReferencePart(
+        "[retention]",
+        "May be left out: then nothing is removed but by PURGE. SIGHUP takes all of it over. See [RETENTION.md](RETENTION.md).",
+        "retention.",
+        "",
+        RetentionSection,
+    ),
     _ReferencePart("[listen]", "May be left out.", "listen.", "", ListenSection),
+    _ReferencePart("[http]", "May be left out. See [METRICS.md](METRICS.md).", "http.", "", HttpSection),
     _ReferencePart(
         "[[account]]",
         "One for each login. Without any no replica can log in. See [REPLICAS.md](REPLICAS.md).",
@@ -155,8 +167,12 @@ def _texts() -> dict[tuple[str, str], tuple[str, str]]:
     Raises: ValueError for a key of the page without a text, or without an example in it.
     """
     found: dict[tuple[str, str], tuple[str, str]] = {}
+    modules = {sys.modules[section.model.__module__] for section in _PARTS}
     classes = {
-        node.name: node for node in ast.parse(inspect.getsource(sections)).body if isinstance(node, ast.ClassDef)
+        node.name: node
+        for module in modules
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.ClassDef)
     }
     for section in _PARTS:
         body = classes[section.model.__name__].body

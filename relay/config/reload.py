@@ -7,7 +7,8 @@ from relay.config.sections import Config
 
 TAKEN_OVER: Final = ("tls_cert", "tls_key", "tls_client_ca", "max_login_failures", "login_block_s")
 """Keys of [listen] that SIGHUP takes over; [[account]] and the account at each source besides."""
-_OF_SOURCES: Final = ("user", "password", "password_file", "password_env")
+_OF_HTTP: Final = ("tls_cert", "tls_key", "token", "token_file", "token_env")
+_OF_SOURCES: Final = ("user", "password", "password_file", "password_env", "password_credential")
 
 
 def waiting_for_restart(running: Config, wanted: Config) -> list[str]:
@@ -28,6 +29,7 @@ def _compared(config: Config) -> dict[str, object]:
     sections: list[tuple[str, Mapping[str, Any], tuple[str, ...]]] = [
         ("archive", dict(config.archive), ()),
         ("listen", dict(config.listen), TAKEN_OVER),
+        ("http", dict(config.http), _OF_HTTP),
         ("failover", dict(config.failover), ()),
     ]
     for number, source in enumerate((config.source, *config.others), start=1):

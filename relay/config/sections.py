@@ -7,13 +7,26 @@ does, and ends with `Example:` and a value as it stands in the file.
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, PrivateAttr, SecretStr, Tag
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    Tag,
+)
 
 from protocol.auth.authenticator import Plugin
 from protocol.auth.credentials import Credentials
-from relay.config.passwords import password_text
-from relay.config.problems import Problem, Wrong
-from relay.config.source_list import OTHERS
+from relay.config.collation_names import numbered_collations
+from relay.config.http_section import HttpSection
+from relay.config.retention_section import RetentionSection
+from relay.config.text.passwords import password_text
+from relay.config.text.problems import Problem, Wrong
+from relay.config.text.source_list import OTHERS
+from relay.config.toml_section import TomlSection
 from relay.config.values import (
     NonEmpty,
     PathText,
@@ -21,12 +34,13 @@ from relay.config.values import (
     Seconds,
     checked_binlog_name,
     checked_collations,
-    checked_dependencies,
     checked_engines,
     checked_gtids,
     checked_hash,
     checked_host,
     checked_interval,
+    checked_kinds,
+    checked_plain_tables,
     checked_source_name,
     checked_target,
     checked_uuid,
@@ -34,26 +48,29 @@ from relay.config.values import (
     checked_view_name,
 )
 from relay.process.certificates import ServerTls
-from relay.view.rules.settings import AccountStatementPolicy, EnginePolicy, GtidPolicy
+from relay.view.rules.settings import (
+    AccountStatementPolicy,
+    DependencyPolicy,
+    EnginePolicy,
+    ForeignKeyPolicy,
+    GtidPolicy,
+    JsonPolicy,
+    TableKind,
+)
 
 ViolationPolicy = Literal["warn", "stop"]
 Markers = Literal["tbm", "edges", "strip"]
 AckPolicy = Literal["none", "synced"]
 SslMode = Literal["disabled", "preferred", "required", "verify_ca", "verify_identity"]
 PresentAs = Literal["source", "relay"]
+InsideTransactions = Literal["known", "all"]
 
 FailoverMode = Literal["manual", "automatic"]
 
 SERVER_ID_MAX: Final = 2**32 - 1
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, populate_by_name=True
-    )
-
-
-class StartPosition(_Section):
+class StartPosition(TomlSection):
     """Where the first run begins: a binlog of the source and an offset at a transaction boundary."""
 
     file: Annotated[str, AfterValidator(checked_binlog_name)]
@@ -62,7 +79,7 @@ class StartPosition(_Section):
     """A position in this file. It is noted in the log and has no other effect: the whole file is archived. Example: `4`"""
 
 
-class StartGtid(_Section):
+class StartGtid(TomlSection):
     """Where the first run begins: the source's file in which these transactions are not all contained before it."""
 
     gtid: Annotated[str, AfterValidator(checked_gtids)]
@@ -91,7 +108,7 @@ def _without_gtid(start: Start) -> Start:
     return start
 
 
-class ServerSource(_Section):
+class ServerSource(TomlSection):
     """A running source that the relay attaches to as a replica."""
 
     kind: Literal["server"] = "server"
@@ -107,13 +124,16 @@ class ServerSource(_Section):
     """The account at the source. It needs REPLICATION SLAVE. REPLICATION CLIENT lets the relay look at the list of
     binlogs before it asks for one, REFERENCES lets it record columns for audits. Example: `"repl"`"""
     password: SecretStr | None = None
-    """The password of this account, in clear. Write exactly one of `password`, `password_file` and `password_env`.
-    Example: `"secret"`"""
+    """The password of this account, in clear. Write exactly one of `password`, `password_file`, `password_env`
+    and `password_credential`. Example: `"secret"`"""
     password_file: PathText | None = None
     """A file that holds the password and nothing else. A newline at its end is not part of the password. It is read
     again for each connection. Example: `"/etc/binlog-relay/source.password"`"""
     password_env: NonEmpty | None = None
     """The name of an environment variable that holds the password. Example: `"SOURCE_PASSWORD"`"""
+    password_credential: NonEmpty | None = None
+    """The name of a credential of the service that holds the password: `LoadCredential=` in the unit of systemd. Example:
+    `"source.password"`"""
     start: Start = "earliest"
     """Where an empty archive begins: with the oldest binlog of the source, with the newest, with a file, or with the
     file for a set of GTIDs. Files are copied whole. An archive that has files goes on at its end, whatever stands
@@ -146,18 +166,18 @@ class ServerSource(_Section):
     passed on unchanged, and written to the ledger. `"stop"`: the relay stops following the source. Example:
     `"stop"`"""
     record_schema: bool = True
-    """Whether the relay asks the source for the columns, keys and engines of its tables and keeps them in
+    """Whether the relay asks the source for the columns, keys, foreign keys and engines of its tables and keeps them in
     `source-schema.jsonl`, for audits and Spark. Example: `false`"""
 
     def password_text(self) -> str:
         """The password in clear, read from its file or variable now.
 
-        Raises: OSError for a file that cannot be read, KeyError for a variable that is not set.
+        Raises: OSError for a file or credential that cannot be read, KeyError for a variable that is not set.
         """
-        return password_text(self.password, self.password_file, self.password_env) or ""
+        return password_text(self.password, self.password_file, self.password_env, self.password_credential) or ""
 
 
-class DirectorySource(_Section):
+class DirectorySource(TomlSection):
     """The binlogs of a source that is gone, or copied from one while they grow."""
 
     kind: Literal["directory"]
@@ -181,7 +201,7 @@ class DirectorySource(_Section):
 Source = Annotated[ServerSource | DirectorySource, Field(discriminator="kind")]
 
 
-class ArchiveSection(_Section):
+class ArchiveSection(TomlSection):
     """Where relayed binlogs are kept and when a written byte counts."""
 
     dir: PathText
@@ -202,7 +222,7 @@ class ArchiveSection(_Section):
     archive; the relay asks the source for it again. Example: `1`"""
 
 
-class ListenSection(_Section):
+class ListenSection(TomlSection):
     """Where replicas connect, and how long they may take or wait."""
 
     host: NonEmpty = "0.0.0.0"
@@ -214,6 +234,11 @@ class ListenSection(_Section):
     """A replica may ask for a place that the relay does not have yet. The relay waits so long for it, then tells the
     replica to try again (error 1105). Keep it below the `slave_net_timeout` of the replicas. `0`: no wait. Example:
     `10`"""
+    inside_transactions: InsideTransactions = "known"
+    """Which replicas may go on by file and position inside a transaction, as those do whose connection broke there.
+    `"known"`: those to which this relay was sending that transaction. `"all"`: any that asks for the place of an event, as a source
+    lets them: wanted where replicas of another relay come here when that one dies. A wrong position inside a transaction is
+    not refused then. Example: `"all"`"""
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Most connections at the same time, replicas and clients together. One more gets error 1040. At most half of
     them have not logged in; one more, and the one that was silent longest is closed. Each may need three file
@@ -246,13 +271,14 @@ class ListenSection(_Section):
     """How long an address stays blocked. `FLUSH HOSTS` ends it. SIGHUP takes a new value over. Example: `60`"""
 
 
-class ViewStartPlace(_Section):
+class ViewStartPlace(TomlSection):
     """Where a view begins that does not begin with the archive."""
 
     file: Annotated[str, AfterValidator(checked_binlog_name)]
     """The name of a binlog of the source, without a path. Example: `"mysql-bin.000042"`"""
     position: Annotated[int, Field(ge=4)] = 4
-    """A position between two transactions in this file, as the source counts. Example: `4`"""
+    """A position between two transactions in this file, as the source counts: the view begins exactly there. `4`: with
+    the file. Example: `4`"""
     next: Annotated[int, Field(ge=1, le=2**63 - 2)] = 1
     """The number that the first transaction from there on gets, with `gtids = "assign"`. Example: `1000001`"""
 
@@ -262,7 +288,7 @@ def view_start_tag(value: object) -> str:
     return "place" if isinstance(value, (dict, ViewStartPlace)) else "word"
 
 
-class ViewSection(_Section):
+class ViewSection(TomlSection):
     """A second set of binlogs, made from the archive: with GTIDs, or for replicas of another version."""
 
     # `for` cannot be a name here, and `target` is none in the file.
@@ -284,9 +310,10 @@ class ViewSection(_Section):
     """The version of the replicas that read the view. It decides what has to be translated, and what stops the view
     because it cannot be. `"mysql-5.5"`, `"mysql-5.6"`, `"mysql-5.7"`, `"mysql-8.0"`, `"mysql-8.4"` or `"mysql-9.7"`.
     Example: `"mysql-9.7"`"""
-    dependencies: Annotated[Literal["serial", "writeset"], AfterValidator(checked_dependencies)] = "serial"
-    """Which transactions a replica may apply at the same time. `"serial"`: none. Another choice is not there yet.
-    Example: `"serial"`"""
+    dependencies: DependencyPolicy = "serial"
+    """Which transactions a replica may apply at the same time. `"serial"`: those of which the source itself says it; before MySQL
+    5.7 no source does. `"writeset"`: also those that change no row in common, as far as the keys of the source's tables are known.
+    For replicas from MySQL 5.7 on. Example: `"writeset"`"""
     engines: EnginePolicy = "keep"
     """`"innodb"`: tables without transactions (MyISAM, MEMORY and others) become InnoDB on the replicas. What such a
     table keeps of a transaction that is rolled back, the replica's does not. `"keep"`: as at the source. Example:
@@ -297,13 +324,30 @@ class ViewSection(_Section):
     explicit_defaults_for_timestamp: bool = False
     """The variable of that name at the source, where its binlogs do not say it: before MySQL 8.0. It decides what
     TIMESTAMP columns become that say nothing of NULL. Example: `true`"""
-    collations: Annotated[dict[str, int], AfterValidator(checked_collations)] = {}
-    """For a source that is newer than the replicas: in place of which collation of the source, by its number, which
-    one of the replicas is named. `SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS` shows the numbers.
-    Example: `{ 255 = 45 }`"""
+    collations: Annotated[dict[str, int], BeforeValidator(numbered_collations), AfterValidator(checked_collations)] = {}
+    """For a source that is newer than the replicas, or a MariaDB: in place of which collation of the source which one of the
+    replicas is named, by name or number. `SELECT ID, COLLATION_NAME FROM information_schema.COLLATIONS` shows those of a MySQL;
+    for a MariaDB's own there are [defaults](VIEWS.md#collations-of-a-mariadb).
+    Example: `{ 255 = 45, utf8mb4_uca1400_ai_ci = "utf8mb4_bin" }`"""
     known_engines: Annotated[dict[str, NonEmpty], AfterValidator(checked_engines)] = {}
     """The engines of tables that were made before the archive begins, where a rule must know them: `"*"` stands for all others.
     The binlogs tell the engines of later ones. Example: `{ "shop.visits" = "MyISAM", "*" = "InnoDB" }`"""
+    foreign_keys: ForeignKeyPolicy = "server"
+    """Who carries out foreign keys on replicas from MySQL 9.6 on. `"server"`: the server, as is the default there; what it does
+    otherwise than the source stops the view. `"innodb"`: InnoDB, as at a source before 9.6: all replicas of the view have
+    `innodb_native_foreign_keys = ON` in their my.cnf. Example: `"innodb"`"""
+    plain_tables: Annotated[list[NonEmpty], AfterValidator(checked_plain_tables)] = []
+    """Tables that were made before the archive begins, to whose rows no other table refers with ON DELETE CASCADE or SET NULL, and
+    which have no DELETE trigger: the view need not stop where rows of theirs are replaced. `"*"` stands for all of them. The binlogs
+    tell it of later ones. Of a MariaDB source also: whose statements mean the same on the replicas (no UUID, INET4, INET6, system
+    versioning, UNIQUE key over texts, triggers; collations that MySQL has). Example: `["shop.visits"]`"""
+    json_columns: JsonPolicy = "longtext"
+    """Of a MariaDB source: what columns of type JSON become, which are LONGTEXT there. `"longtext"`: LONGTEXT with the same bytes.
+    `"binary"`: JSON of MySQL: the same documents, written otherwise, and what MySQL takes for no JSON stops the view.
+    Example: `"binary"`"""
+    known_kinds: Annotated[dict[str, TableKind], AfterValidator(checked_kinds)] = {}
+    """Of a MariaDB source: which tables that were made before the archive begins are sequences, where that cannot be told from their
+    rows. Example: `{ "shop.numbers" = "sequence" }`"""
     start: Annotated[
         Annotated[Literal["earliest"], Tag("word")] | Annotated[ViewStartPlace, Tag("place")],
         Discriminator(view_start_tag),
@@ -317,20 +361,24 @@ class ViewSection(_Section):
         return {int(source): target for source, target in self.collations.items()}
 
 
-class Account(_Section):
+class Account(TomlSection):
     """A login for replicas."""
 
     # 96: the bytes of the longest user name of any server that can become a replica (MySQL 9: 32 characters).
     user: Annotated[str, Field(min_length=1, max_length=96)]
     """The user name. There may be several accounts for one user, each with its own `host`. Example: `"replica"`"""
     password: SecretStr | None = None
-    """The password in clear. Write exactly one of `password`, `password_file`, `password_env` and `password_hash`.
+    """The password in clear. Write exactly one of `password`, `password_file`, `password_env`,
+    `password_credential` and `password_hash`.
     Example: `"secret"`"""
     password_file: PathText | None = None
     """A file that holds the password and nothing else. A newline at its end is not part of the password. Example:
     `"/etc/binlog-relay/replica.password"`"""
     password_env: NonEmpty | None = None
     """The name of an environment variable that holds the password. Example: `"REPLICA_PASSWORD"`"""
+    password_credential: NonEmpty | None = None
+    """The name of a credential of the service that holds the password: `LoadCredential=` in the unit of systemd. Example:
+    `"replica.password"`"""
     password_hash: Annotated[SecretStr, AfterValidator(checked_hash)] | None = None
     """The password as a server stores it, for one plugin: `*` and 40 hexadecimal digits (mysql_native_password),
     `$A$005$…` (caching_sha2_password), 43 characters of base64 (client_ed25519), or `0x` and what `SELECT
@@ -359,9 +407,9 @@ class Account(_Section):
     def password_text(self) -> str | None:
         """The password in clear, read from its file or variable now; None when only its hash is known.
 
-        Raises: OSError for a file that cannot be read, KeyError for a variable that is not set.
+        Raises: OSError for a file or credential that cannot be read, KeyError for a variable that is not set.
         """
-        return password_text(self.password, self.password_file, self.password_env)
+        return password_text(self.password, self.password_file, self.password_env, self.password_credential)
 
     def credentials(self) -> Credentials:
         """What a login is checked with.
@@ -373,7 +421,7 @@ class Account(_Section):
         return Credentials.from_password(self.password_text() or "")
 
 
-class FailoverSection(_Section):
+class FailoverSection(TomlSection):
     """Whether another [[source]] is taken when the one that is followed cannot be reached, and after how long."""
 
     mode: FailoverMode = "manual"
@@ -384,18 +432,26 @@ class FailoverSection(_Section):
     """How long the source must be out of reach. Example: `60`"""
 
 
-class Config(_Section):
+class Config(TomlSection):
     """All of relay.toml. Relative paths in the file were resolved against the file's own directory."""
 
     source: Source
     others: Annotated[tuple[ServerSource, ...], Field(alias=OTHERS, strict=False)] = ()
     failover: FailoverSection = FailoverSection()
     archive: ArchiveSection
+    retention: RetentionSection = RetentionSection()
     listen: ListenSection = ListenSection()
+    http: HttpSection = HttpSection()
     accounts: Annotated[tuple[Account, ...], Field(alias="account", strict=False)] = ()
     views: Annotated[tuple[ViewSection, ...], Field(alias="view", strict=False)] = ()
     _warnings: tuple[Problem, ...] = PrivateAttr(default=())
     _server_tls: ServerTls | None = PrivateAttr(default=None)
+    _http_tls: ServerTls | None = PrivateAttr(default=None)
+
+    @property
+    def http_tls(self) -> ServerTls | None:
+        """The same for HTTP."""
+        return self._http_tls
 
     @property
     def server_tls(self) -> ServerTls | None:
@@ -407,9 +463,11 @@ class Config(_Section):
         """What works but should be changed."""
         return self._warnings
 
-    def remember(self, warnings: tuple[Problem, ...], server_tls: ServerTls | None) -> None:
+    def remember(
+        self, warnings: tuple[Problem, ...], server_tls: ServerTls | None, http_tls: ServerTls | None = None
+    ) -> None:
         """What was found besides when it was read."""
-        self._warnings, self._server_tls = warnings, server_tls
+        self._warnings, self._server_tls, self._http_tls = warnings, server_tls, http_tls
 
     @property
     def sources(self) -> tuple[ServerSource, ...]:

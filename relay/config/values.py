@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 from uuid import UUID
@@ -16,13 +16,14 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidPosition
 from protocol.handshake import plain_version
 from protocol.position import binlog_number
-from relay.config.problems import Wrong
-from relay.view.rules.settings import TARGETS
+from relay.config.text.problems import Wrong
+from relay.view.rules.settings import TARGETS, TableKind
 
 _VERSION = re.compile(r"(\d{1,2})\.(\d{1,4})(?:\.(\d{1,4}))?(?![\d.])")
 _LONGEST_VERSION: Final = 59
 _DIRECTORY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _LAST_COLLATION: Final = 2047
+_LAST_OF_MARIADB: Final = 4095
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 Seconds = Annotated[float, Field(gt=0, le=86400, allow_inf_nan=False)]
@@ -71,13 +72,6 @@ def checked_target(text: str) -> str:
     return text
 
 
-def checked_dependencies(text: str) -> str:
-    """Which transactions of a view may be applied at the same time."""
-    if text != "serial":
-        raise Wrong("this is not there yet", 'Write "serial", or leave it out')
-    return text
-
-
 def checked_uuid(text: str) -> str:
     """A uuid as servers write it, not all zeros."""
     with contextlib.suppress(ValueError):
@@ -96,14 +90,33 @@ def checked_engines(table: Mapping[str, str]) -> dict[str, str]:
     return dict(table)
 
 
+def checked_kinds(table: Mapping[str, TableKind]) -> dict[str, TableKind]:
+    """Kinds by schema.table."""
+    for name in table:
+        schema, dot, rest = name.partition(".")
+        if not (schema and dot and rest):
+            raise Wrong(f"{name!r} names no table", 'Write { "schema.table" = "sequence" }')
+    return dict(table)
+
+
+def checked_plain_tables(names: Sequence[str]) -> list[str]:
+    """schema.table, or * for all others."""
+    for name in names:
+        schema, dot, rest = name.partition(".")
+        if name != "*" and not (schema and dot and rest):
+            raise Wrong(f"{name!r} names no table", 'Write ["schema.table"], or ["*"] for all others')
+    return list(names)
+
+
 def checked_collations(table: Mapping[str, int]) -> dict[str, int]:
     """Numbers of collations by numbers of others, which are keys in the file."""
     for source, target in table.items():
         if not source.isascii() or not source.isdecimal():
             raise Wrong(f'"{source[:40]}" is no number of a collation', "Write such as { 255 = 45 }")
-        if not all(0 < number <= _LAST_COLLATION for number in (int(source[:9]), target)):
+        if not (0 < int(source[:9]) <= _LAST_OF_MARIADB and 0 < target <= _LAST_COLLATION):
             raise Wrong(
-                f"no collation has such a number: {source[:40]} = {target}", f"Numbers are from 1 to {_LAST_COLLATION}"
+                f"no collation has such a number: {source[:40]} = {target}",
+                f"Numbers are from 1 to {_LAST_COLLATION}, those of a MariaDB source to {_LAST_OF_MARIADB}",
             )
     return {str(int(source)): target for source, target in table.items()}
 

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from protocol.position import Position
 from relay.archive.storage.archived_file import SourceIdentity
-from relay.config.problems import Wrong
 from relay.config.sections import ViewSection, ViewStartPlace
-from relay.view.kept_settings import kept_uuid, view_directory
-from relay.view.rules.settings import ViewSettings, ViewStart, derived_uuid
+from relay.config.text.problems import Wrong
+from relay.view.rules.kept_settings import kept_uuid, view_directory
+from relay.view.rules.settings import FIRST_FOR_MARIADB, MARIADB, TARGETS, ViewSettings, ViewStart, derived_uuid
 
 
 def view_settings(section: ViewSection, source: SourceIdentity) -> ViewSettings:
@@ -23,6 +23,38 @@ def view_settings(section: ViewSection, source: SourceIdentity) -> ViewSettings:
             "Write another one, or leave it out",
         )
     derived = derived_uuid(source.flavour, source.server_id, source.server_uuid)
+    settings = replace(settings_as_written(section, derived), flavour=source.flavour)
+    if source.flavour == MARIADB:
+        _check_mariadb(settings)
+    return settings
+
+
+def _check_mariadb(settings: ViewSettings) -> None:
+    """Raises: Wrong for what no view of a MariaDB source can be."""
+    if settings.target_version < FIRST_FOR_MARIADB:
+        raise Wrong(
+            f'the source is a MariaDB server, and for = "{settings.target}" reads nothing of what it writes',
+            f'Views of MariaDB are for "mysql-8.0", "mysql-8.4" and "{TARGETS[-1]}"',
+        )
+    if settings.gtids != "assign":
+        raise Wrong(
+            f'the source is a MariaDB server, whose GTIDs MySQL does not know, and gtids = "{settings.gtids}" gives no others',
+            'Write gtids = "assign": its replicas then follow by auto-position',
+        )
+    if settings.dependencies != "serial":
+        raise Wrong(
+            f'the source is a MariaDB server, and dependencies = "{settings.dependencies}" reads rows of MySQL alone',
+            'Leave it out, or write "serial": what the source committed together may then run together',
+        )
+    if settings.engines != "keep":
+        raise Wrong(
+            f'the source is a MariaDB server, and engines = "{settings.engines}" is for views of MySQL',
+            "Leave it out: Aria becomes InnoDB in any case",
+        )
+
+
+def settings_as_written(section: ViewSection, derived: UUID) -> ViewSettings:
+    """What the section says by itself. derived: whose GTIDs are assigned where it does not say that."""
     start = section.start
     return ViewSettings(
         name=section.name,
@@ -34,9 +66,14 @@ def view_settings(section: ViewSection, source: SourceIdentity) -> ViewSettings:
         explicit_timestamps=section.explicit_defaults_for_timestamp,
         collations=section.collation_numbers,
         known_engines=section.known_engines,
+        foreign_keys=section.foreign_keys,
+        plain_tables=tuple(section.plain_tables),
         start=ViewStart(Position(start.file, start.position), start.next)
         if isinstance(start, ViewStartPlace)
         else None,
+        dependencies=section.dependencies,
+        json_columns=section.json_columns,
+        known_kinds=section.known_kinds,
     )
 
 

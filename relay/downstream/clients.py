@@ -123,6 +123,11 @@ class Clients:
         """Who is connected now."""
         return [session.status() for session in self._sessions.values()]
 
+    def unread_bytes(self, connection_id: int) -> int | None:
+        """Of all that was written to it, what the client has not read, as far as the system can tell; None: it cannot."""
+        session = self._sessions.get(connection_id)
+        return session.unread_bytes() if session is not None else None
+
     @property
     def semi_sync_status(self) -> dict[str, int | str]:
         """The semi-sync part of SHOW STATUS, each name without its prefix; empty where no acknowledgements are asked for."""

@@ -35,11 +35,14 @@ class ViewOrigin:
     """What a view that is served comes from.
 
     mirror: the archive that it is made from, whose source replicas are to see. gtid_uuid: whose GTIDs are assigned in it;
-    None: nobody's.
+    None: nobody's. gives_all: it has no GTIDs but those that are made of `gtid_uuid`, of several uuids. mysql_version: as what the
+    source is shown where it is a MariaDB, whose binlogs became MySQL's.
     """
 
     mirror: Archive
     gtid_uuid: str | None
+    mysql_version: str = ""
+    gives_all: bool = False
 
 
 class ServedArchive:
@@ -60,9 +63,11 @@ class ServedArchive:
         self.console = console
         self.presentation = options.presentation
         self.position_wait_s = options.position_wait_s
+        self.resumes_all = options.resumes_all
         self.reads = FileReads()
         self.outputs = BufferPool(OUTPUT_BYTES, _KEPT_OUTPUTS)
-        self.gtid_lookup = GtidLookup(archive, self.source, view.gtid_uuid if view is not None else None)
+        assigned, gives_all = (view.gtid_uuid, view.gives_all) if view is not None else (None, False)
+        self.gtid_lookup = GtidLookup(archive, self.source, assigned, gives_all=gives_all)
         self.place_searches = PlaceSearches(archive, self.gtid_lookup)
         self._clients = clients
         self._view = view
@@ -123,6 +128,10 @@ class ServedArchive:
         checksum: Literal["CRC32", "NONE"] = "NONE" if files and not files[-1].checksum else "CRC32"
         if source is None:
             return None
+        if source.flavour == "mariadb" and self._view.mysql_version:
+            # MySQL's replicas ask for a server_uuid, and compare it with their own.
+            uuid = source.server_uuid or self._view.gtid_uuid
+            source = replace(source, flavour="mysql", version=self._view.mysql_version, server_uuid=uuid)
         # A replica asks a server for its GTID_MODE only if such a version has one.
         version = source.version if version_numbers(source.version) >= _FIRST_WITH_GTIDS else _OLDEST_SHOWN
         return replace(source, checksum=checksum, version=version)

@@ -1,6 +1,22 @@
-"""The views that accounts are served, by name."""
+"""The views that accounts are served, by name, and those that they have to wait for."""
 
+from typing import NamedTuple, Protocol
+
+from relay.downstream.connection.replica_session import StatementAnswers
 from relay.downstream.served_archive import ServedArchive
+
+
+class AwaitedView(Protocol):
+    """A view that is not open."""
+
+    @property
+    def told(self) -> str:
+        """Why, as it is now."""
+
+
+class _Awaited(NamedTuple):
+    view: AwaitedView
+    answers: StatementAnswers | None
 
 
 class ServedViews:
@@ -8,16 +24,22 @@ class ServedViews:
 
     def __init__(self) -> None:
         self._served: dict[str, ServedArchive] = {}
-        self._why_not: dict[str, str] = {}
+        self._awaited: dict[str, _Awaited] = {}
 
     def add(self, name: str, served: ServedArchive) -> None:
         """It is served from now on."""
         served.begin()
         self._served[name] = served
 
-    def say_why_not(self, name: str, why: str) -> None:
-        """What accounts are told that want this view, as long as it is not served; one sentence."""
-        self._why_not[name] = why
+    def add_awaited(self, name: str, view: AwaitedView, answers: StatementAnswers | None = None) -> None:
+        """What accounts are told that want this view, as long as it is not served. answers: statements of people who log in
+        meanwhile; None: they cannot."""
+        self._awaited[name] = _Awaited(view, answers)
+
+    def answers(self, name: str) -> StatementAnswers | None:
+        """Who answers statements of an account whose view is not served; None: nobody."""
+        awaited = self._awaited.get(name)
+        return awaited.answers if awaited is not None else None
 
     def find(self, name: str) -> ServedArchive | None:
         """None: it is not served now."""
@@ -25,7 +47,9 @@ class ServedViews:
 
     def why_not(self, name: str) -> str:
         """Why it is not served."""
-        return self._why_not.get(name, "relay.toml had no such view when the relay was started: restart it")
+        awaited = self._awaited.get(name)
+        known = "relay.toml had no such view when the relay was started: restart it"
+        return awaited.view.told if awaited is not None else known
 
     def rest(self) -> None:
         """Tells nobody any more that there is more."""

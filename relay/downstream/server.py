@@ -5,16 +5,18 @@ import contextlib
 import os
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
 from protocol.auth.account import Account
 from protocol.auth.accounts import Accounts
-from protocol.errors import AnsweredError, ErrorCode, StatementRefused
+from protocol.errors import AnsweredError, ErrorCode, PositionRefused, StatementRefused
 from protocol.source_side.connection_terms import Limits, Ruling
 from protocol.statements import Done, GivenAnswer, KillConnection, Request, SourceFacts, StatisticsText
 from protocol.statements.requests import ShowStatistics, UseLocks
+from protocol.statements.session.gtid_variables import GtidVariables
 from relay.archive.archive import Archive
 from relay.downstream.clients import Clients
 from relay.downstream.connection.replica_session import Session, StatementAnswers
@@ -167,11 +169,30 @@ class DownstreamServer:
             served = self.views.find(account.view)
             if served is None:
                 why = self.views.why_not(account.view)
-                text = f"binlog-relay does not serve the view {account.view} of this account: {why}"
-                return Ruling(hold_s, refusal(text, ErrorCode.ER_UNKNOWN_ERROR), f"no view {account.view}: {why}")
-            session.served, facts = served, served.facts(self.port)
+                answers = self.views.answers(account.view)
+                if answers is None or session.client.says_it_is_a_replica:
+                    return Ruling(hold_s, _not_served(account.view, why), f"no view {account.view}: {why}")
+                session.answers, facts = answers, self._facts_without(account.view)
+            else:
+                session.served, facts = served, served.facts(self.port)
         self.clients.logged_in(session)
         return Ruling(hold_s, facts=facts)
+
+    def _facts_without(self, view: str) -> SourceFacts:
+        """As people see the source whose view is not open: nothing that a replica could begin with, which comes again."""
+        views = self.views
+
+        def why() -> str:
+            return (
+                _OPENED.format(view) if views.find(view) is not None else _not_served(view, views.why_not(view)).message
+            )
+
+        return replace(self.mirror.facts(self.port), gtids=GtidVariables, settings=dict, unreached=why)
+
+    def _opened_since(self, session: Session) -> str | None:
+        """Of somebody who logged in while their view was not open, what to do now; None: it is not open yet."""
+        view = session.status().view
+        return _OPENED.format(view) if view is not None and self.views.find(view) is not None else None
 
     def spoke(self, session: Session) -> None:
         """Its first bytes came."""
@@ -188,8 +209,11 @@ class DownstreamServer:
         if isinstance(request, UseLocks):
             status = session.status()
             return await self.clients.locks.answer(request, status.connection_id, status.facts)
-        if session.served.console is not None:
-            return await session.served.console.answer(request, session.status())
+        console = session.answers or session.served.console
+        if session.answers is not None and (why := self._opened_since(session)) is not None:
+            raise StatementRefused(ErrorCode.ER_SERVER_SHUTDOWN, why)
+        if console is not None:
+            return await console.answer(request, session.status())
         if isinstance(request, ShowStatistics):
             up_s = int(asyncio.get_running_loop().time() - self._started_at)
             return StatisticsText(f"Uptime: {up_s}  Threads: {self.clients.connected}")
@@ -249,3 +273,11 @@ class DownstreamServer:
                     other_uuid=there.replica_uuid,
                     advice="Two replicas have one server_id: give each its own, or one skips what the other wrote.",
                 )
+
+
+_OPENED: Final = "The view {} was opened since this connection began: connect again"
+
+
+def _not_served(view: str, why: str) -> PositionRefused:
+    text = f"binlog-relay does not serve the view {view} of this account: {why}"
+    return refusal(text, ErrorCode.ER_UNKNOWN_ERROR)

@@ -38,14 +38,15 @@ class Descriptors:
     backlog: int
 
 
-def share_descriptors(connections: int, views: int = 0) -> Descriptors:
-    """Raises the limit as far as the system lets it, and divides it; `connections` were asked for, `views` are opened later.
+def share_descriptors(connections: int, views: int = 0, http: int = 0) -> Descriptors:
+    """Raises the limit as far as the system lets it, and divides it; `connections` were asked for, `views` are opened later,
+    and so many connections come by `http`.
 
     Kept back: what is open now, and what the archive, its threads and the way to the source may open besides. To be called
     when the archive is open. Systems give a process 1,024 and let it ask for more: what only select() could not bear.
     """
     limit = _raised_limit()
-    kept = _open_now() + _kept_back() + views * _BY_A_VIEW
+    kept = _open_now() + _kept_back() + views * _BY_A_VIEW + http
     wanted = kept + _LONGEST_BACKLOG + connections * _BY_A_CONNECTION
     if limit is None or limit >= wanted:
         return Descriptors(connections, _LONGEST_BACKLOG)
@@ -62,6 +63,11 @@ def share_descriptors(connections: int, views: int = 0) -> Descriptors:
             advice="Raise the limit of open files (LimitNOFILE= of the unit, ulimit -n), or lower listen.max_connections.",
         )
     return Descriptors(given, backlog)
+
+
+def wanted_descriptors(connections: int, views: int) -> int:
+    """How many a relay with so many of each wants to be allowed, counted without what it has open before."""
+    return _kept_back() + views * _BY_A_VIEW + _LONGEST_BACKLOG + connections * _BY_A_CONNECTION
 
 
 def _raised_limit() -> int | None:

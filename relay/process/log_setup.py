@@ -17,7 +17,8 @@ MASK: Final = "********"
 _SECRET_WORDS: Final = re.compile(r"passw|identified|secret", re.IGNORECASE)
 _LITERALS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?""", re.DOTALL)
 
-_PAGE: Final = "docs/ERRORS.md"
+PAGE: Final = "docs/ERRORS.md"
+"""Where everything that the relay says has an explanation."""
 _EXPLAINED: Final = ("warning", "error", "critical")
 # Lines that tell of a thing with a name of its own, which says more than the line's: the part of the page, the name's key.
 _NAMED: Final = {
@@ -47,7 +48,7 @@ def point_to_page(_logger: object, _method: str, event: MutableMapping[str, Any]
     """Adds `see`, the place where a warning or an error is explained. Wants `level` in the line."""
     if event.get("level") in _EXPLAINED:
         part, key = _NAMED.get(str(event["event"]), ("log", "event"))
-        event["see"] = f"{_PAGE}#{part}-{event.get(key)}"
+        event["see"] = f"{PAGE}#{part}-{event.get(key)}"
     return event
 
 

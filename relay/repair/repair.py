@@ -259,5 +259,5 @@ class RunningRepair:
             return _failed(file.name, error)
         except sqlite3.Error as error:
             return RepairOutcome(file.name, False, f"the catalog of what was fetched: {error}.")
-        generation.file_was_repaired(file, replaced.row)
+        generation.integrity.file_was_repaired(file, replaced.row)
         return RepairOutcome(file.name, True, replaced.row.text, replaced.kept)

@@ -17,7 +17,7 @@ from relay.binlog_file.event_reader import EventReader
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 
-_ALTERS: Final = re.compile(r"\s*(?:/\*.*?\*/\s*)*ALTER\b", re.IGNORECASE | re.DOTALL)
+_ALTERS: Final = re.compile(r"\s*+(?:/\*.*?\*/\s*+)*+ALTER\b", re.IGNORECASE | re.DOTALL)
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 _GTID_BYTES: Final = 64
 _LONGEST_EVENT: Final = 1 << 20

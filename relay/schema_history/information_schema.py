@@ -1,12 +1,15 @@
-"""The source's tables, asked from its information_schema: columns, keys and engines.
+"""The source's tables, asked from its information_schema: columns, keys, foreign keys and engines.
 
 Asked schema by schema, and only for what servers from 5.0 on answer from a table's definition without opening the table.
 """
 
 from collections.abc import Iterable
-from typing import Any, Final, Protocol
+from dataclasses import replace
+from typing import Final
 
-from relay.schema_history.tables.source_table import Column, Key, Table
+from relay.schema_history.answer_text import SchemaSource, answer_text, quoted_text
+from relay.schema_history.foreign_key_query import ForeignKeyQuery, ForeignKeysOfTables, NamedForeignKeys
+from relay.schema_history.tables.source_table import CharsetDefault, Column, Key, Table, takes_foreign_keys
 
 _OWN_SCHEMAS: Final = frozenset({"information_schema", "performance_schema", "mysql", "sys"})
 _TIMEOUT_S: Final = 120.0
@@ -22,38 +25,41 @@ _COLUMNS: Final = (
     "COLUMN_DEFAULT FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {schema} LIMIT {limit}"
 )
 _KEYS: Final = (
-    "SELECT TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX, COLUMN_NAME, NON_UNIQUE FROM information_schema.STATISTICS "
+    "SELECT TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX, COLUMN_NAME, NON_UNIQUE, SUB_PART FROM information_schema.STATISTICS "
     "WHERE TABLE_SCHEMA = {schema}"
 )
 
 
-class SchemaSource(Protocol):
-    """A connection to the source."""
-
-    async def query(self, statement: str, timeout_s: float | None = None) -> list[tuple[Any, ...]]:
-        """The rows of a statement."""
+_KeyPart = tuple[int, str, bool, int | None]
+"""Place, column, whether it is unique, prefix."""
 
 
 class TooManyColumns(Exception):
     """A schema that is left out."""
 
 
-async def schemas_of(source: SchemaSource) -> dict[str, str]:
-    """The schemas that the account may see, the server's own left out, with their character sets. Raises: as `query`."""
-    rows = await source.query(
-        "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA", _TIMEOUT_S
+async def schemas_of(source: SchemaSource) -> dict[str, CharsetDefault]:
+    """The schemas that the account may see, the server's own left out, with their character sets and collations.
+
+    Raises: as `query`.
+    """
+    statement = (
+        "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA"
     )
-    found = {_text(row[0]): _text(row[1]) for row in rows}
+    rows = await source.query(statement, _TIMEOUT_S)
+    found = {answer_text(row[0]): (answer_text(row[1]), answer_text(row[2])) for row in rows}
     return {name: found[name] for name in sorted(found) if name.lower() not in _OWN_SCHEMAS}
 
 
-async def tables_of(source: SchemaSource, schema: str, most_columns: int = COLUMNS_LIMIT) -> list[Table]:
+async def tables_of(
+    source: SchemaSource, schema: str, foreign_keys: ForeignKeyQuery, most_columns: int = COLUMNS_LIMIT
+) -> list[Table]:
     """The tables of one schema that the account may see, views left out. Raises: TooManyColumns; as `query`."""
     limit = max(0, min(most_columns, COLUMNS_LIMIT))
-    quoted = _quoted(schema)
+    quoted = quoted_text(schema)
     tables = await source.query(_TABLES.format(schema=quoted), _TIMEOUT_S)
-    engines = {_text(row[0]): _text(row[1]) for row in tables}
-    charsets = {_text(row[0]): _text(row[2]).partition("_")[0] for row in tables}
+    engines = {answer_text(row[0]): answer_text(row[1]) for row in tables}
+    collations = {answer_text(row[0]): answer_text(row[2]) for row in tables}
     if not engines:
         return []
     rows = await source.query(_COLUMNS.format(schema=quoted, limit=limit + 1), _TIMEOUT_S)
@@ -61,47 +67,66 @@ async def tables_of(source: SchemaSource, schema: str, most_columns: int = COLUM
         raise TooManyColumns(f"the schema {schema} has more than {limit} columns, or all schemas together too many")
     columns: dict[str, list[tuple[int, Column]]] = {name: [] for name in engines}
     for table, number, name, kind, charset, collation, nullable, extra, default in rows:
-        if _text(table) in columns:
+        if answer_text(table) in columns:
             column = Column(
-                _text(name),
-                _text(kind),
-                _text(charset),
-                _text(collation),
-                _text(nullable).upper() != "NO",
-                _text(extra),
-                None if default is None else _text(default),
+                answer_text(name),
+                answer_text(kind),
+                answer_text(charset),
+                answer_text(collation),
+                answer_text(nullable).upper() != "NO",
+                answer_text(extra),
+                None if default is None else answer_text(default),
             )
-            columns[_text(table)].append((int(number), column))
-    keys: dict[str, dict[str, list[tuple[int, str, bool]]]] = {name: {} for name in engines}
-    for table, index, place, name, duplicates in await source.query(_KEYS.format(schema=quoted), _TIMEOUT_S):
-        if _text(table) in keys:
-            parts = keys[_text(table)].setdefault(_text(index), [])
-            parts.append((int(place), _text(name), not int(duplicates)))
-    return [
+            columns[answer_text(table)].append((int(number), column))
+    keys: dict[str, dict[str, list[_KeyPart]]] = {name: {} for name in engines}
+    for table, index, place, name, duplicates, prefix in await source.query(_KEYS.format(schema=quoted), _TIMEOUT_S):
+        if answer_text(table) in keys:
+            parts = keys[answer_text(table)].setdefault(answer_text(index), [])
+            length = int(prefix) if prefix is not None else None
+            parts.append((int(place), answer_text(name), not int(duplicates), length))
+    foreign = await foreign_keys.of_schema(schema)
+    is_of_relay = await foreign_keys.is_of_relay()
+    found = [
         Table(
             schema,
             name,
             engines[name],
             tuple(column for _number, column in sorted(columns[name], key=lambda one: one[0])),
-            tuple(sorted((index, _key(parts)) for index, parts in keys[name].items())),
-            charsets[name],
+            tuple(sorted((index, _key(parts, with_prefixes=not is_of_relay)) for index, parts in keys[name].items())),
+            collations[name].partition("_")[0],
+            _foreign_keys(name, engines[name], foreign),
+            "" if is_of_relay else collations[name],
         )
         for name in sorted(engines)
     ]
+    named = {table.name.lower(): frozenset(column.name.lower() for column in table.columns) for table in found}
+    return [replace(table, foreign_keys=_sound(table, named)) for table in found]
 
 
-def _key(parts: Iterable[tuple[int, str, bool]]) -> Key:
-    ordered = sorted(parts)
-    return Key(tuple(name for _place, name, _unique in ordered), ordered[0][2])
+def _key(parts: Iterable[_KeyPart], *, with_prefixes: bool) -> Key:
+    ordered = sorted(parts, key=lambda part: part[0])
+    prefixes = tuple(part[3] for part in ordered) if with_prefixes else None
+    return Key(tuple(part[1] for part in ordered), ordered[0][2], prefixes)
 
 
-def _text(value: object) -> str:
-    """A value as text: old servers send some of these columns as bytes. NULL, as for the column of a key on an expression: ''."""
-    if value is None:
-        return ""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes | bytearray) else str(value)
+def _foreign_keys(table: str, engine: str, told: ForeignKeysOfTables | None) -> NamedForeignKeys | None:
+    if not takes_foreign_keys(engine):
+        return ()
+    if told is None:
+        return None
+    # InnoDB may have a name in lower case that the server has as it was written
+    return told[table] if table in told else told.get(table.lower(), ())
 
 
-def _quoted(text: str) -> str:
-    """A string literal that is right whatever sql_mode says of backslashes."""
-    return f"CONVERT(x'{text.encode().hex()}' USING utf8)" if "\\" in text else "'" + text.replace("'", "''") + "'"
+def _sound(table: Table, columns: dict[str, frozenset[str]]) -> NamedForeignKeys | None:
+    """A table's foreign keys; None, not known, if they name columns that are not there. `columns`: of the schema's tables, lower case.
+
+    MariaDB's list has columns by their old names where the table refers to itself.
+    """
+    for _name, key in table.foreign_keys or ():
+        parent = columns.get(key.table.lower()) if key.schema.lower() == table.schema.lower() else None
+        if not columns[table.name.lower()].issuperset(map(str.lower, key.columns)) or (
+            parent is not None and not parent.issuperset(map(str.lower, key.referenced))
+        ):
+            return None
+    return table.foreign_keys

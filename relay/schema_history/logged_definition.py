@@ -4,24 +4,35 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from protocol.binlog.layout import FLAGS
+from protocol.binlog.schema.collation_names import collation_of_number
 from protocol.binlog.schema.column_charsets import charset_of_column, decode_text
 from protocol.binlog.schema.definition_names import defined_names
-from protocol.binlog.schema.definition_statement import definition_statement, statement_setting
+from protocol.binlog.schema.definition_statement import BEFORE_VERB, definition_statement, statement_setting
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     # A running relay notes statements and hardly ever asks what they say: it is spared the parser.
     from relay.schema_history.schema_state import SchemaState
     from relay.schema_history.tables.ddl_statement import Statement
+    from relay.schema_history.tables.server_dialect import DefaultCollations
 
 _SEEN_BYTES: Final = 400
 # A password that is part of a statement; no definition of a table has one there.
-_PASSWORD: Final = re.compile(r"\bIDENTIFIED\s+(?:BY|VIA|WITH|AS)\b|\bSET\s+PASSWORD\b", re.IGNORECASE)
+_PASSWORD: Final = re.compile(r"\bIDENTIFIED\s++(?:BY|VIA|WITH|AS)\b|\bSET\s++PASSWORD\b", re.IGNORECASE)
 # Engines whose tables name another server, and the account there.
 _REMOTE: Final = re.compile(r"\b(?:FEDERATED|CONNECT|SPIDER)\b", re.IGNORECASE)
 _CONNECTION: Final = re.compile(
-    r"""(\bCONNECTION\s*=?\s*)(?:'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""", re.IGNORECASE | re.DOTALL
+    r"""(\bCONNECTION\s*+=?+\s*+)(?:'(?:[^'\\]++|\\.|'')*+(?:'|\\?\Z)|"(?:[^"\\]++|\\.|"")*+(?:"|\\?\Z))""",
+    re.IGNORECASE | re.DOTALL,
 )
+# What may change a temporary table. A statement that makes or drops one says so, or is of a table that then is gone.
+_CHANGES: Final = re.compile(
+    BEFORE_VERB + rb"(?:alter\b|(?:create|drop)\s++(?:\w++\s++){0,3}?index\b)", re.IGNORECASE | re.DOTALL
+)
+_OF_ONE_CONNECTION: Final = 0x0004
+"""In the header's flags: the statement used something that is of its connection alone, such as a temporary table."""
+_RENAMES: Final = re.compile(r"\b(?:RENAME|CHANGE)\b", re.IGNORECASE)
 # What may define something without columns.
 _NO_TABLE: Final = re.compile(
     r"\b(?:USER|ROLE|TRIGGER|PROCEDURE|FUNCTION|EVENT|VIEW|SERVER|TABLESPACE|LOGFILE|UNDO|RESOURCE|SPATIAL|INSTANCE|LIBRARY|DEFINER"
@@ -34,7 +45,8 @@ _NO_TABLE: Final = re.compile(
 class LoggedDefinition:
     """`names`: every word that may name a table it is about, in lower case; None: any table. `text` None: it cannot be had.
 
-    `server_charset`: of new databases, empty where it is not told. `version`: the server's that logged it.
+    `server_charset`, `server_collation`: of new databases, empty where it is not told. `version`: the server's that logged
+    it. `collations`: of character sets that have others than those of old servers.
     """
 
     names: frozenset[str] | None
@@ -45,6 +57,8 @@ class LoggedDefinition:
     error: int = 0
     server_charset: str = ""
     version: str = ""
+    server_collation: str = ""
+    collations: "DefaultCollations" = ()
 
     @property
     def facts(self) -> dict[str, Any] | None:
@@ -57,10 +71,17 @@ class LoggedDefinition:
             ("mode", self.sql_mode),
             ("charset", self.server_charset),
             ("version", self.version),
+            ("collation", self.server_collation),
+            ("collations", dict(self.collations)),
         ):
             if value:
                 facts[name] = value
         return facts
+
+    @property
+    def may_rename(self) -> bool:
+        """Whether tables or columns, which foreign keys may name, may be called otherwise by it."""
+        return self.text is None or _RENAMES.search(self.text) is not None
 
     def parsed(self) -> "Statement":
         """What it says. Raises: NotSure."""
@@ -69,7 +90,7 @@ class LoggedDefinition:
 
         if self.text is None:
             raise NotSure("a statement that cannot be read")
-        return parse_ddl(self.text, self.schema, self.sql_mode, self.version)
+        return parse_ddl(self.text, self.schema, self.sql_mode, self.version, self.collations)
 
     def apply_to(self, state: "SchemaState") -> None:
         """The state behind the statement; of what cannot be told for certain nothing is known then."""
@@ -88,7 +109,7 @@ class LoggedDefinition:
                 state.forget(self.names)
             return
         try:
-            state.apply(statement, Teller(self.thread_id, self.server_charset))
+            state.apply(statement, Teller(self.thread_id, self.server_charset, self.server_collation))
         except NotSure:
             state.forget_tables(statement)
 
@@ -106,7 +127,9 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
     setting = statement_setting(event, post_length)
     client = charset_of_column(setting.client_collation)
     text = decode_text(found[1], client)
-    if "\ufffd" in text:
+    is_unclear = int.from_bytes(event[FLAGS], "little") & _OF_ONE_CONNECTION and _CHANGES.match(found[1])
+    if "\ufffd" in text or is_unclear:
+        # Whether there is such a temporary table is not always known: the statement may be about that, or not.
         return LoggedDefinition(defined_names(found[1]))
     if _REMOTE.search(text) is not None:
         text = _CONNECTION.sub(r"\1''", text)  # what is kept of it holds no secrets
@@ -119,6 +142,12 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
         setting.error,
         charset_of_column(setting.server_collation) or "",
         version,
+        collation_of_number(setting.server_collation),
+        tuple(
+            (charset, collation_of_number(number))
+            for of, number in setting.default_collations
+            if (charset := charset_of_column(of))
+        ),
     )
     if _has_no_table(made):
         return None
@@ -154,4 +183,6 @@ def definition_of(facts: dict[str, Any]) -> LoggedDefinition:
         int(sql.get("error", 0)),
         str(sql.get("charset", "")),
         str(sql.get("version", "")),
+        str(sql.get("collation", "")),
+        tuple((str(charset), str(name)) for charset, name in sql.get("collations", {}).items()),
     )

@@ -29,8 +29,9 @@ class AskedTable:
 
 @dataclass(frozen=True, slots=True)
 class AskedCharset:
-    """What the source said at a place of a schema's character set for new tables."""
+    """What the source said at a place of a schema's character set and collation for new tables; '' of the latter: not known."""
 
     place: Place
     schema: str
     charset: str
+    collation: str = ""

@@ -17,6 +17,7 @@ from relay.schema_history.schema_record import (
     WORKED_OUT,
     Line,
     RecordedSchema,
+    database_line,
     line,
     parse_lines,
     table_facts,
@@ -107,10 +108,7 @@ def kept_from(lines: list[Line], oldest: str | None) -> list[Line]:
     watched = next(one for one in reversed(before) if one.kind == "watched" or one is before[0])
     has_statements = bool(watched.facts.get("statements"))
     texts = [line("watched", oldest, FIRST_EVENT, **({"statements": True} if has_statements else {}))]
-    texts += [
-        line("database", oldest, FIRST_EVENT, schema=name, charset=charset)
-        for name, charset in sorted(schema.charsets().items())
-    ]
+    texts += [database_line(name, default, oldest, FIRST_EVENT) for name, default in sorted(schema.charsets().items())]
     texts += [table_line(table_facts(table), oldest, FIRST_EVENT) for table in schema.standing(begin)]
     texts += [
         table_line(table_facts(table), oldest, FIRST_EVENT, WORKED_OUT) for table in schema.standing_worked_out(begin)
@@ -147,6 +145,15 @@ def read_schema(directory: Path, named: tuple[str, str] = ("", "")) -> RecordedS
     if wanted:
         data = b"\n".join(raw for raw in data.split(b"\n") if _may_be_of(raw, wanted))
     return RecordedSchema.parse(data)
+
+
+def recorded_lines(directory: Path) -> list[Line]:
+    """All lines of what is recorded in an archive's directory. Blocking. Raises: OSError."""
+    path = directory / SCHEMA_NAME
+    try:
+        return list(parse_lines(path.read_bytes()))
+    except FileNotFoundError:
+        return []
 
 
 def _may_be_of(raw: bytes, wanted: Sequence[bytes]) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
 from relay.schema_history.schema_state import SchemaState
-from relay.schema_history.table_agreement import tables_agree
+from relay.schema_history.table_agreement import keys_agree, tables_agree, without_keys
 from relay.schema_history.tables.source_table import Table, TableName
 
 
@@ -30,6 +30,8 @@ class SchemaHistory:
     ) -> None:
         self._versions: dict[TableName, _Versions] = {}
         self._wrong: set[int] = set()
+        self._wrong_keys: set[int] = set()
+        """Lineages whose columns are right, as far as anybody knows, and whose keys or collations are not."""
         self._state = SchemaState()
         self._asked = sorted(asked, key=lambda one: one.place)
         self._next = 0
@@ -50,6 +52,8 @@ class SchemaHistory:
         self._take_asked(seen)
         self.charsets = self._state.charsets
         """Of each schema at the end."""
+        self.temporary = self._state.temporary
+        """At the end, each with its connection."""
         if not open_end:
             self._state.clear()
             self._note(seen)
@@ -65,7 +69,14 @@ class SchemaHistory:
         at = bisect.bisect_right(versions.places, place) - 1
         if at < 0 or versions.lineages[at] in self._wrong:
             return None
-        return versions.tables[at]
+        table = versions.tables[at]
+        return without_keys(table) if table is not None and versions.lineages[at] in self._wrong_keys else table
+
+    def changes(self) -> Iterator[tuple[Place, TableName]]:
+        """From where on something else is known of a table than before."""
+        for key, versions in self._versions.items():
+            for place in versions.places:
+                yield place, key
 
     def tables(self) -> Iterator[tuple[Place, Place | None, Table]]:
         """Every version of every table: from where, up to where (None: the end), in the order of a table's versions."""
@@ -75,7 +86,7 @@ class SchemaHistory:
                 versions.places, ends, versions.tables, versions.lineages, strict=True
             ):
                 if table is not None and lineage not in self._wrong:
-                    yield place, end, table
+                    yield place, end, without_keys(table) if lineage in self._wrong_keys else table
 
     def _take_asked(self, until: Place) -> None:
         """What was asked up to a statement at `until`."""
@@ -83,11 +94,16 @@ class SchemaHistory:
             one = self._asked[self._next]
             self._next += 1
             if isinstance(one, AskedCharset):
-                self._state.note_charset(one.schema, one.charset)
+                self._state.note_charset(one.schema, one.charset, one.collation)
                 continue
             known = self._state.tables.get(one.key)
+            lineage = self._state.lineages.get(one.key, 0)
             if known is not None and (one.table is None or not tables_agree(known, one.table)):
-                self._wrong.add(self._state.lineages[one.key])
+                self._wrong.add(lineage)
+                self._state.note_absent(one.key)
+            elif known is not None and one.table is not None and not keys_agree(known, one.table):
+                self._wrong_keys.add(lineage)
+                self._state.note_absent(one.key)
             if one.table is None:
                 self._state.note_absent(one.key)
             else:

@@ -8,18 +8,23 @@ One line is one object; `kind` says what:
     {"kind": "definition", "file": F, "offset": N, "names": [...], "sql": {...}}
                                                             such a statement, and every word in it that may name a table (null: any
                                                             table); "sql": {"text", "schema" (the default one), "thread", "mode"
-                                                            (sql_mode), "charset" (the server's), "version", "error"}
-    {"kind": "table", "file": F, "offset": N, "schema": S, "table": T, "engine": E, "columns": [...], "keys": {...}}
-                                                            the table as the source had it at this position
-                                                            ("charset": of new columns; "by": "ddl": nobody asked, statements say so)
-    {"kind": "database", "file": F, "offset": N, "schema": S, "charset": C}
-                                                            the character set of new tables of a schema at this position
+                                                            (sql_mode), "charset" and "collation" (the server's, of new databases),
+                                                            "collations" (of character sets, {CHARSET: COLLATION}), "version",
+                                                            "error"}
+    {"kind": "table", "file": F, "offset": N, "schema": S, "table": T, "engine": E, "columns": [...], "keys": {...},
+     "foreign_keys": {...}}                                 the table as the source had it at this position ("charset", "collation": of
+                                                            new columns; "by": "ddl": nobody asked, statements say so)
+    {"kind": "database", "file": F, "offset": N, "schema": S, "charset": C, "collation": C}
+                                                            the character set and collation of new tables of a schema at this position
     {"kind": "dropped", "file": F, "offset": N, "schema": S, "table": T}
                                                             at this position the source had no such table, or showed none
     {"kind": "covered", "file": F, "offset": N}             up to here every such statement was noted
 
     column: {"name", "type" (as in SHOW CREATE TABLE), "charset", "collation", "nullable", "extra", "default"}; empty ones are left out
-    keys:   {NAME: {"unique": true, "columns": [...]}}; the primary key is called PRIMARY
+    keys:   {NAME: {"unique": true, "columns": [...], "prefixes": [...]}}; the primary key is called PRIMARY; a column called "" is an
+            expression; prefixes: how much of each column is in the key, null: all; without "prefixes": not known
+    foreign_keys: {NAME: {"columns": [...], "schema", "table", "referenced": [...], "on_delete", "on_update"}}; without: not known
+            whether there are any. They hold no longer than to a statement that gives a table which they name another name
 
 A table is what a line says of it from the statement before that names it to the next one that does, as far as somebody
 watched: what was asked once holds for older binlogs too, and never longer than it is true.
@@ -29,7 +34,7 @@ import bisect
 import contextlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,13 +43,15 @@ from protocol.errors import Malformed
 from protocol.position import binlog_number
 from relay.schema_history.logged_definition import LoggedDefinition, definition_of
 from relay.schema_history.schema_facts import AskedCharset, AskedTable, DefinedSpan, Place
-from relay.schema_history.tables.source_table import Column, Key, Table
+from relay.schema_history.table_agreement import completed
+from relay.schema_history.tables.source_table import CharsetDefault, Column, ForeignKey, Key, Table, TableName
 
 if TYPE_CHECKING:
     from relay.schema_history.schema_history import SchemaHistory
 
 WORKED_OUT: Final = "ddl"
 """Who tells a table's line: not the source, the statements before it."""
+_NOWHERE: Final = (-1, 0)
 _FAR: Final = (1 << 63, 0)
 
 
@@ -61,7 +68,12 @@ def table_facts(table: Table) -> str:
         if column.default is not None:
             described["default"] = column.default
         columns.append(described)
-    keys = {name: {"unique": key.unique, "columns": list(key.columns)} for name, key in table.keys}
+    keys: dict[str, dict[str, Any]] = {
+        name: {"unique": key.unique, "columns": list(key.columns)} for name, key in table.keys
+    }
+    for name, key in table.keys:
+        if key.prefixes is not None:
+            keys[name]["prefixes"] = list(key.prefixes)
     facts: dict[str, Any] = {
         "schema": table.schema,
         "table": table.name,
@@ -69,8 +81,22 @@ def table_facts(table: Table) -> str:
         "columns": columns,
         "keys": keys,
     }
+    if table.foreign_keys is not None:
+        facts["foreign_keys"] = {
+            name: {
+                "columns": list(key.columns),
+                "schema": key.schema,
+                "table": key.table,
+                "referenced": list(key.referenced),
+                "on_delete": key.on_delete,
+                "on_update": key.on_update,
+            }
+            for name, key in table.foreign_keys
+        }
     if table.charset:
         facts["charset"] = table.charset
+    if table.collation:
+        facts["collation"] = table.collation
     return json.dumps(facts, ensure_ascii=False)
 
 
@@ -83,6 +109,13 @@ def table_line(facts: str, file: str, offset: int, by: str = "") -> str:
 def line(kind: str, file: str, offset: int, **facts: Any) -> str:
     """A line of the file, with its line end."""
     return json.dumps({"kind": kind, "file": file, "offset": offset, **facts}, ensure_ascii=False) + "\n"
+
+
+def database_line(schema: str, default: CharsetDefault, file: str, offset: int) -> str:
+    """The line for a schema whose new tables have these character set and collation from a position on."""
+    charset, collation = default
+    told = {"collation": collation} if collation else {}
+    return line("database", file, offset, schema=schema, charset=charset, **told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +140,11 @@ def parse_lines(data: bytes) -> Iterator[Line]:
             continue
 
 
+def table_of_line(one: Line) -> Table:
+    """What a "table" line says. Raises: KeyError, TypeError, AttributeError for what is no such line."""
+    return _table(one.facts)
+
+
 def _table(facts: dict[str, Any]) -> Table:
     columns = tuple(
         Column(
@@ -120,44 +158,94 @@ def _table(facts: dict[str, Any]) -> Table:
         )
         for one in facts["columns"]
     )
-    keys = tuple(
-        (str(name), Key(tuple(map(str, key["columns"])), bool(key["unique"]))) for name, key in facts["keys"].items()
-    )
     return Table(
-        str(facts["schema"]), str(facts["table"]), str(facts["engine"]), columns, keys, str(facts.get("charset", ""))
+        str(facts["schema"]),
+        str(facts["table"]),
+        str(facts["engine"]),
+        columns,
+        tuple((str(name), _key(key)) for name, key in facts["keys"].items()),
+        str(facts.get("charset", "")),
+        _foreign_keys(facts.get("foreign_keys")),
+        str(facts.get("collation", "")),
+    )
+
+
+def _key(facts: dict[str, Any]) -> Key:
+    columns, prefixes = tuple(map(str, facts["columns"])), facts.get("prefixes")
+    if not isinstance(prefixes, list) or len(prefixes) != len(columns):
+        return Key(columns, bool(facts["unique"]))
+    return Key(columns, bool(facts["unique"]), tuple(None if one is None else int(one) for one in prefixes))
+
+
+def _foreign_keys(facts: dict[str, Any] | None) -> tuple[tuple[str, ForeignKey], ...] | None:
+    if facts is None:
+        return None
+    return tuple(
+        (
+            str(name),
+            ForeignKey(
+                tuple(map(str, key["columns"])),
+                str(key["schema"]),
+                str(key["table"]),
+                tuple(map(str, key["referenced"])),
+                str(key["on_delete"]),
+                str(key["on_update"]),
+            ),
+        )
+        for name, key in facts.items()
     )
 
 
 @dataclass(slots=True)
 class _Version:
-    """A table from `first` on, up to and not including `behind`; None: it was dropped."""
+    """A table from `first` on, up to and not including `behind`; None: it was dropped. Its foreign keys may be known for less."""
 
     first: Place
     behind: Place
     table: Table | None
+    foreign_keys: tuple[Place, Place] = (_NOWHERE, _FAR)
+
+    def at(self, place: Place) -> Table | None:
+        """The table as far as it is known at a place of those."""
+        first, behind = self.foreign_keys
+        if self.table is None or self.table.foreign_keys is None or first <= place < behind:
+            return self.table
+        return replace(self.table, foreign_keys=None)
 
 
 @dataclass(slots=True)
 class _Watch:
-    """A span of the binlogs in which every definition was noted. `named`: a table's name in lower case to where statements name it."""
+    """A span of the binlogs in which every definition was noted. `named`: a table's name in lower case to where statements name it;
+    `renamed`: to those of them that may call it or its columns otherwise.
+    """
 
     first: Place
     last: Place
     named: dict[str, list[Place]] = field(default_factory=dict)
+    renamed: dict[str, list[Place]] = field(default_factory=dict)
     unnamed: list[Place] = field(default_factory=list)
 
-    def note(self, place: Place, names: Iterable[str] | None) -> None:
+    def note(self, place: Place, names: Iterable[str] | None, renames: bool) -> None:
         """A definition. Those of one table must come in their order."""
         if names is None:
             self.unnamed.append(place)
-        else:
-            for name in names:
-                self.named.setdefault(name, []).append(place)
+            return
+        for name in names:
+            self.named.setdefault(name, []).append(place)
+            if renames:
+                self.renamed.setdefault(name, []).append(place)
 
     def around(self, table: str, place: Place) -> tuple[Place, Place]:
         """From the definition of `table` before `place`, to the next one; as far as it was watched."""
+        return self._between((self.named.get(table.lower(), ()), self.unnamed), place)
+
+    def around_names(self, tables: Iterable[str], place: Place) -> tuple[Place, Place]:
+        """As `around`, of statements only that may rename one of some tables, or columns of one."""
+        return self._between([self.renamed.get(table.lower(), ()) for table in tables], place)
+
+    def _between(self, noted: Iterable[Sequence[Place]], place: Place) -> tuple[Place, Place]:
         first, behind = self.first, _FAR
-        for places in (self.named.get(table.lower(), ()), self.unnamed):
+        for places in noted:
             at = bisect.bisect_left(places, place)
             if at:
                 first = max(first, places[at - 1])
@@ -188,14 +276,16 @@ class RecordedSchema:
             watch = watches[-1]
             watch.last = max(watch.last, one.place)
             if one.kind == "definition":
-                watch.note(one.place, one.facts.get("names"))
+                definition = LoggedDefinition(None)
                 with contextlib.suppress(KeyError, TypeError, ValueError):
-                    noted[-1].append((one.place, definition_of(one.facts)))
+                    definition = definition_of(one.facts)
+                    noted[-1].append((one.place, definition))
+                watch.note(one.place, one.facts.get("names"), definition.may_rename)
             elif one.kind in ("table", "dropped"):
                 tables.append((watch, one))
             elif one.kind == "database":
                 with contextlib.suppress(KeyError):
-                    asked.append(AskedCharset(one.place, str(one.facts["schema"]), str(one.facts["charset"])))
+                    asked.append(_charset(one))
         self.texts_known = [
             (watch.first, watch.last) for watch, has_texts in zip(watches, texts, strict=True) if has_texts
         ]
@@ -215,7 +305,10 @@ class RecordedSchema:
             if behind == _FAR and watch is not watches[-1]:
                 behind = watch.last
             if one.facts.get("by") != WORKED_OUT:
-                self._versions.setdefault(key, []).append(_Version(first, behind, table))
+                version = _Version(first, behind, table)
+                if table is not None and table.parents:
+                    version.foreign_keys = watch.around_names((name for _schema, name in table.parents), one.place)
+                self._versions.setdefault(key, []).append(version)
             asked.append(AskedTable(one.place, key, table))
         spans = [
             DefinedSpan(_beginning(watch.first), watch.last, tuple(definitions))
@@ -246,11 +339,45 @@ class RecordedSchema:
 
     def recorded(self, schema: str, name: str, file: str, offset: int) -> Table | None:
         """As `table`, of what the source was asked only."""
-        place = (binlog_number(file), offset)
-        for version in reversed(self._versions.get((schema, name), ())):
+        return self._recorded((schema, name), (binlog_number(file), offset))
+
+    def _recorded(self, key: TableName, place: Place) -> Table | None:
+        """What was asked last, with the foreign keys of an earlier answer where its own are not those of the place."""
+        found: Table | None = None
+        for version in reversed(self._versions.get(key, ())):
             if version.first <= place < version.behind:
-                return version.table
-        return None
+                table = version.at(place)
+                if table is None:
+                    break
+                found = found or table
+                if table.foreign_keys is not None:
+                    return replace(found, foreign_keys=table.foreign_keys)
+        return found
+
+    def table_with_keys(self, schema: str, name: str, file: str, offset: int) -> Table | None:
+        """As `table`; what the source did not tell of its keys, foreign keys and collations is there if statements say it."""
+        return self.at((schema, name), (binlog_number(file), offset))
+
+    def at(self, key: TableName, place: Place) -> Table | None:
+        """As `table_with_keys`, by place."""
+        recorded, worked_out = self._recorded(key, place), self._history.table(key, place)
+        return (
+            completed(recorded, worked_out)
+            if recorded is not None and worked_out is not None
+            else recorded or worked_out
+        )
+
+    def names(self) -> list[TableName]:
+        """All tables of which something is known somewhere."""
+        return sorted({*self._versions, *(key for _place, key in self._history.changes())})
+
+    def changes(self) -> list[tuple[Place, TableName]]:
+        """From where on `at` may say something else of a table than before, in order."""
+        found = set(self._history.changes())
+        for key, versions in self._versions.items():
+            for one in versions:
+                found |= {(place, key) for place in (one.first, one.behind, *one.foreign_keys)}
+        return sorted(one for one in found if _NOWHERE < one[0] < _FAR)
 
     def worked_out(self, schema: str, name: str, file: str, offset: int) -> Table | None:
         """As `table`, of what the statements in the binlogs say."""
@@ -258,12 +385,8 @@ class RecordedSchema:
 
     def standing(self, place: Place) -> list[Table]:
         """Every table that the source was asked for and that is known at a place."""
-        found: dict[tuple[str, str], Table | None] = {}
-        for key, versions in self._versions.items():
-            for version in versions:
-                if version.first <= place < version.behind:
-                    found[key] = version.table
-        return [table for _key, table in sorted(found.items(), key=lambda item: item[0]) if table is not None]
+        found = (self._recorded(key, place) for key in sorted(self._versions))
+        return [table for table in found if table is not None]
 
     def standing_worked_out(self, place: Place) -> list[Table]:
         """The other tables that are known at a place: by statements only."""
@@ -274,9 +397,13 @@ class RecordedSchema:
             if first <= place and (behind is None or place < behind) and (table.schema, table.name) not in asked
         ]
 
-    def charsets(self) -> dict[str, str]:
-        """The character set of new tables of each schema, as far as it is known at the end."""
+    def charsets(self) -> dict[str, CharsetDefault]:
+        """The character set and collation of new tables of each schema, as far as they are known at the end."""
         return self._history.charsets
+
+    def temporary(self) -> frozenset[tuple[int, TableName]]:
+        """The temporary tables that are there at the end, each with its connection."""
+        return self._history.temporary
 
     def latest(self) -> list[Table]:
         """The tables that the source had when it was asked last, by schema and name; what nobody asked for, as the last statement
@@ -299,12 +426,20 @@ class RecordedSchema:
         for versions in self._versions.values():
             for version in versions:
                 if version.table is not None:
-                    yield version.first, version.behind, version.table
+                    table = version.table
+                    if version.foreign_keys != (_NOWHERE, _FAR):
+                        table = replace(table, foreign_keys=None)
+                    yield version.first, version.behind, table
 
 
 def _beginning(place: Place) -> Place:
     """The place, where it is a file's first event that file's beginning."""
     return (place[0], 0) if place[1] <= FIRST_EVENT else place
+
+
+def _charset(one: Line) -> AskedCharset:
+    facts = one.facts
+    return AskedCharset(one.place, str(facts["schema"]), str(facts["charset"]), str(facts.get("collation", "")))
 
 
 def _note_scanned(watches: list[_Watch], span: DefinedSpan) -> None:
@@ -314,4 +449,4 @@ def _note_scanned(watches: list[_Watch], span: DefinedSpan) -> None:
     last = watches[-1].last
     for place, definition in span.definitions:
         if place >= last:
-            watches[-1].note(place, definition.names)
+            watches[-1].note(place, definition.names, definition.may_rename)

@@ -35,11 +35,13 @@ from relay.schema_history.definition_scan import (
     logged_event,
     scan_definitions,
 )
+from relay.schema_history.foreign_key_query import ForeignKeyQuery
 from relay.schema_history.information_schema import TooManyColumns, schemas_of, tables_of
 from relay.schema_history.logged_definition import LoggedDefinition
 from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
-from relay.schema_history.schema_record import line, table_facts, table_line
+from relay.schema_history.schema_record import database_line, line, table_facts, table_line
+from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
 
@@ -168,6 +170,14 @@ class DefinitionNotes:
         return bool(self._notes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the source said of a table: facts, or None where they are as recorded. `names`: see `_names_about`."""
+
+    facts: str | None
+    names: frozenset[str]
+
+
 @dataclass(slots=True)
 class SchemaRecording:
     """What outlives one stream: who writes the file, and what was said already."""
@@ -182,6 +192,12 @@ class SchemaRecording:
         if name not in self.reported:
             self.reported.add(name)
             log.warning(name, **facts)
+
+    def mention_once(self, name: str, **facts: str) -> None:
+        """As `say_once`, of what matters to some only."""
+        if name not in self.reported:
+            self.reported.add(name)
+            log.info(name, **facts)
 
 
 class SchemaWatch:
@@ -204,8 +220,10 @@ class SchemaWatch:
         self._oldest = held[0].name if held else None
         self._known: dict[tuple[str, str], bytes] = {}
         """The tables that are recorded: a digest of what is."""
-        self._charsets: dict[str, str] = {}
-        """The schemas' character sets, as they were asked last."""
+        self._charsets: dict[str, CharsetDefault] = {}
+        """The schemas' character sets and collations, as they were asked last."""
+        self._children: dict[str, set[str]] = {}
+        """Names of tables to the schemas of those whose foreign keys refer to them, all in lower case."""
         self._definitions: list[tuple[Place, frozenset[str] | None]] = []
         """Those since the question that is open was asked."""
         self._stale: set[str] = set()
@@ -292,7 +310,9 @@ class SchemaWatch:
             self._file.append([*lines, line("covered", *end)])
             schema = self._file.open(self._oldest, end)
             place = (binlog_number(end[0]), end[1])
-            self._known = {(table.schema, table.name): _digest(table_facts(table)) for table in schema.standing(place)}
+            for table in schema.standing(place):
+                self._known[table.schema, table.name] = _digest(table_facts(table))
+                self._note_parents(table)
 
     def _look_through(self, end: tuple[str, int]) -> list[str]:
         """The definitions between where they were noted last and `end`, in the archive's own files."""
@@ -349,6 +369,7 @@ class SchemaWatch:
             self._stale |= names
             if self._scope is not None:
                 self._scope |= names | {schema.lower()}
+                self._scope.update(*(self._children.get(name, ()) for name in names))
         self._due = True
         told = {"sql": made.facts} if made.facts is not None else {}
         return line("definition", file, offset, names=sorted(names) if names is not None else None, **told)
@@ -421,13 +442,16 @@ class SchemaWatch:
         self._due = False
         connection = await self._recording.open_connection()
         try:
+            foreign_keys = ForeignKeyQuery(connection)
             charsets = await schemas_of(connection)
+            if await foreign_keys.is_of_relay():
+                charsets = dict.fromkeys(charsets, ("", ""))
             requested = {name for name in charsets if scope is None or name.lower() in scope}
-            found: dict[tuple[str, str], str | None] = {}
+            found: dict[TableName, _Answer] = {}
             columns = 0
             for name in sorted(requested):
                 try:
-                    tables = await tables_of(connection, name, _MOST_COLUMNS - columns)
+                    tables = await tables_of(connection, name, foreign_keys, _MOST_COLUMNS - columns)
                 except TooManyColumns as error:
                     requested.remove(name)
                     self._recording.say_once("source_schema_too_large", what=str(error), note="it is not recorded")
@@ -435,8 +459,10 @@ class SchemaWatch:
                 for table in tables:
                     facts, key = table_facts(table), (table.schema, table.name)
                     columns += len(table.columns)
-                    same = self._known.get(key) == _digest(facts) and not self._is_stale(table.name)
-                    found[key] = None if same else facts
+                    names = _names_about(table)
+                    same = self._known.get(key) == _digest(facts) and not self._is_stale(names)
+                    found[key] = _Answer(None if same else facts, names)
+                    self._note_parents(table)
             then = await connection.newest_position()
         finally:
             connection.close()
@@ -444,6 +470,13 @@ class SchemaWatch:
             return False
         await self._reach(then)
         self._keep(found, requested, charsets, then)
+        if foreign_keys.refusal:
+            self._recording.mention_once(
+                "source_foreign_keys_not_seen",
+                what=f"the source does not tell its foreign keys: {foreign_keys.refusal}",
+                note="they are known of tables that statements in the archive define, and not of others",
+                advice=self._advice_on_foreign_keys if foreign_keys.lacks_privilege else "",
+            )
         if scope is None and not found and not self._known:
             self._recording.say_once(
                 "source_schema_empty",
@@ -471,31 +504,43 @@ class SchemaWatch:
     def _advice(self) -> str:
         return f"On the source: {GRANTS} '{self._recording.user}'@'<relay host>'; or source.record_schema = false."
 
-    def _is_stale(self, table: str) -> bool:
-        return self._all_stale or table.lower() in self._stale
+    @property
+    def _advice_on_foreign_keys(self) -> str:
+        return f"On the source, where they are wanted: GRANT PROCESS ON *.* TO '{self._recording.user}'@'<relay host>'."
+
+    def _is_stale(self, names: frozenset[str]) -> bool:
+        return self._all_stale or not names.isdisjoint(self._stale)
+
+    def _note_parents(self, table: Table) -> None:
+        for _schema, parent in table.parents:
+            self._children.setdefault(parent, set()).add(table.schema.lower())
 
     def _keep(
-        self, found: dict[tuple[str, str], str | None], requested: set[str], schemas: dict[str, str], then: Position
+        self,
+        found: dict[TableName, _Answer],
+        requested: set[str],
+        schemas: dict[str, CharsetDefault],
+        then: Position,
     ) -> None:
-        """Writes what the answer has of tables: facts; None: as recorded. `requested`: the schemas it is about."""
+        """Writes what the answer has of tables. `requested`: the schemas it is about."""
         place = (binlog_number(then.file), then.offset)
         news = [names for at, names in self._definitions if at < place]
 
-        def unsure(table: str) -> bool:
-            return any(names is None or table.lower() in names for names in news)
+        def unsure(*about: str) -> bool:
+            return any(names is None or not names.isdisjoint(about) for names in news)
 
         lines: list[str] = []
-        for key, facts in found.items():
+        for key, answer in found.items():
             # One that changed while it was asked is left: the statement has made the next question due.
-            if facts is not None and not unsure(key[1]):
-                lines.append(table_line(facts, then.file, then.offset))
-                self._known[key] = _digest(facts)
-        for name, charset in schemas.items():
-            if self._charsets.get(name) != charset and not unsure(name):
-                lines.append(line("database", then.file, then.offset, schema=name, charset=charset))
-                self._charsets[name] = charset
+            if answer.facts is not None and not unsure(*answer.names):
+                lines.append(table_line(answer.facts, then.file, then.offset))
+                self._known[key] = _digest(answer.facts)
+        for name, default in schemas.items():
+            if default[0] and self._charsets.get(name) != default and not unsure(name.lower()):
+                lines.append(database_line(name, default, then.file, then.offset))
+                self._charsets[name] = default
         for key in list(self._known):
-            if key not in found and (key[0] in requested or key[0] not in schemas) and not unsure(key[1]):
+            if key not in found and (key[0] in requested or key[0] not in schemas) and not unsure(key[1].lower()):
                 lines.append(line("dropped", then.file, then.offset, schema=key[0], table=key[1]))
                 del self._known[key]
         self._file.append(lines)
@@ -503,6 +548,11 @@ class SchemaWatch:
         self._all_stale = any(names is None for _at, names in self._definitions)
         if any('"kind": "database"' not in one for one in lines):
             log.info("source_schema_recorded", tables=len(self._known), news=len(lines), position=str(then))
+
+
+def _names_about(table: Table) -> frozenset[str]:
+    """The names, in lower case, that a statement has which changes something about a table: its own and its parents'."""
+    return frozenset((table.name.lower(), *(parent for _schema, parent in table.parents)))
 
 
 def _watched(file: str, offset: int) -> str:

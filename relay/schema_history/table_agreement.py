@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Column, Table
+from protocol.binlog.schema.collation_names import plain_collation
+from relay.schema_history.tables.source_table import RESTRICT, UNKNOWN_CHARSET, Column, Table
 
-_TYPE: Final = re.compile(r"([a-z0-9]+)\s*(?:\((.*)\))?(.*)", re.DOTALL)
-_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_TYPE: Final = re.compile(r"([a-z0-9]++)\s*+(?:\((.*)\))?(.*)", re.DOTALL)
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SAME: Final = {"geomcollection": "geometrycollection"}
 _TEXTS: Final = frozenset(("tinytext", "text", "mediumtext", "longtext"))
 _BLOBS: Final = frozenset(("tinyblob", "blob", "mediumblob", "longblob"))
@@ -74,6 +76,68 @@ def _columns_agree(one: Column, other: Column) -> bool:
     if one.name != other.name or type_of_one != type_of_other:
         return False
     return one.charset == UNKNOWN_CHARSET or _charset(one.charset) == _charset(other.charset)
+
+
+def keys_agree(worked_out: Table, asked: Table) -> bool:
+    """Whether the unique keys, foreign keys and collations of the one are those of the other, as far as both are known."""
+    if _unique_keys(worked_out).keys() != _unique_keys(asked).keys():
+        return False
+    for name, prefixes in _unique_keys(worked_out).items():
+        other = _unique_keys(asked)[name]
+        if prefixes is not None and other is not None and prefixes != other:
+            return False
+    foreign, other_foreign = _foreign_keys(worked_out), _foreign_keys(asked)
+    if foreign is not None and other_foreign is not None and foreign != other_foreign:
+        return False
+    return all(
+        not one.collation or not other.collation or plain_collation(one.collation) == plain_collation(other.collation)
+        for one, other in zip(worked_out.columns, asked.columns, strict=True)
+    )
+
+
+def completed(asked: Table, worked_out: Table) -> Table:
+    """What was asked, and of what was not told then what statements say, if these agree with the rest."""
+    if not tables_agree(worked_out, asked) or not keys_agree(worked_out, asked):
+        return asked
+    prefixes = _unique_keys(worked_out)
+    keys = tuple(
+        (name, replace(key, prefixes=prefixes.get((name, *key.columns))) if key.prefixes is None else key)
+        for name, key in asked.keys
+    )
+    columns = tuple(
+        replace(one, collation=one.collation or other.collation)
+        for one, other in zip(asked.columns, worked_out.columns, strict=True)
+    )
+    foreign = asked.foreign_keys if asked.foreign_keys is not None else worked_out.foreign_keys
+    return replace(asked, columns=columns, keys=keys, foreign_keys=foreign)
+
+
+def _unique_keys(table: Table) -> dict[tuple[str, ...], tuple[int | None, ...] | None]:
+    return {(name, *key.columns): key.prefixes for name, key in table.keys if key.unique}
+
+
+def _foreign_keys(table: Table) -> set[tuple[str | tuple[str, ...], ...]] | None:
+    """What foreign keys do, whatever their names and the case of other names."""
+    if table.foreign_keys is None:
+        return None
+    return {
+        (
+            tuple(column.lower() for column in one.columns),
+            one.schema.lower(),
+            one.table.lower(),
+            tuple(column.lower() for column in one.referenced),
+            one.on_delete.replace("NO ACTION", RESTRICT),
+            one.on_update.replace("NO ACTION", RESTRICT),
+        )
+        for _name, one in table.foreign_keys
+    }
+
+
+def without_keys(table: Table) -> Table:
+    """The table, of whose keys, foreign keys and collations it is not known what they are."""
+    keys = tuple((name, replace(key, prefixes=None)) for name, key in table.keys)
+    columns = tuple(replace(column, collation="") for column in table.columns)
+    return replace(table, columns=columns, keys=keys, foreign_keys=None, collation="")
 
 
 def _charset(name: str) -> str:

@@ -25,13 +25,14 @@ from relay.upstream.chosen_source import address, first_source, kept_chosen, wit
 from relay.upstream.directory_source import DirectoryUpstream
 from relay.upstream.failover import Failover
 from relay.upstream.server_source import IdentityChange, ServerUpstream
-from relay.upstream.source.gtid_question import ask_source_gtids
+from relay.upstream.source.gtid_question import ask_source_gtids, lacks_file
 from relay.upstream.source.identity import own_registration
 from relay.upstream.source.own_address import NOWHERE, ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids, kept_source_gtids
 from relay.upstream.source.source_settings import kept_source_settings
-from relay.upstream.source.source_status import SourceLink, SourceStatus, read_status
+from relay.upstream.source.source_status import Phase, SourceLink, SourceStatus, read_status
+from relay.upstream.source.stream_tally import StreamTally
 from relay.upstream.source_account import take_accounts
 
 log = structlog.get_logger()
@@ -153,9 +154,20 @@ class SourceControl:
         return self._link.received_heartbeats
 
     @property
+    def tally(self) -> StreamTally:
+        """What came from sources, counted."""
+        return self._link.tally
+
+    @property
     def gtids(self) -> SourceGtids | None:
         """What the source last reported of GTIDs; None while it reported nothing."""
         return self._link.gtids
+
+    @property
+    def is_reading_on(self) -> bool:
+        """Of a directory: whether it is read, and its end was not reached yet since the relay's start."""
+        is_reading = self._link.phase in (Phase.CONNECTING, Phase.STREAMING)
+        return isinstance(self._settings, DirectorySource) and is_reading and not self._link.is_read_through
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -165,6 +177,10 @@ class SourceControl:
     async def ask_gtids(self) -> SourceGtids | None:
         """What the source reports of its GTIDs when asked now; None: it cannot be asked."""
         return await ask_source_gtids(self._settings, self._link)
+
+    async def lacks_file(self, name: str) -> bool:
+        """Whether the source, asked now, has no binlog of that name and none behind it. False also where it cannot be asked."""
+        return await lacks_file(self._settings, self._link, name)
 
     def status(self) -> SourceStatus:
         """The upstream side as it is now."""
@@ -332,6 +348,12 @@ class SourceControl:
         return "STOP REPLICA was given" if self._stopped_by_operator and not self.running else None
 
     @property
+    def trouble_name(self) -> str:
+        """The name of what is wrong, as docs/ERRORS.md has it; empty: nothing is, or somebody stopped it."""
+        error = self._link.last_error
+        return error.name if error is not None else ""
+
+    @property
     def is_attended(self) -> bool:
         """Whether somebody has stopped, started or changed it by a statement, and may do so again."""
         return self._stopped_by_operator or self._started_by_operator or self._changed_by_operator
@@ -447,7 +469,12 @@ def _changed(settings: ServerSource, change: SourceChange) -> ServerSource:
         if value is not None:
             values[key] = value
     if change.password is not None:
-        values |= {"password": SecretStr(change.password), "password_file": None, "password_env": None}
+        values |= {
+            "password": SecretStr(change.password),
+            "password_file": None,
+            "password_env": None,
+            "password_credential": None,
+        }
     for key in ("ssl_ca", "ssl_cert", "ssl_key"):
         path = getattr(change, key)
         if path is not None:

@@ -57,7 +57,9 @@ class DirectoryUpstream:
         place = await (generation.reopen_writer() if generation.state is GenerationState.FAILED else generation.trim())
         self._pool.put_back()  # the writer has given back everything of the attempt before
         names = await asyncio.to_thread(self._directory.names)
-        intake = Intake(generation, place, packets=False, on_violation=self._settings.on_violation)
+        intake = Intake(
+            generation, place, packets=False, on_violation=self._settings.on_violation, tally=self._link.tally
+        )
         if place is None:
             name = await self._first_name(names)
         else:
@@ -118,6 +120,7 @@ class DirectoryUpstream:
                         fd, fill = end.copy, 0
                         continue
                     if end.following is None:
+                        self._link.is_read_through |= self._is_archived(name, intake.ingest.boundary)
                         await self._pause()
                         continue
                     if count == 0:
@@ -218,6 +221,10 @@ class DirectoryUpstream:
         if known != identity:
             self._generation.set_identity(identity)
         return True
+
+    def _is_archived(self, name: str, boundary: int) -> bool:
+        end = self._generation.end
+        return end is not None and end.file == name and end.offset >= boundary
 
     async def _pause(self) -> None:
         """Until the next look. Raises: the archive's failure; what it dropped is behind what was read here."""

@@ -224,6 +224,7 @@ class ServerUpstream:
             prefix=3 if semi_sync else 1,
             on_violation=settings.on_violation,
             announced_checksum=facts.checksum,
+            tally=self._link.tally,
         )
         held = generation.file(place.file) if place is not None else None
         if attached.gap is not None:

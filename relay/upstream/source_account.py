@@ -7,7 +7,7 @@ from typing import Final
 from relay.config import ServerSource
 from relay.upstream.chosen_source import address, with_address
 
-ACCOUNT_KEYS: Final = ("user", "password", "password_file", "password_env")
+ACCOUNT_KEYS: Final = ("user", "password", "password_file", "password_env", "password_credential")
 """What of a source may change under a running relay: who is entered as, never what is entered."""
 
 

@@ -11,8 +11,10 @@ from relay.archive.storage.files import FileLayer
 from relay.archive.write.run import Run
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.binlog_file.head import read_start
+from relay.view.translate.wait_counts import WaitCounts
 from relay.view.translation import BUFFER_BYTES, FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
+from relay.view.view_disk import own_file
 from relay.view.view_map import MapWriter
 
 _SMALL_RUN_BYTES: Final = 16 << 10
@@ -20,12 +22,14 @@ _KEPT_BUFFERS: Final = 6
 
 
 class ViewDiffers(Exception):
-    """What is made now is not what the view's file has from `offset` on."""
+    """What is made now is not what the view's file has from `offset` on. source_offset: from where in the source's file of the same
+    name that is made, a place between two transactions."""
 
-    def __init__(self, file: str, offset: int) -> None:
+    def __init__(self, file: str, offset: int, source_offset: int) -> None:
         super().__init__(f"{file}: at offset {offset} the view is not what the archive and the settings make now")
         self.file = file
         self.offset = offset
+        self.source_offset = source_offset
 
 
 class Made(NamedTuple):
@@ -67,7 +71,8 @@ class FileMaker:
         layer: FileLayer,
     ) -> None:
         """written: the view's file; written_to: up to where it is there, FIRST_EVENT: it is not. The translation begins there or
-        before: what it makes first is compared. Raises: OSError."""
+        before: what it makes first is compared. The map is written from where the translation begins on, and there before the
+        file is. Raises: OSError; ViewDiskFailed; ViewDiffers."""
         self.translation = translation
         self._source = source
         self._layer = layer
@@ -76,17 +81,38 @@ class FileMaker:
         self._buffers = buffers
         self._map: MapWriter | None = None
         self._there_fd = -1
-        self._at = translation.checkpoint().view
+        self.counts = WaitCounts()
+        """Of what was new in it; the caller takes them away."""
+        self._begin = translation.checkpoint()
+        self._at = self._begin.view
         """Where the next byte that is made stands in the view."""
+        self._source_at = translation.offset
+        """From where on in the source it is made."""
         self._ingest = Ingest(packets=False, stamp=True)
         self._ingest.begin_file(written_to)
         self._carry = b""
         self._events = self._groups = 0
-        if written_to > FIRST_EVENT:
-            self._there_fd = layer.open_read(written)
-            event = read_start(DescriptorBytes(self._there_fd)).event
-            if not self._ingest.read_format(bytearray(event), 0, len(event)):
-                raise ViewDiffers(written.name, FIRST_EVENT)
+        try:
+            if not translation.looks_back:
+                self._open_map()
+            if written_to > FIRST_EVENT:
+                self._read_head()
+        except BaseException:
+            self._close_own()
+            raise
+
+    def _open_map(self) -> MapWriter:
+        """From where the translation began. Raises: ViewDiskFailed."""
+        with own_file(self._written, self._layer, is_written=True):
+            self._map = MapWriter(self._layer, self._written, self._begin)
+        return self._map
+
+    def _read_head(self) -> None:
+        """Of the view's file, as it is there. Raises: OSError; ViewDiffers."""
+        self._there_fd = self._layer.open_read(self._written)
+        event = read_start(DescriptorBytes(self._there_fd)).event
+        if not self._ingest.read_format(bytearray(event), 0, len(event)):
+            raise ViewDiffers(self._written.name, FIRST_EVENT, FIRST_EVENT)
 
     @property
     def is_comparing(self) -> bool:
@@ -105,21 +131,29 @@ class FileMaker:
     def make(self, end: int, *, sealed: bool, ends_cut: bool = False) -> Made:
         """A step: up to a buffer of the view, of the source up to `end`.
 
-        Raises: ViewStopped, ArchiveDamaged (of the source's file), ViewDiffers, OSError. Then make a new one.
+        Raises: ViewStopped, ArchiveDamaged (of the source's file), ViewDiffers, ViewDiskFailed, OSError (of the source's file).
+        Then make a new one.
         """
         buffer = self._buffers.take()
         start = len(self._carry)
         buffer[:start] = self._carry
+        self._source_at = self.translation.offset
+        is_known = self.is_comparing
         stop = self.translation.fill(buffer, start, end, sealed=sealed, ends_cut=ends_cut)
+        counts = self.translation.take_counts()
+        if not is_known:
+            self.counts.add(counts)
         runs: list[Run] = []
         if stop > start:
-            begin = self._compare(buffer, start, stop) if self.is_comparing else start
+            with own_file(self._written, self._layer):
+                begin = self._compare(buffer, start, stop) if self.is_comparing else start
             self._at += stop - start
             if begin < stop or self._carry:
                 runs = self._runs(buffer, 0 if self._carry else begin, stop)
         if not any(run.on_written for run in runs):
             self._buffers.give(buffer)
-        self._add_marks()
+        with own_file(self._written, self._layer, is_written=True):
+            self._add_marks()
         return Made(runs, stop == start)
 
     def _compare(self, buffer: bytearray, start: int, stop: int) -> int:
@@ -128,7 +162,7 @@ class FileMaker:
         there = self._layer.pread(self._there_fd, count, self._at)
         if there != bytes(buffer[start : start + count]):
             same = next((i for i, byte in enumerate(there) if byte != buffer[start + i]), len(there))
-            raise ViewDiffers(self._written.name, self._at + same)
+            raise ViewDiffers(self._written.name, self._at + same, self._source_at)
         return start + count
 
     def _runs(self, buffer: bytearray, start: int, stop: int) -> list[Run]:
@@ -147,7 +181,7 @@ class FileMaker:
             status = ingest.feed(buffer, start, stop)
             if status >= codes.BAD_CRC:
                 at = ingest.position
-                raise ViewDiffers(self._written.name, at) from ValueError(ingest.error_text)
+                raise ViewDiffers(self._written.name, at, self._source_at) from ValueError(ingest.error_text)
             produced, consumed = ingest.produced, ingest.consumed
             if produced > start:
                 small = produced - start <= _SMALL_RUN_BYTES
@@ -174,18 +208,19 @@ class FileMaker:
 
     def _add_marks(self) -> None:
         marks, self.translation.marks = self.translation.marks, []
-        if not marks:
-            return
-        if self._map is None:
-            self._map = MapWriter(self._layer, self._written, max(self._written_to, FIRST_EVENT))
-        self._map.add(marks)
+        if marks:
+            # A start may be refused: then there is no file, and must be no map. The first mark says that it was not.
+            (self._map or self._open_map()).add(marks)
 
     def close(self) -> None:
         """Lets go of the files, the source's too."""
+        self._close_own()
+        self._source.close()
+
+    def _close_own(self) -> None:
         if self._map is not None:
             self._map.close()
             self._map = None
         if self._there_fd >= 0:
             self._layer.close(self._there_fd)
             self._there_fd = -1
-        self._source.close()

@@ -5,6 +5,7 @@ from typing import Protocol
 from protocol.position import Position
 from relay.view.rules.group import StopReason
 from relay.view.rules.settings import ViewSettings
+from relay.view.translate.wait_counts import WaitCounts
 
 
 class ShownStop(Protocol):
@@ -35,12 +36,21 @@ class ViewProgress(Protocol):
         """Of the source's archive, that `source` is of; None: nothing yet."""
 
     @property
+    def needed(self) -> Position | None:
+        """From where on the view is made again after a crash, of the same generation: what is made may not be on the disk yet.
+        None: from its start on."""
+
+    @property
     def behind_bytes(self) -> int:
         """What is archived behind that."""
 
     @property
     def stop(self) -> ShownStop | None:
         """None: it goes on."""
+
+    @property
+    def waits(self) -> WaitCounts | None:
+        """Which transactions wait for which; None: they are not looked at."""
 
 
 class ShownView(Protocol):
@@ -57,4 +67,10 @@ class ShownView(Protocol):
 
 def stop_text(stop: ShownStop) -> str:
     """Where and why, and the ways on."""
-    return f"{stop.file}:{stop.offset}: {stop.reason.text} {stop.reason.advice}".rstrip()
+    place = f"{stop.file}:{stop.offset}: " if stop.file else ""
+    return f"{place}{stop.reason.told}"
+
+
+def named_stop_text(stop: ShownStop) -> str:
+    """The same behind the reason's name."""
+    return f"{stop.reason.name}: {stop_text(stop)}"

@@ -1,36 +1,36 @@
 """One file of the source becomes the view's file of the same name: a function of its bytes, the settings and a checkpoint."""
 
 import struct
-import zlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from protocol.binlog.event_type import EventType, event_type_name
-from protocol.binlog.fields import Fields
-from protocol.binlog.header import FLAG_IGNORABLE, FLAG_IN_USE
-from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER, HEADER_SIZE, event_size
-from protocol.errors import Malformed, Truncated
-from protocol.gtid.codec import decode_gtid_set
+from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER_SIZE
+from protocol.dependencies.group_waits import GroupWaits
+from protocol.dependencies.write_set_codes import SERIAL_LARGE, SERIAL_OTHER
+from protocol.dependencies.write_sets import WriteSets
+from protocol.errors import Malformed
 from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
-from protocol.kernel.view_copy import ViewCopy
-from protocol.wire import lenenc_int
-from relay.archive.storage.archive_errors import ArchiveDamaged
-from relay.view.file_head import (
-    assigned,
-    checksum_size,
-    described,
-    format_body,
-    has_wrong_checksums,
-    numbered_version,
-    post_lengths,
-    previous_body,
-)
-from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup, StopReason
-from relay.view.rules.settings import ViewSettings
+from protocol.position import Position, binlog_number
+from protocol.views.view_copy import ViewCopy
+from relay.view.generations.source_breaks import start_inside
+from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup
+from relay.view.rules.mariadb.mariadb_rules import MariadbRules
+from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules
-from relay.view.source_groups import GroupReader, ReadInto
+from relay.view.translate.before_start import BeforeStart, GroupUnreadable, PassedFile, StartInside
+from relay.view.translate.control_events import ENDS_FILE, ControlEvents
+from relay.view.translate.file_head import described, has_wrong_checksums, numbered_version, post_lengths
+from relay.view.translate.group_writer import BEGIN, COMMIT, GTIDS, GroupWriter
+from relay.view.translate.made_bytes import MadeBytes
+from relay.view.translate.passed_tables import CountedTable, PassedTables
+from relay.view.translate.plain_mariadb import PlainMariadb
+from relay.view.translate.source_groups import GroupReader, ReadInto
+from relay.view.translate.source_window import SourceWindow
+from relay.view.translate.view_stopped import StopsOf, ViewStopped
+from relay.view.translate.wait_counts import CAUSES, TABLE, WaitCounts
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_for_file
 
@@ -38,47 +38,29 @@ BUFFER_BYTES: Final = 1 << 20
 MARK_GAP: Final = 64 << 10
 """Bytes of the source from one mark to the next, at most and where transactions are not longer."""
 _MARKS: Final = 64
-_LONGEST_HEAD: Final = 64 << 20
-"""Bytes of an event at a file's head: a Previous_gtids can be long."""
+_MOST_ASKED: Final = 100_000
+"""Times that plans are given for one group, which has not so many tables."""
 _POLICIES: Final = {"keep": codes.VIEW_KEEP, "assign": codes.VIEW_ASSIGN, "anonymous": codes.VIEW_ANONYMOUS}
-_MARKER_BITS: Final = codes.BOUNDARY_MASK
-_GTIDS: Final = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED))
-_LOGICAL_CLOCK: Final = 2
-_CLOCK: Final = slice(codes.GTID_SIZE + 1, codes.GTID_SIZE + 17)
-"""In a GTID event's body, of the servers that have one: last_committed and sequence_number."""
-_TIME_BYTES: Final = 7
-_ORIGINAL_FOLLOWS: Final = 0x80
-"""In the last byte of a commit's time: the original one follows."""
 _FIRST_WITH_NEW_ROWS: Final = (5, 6)
-_REAL_GTIDS: Final = frozenset((EventType.GTID, EventType.GTID_TAGGED))
-_BEGIN, _COMMIT = b"BEGIN", b"COMMIT"
-# Between groups: what a view's file has as the source's does.
-_PASSED_ON: Final = frozenset((EventType.ROTATE, EventType.STOP))
-
-
-class ViewStopped(Exception):
-    """The view cannot go on before what stands at `offset` of `file`; `group_stop`: where that ends."""
-
-    def __init__(self, file: str, offset: int, group_stop: int, reason: StopReason) -> None:
-        super().__init__(f"{file}:{offset}: {reason.text}")
-        self.file = file
-        self.offset = offset
-        self.group_stop = group_stop
-        self.reason = reason
+_REAL_GTIDS: Final = frozenset((EventType.GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID))
+_LONGEST_POST: Final = (
+    (EventType.QUERY, bytes((codes.QUERY_POST,))),
+    (EventType.EXECUTE_LOAD_QUERY, bytes((codes.EXECUTE_LOAD_QUERY_POST,))),
+)
 
 
 def empty_transaction(timestamp: int, server_id: int) -> OutGroup:
     """BEGIN and COMMIT, so that a GTID is taken and nothing done."""
     fixed = struct.pack("<IIBHHB", 0, 0, 0, 0, 0, 0)
-    return OutGroup([New(EventType.QUERY, 0, timestamp, server_id, fixed + text) for text in (_BEGIN, _COMMIT)], "new")
+    return OutGroup([New(EventType.QUERY, 0, timestamp, server_id, fixed + text) for text in (BEGIN, COMMIT)], "new")
 
 
 class FileTranslation:
     """Makes the view's bytes of one file, from `checkpoint` on. Blocking; for one thread at a time.
 
     read_into: of the source's file. skips: offsets at which an empty transaction takes the place of a group, as somebody
-    decided, or nothing, where it has no GTID and is given none. After `fill` or an exception `checkpoint()` is where to go on.
-    No instance goes on behind an exception.
+    decided, or nothing, where it has no GTID and is given none, or no end. After `fill` or an exception `checkpoint()` is where to
+    go on. No instance goes on behind an exception.
     """
 
     def __init__(
@@ -98,22 +80,23 @@ class FileTranslation:
         self.on_stop: Callable[[ViewStopped], object] | None = None
         """Is told of each group that the rules cannot keep, which is left out as if it were of `skips`, for those who only want to
         know; None: ViewStopped is raised."""
+        self.tables: PassedTables | None = None
+        """What is known of the source's tables, for a view that says which transactions wait for which; set before the first `fill`.
+        None: each waits for the one before it, which is enough for who only wants to know places."""
         self.done = False
         """Whether the file is complete: nothing more comes out of it."""
         self.marks: list[ViewCheckpoint] = []
         """Made since the caller took them; the rules' state is that of the group that follows."""
         self.cut_at: int | None = None
         """Where a group without an end was left out, the newest."""
+        self.group: tuple[int, int] | None = None
+        """Where the group begins and ends that is being taken apart; None: none is."""
         self._read_into = read_into
         self._settings = settings
         self._rules = rules
         self._skips = skips
         self._from = checkpoint
-        self._offset = checkpoint.source
-        self._end = 0
         self._sealed = self._ends_cut = False
-        self._explicit = -1
-        """The value of the status variable that statements are given; -1: none."""
         rules.restore(checkpoint.rules)
         self._state: bytes | None = checkpoint.rules
         """What the rules know; None: to be asked for."""
@@ -122,20 +105,25 @@ class FileTranslation:
         self._policy = codes.VIEW_KEEP if own_gtids else _POLICIES[settings.gtids]
         self._own_gtids = own_gtids
         self._layout = layout
+        self._stops = StopsOf(settings.name, name)
+        self._source = SourceWindow(name, read_into, checkpoint.source, BUFFER_BYTES)
+        self._made = MadeBytes()
         self._kernel: ViewCopy | None = None
+        self._plain: PlainMariadb | None = None
+        """Of a MariaDB source."""
+        self._number = 0
+        """The file's, once it is needed."""
+        self._map_id_bytes = 6
+        self._asked = (-1, 0)
+        """For which group plans were asked last, and how often."""
         self._watched: bytes | None = None
+        self._removals: bytes | None = None
         self._mark_gap = mark_gap
         self._mark_rows = array("q", bytes(8 * codes.VIEW_MARK * _MARKS))
         self._last_mark = -1
-        self._buffer = bytearray(BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
-        self._lo = self._hi = 0
-        self._piece: bytearray | None = None
-        self._out = bytearray()
-        self._at = self._room_at = 0
-        self._trailer = self._out_trailer = 0
-        """Bytes of checksum behind an event, of the source and of the view."""
-        self._groups: GroupReader | None = None
+        self._groups: GroupReader
+        self._writer: GroupWriter
+        self._control: ControlEvents
         self._steps = self._run()
 
     def fill(self, out: bytearray, at: int, end: int, *, sealed: bool, ends_cut: bool = False) -> int:
@@ -144,9 +132,10 @@ class FileTranslation:
         `at`: nothing is left to be made. sealed: the source's file ends there. ends_cut: its last group is known to have no end.
         Raises: ViewStopped, ArchiveDamaged, OSError; what was made before comes first, and the exception with the next call.
         """
-        self._out, self._at = out, at
-        self._room_at = at
-        self._end, self._sealed, self._ends_cut = end, sealed, ends_cut
+        made = self._made
+        made.begin(out, at)
+        self._source.end = end
+        self._sealed, self._ends_cut = sealed, ends_cut
         if self.done:
             return at
         try:
@@ -154,18 +143,18 @@ class FileTranslation:
         except StopIteration:
             self.done = True
         except Exception as error:
-            if self._at == at:
+            if not made.is_begun:
                 raise
             self._steps = _raising(error)
         self._take_marks()
-        return self._at
+        return made.at
 
     def checkpoint(self) -> ViewCheckpoint:
         """Between two groups, behind all that was made."""
         kernel = self._kernel
         if kernel is None:
             return self._from
-        return ViewCheckpoint(self._offset, kernel.position, kernel.next_gno, kernel.clock(), self._known())
+        return ViewCheckpoint(self._source.offset, kernel.position, kernel.next_gno, kernel.clock(), self._known())
 
     def _known(self) -> bytes:
         if self._state is None:
@@ -173,132 +162,173 @@ class FileTranslation:
         return self._state
 
     @property
+    def first_statement(self) -> int | None:
+        """Of a MariaDB source: where the first transaction is that changes rows by statements; None: none was passed."""
+        return self._rules.first_statement if isinstance(self._rules, MariadbRules) else None
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether the next step goes over what stands before the view's start: all of the file up to there."""
+        return self._kernel is None and self._from.view == FIRST_EVENT < self._from.source
+
+    @property
     def offset(self) -> int:
         """Up to where the source was used."""
-        return self._offset
+        return self._source.offset
 
     # --- the steps: each yield says that `out` is full or nothing is left ---------------------------------------------
 
     def _run(self) -> Iterator[None]:
-        while self._end < codes.FIRST_EVENT + HEADER_SIZE:
+        source = self._source
+        while source.end < max(codes.FIRST_EVENT + HEADER_SIZE, self._from.source):
             yield
-        kernel = self._begin()
-        if self._from.source == FIRST_EVENT:
-            yield from self._write_head(kernel)
+        format = self._read_format()
+        kernel = self._begin(format)
+        if self._from.view == FIRST_EVENT:
+            self.marks.append(self.checkpoint())
+            if described(format).created:
+                self._rules.source_started()
+            else:
+                self._check_went_on(len(format))
+            self._state = None
+            before = self._before_start(kernel, FIRST_EVENT + len(format))
+            yield from self._control.head(format, before, lambda: self._sealed)
         while True:
-            if self._lo == self._hi and not self._more():
+            if not source.count and not source.more():
                 if self._sealed:
                     return
                 yield
                 continue
-            kernel.wants_statements = self._rules.wants_statements
-            watched = self._rules.watched if kernel.wants_statements else None
-            if watched is not self._watched:
-                self._watched = watched
-                kernel.watch(watched)
-            kernel.source_base = self._offset - self._lo
-            status = codes.VIEW_LOOK
-            if not self._skips or self._offset not in self._skips:
-                stop = self._hi
-                if self._skips:
-                    stop = min(stop, self._lo + self._until_skip())
-                status = self._copy(kernel, stop)
+            status = self._copy(kernel)
             if status == codes.VIEW_MORE:
-                if self._more() or self._lo == self._hi or self._offset in self._skips:
+                if source.more() or not source.count or source.offset in self._skips:
                     continue
-                if self._hi - self._lo < len(self._buffer) and self._offset + self._hi - self._lo >= self._end:
+                if source.is_whole:
                     if not self._sealed:
                         yield
                         continue
-                    self._leave_out_cut(self._end)
+                    self._leave_out_cut()
                     return
                 yield from self._take_long(kernel)
+            elif status == codes.VIEW_PLAN:
+                self._give_plan(kernel)
             elif status == codes.VIEW_ROOM:
-                if self._at > self._room_at:
+                if self._made.is_begun:
                     yield
                 else:
                     yield from self._take_long(kernel)
             elif status == codes.VIEW_LOOK:
                 yield from self._take_long(kernel)
             elif status == codes.VIEW_CONTROL:
-                yield from self._take_control(kernel)
+                self._mark(source.offset)
+                yield from self._control.between_groups()
             elif status == codes.VIEW_CUT:
-                self.cut_at = self._offset
-                self._advance(kernel.group_stop)
+                self._leave_out_unfinished(source.offset + kernel.group_stop - source.lo)
             else:
-                raise self._wrong(status, self._offset + kernel.bad_at - self._lo)
+                raise self._wrong(status, source.offset + kernel.bad_at - source.lo)
 
-    def _copy(self, kernel: ViewCopy, stop: int) -> int:
-        """Plain groups up to `stop` in the buffer; why it ended, as `ViewCopy.copy` says."""
+    def _copy(self, kernel: ViewCopy) -> int:
+        """The plain groups that are next, up to one that is skipped; why it ended, as `ViewCopy.copy` says."""
+        source = self._source
+        kernel.wants_statements = self._rules.wants_statements
+        watched = self._rules.watched if kernel.wants_statements else None
+        if watched is not self._watched:
+            self._watched = watched
+            kernel.watch(watched)
+        kernel.wants_removals = self._rules.wants_removals
+        removals = self._rules.removals if kernel.wants_removals else None
+        if removals is not self._removals:
+            self._removals = removals
+            kernel.watch_removals(removals)
+        kernel.source_base = source.offset - source.lo
+        if not self._skips:
+            return self._copy_up_to(kernel, source.hi)
+        if source.offset in self._skips:
+            return codes.VIEW_LOOK
+        return self._copy_up_to(kernel, min(source.hi, source.lo + self._until_skip()))
+
+    def _copy_up_to(self, kernel: ViewCopy, stop: int) -> int:
+        source, made = self._source, self._made
+        if self._plain is not None:
+            status = self._plain.copy(stop)
+            self._state = None  # a mark in between asked for it
+            # What stands there is told by the other, which copies no group of MariaDB's.
+            return status if status != codes.VIEW_LOOK else self._look_at(kernel, stop)
         if self._own_gtids:
             self._take_marks()
-        before = kernel.position, kernel.next_gno, kernel.sequence
-        status = kernel.copy(self._buffer, self._lo, stop, self._out, self._at)
+        before = kernel.position, kernel.next_gno, kernel.sequence, kernel.uuid_used
+        status = kernel.copy(source.buffer, source.lo, stop, made.out, made.at)
         if self._own_gtids and kernel.next_gno != before[1]:
             # A number was given where none may be: all of that is done again, up to there.
             kernel.take_marks()
             stop = self._first_without_gtid(kernel)
-            kernel.position, kernel.next_gno, kernel.sequence = before
-            kernel.copy(self._buffer, self._lo, stop, self._out, self._at)
+            kernel.position, kernel.next_gno, kernel.sequence, kernel.uuid_used = before
+            kernel.copy(source.buffer, source.lo, stop, made.out, made.at)
             status = codes.VIEW_LOOK
-        self._advance(kernel.consumed)
-        self._at = kernel.produced
+        source.advance(kernel.consumed)
+        made.at = kernel.produced
+        return status
+
+    def _look_at(self, kernel: ViewCopy, stop: int) -> int:
+        """What is next and is not copied."""
+        source, made = self._source, self._made
+        status = kernel.copy(source.buffer, source.lo, stop, made.out, made.at)
+        source.advance(kernel.consumed)
         return status
 
     def _first_without_gtid(self, kernel: ViewCopy) -> int:
         """Where in the buffer the next group begins that has no GTID of its own; there is one, whole, as are those before it."""
-        at = self._lo
+        source = self._source
+        at = source.lo
         while True:
             kernel.scan_begin()
-            status = kernel.scan(self._buffer, at, self._hi, True)
+            status = kernel.scan(source.buffer, at, source.hi, True)
             if status != codes.VIEW_GROUP or kernel.group_head not in _REAL_GTIDS:
                 return at
             at = kernel.group_stop
 
     def _until_skip(self) -> int:
         """Bytes to the next place that is skipped."""
-        return min((offset - self._offset for offset in self._skips if offset > self._offset), default=1 << 62)
+        here = self._source.offset
+        return min((offset - here for offset in self._skips if offset > here), default=1 << 62)
 
-    def _more(self) -> bool:
-        """Reads behind what is in the buffer; whether anything came."""
-        if self._lo:
-            left = self._hi - self._lo
-            self._view[:left] = bytes(self._view[self._lo : self._hi])
-            self._lo, self._hi = 0, left
-        room = min(len(self._buffer) - self._hi, self._end - self._offset - self._hi)
-        if room <= 0:
-            return False
-        got = self._read_into(self._view[self._hi : self._hi + room], self._offset + self._hi)
-        if not got:
-            raise self._damaged(self._offset + self._hi, "the file ends inside what was archived")
-        self._hi += got
-        return True
+    # --- the beginning --------------------------------------------------------------------------------------------------
 
-    def _advance(self, to: int) -> None:
-        self._offset += to - self._lo
-        self._lo = to
-
-    # --- the head -----------------------------------------------------------------------------------------------------
-
-    def _begin(self) -> ViewCopy:
-        """Reads the source's format description."""
-        event = self._read_event(FIRST_EVENT)
+    def _read_format(self) -> bytes:
+        """The source's format description, the event. Raises: ViewStopped for one of which no view is made."""
+        source = self._source
+        event = source.read_event(FIRST_EVENT)
         if event[codes.EVENT_TYPE_AT] != EventType.FORMAT_DESCRIPTION:
-            raise self._stopped("format_unsupported", "the file does not begin with a format description", 0)
+            raise self._unsupported("the file does not begin with a format description")
         try:
             known = described(event)
         except Malformed as error:
-            raise self._stopped("format_unsupported", f"the format description cannot be read: {error}", 0) from error
-        if known.flavour != "mysql":
-            text = f"the file is of a {known.flavour} server; views are made of MySQL's binlogs"
-            raise self._stopped("format_unsupported", text, 0)
-        self._trailer = known.checksum_bytes
-        self._out_trailer = 0 if has_wrong_checksums(known, self._settings) else self._trailer
-        self._compare(event, FIRST_EVENT)
-        explicit = -1
-        if numbered_version(known.server_version) < 80000 <= self._target_number():
-            explicit = int(self._settings.explicit_timestamps)
-        self._explicit = explicit if post_lengths(event)[EventType.QUERY] >= codes.QUERY_POST else -1
+            raise self._unsupported(f"the format description cannot be read: {error}") from error
+        if known.flavour != self._settings.flavour:
+            raise self._unsupported(
+                f"the file is of a {known.flavour} server, and the view is made of the binlogs of {self._settings.flavour}"
+            )
+        if any(known.post_header_lengths[kind - 1 : kind] > most for kind, most in _LONGEST_POST):
+            raise self._unsupported(
+                "the format description says that statements have longer heads than any server writes"
+            )
+        # It has a checksum of its own whatever the other events have, and says how those are read.
+        source.trailer = CHECKSUM_SIZE if known.has_checksum_field else 0
+        source.compare(event, FIRST_EVENT)
+        source.trailer = known.checksum_bytes
+        return event
+
+    def _unsupported(self, text: str) -> ViewStopped:
+        return self._stops.stop("format_unsupported", text, 0, self._source.offset)
+
+    def _begin(self, event: bytes) -> ViewCopy:
+        known, lengths = described(event), post_lengths(event)
+        source, made = self._source, self._made
+        made.trailer = 0 if has_wrong_checksums(known, self._settings) else source.trailer
+        version = numbered_version(known.server_version)
+        explicit = int(self._settings.explicit_timestamps) if version < 80000 <= self._target_number() else -1
+        if known.flavour == MARIADB:
+            explicit = -1
         self._rules = rules_for_file(self._rules, known.server_version)
         kernel = ViewCopy(
             # Where none may be assigned, an assigned number tells that there is a transaction without a GTID.
@@ -309,145 +339,191 @@ class FileTranslation:
             explicit,
             self._settings.target_version >= _FIRST_WITH_NEW_ROWS,
         )
-        lengths = post_lengths(event)
-        kernel.begin_file(lengths, known.checksum, int(self._out_trailer > 0), numbered_version(known.server_version))
+        if self._settings.dependencies == "writeset":
+            kernel.set_waits(GroupWaits(WriteSets() if self.tables is not None else None))
+            kernel.wants_gtids = self._own_gtids
+        kernel.begin_file(lengths, known.checksum, int(made.trailer > 0), version)
         kernel.set_marks(self._mark_rows, self._mark_gap)
         kernel.position, kernel.next_gno = self._from.view, self._from.next_gno
         kernel.set_clock(self._from.sequence)
-        self._groups = GroupReader(
-            self.name, self._read_into, lengths, known.server_version, self._trailer, self._rules.look_at
+        self._groups = GroupReader(self.name, self._read_into, lengths, known.server_version, source.trailer)
+        if lengths[EventType.QUERY] < codes.QUERY_POST:
+            explicit = -1
+        if self.tables is not None:
+            self._number = binlog_number(self.name)
+            self._map_id_bytes = 4 if lengths[EventType.TABLE_MAP] == 6 else 6
+        self._writer = GroupWriter(
+            kernel, source, made, self._groups, self._settings, self._stops, self._policy, explicit
         )
+        assigns = self._policy == codes.VIEW_ASSIGN
+        mariadb = self._rules if isinstance(self._rules, MariadbRules) else None
+        if mariadb is not None:
+            mariadb.begin_file(known.server_version)
+            self._writer.server_version = version
+            self._plain = PlainMariadb(kernel, source, made, mariadb, version, self._mark_here)
+        self._control = ControlEvents(kernel, source, made, self._settings, self._stops, assigns, mariadb)
         self._kernel = kernel
-        self._format = event
         return kernel
+
+    def _before_start(self, kernel: ViewCopy, begins: int) -> GtidSet:
+        """The source's GTIDs before the view's start, where that is not the file's; begins: behind the format description.
+
+        Raises: ViewStopped for a start that is inside a transaction.
+        """
+        source, start = self._source, self._from.source
+        if start == FIRST_EVENT:
+            return GtidSet()
+        if self._settings.flavour == MARIADB:
+            self._control.read_list(begins)
+        file = PassedFile(self._read_into, self._groups, source.end, checksum=source.trailer > 0, skips=self._skips)
+        try:
+            own = BeforeStart(file, kernel, self._rules, self._settings.flavour).learn(begins, start)
+        except StartInside as inside:
+            reason = start_inside(self._settings.name, Position(self.name, start), inside.before, inside.after)
+            raise ViewStopped(self.name, start, start, reason) from inside
+        except GroupUnreadable as error:
+            if error.status == codes.VIEW_MORE:
+                raise source.damaged(error.offset, "the file ends inside what was archived") from error
+            raise source.wrong(error.status, error.offset) from error
+        except Malformed as error:
+            raise self._unsupported(f"the source's GTIDs before {start} cannot be read: {error}") from error
+        self._state = None
+        return own
 
     def _target_number(self) -> int:
         major, minor = self._settings.target_version
         return major * 10000 + minor * 100
 
-    def _write_head(self, kernel: ViewCopy) -> Iterator[None]:
-        timestamp, _, server_id, size, _, flags = HEADER.unpack_from(self._format)
-        self.marks.append(self.checkpoint())
-        if described(self._format).created:
-            self._rules.source_started()
-            self._state = None
-        body = format_body(self._format, self._settings)
-        event = self._placed(
-            New(EventType.FORMAT_DESCRIPTION, flags & ~FLAG_IN_USE & ~_MARKER_BITS, timestamp, server_id, body),
-            codes.IGNORE,
-            trailer=checksum_size(described(self._format), self._settings),
-        )
-        yield from self._put(event)
-        self._offset += size
-        # What was executed before: the source's own, which stands here where it has any, and what the view assigned.
-        while self._hi - self._lo < HEADER_SIZE:
-            if self._more():
-                continue
-            if self._sealed:
-                break
-            yield
-        own = GtidSet()
-        while self._hi - self._lo >= HEADER_SIZE and self._buffer[self._lo + codes.EVENT_TYPE_AT] == (
-            EventType.PREVIOUS_GTIDS
-        ):
-            event = self._read_event(self._offset)
-            size = len(event)
-            try:
-                own |= decode_gtid_set(event[HEADER_SIZE : size - self._trailer])
-            except Malformed as error:
-                text = f"the source's Previous_gtids cannot be read: {error}"
-                raise self._stopped("format_unsupported", text, 0) from error
-            self._drop(size)
-            if self._lo == self._hi:
-                break
-        if self._policy == codes.VIEW_ASSIGN:
-            own |= assigned(self._settings.uuid.bytes, kernel.next_gno)
-        set_body = previous_body(own, described(self._format).server_version, self._settings)
-        if set_body is not None:
-            previous = New(EventType.PREVIOUS_GTIDS, FLAG_IGNORABLE, timestamp, server_id, set_body)
-            yield from self._put(self._placed(previous, codes.SELF_CONTAINED))
-
-    def _drop(self, size: int) -> None:
-        """Goes on behind `size` bytes of the source."""
-        if self._hi - self._lo >= size:
-            self._advance(self._lo + size)
-        else:
-            self._offset += size
-            self._lo = self._hi = 0
-
     # --- single groups --------------------------------------------------------------------------------------------------
-
-    def _take_control(self, kernel: ViewCopy) -> Iterator[None]:
-        """An event between two groups."""
-        self._mark(self._offset)
-        at, stop = self._lo, kernel.group_stop
-        timestamp, kind, server_id, size, _, flags = HEADER.unpack_from(self._buffer, at)
-        if kind in _PASSED_ON:
-            body = bytes(self._view[at + HEADER_SIZE : stop - self._trailer])
-            marker = (flags & codes.BOUNDARY_MASK) >> codes.BOUNDARY_SHIFT
-            yield from self._put(self._placed(New(kind, flags & ~_MARKER_BITS, timestamp, server_id, body), marker))
-        elif kind == EventType.INCIDENT:
-            text = "the source noted an incident: events may be lost there"
-            raise self._stopped("source_incident", text, 1590, stop - at)
-        elif kind not in (EventType.PREVIOUS_GTIDS, EventType.FORMAT_DESCRIPTION) and not flags & FLAG_IGNORABLE:
-            text = f"an event of type {event_type_name(kind)} between two transactions"
-            raise self._stopped("event_unsupported", text, 0, stop - at)
-        self._drop(size)
 
     def _take_long(self, kernel: ViewCopy) -> Iterator[None]:
         """The group at `offset`, by the rules or as it is, of any size."""
-        start = self._offset
+        source = self._source
+        start = source.offset
         stop = self._group_end(kernel, start)
         if stop is None:
             return
         look = kernel.group_look
+        self.group = start, stop
         groups: list[OutGroup]
-        assert self._groups is not None
+        is_plain = False
         self._mark(start)
         if start in self._skips:
             groups = self._skipped(start, stop)
             self._state = None
         elif self._own_gtids and kernel.group_head not in _REAL_GTIDS:
-            raise ViewStopped(self.name, start, stop, self._without_gtid())
+            raise self._stops.without_gtid(start, stop - start)
+        elif kernel.group_collides:
+            raise self._stops.uuid_in_use(self._settings.uuid, start)
+        elif kernel.group_damaged:
+            groups = self._left_out(self._stops.group_malformed(start, stop - start))
+            self._state = None
         elif look:
             group = self._groups.group(start, stop)
             self._state = None
             try:
                 groups = self._rules.plan(group)
             except CannotBeKept as error:
-                stopped = ViewStopped(self.name, start, stop, error.reason)
-                if self.on_stop is None:
-                    raise stopped from error
-                self.on_stop(stopped)
-                groups = self._skipped(start, stop)
+                groups = self._left_out(ViewStopped(self.name, start, stop, error.reason))
         else:
-            has_gtid = kernel.group_head in _GTIDS
+            has_gtid = kernel.group_head in GTIDS
             groups = [OutGroup([Copy(start, stop)], "source" if has_gtid else "new")]
+            is_plain = True
         for out in groups:
-            yield from self._write_group(kernel, out, stop - start)
+            if kernel.waits is not None:
+                self._take_rows(kernel, start, stop) if is_plain else kernel.waits.begin_serial(SERIAL_OTHER)
+            yield from self._writer.write(out, stop - start)
             kernel.renumbers = kernel.renumbers or len(groups) > 1
-        self._drop(stop - start)
+        looked_at = look or start in self._skips
+        if self.tables is not None and looked_at and self.tables.pass_group(self._groups.group(start, stop)):
+            kernel.plans_until = 0
+        source.drop(stop - start)
+        self.group = None
+
+    # --- which groups wait for which --------------------------------------------------------------------------------------
+
+    def tables_changed(self) -> None:
+        """More is known of tables, from the group on that is next: between two groups."""
+        if self._kernel is not None:
+            self._kernel.plans_until = 0
+
+    def take_counts(self) -> WaitCounts:
+        """What was made since the last call."""
+        waits = self._kernel.waits if self._kernel is not None else None
+        if waits is None or self.tables is None:
+            return WaitCounts()
+        counts = WaitCounts(waits.groups, waits.beside, waits.batches)
+        tables = self.tables.counted
+        for number, cause, count in waits.take_counts():
+            table = tables[number] if number < len(tables) else CountedTable("", "table_unknown")
+            why = CAUSES[cause]
+            counts.serial[table.why or "table_unknown" if why == TABLE else why, table.name] += count
+        return counts
+
+    def _give_plan(self, kernel: ViewCopy) -> None:
+        """What the kernel wants to know of a table, or of all of them, for the group that is next."""
+        tables, sets = self.tables, kernel.waits and kernel.waits.sets
+        if tables is None or not sets:
+            return
+        offset = self._source.offset
+        self._asked = (offset, self._asked[1] + 1 if self._asked[0] == offset else 1)
+        if self._asked[1] > _MOST_ASKED:
+            raise RuntimeError(f"{self.name}:{offset}: plans were given {_MOST_ASKED} times, and are not enough")
+        if offset >= kernel.plans_until:
+            sets.forget_plans()
+            kernel.plans_until = tables.move_to((self._number, offset))
+        elif sets.wanted < 0:
+            sets.make_room()
+        else:
+            sets.add_plan(tables.plan(sets.wanted_map(), self._map_id_bytes))
+
+    def _take_rows(self, kernel: ViewCopy, start: int, stop: int) -> None:
+        """What a group changes that is copied as it is, and has no room where the kernel would look at it by itself."""
+        waits = kernel.waits
+        if waits is None:
+            return
+        if waits.sets is None or stop - start > codes.VIEW_LARGEST_SET:
+            waits.begin_serial(SERIAL_LARGE)
+            return
+        group = self._source.bytes_in(start, stop)
+        while self._source.offset >= kernel.plans_until or kernel.take_group(group, 0, len(group)) == codes.VIEW_PLAN:
+            self._give_plan(kernel)
+
+    def _left_out(self, stopped: ViewStopped) -> list[OutGroup]:
+        """What stands in the place of a group that cannot be kept, where somebody only wants to know. Raises: ViewStopped."""
+        self._tell(stopped)
+        return self._skipped(stopped.offset, stopped.group_stop)
 
     def _skipped(self, start: int, stop: int) -> list[OutGroup]:
-        assert self._groups is not None
         group = self._groups.group(start, stop)
         self._rules.skipped(group)
-        first, last = group.events[0], group.events[-1]
+        first, last = group.ends()
         empty = empty_transaction(last.timestamp, first.server_id)
         if self._own_gtids and first.type not in _REAL_GTIDS:
             return []
         if isinstance(self._rules, TargetRules):
             return self._rules.left_out(group, empty)
-        if first.type in _GTIDS:
+        if isinstance(self._rules, MariadbRules):
+            return self._rules.left_out(empty)
+        if first.type in GTIDS and first.length >= HEADER_SIZE + codes.GTID_SIZE + self._source.trailer:
             pieces = [Copy(first.offset, first.offset + first.length), *empty.pieces]
             return [OutGroup(pieces, "source")]
         return [empty] if self._policy != codes.VIEW_KEEP else []
 
     def _mark(self, start: int) -> None:
         self._take_marks()
+        if self._kernel is not None and not self._kernel.begin_part(start):
+            return
         if self._last_mark < 0 or start - self._last_mark >= self._mark_gap:
             self._last_mark = start
             self.marks.append(self.checkpoint())
+
+    def _mark_here(self) -> int:
+        """A mark before the group that is next; from which offset on there is to be another."""
+        self._state = None
+        if self._last_mark != self._source.offset:
+            self._mark(self._source.offset)
+        return self._last_mark + max(1, self._mark_gap)
 
     def _take_marks(self) -> None:
         kernel = self._kernel
@@ -459,254 +535,64 @@ class FileTranslation:
 
     def _group_end(self, kernel: ViewCopy, start: int) -> int | None:
         """Where the group at `start` ends, by its markers; None: it has no end, and was passed over."""
+        source = self._source
         kernel.scan_begin()
-        for data, lo, hi, base in self._pieces(kernel, start, self._end):
+        for data, lo, hi, base in source.pieces(start, source.end, lambda: kernel.consumed):
             status = kernel.scan(data, lo, hi, True)
             if status == codes.VIEW_GROUP:
                 return base + kernel.group_stop
             if status == codes.VIEW_CUT:
-                self.cut_at = start
-                self._drop(base + kernel.group_stop - start)
+                self._leave_out_unfinished(base + kernel.group_stop)
                 return None
             if status != codes.VIEW_MORE:
                 raise self._wrong(status, base + kernel.bad_at)
-        self._leave_out_cut(self._end)
+        self._leave_out_cut()
         return None
 
-    def _leave_out_cut(self, stop: int) -> None:
-        """The group at `offset` has no end in the file. Raises: ArchiveDamaged where the source did not leave it so."""
+    def _leave_out_cut(self) -> None:
+        """The group that is next has no end in the file. Raises: ArchiveDamaged where the source did not leave it so."""
+        source = self._source
         if not self._ends_cut:
-            raise self._damaged(
-                self._offset, f"the transaction at {self._offset} goes beyond the end of what was archived"
-            )
-        self.cut_at = self._offset
-        self._drop(stop - self._offset)
+            what = f"the transaction at {source.offset} goes beyond the end of what was archived"
+            raise source.damaged(source.offset, what)
+        self._leave_out_unfinished(source.end)
 
-    def _pieces(self, kernel: ViewCopy, start: int, stop: int) -> Iterator[tuple[bytearray, int, int, int]]:
-        """(buffer, from, to, offset of its first byte) over [start, stop) of the source; the kernel's `consumed` says how much
-        of each was used."""
-        base = self._offset - self._lo
-        if base + self._lo <= start and stop <= base + self._hi:
-            yield self._buffer, start - base, stop - base, base
-            return
-        if self._piece is None:
-            self._piece = bytearray(BUFFER_BYTES)
-        view = memoryview(self._piece)
-        at, kept = start, 0
-        while at < stop:
-            room = min(len(view) - kept, stop - at)
-            got = self._read_into(view[kept : kept + room], at)
-            if not got:
-                raise self._damaged(at, "the file ends inside what was archived")
-            at += got
-            count = kept + got
-            yield self._piece, 0, count, at - count
-            kept = count - kernel.consumed
-            view[:kept] = bytes(view[kernel.consumed : count])
+    def _leave_out_unfinished(self, stop: int) -> None:
+        """Nothing stands in the place of the group that is next, which ends at `stop` without an end. Raises: ViewStopped."""
+        source = self._source
+        start = source.offset
+        at_end = stop == source.end
+        # Of a file that still grows nobody knows that it has no end: who looks at one only wants to know what is whole.
+        if start not in self._skips and (self._sealed or not at_end):
+            is_followed = not at_end and source.kind_at(stop) not in ENDS_FILE
+            try:
+                self._rules.check_unfinished(self._groups.group(start, stop), is_followed=is_followed)
+            except CannotBeKept as error:
+                self._tell(ViewStopped(self.name, start, stop, error.reason))
+            self._state = None
+        self.cut_at = start
+        source.drop(stop - start)
 
-    def _write_group(self, kernel: ViewCopy, group: OutGroup, source_size: int) -> Iterator[None]:
-        """source_size: bytes that the source's transaction has."""
-        pieces = [self._with_explicit(piece) for piece in group.pieces]
-        if group.gtid == "source":
-            pieces = self._with_source_gtid(kernel, pieces)
-        size, last_time = 0, 0
-        first_server = 0
-        for piece in pieces:
-            if isinstance(piece, New):
-                size += HEADER_SIZE + len(piece.body) + self._out_trailer
-                last_time, server = piece.timestamp, piece.server_id
-            else:
-                size += self._size_of(kernel, piece)
-                last_time, server = kernel.group_time, kernel.group_server
-            first_server = first_server or server
-        if group.gtid == "source" and isinstance(pieces[0], New) and size != source_size:
-            # Where nothing was changed it stays as the source wrote it: as in groups that the kernel copies.
-            pieces[0] = self._with_length(pieces[0], size)
-        begins = True
-        if group.gtid == "new" and self._policy != codes.VIEW_KEEP:
-            if len(self._out) - self._at < codes.VIEW_LONGEST_GTID:
-                yield
-            self._at = kernel.gtid(self._out, self._at, size, last_time, first_server)
-            begins = False
-        elif group.gtid == "new":
-            kernel.sequence += 1
-        for number, piece in enumerate(pieces):
-            is_last = number == len(pieces) - 1
-            if isinstance(piece, New):
-                marker = codes.START if begins else codes.END if is_last else codes.INSIDE
-                marker = codes.SELF_CONTAINED if begins and is_last else marker
-                yield from self._put(self._placed(piece, marker))
-            else:
-                yield from self._emit(kernel, piece, begins, is_last)
-            begins = False
-
-    def _with_source_gtid(self, kernel: ViewCopy, pieces: list[Copy | New]) -> list[Copy | New]:
-        """With the source's GTID event as the view has it: an Anonymous_gtid becomes a GTID where those are assigned, and where the
-        source's numbers of dependencies do not count any more there are others."""
-        first = pieces[0]
-        assert self._groups is not None
-        if isinstance(first, Copy):
-            event = next(iter(self._groups.group(first.start, first.stop).events))
-            if event.type not in _GTIDS:
-                return pieces
-            rest, stop = event.offset + event.length, first.stop
-            behind: list[Copy | New] = [Copy(rest, stop)] if rest < stop else []
-            first = New(event.type, event.flags, event.timestamp, event.server_id, self._groups.body(event))
-            pieces = [first, *behind, *pieces[1:]]
-        if first.type not in _GTIDS:
-            return pieces
-        body = first.body
-        if first.type == EventType.ANONYMOUS_GTID and self._policy == codes.VIEW_ASSIGN:
-            number = struct.pack("<q", kernel.next_gno)
-            body = body[:1] + self._settings.uuid.bytes + number + body[codes.GTID_SIZE :]
-            kernel.next_gno += 1
-            first = first._replace(type=EventType.GTID)
-        return [first._replace(body=self._with_clock(kernel, first.type, body)), *pieces[1:]]
-
-    def _with_clock(self, kernel: ViewCopy, kind: int, body: bytes) -> bytes:
-        """As the kernel's `follow_clock`. Raises: ViewStopped."""
-        if kind == EventType.GTID_TAGGED and kernel.renumbers:
-            text = "a GTID with a tag behind a transaction that became two: what it depends on cannot be said anew"
-            raise self._stopped("dependencies_unknown", text, 0)
-        if kind != EventType.GTID_TAGGED and len(body) >= _CLOCK.stop and body[codes.GTID_SIZE] == _LOGICAL_CLOCK:
-            if kernel.renumbers:
-                numbers = struct.pack("<qq", kernel.sequence - 1, kernel.sequence)
-                body = body[: _CLOCK.start] + numbers + body[_CLOCK.stop :]
-            else:
-                kernel.sequence = struct.unpack("<qq", body[_CLOCK])[1]
-        kernel.sequence += 1
-        return body
-
-    def _with_length(self, first: New, size: int) -> New:
-        """A GTID event that tells its transaction's length, as from 8.0 on, tells that in the view. size: of the transaction, with the
-        event as it is."""
-        body, at = first.body, _CLOCK.stop
-        if first.type not in (EventType.GTID, EventType.ANONYMOUS_GTID) or len(body) < at + _TIME_BYTES:
-            return first
-        at += _TIME_BYTES * (2 if body[at + _TIME_BYTES - 1] & _ORIGINAL_FOLLOWS else 1)
-        fields = Fields(body[at:])
-        if not fields.remaining:
-            return first
+    def _check_went_on(self, length: int) -> None:
+        """The source was not started anew for this file, whose format description is so long. Raises: ViewStopped."""
+        decided = FIRST_EVENT in self._skips
         try:
-            fields.lenenc_int()
-        except Truncated:
-            return first
-        behind = len(body) - fields.remaining
-        without = size - (behind - at)
-        length = next(made for count in (1, 3, 4, 9) if len(made := lenenc_int(without + count)) == count)
-        return first._replace(body=body[:at] + length + body[behind:])
+            self._rules.source_went_on(decided=decided)
+        except CannotBeKept as error:
+            self._tell(ViewStopped(self.name, FIRST_EVENT, FIRST_EVENT + length, error.reason))
+            self._rules.source_went_on(decided=True)
 
-    def _with_explicit(self, piece: Copy | New) -> Copy | New:
-        """A statement with another text says how TIMESTAMP columns are defined, as the kernel makes those say it that are copied."""
-        if self._explicit < 0 or not isinstance(piece, New) or piece.type != EventType.QUERY:
-            return piece
-        body, lengths_at = piece.body, codes.QUERY_STATUS_LENGTH_AT
-        status = int.from_bytes(body[lengths_at : codes.QUERY_POST], "little")
-        if body[codes.QUERY_POST + status + body[codes.QUERY_SCHEMA_LENGTH_AT] + 1 :] in (_BEGIN, _COMMIT):
-            return piece
-        said = bytes((codes.QUERY_EXPLICIT_TIMESTAMPS, self._explicit))
-        length = (status + len(said)).to_bytes(2, "little")
-        return piece._replace(body=body[:lengths_at] + length + said + body[codes.QUERY_POST :])
-
-    def _size_of(self, kernel: ViewCopy, piece: Copy) -> int:
-        kernel.scan_begin()
-        for data, lo, hi, base in self._pieces(kernel, piece.start, piece.stop):
-            status = kernel.scan(data, lo, hi, False)
-            if status != codes.VIEW_MORE:
-                raise self._wrong(status, base + kernel.bad_at)
-        return kernel.group_size
-
-    def _emit(self, kernel: ViewCopy, piece: Copy, begins: bool, is_last: bool) -> Iterator[None]:
-        kernel.scan_begin()
-        for data, lo, hi, base in self._pieces(kernel, piece.start, piece.stop):
-            at = lo
-            while True:
-                end = piece.stop - base if is_last else -1
-                status = kernel.emit(data, at, hi, self._out, self._at, begins, end)
-                begins = begins and kernel.consumed == at
-                at, self._at = kernel.consumed, kernel.produced
-                if status != codes.VIEW_ROOM:
-                    break
-                yield
-            if status != codes.VIEW_MORE:
-                raise self._wrong(status, base + kernel.bad_at)
-
-    # --- bytes ----------------------------------------------------------------------------------------------------------
-
-    def _placed(self, new: New, marker: int, *, trailer: int | None = None) -> bytes:
-        """The event as it stands at the view's position."""
-        kernel = self._kernel
-        assert kernel is not None
-        trailer = self._out_trailer if trailer is None else trailer
-        size = HEADER_SIZE + len(new.body) + trailer
-        flags = new.flags & ~_MARKER_BITS | marker << codes.BOUNDARY_SHIFT
-        end = kernel.position + size & codes.U32_MAX
-        event = HEADER.pack(new.timestamp, new.type, new.server_id, size, end, flags) + new.body
-        kernel.position += size
-        return event + struct.pack("<I", zlib.crc32(event)) if trailer else event
-
-    def _put(self, data: bytes) -> Iterator[None]:
-        at = 0
-        while at < len(data):
-            count = min(len(self._out) - self._at, len(data) - at)
-            if not count:
-                yield
-                continue
-            self._out[self._at : self._at + count] = data[at : at + count]
-            self._at += count
-            at += count
-
-    def _read_event(self, offset: int) -> bytes:
-        """A whole event, which is small. Raises: ArchiveDamaged."""
-        head = self._read_exactly(offset, HEADER_SIZE)
-        size = event_size(head)
-        if not HEADER_SIZE <= size <= _LONGEST_HEAD:
-            raise self._wrong(codes.BAD_LENGTH, offset)
-        event = head + self._read_exactly(offset + HEADER_SIZE, size - HEADER_SIZE)
-        self._compare(event, offset)
-        return event
-
-    def _compare(self, event: bytes, offset: int) -> None:
-        if self._trailer and zlib.crc32(event[:-CHECKSUM_SIZE]) != int.from_bytes(event[-CHECKSUM_SIZE:], "little"):
-            raise self._wrong(codes.BAD_CRC, offset)
-
-    def _read_exactly(self, offset: int, count: int) -> bytes:
-        data = bytearray(max(0, count))
-        view = memoryview(data)
-        got = 0
-        while got < count:
-            more = self._read_into(view[got:], offset + got)
-            if not more:
-                raise self._damaged(offset + got, "the file ends inside what was archived")
-            got += more
-        return bytes(data)
-
-    # --- what is wrong --------------------------------------------------------------------------------------------------
-
-    def _stopped(self, name: str, text: str, error: int, size: int = 0) -> ViewStopped:
-        reason = StopReason(name, text, error, f"binlog-relay view skip {self._settings.name} leaves it out.")
-        return ViewStopped(self.name, self._offset, self._offset + size, reason)
-
-    def _without_gtid(self) -> StopReason:
-        text = (
-            "another source is followed, and it wrote a transaction without a GTID: whether replicas of the view have it "
-            "already is not known"
-        )
-        advice = (
-            f"Look at it with mysqlbinlog: where replicas have it, or were given it by hand, binlog-relay view skip "
-            f"{self._settings.name} leaves it out. Or copy the data to the replicas anew, for a new [[view]] with a start behind it."
-        )
-        return StopReason("source_changed", text, 0, advice)
-
-    def _damaged(self, offset: int, what: str) -> ArchiveDamaged:
-        return ArchiveDamaged(what, file=self.name, offset=offset, boundary=self._offset)
+    def _tell(self, stopped: ViewStopped) -> None:
+        """Raises: ViewStopped, unless somebody only wants to know."""
+        if self.on_stop is None:
+            raise stopped
+        self.on_stop(stopped)
 
     def _wrong(self, status: int, offset: int) -> Exception:
-        if status == codes.BAD_CRC:
-            return self._damaged(offset, f"the checksum of the event at {offset} is wrong")
-        if status == codes.BAD_LENGTH:
-            return self._damaged(offset, f"at {offset} there is no event: its length cannot be")
-        return self._stopped("boundary_violation", "an event stands here that can begin no transaction", 0)
+        if status == codes.VIEW_STRAY:
+            text = "an event stands here that can begin no transaction"
+            return self._stops.stop("boundary_violation", text, 0, self._source.offset)
+        return self._source.wrong(status, offset)
 
 
 def _raising(error: Exception) -> Iterator[None]:

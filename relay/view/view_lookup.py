@@ -2,15 +2,19 @@
 
 import contextlib
 import os
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number, is_binlog_name
 from relay.archive.catalog.generation_directories import FIRST
-from relay.archive.storage.files import INDEX_NAME
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.files import INDEX_NAME, FileLayer, StoredFile
 from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.view.file_beginning import FileBeginning, SourceBinlog, ViewedFile, beginning_of, begun_checkpoint
 from relay.view.generations.view_generations import (
     MadeGeneration,
     directories_of,
@@ -19,7 +23,7 @@ from relay.view.generations.view_generations import (
     qualified,
 )
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
-from relay.view.translation import BUFFER_BYTES, FileTranslation, ViewStopped
+from relay.view.translation import BUFFER_BYTES, FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
 from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
@@ -63,9 +67,12 @@ class ViewLookup:
     def of_source(self, position: Position) -> ViewPlace:
         """Raises: InsideTransaction; PlaceUnknown; OSError."""
         held = self._known(position.file, self._of_source_named)
-        record = ViewMap.read(held.path).before_source(position.offset)
+        _check_offset(position)
+        record = ViewMap.read(held.path).before_source(position.offset) or self._beginning(held)
         if record is None:
             raise self._unknown(position, "the view's map does not reach there")
+        if record.source > position.offset:
+            raise self._unknown(position, f"the view begins with {held.name}:{record.source}")
         before, made = self._walk(held, record, source=position.offset)
         if before.source == position.offset:
             return _place(held, before)
@@ -75,8 +82,9 @@ class ViewLookup:
     def of_view(self, position: Position) -> ViewPlace:
         """Raises: InsideTransaction; PlaceUnknown; OSError."""
         held = self._known(position.file, self._of_view_named)
-        record = ViewMap.read(held.path).before_view(position.offset)
-        if record is None:
+        _check_offset(position)
+        record = ViewMap.read(held.path).before_view(position.offset) or self._beginning(held)
+        if record is None or record.view > position.offset:
             raise self._unknown(position, "the view's map does not reach there")
         before, made = self._walk(held, record, view=position.offset)
         if before.view == position.offset:
@@ -87,17 +95,20 @@ class ViewLookup:
     def of_gno(self, gno: int) -> ViewPlace:
         """The place behind the transaction with that number. Raises: PlaceUnknown; OSError."""
         files = self._files()
-        index = bisect_right(files, gno + 1, key=_first_gno) - 1
-        wanted = f"{self._settings.uuid}:{gno}"
-        if index < 0 or gno < 0:
-            raise PlaceUnknown(f"{wanted} is not in the view, {self._what_there_is()}")
-        held = files[index]
-        record = ViewMap.read(held.path).before_gno(gno + 1)
-        if record is not None:
-            before, _ = self._walk(held, record, gno=gno + 1)
-            if before.next_gno == gno + 1:
-                return _place(held, before)
-        raise PlaceUnknown(f"{wanted} is not in the view, {self._what_there_is()}")
+        if not files or gno < FIRST_GNO:
+            raise self._no_such_number(gno)
+        # Behind it may be transactions with GTIDs of their own, in this file and the next, which take no number.
+        held = files[max(bisect_left(files, gno + 1, key=self._first_gno) - 1, 0)]
+        before = ViewMap.read(held.path).before_gno(gno) or self._beginning(held)
+        if before is None or before.next_gno > gno + 1:
+            raise self._no_such_number(gno)
+        for place in self._places(held, before):
+            if place.next_gno == gno + 1:
+                return _place(held, place)
+            if place.next_gno > gno:
+                raise self._one_of_several(gno, _place(held, before), _place(held, place))
+            before = place
+        raise self._no_such_number(gno)
 
     def end(self) -> ViewPlace | None:
         """Up to where the view is made; None: nothing is. Raises: OSError."""
@@ -106,11 +117,30 @@ class ViewLookup:
             return None
         held = files[-1]
         size = os.stat(held.path).st_size
-        record = ViewMap.read(held.path).before_view(size)
+        record = ViewMap.read(held.path).before_view(size) or self._beginning(held)
         if record is None:
             return None
         before, _ = self._walk(held, record, view=size)
         return _place(held, before)
+
+    # --- what maps that were lost said ------------------------------------------------------------------------------------
+
+    def _beginning(self, held: _Held) -> ViewCheckpoint | None:
+        """Of a file that has no map, by those before it; None: they are purged, or were never made."""
+        same = [one for one in self._files() if one.of.number == held.of.number]
+        same = same[: 1 + next((number for number, one in enumerate(same) if one.name == held.name), -1)]
+        if not same:
+            return None
+        known = begun_checkpoint(held.of.directory, same[0].name)
+        files = [ViewedFile(one.path, partial(_opened, one.source_path), True, self._skipped(one)) for one in same]
+        return beginning_of(FileBeginning(files, self._settings, known, own_gtids=held.of.number != FIRST))
+
+    def _first_gno(self, held: _Held) -> int:
+        begin = ViewMap.read(held.path).beginning() or self._beginning(held)
+        return begin.next_gno if begin is not None else FIRST_GNO
+
+    def _skipped(self, held: _Held) -> Mapping[int, int]:
+        return self._skips.get((held.of.source_number, held.name), {})
 
     # --- making it again ------------------------------------------------------------------------------------------------
 
@@ -121,17 +151,12 @@ class ViewLookup:
         *,
         source: int | None = None,
         view: int | None = None,
-        gno: int | None = None,
     ) -> tuple[ViewCheckpoint, Iterator[ViewCheckpoint]]:
         """The last place that is not behind the one wanted, and those behind it."""
         steps = self._places(held, record)
         last = record
         for place in steps:
-            behind = (
-                (source is not None and place.source > source)
-                or (view is not None and place.view > view)
-                or (gno is not None and place.next_gno > gno)
-            )
+            behind = (source is not None and place.source > source) or (view is not None and place.view > view)
             if behind:
                 return last, _with_first(place, steps)
             last = place
@@ -147,7 +172,7 @@ class ViewLookup:
                 self._settings,
                 rules_of(self._settings),
                 record,
-                self._skips.get((held.of.source_number, held.name), {}),
+                self._skipped(held),
                 own_gtids=held.of.number != FIRST,
                 mark_gap=_EACH,
             )
@@ -155,10 +180,12 @@ class ViewLookup:
             while True:
                 try:
                     made = translation.fill(self._out, 0, end, sealed=False)
-                except ViewStopped:
-                    return
+                except (OSError, ArchiveError):
+                    raise
+                except Exception:
+                    return  # the view stops there, whatever it is: nothing of it is behind that
                 marks, translation.marks = translation.marks, []
-                yield from (mark for mark in marks if mark.source > record.source)
+                yield from (mark for mark in marks if mark.place > record.place)
                 if not made:
                     yield translation.checkpoint()
                     return
@@ -181,12 +208,12 @@ class ViewLookup:
         found = named(name)
         if len(found) > 1:
             names = " and ".join(qualified(number, name) for number, _held in found)
-            raise PlaceUnknown(f"{name} is the name of files of several sources: write which is meant, {names}")
+            raise PlaceUnknown(f"{name} is the name of files of several sources: write which is meant, {names}.")
         held = found[0][1] if found else None
         if held is None:
             raise PlaceUnknown(f"{name} is not in the view, {self._what_there_is()}")
         if not held.source_path.is_file():
-            raise PlaceUnknown(f"{name} is in the view, and not in the archive any more, from which places are found")
+            raise PlaceUnknown(f"{name} is in the view, and not in the archive any more, from which places are found.")
         return held
 
     def _of_source_named(self, name: str) -> list[tuple[int, _Held | None]]:
@@ -215,12 +242,34 @@ class ViewLookup:
         made = (_Held(of, name) for of in made_generations(self._archive, self._view))
         return [held for held in made if held.path.is_file()]
 
+    def _no_such_number(self, gno: int) -> PlaceUnknown:
+        """Of a GTID that the view did not assign, or whose file was purged."""
+        files, end, uuid = self._files(), self.end(), self._settings.uuid
+        given = "none yet"
+        if end is not None and end.gno >= (first := self._first_gno(files[0])):
+            given = f"{uuid}:{first} to {end.gno}"
+        return PlaceUnknown(f"{uuid}:{gno} is not in the view. Its files have of the GTIDs that it assigns: {given}.")
+
+    def _one_of_several(self, gno: int, before: ViewPlace, after: ViewPlace) -> PlaceUnknown:
+        """One transaction of the source became several, and this is not the last of them."""
+        uuid = self._settings.uuid
+        return PlaceUnknown(
+            f"{uuid}:{gno} is of {uuid}:{before.gno + 1}-{after.gno}, which are one transaction of the source: no place of its "
+            f"binlogs is behind a part of it. {before.source_text} is before all of them, {after.source_text} behind. A replica "
+            f"that has some has to execute the others first."
+        )
+
     def _unknown(self, position: Position, why: str) -> PlaceUnknown:
         return PlaceUnknown(f"{position}: {why}, {self._what_there_is()}")
 
     def _what_there_is(self) -> str:
         files = self._files()
-        return f"which has {files[0].name} to {files[-1].name}" if files else "which has no file yet"
+        return f"which has {files[0].name} to {files[-1].name}." if files else "which has no file yet."
+
+
+def _check_offset(position: Position) -> None:
+    if position.offset < FIRST_EVENT:
+        raise PlaceUnknown(f"{position} is no place: positions in a binlog begin at {FIRST_EVENT}.")
 
 
 def _binlogs(directory: Path) -> list[str]:
@@ -231,9 +280,11 @@ def _binlogs(directory: Path) -> list[str]:
     return sorted(filter(is_binlog_name, os.listdir(directory)), key=binlog_number)
 
 
-def _first_gno(held: _Held) -> int:
-    found = ViewMap.read(held.path)
-    return found.record(0).next_gno if len(found) else FIRST_GNO
+def _opened(path: Path) -> SourceBinlog | None:
+    try:
+        return StoredFile.open(FileLayer(), path)
+    except FileNotFoundError:
+        return None
 
 
 def _place(held: _Held, at: ViewCheckpoint) -> ViewPlace:

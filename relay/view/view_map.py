@@ -1,24 +1,54 @@
 """NAME.map beside a view's file: which place of the source is which place of the view, and what to know to go on from there.
 
-A record for at least each 64 KiB of the source, at the start of a transaction. NAME.rules has what the rules knew there, where
-they knew anything. Both can be made again from the archive; a record that was cut or damaged ends the map.
+NAME.map has a record for at least each 64 KiB of the source, at the start of a transaction; fewer where what the rules know is much
+and changes all the time. NAME.rules has what they knew there, packed; a record says where, how many bytes, and which checksum.
+
+Both can be made again: records that were lost are made with the file that they are of, and where no record is left, with the files
+before it (see `FileBeginning`). So one write is synced: the record of a file's beginning, which is there before the file is.
+A record that was cut or damaged ends the map; one whose rules are not there is passed over.
 """
 
 import struct
 import zlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 
-from relay.archive.storage.files import MAP_SUFFIXES, FileLayer, write_all
+from protocol.binlog.layout import FIRST_EVENT
+from relay.archive.storage.files import MAP_SUFFIXES, TEMPORARY_SUFFIX, FileLayer, write_all
 from relay.view.view_checkpoint import ViewCheckpoint
 
-_MAP_HEAD: Final = b"BRVMAP1\n"
-_RECORD: Final = struct.Struct("<QQQQI")
+_MAP_HEAD: Final = b"BRVMAP2\n"
+_RECORD: Final = struct.Struct("<QQQQQII")
 _CRC: Final = struct.Struct("<I")
 _RECORD_BYTES: Final = _RECORD.size + _CRC.size
-_STATE_HEAD: Final = struct.Struct("<II")
+_STATE_SHARE: Final = 16
+"""Bytes of the source for each byte of NAME.rules, at least: with thousands of tables a record takes as much as the next 64 KiB."""
+
+
+_Key = TypeVar("_Key", int, tuple[int, int])
+
+
+class _Record(NamedTuple):
+    """As it is kept. state_at, state_bytes, state_sum: where in NAME.rules what the rules knew is, packed; 0 bytes: nothing."""
+
+    source: int
+    view: int
+    next_gno: int
+    sequence: int
+    state_at: int
+    state_bytes: int
+    state_sum: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """As of `ViewCheckpoint`."""
+        return self.source, self.view
+
+    @property
+    def state_end(self) -> int:
+        return self.state_at + self.state_bytes
 
 
 def map_paths(file: Path) -> tuple[Path, Path]:
@@ -27,107 +57,197 @@ def map_paths(file: Path) -> tuple[Path, Path]:
 
 
 class ViewMap:
-    """The map of one file as it was read. Records ascend in everything."""
+    """The map of one file as it was read: 52 bytes for each record, and of the rules only what is asked for. Records ascend by
+    their places, and go back in nothing. All of it blocks."""
 
-    def __init__(self, records: bytes, states: list[bytes]) -> None:
+    def __init__(self, records: bytes, rules: Path) -> None:
         self._records = records
-        self._states = states
+        self._rules = rules
+        self._bad_state = -1
+        """Where in NAME.rules something else is than was written."""
 
     @classmethod
     def read(cls, file: Path) -> "ViewMap":
-        """Blocking. What is missing, cut or damaged is left out. Raises: OSError but for files that are not there."""
+        """What is missing, cut or damaged is left out. Raises: OSError but for files that are not there."""
         map_path, rules_path = map_paths(file)
-        return cls(_whole_records(_content(map_path)), _states(_content(rules_path)))
+        try:
+            data = map_path.read_bytes()
+        except FileNotFoundError:
+            data = b""
+        return cls(_whole_records(data), rules_path)
 
     def __len__(self) -> int:
         return len(self._records) // _RECORD_BYTES
 
-    def record(self, index: int) -> ViewCheckpoint:
-        """The record at `index`, from 0."""
-        source, view, gno, sequence, state = _RECORD.unpack_from(self._records, index * _RECORD_BYTES)
-        return ViewCheckpoint(source, view, gno, sequence, self._states[state - 1] if state else b"")
+    def beginning(self) -> ViewCheckpoint | None:
+        """The record of the file's beginning; None: it is not there. Raises: OSError."""
+        record = self.kept(0) if len(self) else None
+        return self._checkpoint(record) if record is not None and record.view == FIRST_EVENT else None
+
+    def last(self) -> ViewCheckpoint | None:
+        """The last record; None: there is none. Raises: OSError."""
+        return self._usable(len(self) - 1)
+
+    def before_place(self, place: tuple[int, int]) -> ViewCheckpoint | None:
+        """The last record at or before a checkpoint's place. Raises: OSError."""
+        return self._last(lambda one: one.place, place)
 
     def before_source(self, offset: int) -> ViewCheckpoint | None:
-        """The last record at or before `offset` of the source; None: there is none."""
+        """The last record at or before `offset` of the source; None: there is none. Raises: OSError."""
         return self._last(lambda one: one.source, offset)
 
     def before_view(self, offset: int) -> ViewCheckpoint | None:
-        """The last record at or before `offset` of the view."""
+        """The last record at or before `offset` of the view. Raises: OSError."""
         return self._last(lambda one: one.view, offset)
 
     def before_gno(self, gno: int) -> ViewCheckpoint | None:
-        """The last record whose next number is `gno` or less."""
+        """The last record whose next number is `gno` or less. Raises: OSError."""
         return self._last(lambda one: one.next_gno, gno)
 
-    def _last(self, key: Callable[[ViewCheckpoint], int], value: int) -> ViewCheckpoint | None:
-        index = bisect_right(range(len(self)), value, key=lambda number: key(self.record(number))) - 1
-        return self.record(index) if index >= 0 else None
+    def _last(self, key: Callable[[_Record], _Key], value: _Key) -> ViewCheckpoint | None:
+        return self._usable(bisect_right(range(len(self)), value, key=lambda number: key(self.kept(number))) - 1)
 
-    def records_of(self, count: int) -> bytes:
-        """The first `count` records, as they are kept."""
-        return self._records[: count * _RECORD_BYTES]
+    def _usable(self, index: int) -> ViewCheckpoint | None:
+        """The record at `index`, or the last one before it whose rules are there."""
+        while index >= 0:
+            found = self._checkpoint(self.kept(index))
+            if found is not None:
+                return found
+            index -= 1
+        return None
 
-    def states_of(self, count: int) -> list[bytes]:
-        """What the rules knew at the first `count` records, in order."""
-        numbers = (_RECORD.unpack_from(self._records, index * _RECORD_BYTES)[4] for index in range(count))
-        return self._states[: max(numbers, default=0)]
+    def _checkpoint(self, record: _Record) -> ViewCheckpoint | None:
+        state = self._state(record)
+        return None if state is None else ViewCheckpoint(*record[:4], state)
+
+    def _state(self, record: _Record) -> bytes | None:
+        """What the rules knew; None: it is not there any more."""
+        if not record.state_bytes:
+            return b""
+        if record.state_at == self._bad_state:
+            return None
+        packed = b""
+        try:
+            with self._rules.open("rb") as file:
+                if file.seek(0, 2) >= record.state_end:
+                    file.seek(record.state_at)
+                    packed = file.read(record.state_bytes)
+        except FileNotFoundError:
+            pass
+        if len(packed) == record.state_bytes and zlib.crc32(packed) == record.state_sum:
+            try:
+                return zlib.decompress(packed)
+            except zlib.error:
+                pass
+        self._bad_state = record.state_at
+        return None
+
+    def kept(self, index: int) -> _Record:
+        """The record at `index`, from 0, without its rules."""
+        return _Record(*_RECORD.unpack_from(self._records, index * _RECORD_BYTES))
+
+    def count_before(self, place: tuple[int, int]) -> int:
+        """How many records are of places before this one."""
+        return bisect_left(range(len(self)), place, key=lambda number: self.kept(number).place)
 
 
 class MapWriter:
     """Goes on with the map of one file. Blocking; for one thread at a time."""
 
-    def __init__(self, layer: FileLayer, file: Path, up_to: int) -> None:
-        """up_to: records of places behind this offset of the view are taken away. Raises: OSError."""
+    def __init__(self, layer: FileLayer, file: Path, begin: ViewCheckpoint) -> None:
+        """begin: from where on records will come, which has one itself; those that are there already from it on are taken away.
+
+        Where there was no map the first record is on the disk on return. Raises: OSError.
+        """
         self._layer = layer
+        self._map_path, self._rules_path = map_paths(file)
         known = ViewMap.read(file)
-        kept = 0
-        self._last: ViewCheckpoint | None = None
-        for index in range(len(known)):
-            record = known.record(index)
-            if record.view > up_to:
-                break
-            kept, self._last = index + 1, record
-        kept_states = known.states_of(kept)
-        self._states = len(kept_states)
-        self._state = self._last.rules if self._last is not None else b""
-        map_path, rules_path = map_paths(file)
-        data = _MAP_HEAD + known.records_of(kept)
-        self._fd = _opened(layer, map_path, data)
+        count = known.count_before(begin.place)
+        is_kept = known.before_place(begin.place) == begin
+        if begin.view == FIRST_EVENT and count:
+            # Nothing is before a file's head: the map is of a start that was not taken.
+            count, is_kept = 0, False
+        count += is_kept
+        kept = [known.kept(index) for index in range(max(0, count - 1), count)]
+        self._last_place = kept[-1].place if kept else (-1, -1)
+        self._state = begin.rules if is_kept else None
+        self._state_record = _state_record(known, count)
+        self._rules_end = max((known.kept(index).state_end for index in range(count)), default=0)
+        self._fd = self._rules_fd = -1
         try:
-            self._rules_path = rules_path
-            self._rules_fd = -1
-            if self._states:
-                self._rules_fd = _opened(layer, rules_path, b"".join(_framed(state) for state in kept_states))
+            if count:
+                self._go_on(count)
+                self.add([begin])
             else:
-                layer.unlink(rules_path)
+                self._begin(begin)
         except BaseException:
-            layer.close(self._fd)
+            self.close()
             raise
-        self._at = len(data)
+
+    def _go_on(self, count: int) -> None:
+        """Behind `count` records that stay. To cut files needs no room on a disk, and whenever it ends the rest is a map."""
+        self._fd = self._layer.open_write(self._map_path)
+        self._at = len(_MAP_HEAD) + count * _RECORD_BYTES
+        self._layer.truncate(self._fd, self._at)
+        self._open_rules()
+
+    def _begin(self, begin: ViewCheckpoint) -> None:
+        """With the first record. In place of a map that cannot be read: whenever it ends that one is there, or this."""
+        temporary = self._map_path.with_name(self._map_path.name + TEMPORARY_SUFFIX)
+        self._open_rules()
+        self._fd = self._layer.create(temporary)
+        write_all(self._layer, self._fd, [_MAP_HEAD], 0, len(_MAP_HEAD))
+        self._at = len(_MAP_HEAD)
+        self.add([begin])
+        if self._rules_fd >= 0:
+            self._layer.sync_data(self._rules_fd)
+        self._layer.sync_data(self._fd)
+        self._layer.rename(temporary, self._map_path)
+        self._layer.sync_directory(self._map_path.parent)
+
+    def _open_rules(self) -> None:
+        if not self._rules_end:
+            self._layer.unlink(self._rules_path)
+            return
+        if not self._layer.exists(self._rules_path):
+            self._rules_end = 0
+            return
+        self._rules_fd = self._layer.open_write(self._rules_path)
+        self._rules_end = min(self._rules_end, self._layer.size(self._rules_fd))
+        self._layer.truncate(self._rules_fd, self._rules_end)
 
     def add(self, records: Iterable[ViewCheckpoint]) -> None:
         """Records behind those that are there; others are known already. Raises: OSError."""
         for record in records:
-            if self._last is not None and record.source <= self._last.source:
+            if record.place <= self._last_place or self._is_too_much(record):
                 continue
             if record.rules != self._state:
-                self._add_state(record.rules)
-            number = self._states if record.rules else 0
-            data = _RECORD.pack(record.source, record.view, record.next_gno, record.sequence, number)
+                self._state_record = self._with_state(record)
+                self._state = record.rules
+            data = _RECORD.pack(*record[:4], *self._state_record[4:])
             data += _CRC.pack(zlib.crc32(data))
             write_all(self._layer, self._fd, [data], self._at, len(data))
             self._at += len(data)
-            self._last = record
+            self._last_place = record.place
 
-    def _add_state(self, state: bytes) -> None:
-        self._state = state
-        if not state:
-            return
+    def _is_too_much(self, record: ViewCheckpoint) -> bool:
+        """Whether what the rules know would be kept too soon after the last time."""
+        if record.rules == self._state or not record.rules:
+            return False
+        last = self._state_record
+        return record.source - last.source < _STATE_SHARE * last.state_bytes
+
+    def _with_state(self, record: ViewCheckpoint) -> _Record:
+        """What is kept of the record, with its rules written."""
+        if not record.rules:
+            return _Record(*record[:4], 0, 0, 0)
         if self._rules_fd < 0:
-            self._rules_fd = _opened(self._layer, self._rules_path, b"")
-        data = _framed(state)
-        write_all(self._layer, self._rules_fd, [data], self._layer.size(self._rules_fd), len(data))
-        self._states += 1
+            self._rules_fd = self._layer.create(self._rules_path)
+        packed = zlib.compress(record.rules, 1)
+        at = self._rules_end
+        write_all(self._layer, self._rules_fd, [packed], at, len(packed))
+        self._rules_end = at + len(packed)
+        return _Record(*record[:4], at, len(packed), zlib.crc32(packed))
 
     def close(self) -> None:
         """Lets go of the files."""
@@ -137,28 +257,17 @@ class MapWriter:
         self._fd = self._rules_fd = -1
 
 
-def _opened(layer: FileLayer, path: Path, content: bytes) -> int:
-    """A new file with this content. Raises: OSError."""
-    fd = layer.create(path)
-    try:
-        if content:
-            write_all(layer, fd, [content], 0, len(content))
-    except BaseException:
-        layer.close(fd)
-        raise
-    return fd
-
-
-def _framed(state: bytes) -> bytes:
-    packed = zlib.compress(state, 1)
-    return _STATE_HEAD.pack(len(packed), zlib.crc32(packed)) + packed
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
+def _state_record(known: ViewMap, count: int) -> _Record:
+    """Of the first `count` records the first that has the state of the last."""
+    if not count:
+        return _Record(0, 0, 0, 0, 0, 0, 0)
+    found = known.kept(count - 1)
+    for index in range(count - 2, -1, -1):
+        record = known.kept(index)
+        if record[4:] != found[4:]:
+            break
+        found = record
+    return found
 
 
 def _whole_records(data: bytes) -> bytes:
@@ -166,22 +275,14 @@ def _whole_records(data: bytes) -> bytes:
         return b""
     data = data[len(_MAP_HEAD) :]
     at = 0
+    before = (-1, -1)
     while at + _RECORD_BYTES <= len(data):
         record = data[at : at + _RECORD.size]
         if _CRC.unpack_from(data, at + _RECORD.size)[0] != zlib.crc32(record):
             break
+        source, view = _RECORD.unpack(record)[:2]
+        if (source, view) <= before:
+            break
+        before = source, view
         at += _RECORD_BYTES
     return data[:at]
-
-
-def _states(data: bytes) -> list[bytes]:
-    found: list[bytes] = []
-    at = 0
-    while at + _STATE_HEAD.size <= len(data):
-        size, crc = _STATE_HEAD.unpack_from(data, at)
-        state = data[at + _STATE_HEAD.size : at + _STATE_HEAD.size + size]
-        if len(state) != size or zlib.crc32(state) != crc:
-            break
-        found.append(zlib.decompress(state))
-        at += _STATE_HEAD.size + size
-    return found

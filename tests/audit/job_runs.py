@@ -69,10 +69,11 @@ def run(
     limit: int = 100,
     since: datetime | None = None,
     until: datetime | None = None,
+    target: str = "",
 ) -> JobRun:
     """Runs the job, and checks that its report is a page that stands alone."""
     out = directory / f"audit-{name}-{len(list(directory.glob('audit-*')))}"
-    outcome = run_job(spark, load_job(name), AuditOptions(str(archive), since, until, tables, limit), out)
+    outcome = run_job(spark, load_job(name), AuditOptions(str(archive), since, until, tables, limit, target), out)
     done = JobRun(outcome, out)
     assert done.page.text
     assert done.summary["found"] is bool(done.names)

@@ -21,7 +21,9 @@ from tests.support.binlog_builder import INSIDE, BinlogBuilder
 TESTS: Final = Path(__file__).parent
 CODE: Final = TESTS.parents[1] / "relay" / "audit" / "jobs"
 # Modules that are no job themselves: whose findings they make.
-PARTS: Final = {"file_chain": "continuity", "gtid_ranges": "continuity", "times_back": "continuity"}
+PARTS: Final = {
+    "file_chain": "continuity", "gtid_ranges": "continuity", "times_back": "continuity", "transaction_waits": "transactions"
+}  # fmt: skip
 TOO_LARGE: Final = {"row_too_large"}  # needs a row of a gigabyte
 MAKERS: Final = {"AuditFinding", "found_at"}
 

@@ -1,9 +1,13 @@
 """The audit `readiness` on whole archives: statements, events and tables, and an archive in which there is nothing to find."""
 
+import asyncio
 import struct
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +17,9 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from protocol.binlog.event_type import EventType
 from protocol.gtid.codec import encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
+from relay.archive.archive import Archive
 from relay.archive.storage.files import SCHEMA_NAME
+from relay.archive.write.options import ArchiveOptions
 from relay.audit.jobs import JOBS
 from relay.audit.jobs.view_stops import view_stops
 from relay.audit.readiness.defined_tables import read_table_map
@@ -22,13 +28,27 @@ from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditOptions
 from relay.schema_history.schema_record import line, table_facts, table_line
 from relay.schema_history.tables.source_table import Key, Table
+from relay.view.inspect.named_view import named_view
+from relay.view.inspect.view_outlook import view_outlook
+from relay.view.rules.settings import ViewSettings
+from relay.view.running.view_opening import open_view
 from tests.audit.job_runs import run
 from tests.audit.test_job_boundaries import stamped
 from tests.audit.test_splits import write
 from tests.support.archive_filling import fill
-from tests.support.binlog_builder import ALONE, INSIDE, OPENS, BinlogBuilder
+from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, OPENS, BinlogBuilder
 from tests.support.event_stream import query_body
-from tests.support.generation_filling import two_generations
+from tests.support.generation_filling import (
+    A,
+    B,
+    append_files,
+    behind_a_gap,
+    change_source,
+    identity,
+    mysql_series,
+    two_generations,
+)
+from tests.support.gtid_binlog import add_mysql, mysql_binlog
 
 
 def table_map(
@@ -84,6 +104,7 @@ def test_statements_events_and_tables_are_counted_with_their_first_places(spark:
     assert counts == {
         "alter_ignore": 1,
         "limit_without_order": 3,
+        "older_tables_changed": 3,
         "set_password_function": 1,
         "rows_v1": 1,
         "incident": 1,
@@ -100,6 +121,30 @@ def test_statements_events_and_tables_are_counted_with_their_first_places(spark:
     assert "hunter2" not in (done.out / "report.html").read_text() + (done.out / "audit.json").read_text()
     assert {row["check"] for row in done.parquet("cases")} == set(counts)
     assert "hunter2" not in str(done.parquet("cases"))
+
+
+def test_tables_that_are_older_than_the_binlogs_are_named_with_what_to_ask_the_source(
+    spark: Any, tmp_path: Path
+) -> None:
+    statements = (
+        "CREATE TABLE made (a INT)", "CREATE TEMPORARY TABLE own (a INT)", "CREATE TABLE IF NOT EXISTS perhaps (a INT)",
+        "DELETE FROM made", "DELETE FROM `Made` WHERE a = 1", "INSERT INTO own VALUES (1)", "DELETE FROM perhaps",
+        "DELETE FROM old WHERE a = 1", "DELETE FROM old WHERE a = 2", "UPDATE other.old SET a = 1", "INSERT INTO mysql.x VALUES (1)",
+    )  # fmt: skip
+    for version, expected in (("5.6.24-log", 4), ("9.7.4", 0)):
+        binlog = BinlogBuilder(version=version)
+        for statement in statements:
+            binlog.query(statement)
+        directory = tmp_path / version
+        directory.mkdir()
+        done = run(spark, "readiness", write(directory, "bin.000001", binlog.data), directory)
+        counts = {finding.name: finding.count for finding in done.outcome.result.findings}
+        assert counts.get("older_tables_changed", 0) == expected
+        if expected:
+            finding = done.finding("older_tables_changed")
+            assert sorted(place.text for place in finding.places) == ["other.old", "test.old", "test.perhaps"]
+            assert finding.severity == "note"
+            assert "information_schema.REFERENTIAL_CONSTRAINTS" in finding.advice
 
 
 def test_each_check_of_events_and_tables_finds_what_it_is_about(spark: Any, tmp_path: Path) -> None:
@@ -201,17 +246,87 @@ async def test_what_stops_a_view_is_told_of_files_that_are_read_over_a_network(t
 
 
 async def test_where_no_view_goes_on_is_told_and_what_nobody_could_look_at(spark: Any, tmp_path: Path) -> None:
-    """A later source's files in the same archive, and a damaged file of the first one's."""
+    """A gap in the same archive, and a damaged file before it."""
     archive = tmp_path / "archive"
-    await (await two_generations(archive)).close()
+    await (await behind_a_gap(archive)).close()
     file = archive / "mysql-bin.000001"
     data = bytearray(file.read_bytes())
     data[-60] ^= 1
     file.write_bytes(data)
     done = run(spark, "readiness", archive, tmp_path)
-    assert [row["reason"] for row in done.parquet("view_stops")] == ["source_changed"]
+    assert [row["reason"] for row in done.parquet("view_stops")] == ["gap_in_archive"]
     assert len(done.places("view_unknown")) == 1
     assert done.places("view_unknown")[0].startswith("mysql-bin.000001:")
+
+
+async def goes_on(archive: Path) -> Archive:
+    """Two sources whose transactions all have GTIDs."""
+    return await two_generations(archive)
+
+
+async def gave_numbers(archive: Path) -> Archive:
+    """A source with a transaction without a GTID, and another one."""
+    mirror = await Archive.open(archive)
+    mirror.current.set_identity(identity(A, 1))
+    await append_files(mirror, [("mysql-bin.000001", add_mysql(mysql_binlog(GtidSet()), None).data)])
+    await change_source(mirror, identity(B, 2), mysql_series(2, f"{A}:1-3"))
+    return mirror
+
+
+async def lacks_gtids(archive: Path) -> Archive:
+    """Another source, of which one transaction has no GTID."""
+    mirror = await Archive.open(archive)
+    mirror.current.set_identity(identity(A, 1))
+    await append_files(mirror, mysql_series(1, f"{A}:1-3"))
+    binlog = add_mysql(mysql_binlog(GtidSet.from_text(f"{A}:1-3")), None)
+    await change_source(mirror, identity(B, 2), [("mysql-bin.000002", binlog.data)])
+    return mirror
+
+
+@pytest.mark.parametrize(
+    ("make", "reasons"),
+    [
+        (goes_on, []),
+        (gave_numbers, ["source_changed"]),
+        (lacks_gtids, ["source_changed"]),
+        (behind_a_gap, ["gap_in_archive"]),
+    ],
+)
+async def test_of_another_source_the_audit_says_what_a_view_of_the_relay_would_do(
+    tmp_path: Path, make: Callable[[Path], Awaitable[Archive]], reasons: list[str]
+) -> None:
+    mirror = await make(tmp_path / "archive")
+    settings = ViewSettings("v", "assign", UUID(int=7))
+    view = await open_view(mirror, settings, ArchiveOptions())
+    view.begin()
+    async with asyncio.timeout(20):
+        while view.status.stop is None and view.status.behind_bytes:
+            await asyncio.sleep(0.005)
+    stop = view.status.stop
+    await view.close()
+    await mirror.close()
+    assert [stop.reason.name] == reasons if stop is not None else not reasons
+    audited = view_stops(Audit(None, AuditOptions(str(tmp_path / "archive")))).stops  # type: ignore[arg-type]
+    ahead = view_outlook(named_view(tmp_path / "archive", replace(settings, name="w"))).found.stops
+    for found in (audited, ahead):
+        assert [one.reason.name for one in found] == reasons
+        if stop is not None and make is not behind_a_gap:
+            assert (found[0].file.rpartition("/")[2], found[0].offset) == (stop.file, stop.offset)
+    assert [(one.file.rpartition("/")[2], one.offset) for one in audited] == [(one.file, one.offset) for one in ahead]
+
+
+async def test_behind_a_change_at_which_a_view_ends_the_stops_of_another_are_listed(tmp_path: Path) -> None:
+    mirror = await gave_numbers(tmp_path / "archive")
+    binlog = add_mysql(add_mysql(mysql_binlog(GtidSet()), None), None)
+    await change_source(mirror, identity(A, 3), [("mysql-bin.000005", binlog.data)])
+    await mirror.close()
+    found = view_stops(Audit(None, AuditOptions(str(tmp_path / "archive")))).stops  # type: ignore[arg-type]
+    # A view of the second source gives no numbers and goes on, but each of these two transactions has no GTID.
+    assert [(one.reason.name, one.file) for one in found] == [
+        ("source_changed", "mysql-bin.000001"),
+        ("source_changed", "g0003/mysql-bin.000005"),
+        ("source_changed", "g0003/mysql-bin.000005"),
+    ]
 
 
 def test_a_newer_mariadb_is_judged_by_its_own_checks(spark: Any, tmp_path: Path) -> None:
@@ -220,6 +335,36 @@ def test_a_newer_mariadb_is_judged_by_its_own_checks(spark: Any, tmp_path: Path)
     done = run(spark, "readiness", write(tmp_path, "bin.000001", binlog.data), tmp_path)
     assert {finding.name for finding in done.outcome.result.findings} == {"mariadb_events", "compressed_columns"}
     assert "newer MariaDB replica" in done.outcome.result.verdict
+
+
+def test_a_mariadb_is_judged_for_mysql_where_that_is_asked_for(spark: Any, tmp_path: Path) -> None:
+    binlog = BinlogBuilder("mariadb")
+    for number in range(3):
+        binlog.mariadb_gtid(standalone=False).query(f"UPDATE t SET b = {number} WHERE a = 1", INSIDE).xid()
+    binlog.mariadb_gtid(standalone=True).query("CREATE TABLE k (a INT) ENGINE=Aria", CLOSES)
+    path = write(tmp_path, "bin.000001", binlog.data)
+    own = run(spark, "readiness", path, tmp_path)
+    assert {finding.name for finding in own.outcome.result.findings} == {"mariadb_events"}
+    done = run(spark, "readiness", path, tmp_path, target="mysql-9.7")
+    assert "newer MySQL replica" in done.outcome.result.verdict
+    assert ("judged for", "replicas of MySQL 9.7") in done.outcome.result.facts
+    assert "logged_changes" in done.names
+    logged = done.finding("logged_changes")
+    assert (logged.count, [place.text for place in logged.places]) == (3, ["UPDATE"])
+    assert "mariadb_events" not in done.names
+
+
+def test_an_archive_is_judged_for_the_version_that_is_asked_for(spark: Any, tmp_path: Path) -> None:
+    binlog = BinlogBuilder().begin()
+    binlog.event(EventType.TABLE_MAP, table_map(b"\x12", b"\x03", b"\x04\x02\x01a\x08\x01\x00"), INSIDE).xid()
+    path = write(tmp_path, "bin.000001", binlog.data)
+    assert "view_stops" not in run(spark, "readiness", path, tmp_path).names
+    done = run(spark, "readiness", path, tmp_path, target="mysql-5.5")
+    assert ("judged for", "replicas of MySQL 5.5") in done.outcome.result.facts
+    assert [place.text for place in done.finding("view_stops").places] == [
+        "column_type_not_in_target (error 1677): column 1 of test.t is of type DATETIME, which MySQL 5.5 does not have"
+    ]
+    assert "for MySQL 5.5" in done.page.text
 
 
 def test_primary_keys_are_known_with_full_metadata_only() -> None:

@@ -1,5 +1,7 @@
 """The audit `transactions`: sums as the reader of splits gives them, and each of its findings."""
 
+import asyncio
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,17 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[audit]'")
 
 import relay.audit.jobs.transactions as transactions_job
+from relay.archive.archive import Archive
+from relay.audit.jobs.transaction_waits import WAYS_ON
 from relay.audit.report.content import OverTime
-from tests.audit.job_runs import run
+from relay.view.translate.wait_counts import EVERY_CAUSE, OF_PLANS, WaitCounts
+from tests.audit.conftest import ROOT
+from tests.audit.job_runs import JobRun, run
 from tests.audit.test_splits import add_transaction, rows, splits_of, write
+from tests.support.archive_filling import fill
 from tests.support.binlog_builder import INSIDE, BinlogBuilder
+from tests.support.keyed_binlog import KeyedBinlog
+from tests.support.view_making import made_view, settings, until_made
 
 RECORDED = Path(__file__).resolve().parents[1] / "corpus" / "recorded"
 BEGUN = 1_700_000_000
@@ -89,6 +98,66 @@ def test_a_cut_file_gives_what_is_whole_and_says_so(spark: Any, tmp_path: Path) 
     write(tmp_path, "bin.000001", binlog.data[:-9])
     done = run(spark, "transactions", tmp_path / "bin.000001", tmp_path)
     assert {"event_truncated", "transaction_unfinished"} <= done.names
+    assert (done.finding("dependencies_unread").severity, done.parquet("dependencies")[0]["transactions"]) == (
+        "note",
+        5,
+    )
     assert done.places("transaction_unfinished") == [f"bin.000001:{open_at}"]
     assert "Not everything could be read" in done.page.text
     assert done.outcome.found
+
+
+def counted(done: JobRun) -> dict[str, Any]:
+    """As `WaitCounts.record` has it, in an order of its own."""
+    (total,) = done.parquet("dependencies")
+    return {**total, "serial": in_order(done.parquet("serial"))}
+
+
+def in_order(serial: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(serial, key=lambda one: (one["why"], one["table"] or ""))
+
+
+def keyed(number: int) -> bytes:
+    """A file of which only the first defines the tables."""
+    return KeyedBinlog(number, 600, begins=number == 1).make()
+
+
+def test_dependencies_are_those_of_a_view_of_the_same_archive(spark: Any, tmp_path: Path) -> None:
+    names = [f"mysql-bin.{number:06}" for number in (1, 2, 3)]
+    archive = tmp_path / "source"
+
+    async def made() -> WaitCounts | None:
+        await fill(archive, *((name, keyed(number)) for number, name in enumerate(names, 1)))
+        mirror = await Archive.open(archive)
+        async with made_view(mirror, settings(dependencies="writeset")) as view:
+            await until_made(view)
+        await mirror.close()
+        return view.status.waits
+
+    of_view = asyncio.run(made())
+    assert of_view is not None and of_view.width > 1.5
+    expected = of_view.record()
+    expected["serial"] = in_order(expected["serial"])
+    done = run(spark, "transactions", archive, tmp_path)
+    assert counted(done) == expected
+    assert {row[:3] for row in done.table("Why they wait")} == {
+        (one["why"], one["table"], one["transactions"]) for one in expected["serial"]
+    }
+    assert of_view.told() in done.page.text
+    own = run(spark, "transactions", archive / names[1], tmp_path)  # of which nobody says what the tables are
+    assert own.parquet("dependencies")[0]["beside_the_one_before"] < expected["beside_the_one_before"] / 10
+    assert ("table_unknown", "d.a") in {row[:2] for row in own.table("Why they wait")}
+
+
+def test_files_of_mariadb_have_no_dependencies_that_a_view_would_give(spark: Any, tmp_path: Path) -> None:
+    done = run(spark, "transactions", RECORDED / "mariadb.binlog", tmp_path)
+    assert not {"dependencies", "serial"} & set(done.summary["frames"])
+
+
+def test_for_every_cause_there_is_a_way_on_here_and_in_the_documentation() -> None:
+    """Also for those that plans of tables name."""
+    plans = (ROOT / "relay" / "dependencies" / "key_plans.py").read_text()
+    assert set(re.findall(r'serial_plan\("(\w+)"\)', plans)) == set(OF_PLANS)
+    assert set(WAYS_ON) == set(EVERY_CAUSE)
+    page = (ROOT / "docs" / "VIEWS.md").read_text()
+    assert [why for why in EVERY_CAUSE if f"`{why}`" not in page] == []

@@ -10,12 +10,14 @@ from pathlib import Path
 from tests.bench import (
     audit,
     collecting,
+    dependencies,
     generations,
     gtid_requests,
     gtid_serve,
     latency,
     live,
     many_files,
+    mariadb_views,
     memory,
     position,
     receive,
@@ -65,6 +67,8 @@ ALONE: dict[str, Callable[[Path, bool], Report]] = {
         directory, files=30 if quick else 10_000, turns=1 if quick else 15, uuids=20 if quick else 1000
     ),
     "views": views.run,
+    "views-mariadb": mariadb_views.run,
+    "dependencies": dependencies.run,
     "gtid-serve": lambda directory, quick: gtid_serve.run(
         directory, size=(1 if quick else 256) << 20, turns=1 if quick else 31
     ),

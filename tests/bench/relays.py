@@ -1,6 +1,7 @@
 """Relays as processes of their own, for measuring."""
 
 import contextlib
+import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from tests.bench.streams import Server as Login
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 
+_SERVER_IDS = itertools.count(4243)
+
 
 def login(relay: RelayProcess) -> Login:
     """For dump streams."""
@@ -19,8 +22,8 @@ def login(relay: RelayProcess) -> Login:
 
 
 def make_relay(directory: Path, source: Server | Path, **sections: dict[str, Any]) -> RelayProcess:
-    """A relay that is not started yet."""
-    return RelayProcess(directory, source, port=free_port(), server_id=4243, sections=sections)
+    """A relay that is not started yet. The source may list the connection of one that was killed for a minute: each has its number."""
+    return RelayProcess(directory, source, port=free_port(), server_id=next(_SERVER_IDS), sections=sections)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from deploy.servers import Server
@@ -45,7 +45,7 @@ _PROCEDURES = (
 class BenchSource:
     """A MariaDB, or another `kind` of server, whose first binlog holds `transactions` small transactions.
 
-    In ROW format, with checksums or without. Made anew unless `directory` holds one from before.
+    In ROW format, with checksums or without, or as `options` of the server say. Made anew unless `directory` holds one from before.
     """
 
     def __init__(
@@ -55,12 +55,13 @@ class BenchSource:
         *,
         checksum: str = "CRC32",
         kind: type[Server] = MariaDB,
+        options: Sequence[str] = (),
     ) -> None:
         self.transactions = transactions
         ready = directory is not None and (directory / f"ready-{transactions}").exists()
         self.server: Server = kind(directory)
-        options = ["--binlog-format=ROW", "--max-binlog-size=1G", "--max-connections=400"]
-        self.server.start(server_id=1, options=[*options, f"--binlog-checksum={checksum}"])
+        common = ["--binlog-format=ROW", "--max-binlog-size=1G", "--max-connections=400"]
+        self.server.start(server_id=1, options=[*common, f"--binlog-checksum={checksum}", *options])
         self.file = "mysql-bin.000001"
         if not ready:
             self._write()
@@ -102,10 +103,15 @@ class BenchSource:
 
 @contextlib.contextmanager
 def bench_source(
-    transactions: int, directory: Path | None, *, checksum: str = "CRC32", kind: type[Server] = MariaDB
+    transactions: int,
+    directory: Path | None,
+    *,
+    checksum: str = "CRC32",
+    kind: type[Server] = MariaDB,
+    options: Sequence[str] = (),
 ) -> Iterator[BenchSource]:
     """A source that is ended afterwards."""
-    source = BenchSource(transactions, directory, checksum=checksum, kind=kind)
+    source = BenchSource(transactions, directory, checksum=checksum, kind=kind, options=options)
     try:
         yield source
     finally:

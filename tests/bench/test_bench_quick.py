@@ -12,6 +12,7 @@ from deploy.servers.mariadb import MariaDB
 from tests.bench.__main__ import ALONE, QUICK_TRANSACTIONS, WITH_SOURCE
 from tests.bench.dump_client import __file__ as python_client
 from tests.bench.figures import Report
+from tests.bench.slow_sync import compiler
 from tests.bench.source_data import BenchSource
 from tests.bench.streams import Stream, client_command, stream_size
 from tests.conftest import need_server
@@ -58,8 +59,14 @@ def test_a_benchmark_with_a_source_prints_its_figures(
 def test_a_benchmark_without_a_source_prints_its_figures(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if name == "views":
+    if name in ("views", "dependencies"):
         need_server("mysql56")
+    if name == "views-mariadb":
+        need_server("mariadb")
+    if name == "dependencies":
+        need_server("mysql97")
+        if compiler() is None:
+            pytest.skip("there is no C compiler, which slow syncs need")
     assert shown(ALONE[name](tmp_path, True), capsys)
 
 

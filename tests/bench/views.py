@@ -14,8 +14,8 @@ from deploy.servers.mysql56 import MySQL56
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
 from relay.archive.inspect.listing import read_ledger
-from relay.view.view import skips_of
 from relay.view.view_lookup import ViewLookup
+from relay.view.view_skips import skips_of
 from tests.bench.figures import GB, MB, Report, median, percentile
 from tests.bench.gtid_requests import first_event_ms, mysql_request
 from tests.bench.latency import differences
@@ -31,6 +31,7 @@ from tests.support.view_chain import UUID_OF_VIEW, VIEW, account_of, add_views, 
 
 TRANSACTIONS: Final = 630_000
 _WIDE_ROW_BYTES: Final = 8000
+_ASSIGN: Final = view_keys()
 
 
 def run_made(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
@@ -40,14 +41,14 @@ def run_made(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
     )
     plain_s, plain_cpu, beside_s = [], [], []
     made_s, made_cpu = [], []
-    with _archived(source, directory / "archived") as archive:
+    with archived(source, directory / "archived") as archive:
         expected = 0
         for turn in range(turns + 1):
             seconds, cpu = relay_once(source, directory / f"plain-{turn}")
             beside, _ = relay_once(
                 source, directory / f"beside-{turn}", prepare=lambda relay: add_views(relay, [view_keys()])
             )
-            making, its_cpu, expected = _made_once(archive, source, directory / f"made-{turn}", expected)
+            making, its_cpu, expected = made_once(archive, source, directory / f"made-{turn}", expected)
             if turn:
                 plain_s.append(seconds)
                 plain_cpu.append(cpu)
@@ -74,7 +75,7 @@ def run_served(
     """Serving a view against serving the mirror, by one relay; and how much later a commit is seen through the view."""
     report = Report("views-served", f"{source.size / MB:.0f} MB and its view, {turns} turns each")
     with _with_view(source, directory / "served") as relay:
-        mirror, view = login(relay), Server(relay.port, account_of(VIEW), REPLICA_PASSWORD)
+        mirror, view = login(relay), _server_of_view(relay)
         ways: dict[str, Callable[[bool], Stream]] = {
             "mirror, by position": lambda ends: Stream.of_mysql(mirror, source.file, server_id=900, ends=ends),
             "view, by position": lambda ends: Stream.of_mysql(view, source.file, server_id=901, ends=ends),
@@ -119,6 +120,50 @@ def run_served(
     return report
 
 
+def run_anonymous(source: BenchSource, directory: Path, *, turns: int = 5) -> Report:
+    """What Anonymous_gtid events before every transaction cost against the mirror: bytes, serving, receiving.
+
+    The source's transactions are as small as they come, so that the share of bytes is the highest that there is.
+    """
+    report = Report("views-anonymous", f"gtids = anonymous, {turns} turns each")
+    keys = view_keys(gtids="anonymous")
+    plain_s, beside_s = [], []
+    for turn in range(turns + 1):
+        plain, _ = relay_once(source, directory / f"without-{turn}")
+        beside, _ = relay_once(source, directory / f"with-{turn}", prepare=lambda relay: add_views(relay, [keys]))
+        if turn:
+            plain_s.append(plain)
+            beside_s.append(beside)
+    with _with_view(source, directory / "anonymous", keys) as relay:
+        streams = {
+            "mirror": Stream.of_mysql(login(relay), source.file, server_id=905, ends=True),
+            "view": Stream.of_mysql(_server_of_view(relay), source.file, server_id=906, ends=True),
+        }
+        wanted = {way: counted(stream) for way, stream in streams.items()}
+        seconds: dict[str, list[float]] = {way: [] for way in streams}
+        cpu: dict[str, list[float]] = {way: [] for way in streams}
+        for turn in range(turns + 1):
+            for way, server in (("mirror", login(relay)), ("view", _server_of_view(relay))):
+                before = cpu_s(relay.pid)
+                stream = Stream.of_mysql(server, source.file, server_id=907, ends=False)
+                result = drained([stream], wanted[way])
+                if turn:
+                    seconds[way].append(result["seconds"])
+                    cpu[way].append(cpu_s(relay.pid) - before)
+    bytes_ratio = wanted["view"] / wanted["mirror"]
+    slower = median([b / a for a, b in zip(seconds["mirror"], seconds["view"], strict=True)])
+    report.add("anonymous: bytes, view / mirror", bytes_ratio)
+    report.add("anonymous: bytes a transaction more", (wanted["view"] - wanted["mirror"]) / source.transactions)
+    report.add("anonymous: throughput in bytes, view / mirror", bytes_ratio / slower, aim=0.97, at_least=True)
+    report.add("anonymous: transactions a second, view / mirror", 1 / slower)
+    report.add("anonymous: CPU a byte, view / mirror", median(cpu["view"]) / median(cpu["mirror"]) / bytes_ratio)
+    report.add(
+        "anonymous: receiving with the view / without", median(plain_s) / median(beside_s), aim=0.9, at_least=True
+    )
+    report.add("the same, least disturbed turn of each", min(plain_s) / min(beside_s))
+    return report
+
+
 def run_large(source: BenchSource, directory: Path, *, transaction_mib: int = 1024) -> Report:
     """A transaction larger than memory comes in and is translated while the view is followed."""
     server = source.server
@@ -134,7 +179,7 @@ def run_large(source: BenchSource, directory: Path, *, transaction_mib: int = 10
         server.sql(f"INSERT INTO wide SELECT REPEAT('x', {_WIDE_ROW_BYTES}) FROM small LIMIT {rows}", DATABASE)
         size = (server.datadir / file).stat().st_size
         # A transaction of that size ends its file.
-        _wait_made(relay, *source.newest())
+        wait_made(relay, *source.newest())
         peak = peak_rss_mb(relay.pid)
     report = Report("views-memory", f"a transaction of {(size - before) / 2**20:.0f} MiB, and a view")
     report.add("relay, peak resident", peak, "MB", aim=150)
@@ -161,7 +206,7 @@ def run_many_files(directory: Path, *, files: int = 10_000, turns: int = 15) -> 
     begun = time.monotonic()
     with relay:
         wait_until_size(relay.archive / names[-1], places[-1])
-        _wait_made(relay, names[-1], places[-1])
+        wait_made(relay, names[-1], places[-1])
         report.add("archive and view made", time.monotonic() - begun, "s")
         lookup = _lookup(relay)
         for where, number in (("start", 0), ("middle", files // 2), ("end", files - 1)):
@@ -184,6 +229,7 @@ def run(directory: Path, quick: bool) -> Report:
     with bench_source(transactions, None, kind=MySQL56) as source:
         report = run_made(source, directory, turns=1 if quick else 5)
         parts = [
+            run_anonymous(source, directory, turns=1 if quick else 5),
             run_served(source, directory, turns=1 if quick else 9, commits=60 if quick else 2000),
             run_large(source, directory, transaction_mib=4 if quick else 1024),
             run_many_files(directory, files=30 if quick else 10_000, turns=1 if quick else 15),
@@ -198,7 +244,7 @@ def run(directory: Path, quick: bool) -> Report:
 
 
 @contextlib.contextmanager
-def _archived(source: BenchSource, directory: Path) -> Iterator[Path]:
+def archived(source: BenchSource, directory: Path) -> Iterator[Path]:
     """The directory of a relay that was stopped with all of the source in its archive."""
     with make_relay(directory, source.server) as relay:
         wait_until_archived(relay, source)
@@ -207,22 +253,28 @@ def _archived(source: BenchSource, directory: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _with_view(source: BenchSource, directory: Path) -> Iterator[RelayProcess]:
+def _with_view(source: BenchSource, directory: Path, keys: dict[str, Any] = _ASSIGN) -> Iterator[RelayProcess]:
     """A relay that has all of the source, and the view of it, and is at rest."""
     relay = make_relay(directory, source.server)
-    add_views(relay, [view_keys()])
+    add_views(relay, [keys])
     with relay:
         wait_until_archived(relay, source)
-        _wait_made(relay, *source.newest())
+        wait_made(relay, *source.newest(), keys=keys)
         yield relay
 
 
-def _made_once(archived: Path, source: BenchSource, directory: Path, expected: int) -> tuple[float, float, int]:
+def _server_of_view(relay: RelayProcess) -> Server:
+    return Server(relay.port, account_of(VIEW), REPLICA_PASSWORD)
+
+
+def made_once(
+    archive: Path, source: BenchSource, directory: Path, expected: int, keys: dict[str, Any] = _ASSIGN
+) -> tuple[float, float, int]:
     """Seconds from the view's first file on, seconds of CPU, and how large its first file is; `expected`: 0 is not known yet."""
-    shutil.copytree(archived / "archive", directory / "archive")
+    shutil.copytree(archive / "archive", directory / "archive")
     warm_free_memory(directory, source.size)
     relay = make_relay(directory, source.server)
-    add_views(relay, [view_keys()])
+    add_views(relay, [keys])
     made = relay.archive / "views" / VIEW / source.file
     relay.start(wait=False)
     try:
@@ -231,7 +283,7 @@ def _made_once(archived: Path, source: BenchSource, directory: Path, expected: i
         if expected:
             ended = wait_until_size(made, expected)
         else:
-            _wait_made(relay, *source.newest())
+            wait_made(relay, *source.newest(), keys=keys, flavour=source.server.flavour)
             ended = time.monotonic()
         used = cpu_s(relay.pid) - before
     finally:
@@ -241,9 +293,11 @@ def _made_once(archived: Path, source: BenchSource, directory: Path, expected: i
     return ended - begun, used, size
 
 
-def _wait_made(relay: RelayProcess, file: str, offset: int, timeout_s: float = 600.0) -> None:
+def wait_made(
+    relay: RelayProcess, file: str, offset: int, *, keys: dict[str, Any] = _ASSIGN, flavour: str = "mysql"
+) -> None:
     """Returns when the view has what the source has before that place."""
-    lookup, deadline = _lookup(relay), time.monotonic() + timeout_s
+    lookup, deadline = _lookup(relay, keys, flavour), time.monotonic() + 600
     while time.monotonic() < deadline:
         with contextlib.suppress(Exception):
             lookup.of_source(Position(file, offset))
@@ -252,9 +306,9 @@ def _wait_made(relay: RelayProcess, file: str, offset: int, timeout_s: float = 6
     raise TimeoutError(f"the view did not come to {file}:{offset}:\n{relay.log_tail(5)}")
 
 
-def _lookup(relay: RelayProcess) -> ViewLookup:
+def _lookup(relay: RelayProcess, keys: dict[str, Any] = _ASSIGN, flavour: str = "mysql") -> ViewLookup:
     skips = skips_of(read_ledger(relay.archive), VIEW) if relay.archive.exists() else {}
-    return ViewLookup(relay.archive, relay.archive / "views" / VIEW, settings_of(view_keys()), skips)
+    return ViewLookup(relay.archive, relay.archive / "views" / VIEW, settings_of(keys, flavour), skips)
 
 
 def _timed(work: Callable[[], Any]) -> float:

@@ -12,20 +12,16 @@ from protocol.kernel import codes
 from tests.corpus.build import LARGE_BLOCK, LARGE_BLOCKS, STORED, mariadb100_long
 from tests.corpus.expected import BROKEN, BUILT, JUMPS, MARIADB_100_LONG, RECORDED, VIOLATIONS
 from tests.support.event_stream import packetise, walk
-from tests.support.kernel_builds import KernelBuild, imported_kernel, is_extension, uncompiled_kernel
+from tests.support.kernel_builds import BUILD_NAMES, KernelBuild, build_named
 
 HERE = Path(__file__).resolve().parent
 LETTERS = "?icsne"
 MAGIC = b"\xfebin"
 
 
-@pytest.fixture(params=["compiled", "uncompiled"])
+@pytest.fixture(params=BUILD_NAMES)
 def build(request: pytest.FixtureRequest) -> KernelBuild:
-    if request.param == "uncompiled":
-        return uncompiled_kernel()
-    if not is_extension(imported_kernel().ingest):
-        pytest.skip("the kernel is not compiled here")
-    return imported_kernel()
+    return build_named(request.param)
 
 
 @dataclass

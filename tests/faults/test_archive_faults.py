@@ -30,6 +30,8 @@ from relay.archive.write.run import Run
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 from tests.support.forgetful_disk import ForgetfulDisk
+from tests.support.power_cut import cut_power
+from tests.support.small_disk import small_disk
 
 FIRST = "mysql-bin.000001"
 SECOND = "mysql-bin.000002"
@@ -114,39 +116,16 @@ async def test_bad_bytes_that_are_cut_off_are_kept_aside(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("seed", range(25))
 async def test_after_a_power_cut_everything_synced_is_there_and_nothing_incomplete(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    disk = ForgetfulDisk()
-    one, two = small().transaction(*[500] * 300).rotate(SECOND), small().transaction(*[900] * 200).transaction(3)
-    directory = tmp_path / "before"
-    generation = await Generation.open(
-        directory, ArchiveOptions(sync=SyncPolicy.TRANSACTION, publish=PublishPolicy.SYNCED), layer=disk
-    )
-    cuts = [chance.randrange(4, one.size) for _ in range(6)]
-    await generation.begin_file(FIRST)
-    first_part = chance.random() < 0.4
-    await append_all(generation, one.data[: one.boundaries[-3]] if first_part else one.data, cuts)
-    if not first_part:
-        await generation.begin_file(SECOND)
-        await append_all(generation, two.data[: chance.choice(two.boundaries[2:])], cuts)
-    await asyncio.sleep(chance.choice([0, 0.003, 0.02]))
-    # The cut: nothing is awaited between reading what was promised and taking the picture of the disk.
-    promised = generation.end
     survivor = tmp_path / "after"
-    disk.lose_power(directory, survivor, seed)
-    if chance.random() < 0.5:
-        for path in directory.glob("catalog.sqlite*"):
-            shutil.copy(path, survivor)
-    await generation.close()
-    assert promised is not None
+    cut = await cut_power(tmp_path / "before", survivor, small, seed)
 
     again = await Generation.open(survivor)
-    assert again.end is not None and again.end >= promised
-    built = {FIRST: one, SECOND: two}
+    assert again.end is not None and again.end >= cut.promised
     for file in again.files:
         stored = (survivor / file.name).read_bytes()
-        assert stored == built[file.name].data[: len(stored)] and len(stored) in built[file.name].boundaries
+        assert stored == cut.built[file.name].data[: len(stored)] and len(stored) in cut.built[file.name].boundaries
     newest = again.files[-1]
-    await append_all(again, built[newest.name].data, start=again.end.offset)
+    await append_all(again, cut.built[newest.name].data, start=again.end.offset)
     await again.close()
     assert list(verify_archive(survivor, deep=True)) == []
 
@@ -285,29 +264,17 @@ async def test_a_failed_sync_publishes_nothing_under_publish_synced(tmp_path: Pa
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def full_soon(tmp_path: Path) -> Iterator[Path]:
     """A file system of 4 MiB."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small tmpfs needs root")
-    path = tmp_path / "disk"
-    path.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(path)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"no tmpfs here: {mounted.stderr.decode().strip()}")
-    try:
-        yield path
-    finally:
-        # Lazily: a test that failed may have files open there.
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
+    with small_disk(tmp_path / "disk", "4m") as place:
+        yield place
 
 
-async def test_a_really_full_file_system_is_survived(small_disk: Path) -> None:
+async def test_a_really_full_file_system_is_survived(full_soon: Path) -> None:
     built = BinlogBuilder()
     while built.size < 8 << 20:
         built.transaction(60_000)
-    generation = await Generation.open(small_disk, ArchiveOptions(on_failure=lambda error: None))
+    generation = await Generation.open(full_soon, ArchiveOptions(on_failure=lambda error: None))
     await generation.begin_file(FIRST)
     runs = list(runs_of(built.data, range(0, built.size, 100_000)))
     for run in runs:
@@ -324,14 +291,14 @@ async def test_a_really_full_file_system_is_survived(small_disk: Path) -> None:
     # Whichever finds the disk full first, the writer or the catalog.
     assert failure is not None and failure.errno == errno.ENOSPC
     assert end is not None and end.offset in built.boundaries
-    size = (small_disk / FIRST).stat().st_size
-    assert (small_disk / FIRST).read_bytes() == built.data[:size] and size in built.boundaries
+    size = (full_soon / FIRST).stat().st_size
+    assert (full_soon / FIRST).read_bytes() == built.data[:size] and size in built.boundaries
 
 
-def test_a_catalog_that_finds_no_room_for_its_memory_index_says_that_the_disk_is_full(small_disk: Path) -> None:
-    path = small_disk / "catalog.sqlite"
+def test_a_catalog_that_finds_no_room_for_its_memory_index_says_that_the_disk_is_full(full_soon: Path) -> None:
+    path = full_soon / "catalog.sqlite"
     Catalog.open(path, FileLayer()).close()
-    with (small_disk / "other").open("wb", buffering=0) as other, pytest.raises(OSError, match="No space left"):
+    with (full_soon / "other").open("wb", buffering=0) as other, pytest.raises(OSError, match="No space left"):
         while True:
             other.write(bytes(4096))
     failures: list[ArchiveWriteError] = []
@@ -344,20 +311,20 @@ def test_a_catalog_that_finds_no_room_for_its_memory_index_says_that_the_disk_is
     assert "rebuild" not in failures[0].advice, "a whole catalog is not to be made again"
 
 
-def test_a_catalog_that_found_no_room_has_a_row_in_the_ledger_when_there_is_room_again(small_disk: Path) -> None:
-    path = small_disk / "catalog.sqlite"
+def test_a_catalog_that_found_no_room_has_a_row_in_the_ledger_when_there_is_room_again(full_soon: Path) -> None:
+    path = full_soon / "catalog.sqlite"
     Catalog.open(path, FileLayer()).close()
     failures: list[ArchiveWriteError] = []
     thread = CatalogThread(path, FileLayer(), failures.append)
     thread.start()
-    with (small_disk / "other").open("wb", buffering=0) as other, pytest.raises(OSError, match="No space left"):
+    with (full_soon / "other").open("wb", buffering=0) as other, pytest.raises(OSError, match="No space left"):
         while True:
             other.write(bytes(4096))
     for number in range(3):
         thread.submit(lambda catalog, n=number: catalog.add_ledger(LedgerRow(float(n), "test", FIRST, 4, f"row {n}")))
     while len(failures) < 3:
         time.sleep(0.01)
-    (small_disk / "other").unlink()
+    (full_soon / "other").unlink()
     thread.retry()
     thread.stop()
     catalog = Catalog.open(path, FileLayer())

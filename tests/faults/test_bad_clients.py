@@ -17,6 +17,8 @@ from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
 
+pytestmark = pytest.mark.usefixtures("relays_of_their_own")
+
 FIRST = "mysql-bin.000001"
 BUILT = BinlogBuilder().ddl().transaction(10, 40).transaction(5)
 LOGIN_WAIT_S = 1.0

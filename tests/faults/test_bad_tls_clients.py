@@ -20,6 +20,8 @@ from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
 
+pytestmark = pytest.mark.usefixtures("relays_of_their_own")
+
 FIRST = "mysql-bin.000001"
 SSL_REQUEST = b"\x20\0\0\1" + struct.pack("<IIB23x", 0x00BFA285 | Capability.SSL, 1 << 24, 33)
 HANDSHAKE_S = 2.0

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import os
-import random
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +15,11 @@ from relay.archive.inspect.verify import verify_archive
 from relay.archive.storage.archive_errors import ArchiveWriteError
 from relay.archive.storage.files import Buffer, FileLayer
 from relay.archive.sums.block_sum import BLOCK_BYTES, sum_paths
-from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
+from relay.archive.write.options import ArchiveOptions, SyncPolicy
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder, runs_of
 from tests.support.forgetful_disk import ForgetfulDisk
+from tests.support.power_cut import cut_power
 
 FIRST = "mysql-bin.000001"
 SECOND = "mysql-bin.000002"
@@ -33,32 +33,12 @@ def plain() -> BinlogBuilder:
 async def test_after_a_power_cut_what_was_synced_is_there_and_the_sums_agree_with_what_is_received_behind_it(
     tmp_path: Path, seed: int
 ) -> None:
-    chance = random.Random(seed)
-    disk = ForgetfulDisk()
-    one, two = plain().transaction(*[500] * 300).rotate(SECOND), plain().transaction(*[900] * 200).transaction(3)
-    directory, survivor = tmp_path / "before", tmp_path / "after"
-    options = ArchiveOptions(sync=SyncPolicy.TRANSACTION, publish=PublishPolicy.SYNCED)
-    generation = await Generation.open(directory, options, layer=disk)
-    cuts = [chance.randrange(4, one.size) for _ in range(6)]
-    await generation.begin_file(FIRST)
-    first_part = chance.random() < 0.4
-    await append_all(generation, one.data[: one.boundaries[-3]] if first_part else one.data, cuts)
-    if not first_part:
-        await generation.begin_file(SECOND)
-        await append_all(generation, two.data[: chance.choice(two.boundaries[2:])], cuts)
-    await asyncio.sleep(chance.choice([0, 0.003, 0.02]))
-    # The cut: nothing is awaited between reading what was promised and taking the picture of the disk.
-    promised = generation.end
-    disk.lose_power(directory, survivor, seed)
-    if chance.random() < 0.5:
-        for path in directory.glob("catalog.sqlite*"):
-            shutil.copy(path, survivor)
-    await generation.close()
-    assert promised is not None
+    survivor = tmp_path / "after"
+    cut = await cut_power(tmp_path / "before", survivor, plain, seed)
 
     again = await Generation.open(survivor)
-    assert again.end is not None and again.end >= promised
-    built = {FIRST: one, SECOND: two}
+    assert again.end is not None and again.end >= cut.promised
+    promised, built = cut.promised, cut.built
     newest = again.files[-1].name
     kept = promised.offset if promised.file == newest else 4
     assert (survivor / newest).read_bytes()[:kept] == built[newest].data[:kept]

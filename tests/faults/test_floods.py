@@ -16,6 +16,8 @@ from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
 
+pytestmark = pytest.mark.usefixtures("relays_of_their_own")
+
 FIRST = "mysql-bin.000001"
 CONNECTIONS, MOST_CONNECTIONS = 1000, 200
 LOGIN_WAIT_S = 3.0

@@ -24,7 +24,10 @@ from tests.support.free_port import free_port
 from tests.support.relay_inside import damage, ledger
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
+from tests.support.small_disk import small_disk
 from tests.support.workload import SteadyWriter
+
+pytestmark = pytest.mark.usefixtures("relays_of_their_own")
 
 FIRST = "mysql-bin.000001"
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,14 +156,8 @@ class SmallDisk:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        directory.mkdir()
-        if os.geteuid() != 0:
-            pytest.skip("mounting a small file system needs root")
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(directory)], capture_output=True, check=False
-        )
-        if mounted.returncode != 0:
-            pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.decode().strip()}")
+        self._mounted = contextlib.ExitStack()
+        self._mounted.enter_context(small_disk(directory, "4m"))
 
     def fill(self, relay: RelayProcess) -> None:
         """Leaves 256 KiB."""
@@ -173,7 +170,7 @@ class SmallDisk:
 
     def close(self) -> None:
         """Unmounts."""
-        subprocess.run(["umount", "-l", str(self.directory)], check=True)
+        self._mounted.close()
 
 
 class FileSizeLimit:

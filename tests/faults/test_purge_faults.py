@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,11 @@ from protocol.position import is_binlog_name
 from relay.archive.generation import Generation
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
-from relay.archive.storage.files import PURGE_NAME, Buffer
+from relay.archive.storage.files import PURGE_NAME
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.forgetful_disk import ForgetfulDisk
+from tests.support.stepped_disk import SteppedDisk
 from tests.unit.archive.test_purge import NAMES, binlogs, binlogs_in
 
 GOING = NAMES[:3]
@@ -31,7 +31,7 @@ class Crash(Exception):
     """The process ends here."""
 
 
-class CrashingDisk(ForgetfulDisk):
+class CrashingDisk(SteppedDisk, ForgetfulDisk):
     """Ends the purge before its call number `steps_left` that would change the disk. -1: never."""
 
     steps_left = -1
@@ -43,30 +43,6 @@ class CrashingDisk(ForgetfulDisk):
             raise Crash
         if self.steps_left > 0:
             self.steps_left -= 1
-
-    def create(self, path: Path) -> int:
-        self.step()
-        return super().create(path)
-
-    def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
-        self.step()
-        return super().pwritev(fd, buffers, offset)
-
-    def sync_data(self, fd: int) -> None:
-        self.step()
-        super().sync_data(fd)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self.step()
-        super().rename(source, target)
-
-    def unlink(self, path: Path) -> None:
-        self.step()
-        super().unlink(path)
-
-    def sync_directory(self, directory: Path) -> None:
-        self.step()
-        super().sync_directory(directory)
 
 
 async def crash_in_purge(directory: Path, survivor: Path, step: int, *, power: bool) -> bool:

@@ -13,7 +13,7 @@ from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.usefixtures("relays_of_their_own")]
 
 FIRST = "mysql-bin.000001"
 XID, HEARTBEAT = 16, 27

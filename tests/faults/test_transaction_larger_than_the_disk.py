@@ -1,6 +1,5 @@
 """A transaction that does not fit on the archive's disk is asked for again when there is more room, and not before."""
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from tests.support.binlog_comparison import check_archive
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
+from tests.support.small_disk import small_disk
 
 pytestmark = pytest.mark.interop
 ROWS, ROW_BYTES = 12, 4_000_000
@@ -26,18 +26,8 @@ UNTIL_THE_THIRD_S = 8.0
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A tmpfs with room for about half of the transaction."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small tmpfs needs root")
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)]
-    mounted = subprocess.run(mount, capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no tmpfs here: {mounted.stderr.decode().strip()}")
-    try:
+    with small_disk(tmp_path / "disk", "24m") as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def resize(disk: Path, size: str) -> None:

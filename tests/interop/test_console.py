@@ -1,7 +1,6 @@
 """What people and monitors type at a relay, compared with what the real servers answer, and typed with their real clients."""
 
 import contextlib
-import os
 import re
 import subprocess
 import time
@@ -18,6 +17,7 @@ from tests.conftest import need_server
 from tests.interop.conftest import ChainFactory
 from tests.support.chain import Chain, wait_until
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+from tests.support.small_disk import small_disk
 
 pytestmark = pytest.mark.interop
 
@@ -320,20 +320,10 @@ def test_a_file_that_is_being_read_is_kept_and_its_reader_named(chains: ChainFac
     reader.cut()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
 def test_a_full_disk_is_seen_in_the_status_and_ended_by_a_purge(chains: ChainFactory, tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(small)]
-    mounted = subprocess.run(mount, capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"no tmpfs here: {mounted.stderr.decode().strip()}")
-    try:
-        fill_and_purge(
-            chains("mysql56", sections={"[account]": {"admin": True}, "archive": {"dir": str(small)}}), small
-        )
-    finally:
-        subprocess.run(["umount", "-l", str(small)], check=True)
+    with small_disk(tmp_path / "small", "24m") as small:
+        sections = {"[account]": {"admin": True}, "archive": {"dir": str(small)}}
+        fill_and_purge(chains("mysql56", sections=sections), small)
 
 
 def fill_and_purge(chain: Chain, small: Path) -> None:

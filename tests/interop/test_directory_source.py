@@ -5,6 +5,7 @@ import shutil
 import time
 from pathlib import Path
 
+import pymysql
 import pytest
 
 from deploy.servers import BinlogPosition, Server
@@ -136,3 +137,49 @@ def test_replicas_get_heartbeats_behind_a_last_file_whose_next_one_is_not_there(
 
 def has_table(server: Server) -> bool:
     return bool(server.sql("SELECT 1 FROM information_schema.tables WHERE table_schema = 'one'"))
+
+
+WITH_GTIDS = ("--gtid-mode=ON", "--enforce-gtid-consistency", "--log-slave-updates")
+
+
+def test_a_replica_that_asks_for_the_mode_of_gtids_before_any_were_read_comes_again(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    # Told OFF it would stop for good (1593).
+    source = servers("mysql56").start(server_id=1, options=WITH_GTIDS)
+    source.sql("RESET MASTER")
+    source.sql("FLUSH LOGS")
+    source.sql(f"CREATE DATABASE {DATABASE}")
+    empty, full = source.binlogs()
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    shutil.copy(empty, copies)
+    (copies / full.name).write_bytes(full.read_bytes()[:4])
+    with RelayProcess(tmp_path / "relay", copies, port=free_port()) as relay:
+        relay.wait_archived(empty.name, empty.stat().st_size)
+        replica = servers("mysql56").start(server_id=10, options=WITH_GTIDS)
+        replica.attach("127.0.0.1", relay.port, REPLICA_USER, REPLICA_PASSWORD, auto_position=1, connect_retry=1)
+        asked = "'SELECT @@GLOBAL.GTID_MODE' failed with error 'binlog-relay has not read its directory to the end yet"
+        wait_until(lambda: asked in replica.error_log.read_text(errors="replace"), "the replica asked for the mode")
+        assert replica.replica_status()["io_running"] != "No"
+        shutil.copy(full, copies)
+        wait_until(lambda: (DATABASE,) in replica.sql("SHOW DATABASES"), "the replica has what came then")
+
+
+def test_the_mode_of_gtids_is_known_where_a_directory_was_read_and_has_none(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    source = servers("mysql56").start(server_id=1)
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    shutil.copy(source.binlogs()[0], copies)
+    with RelayProcess(tmp_path / "relay", copies, port=free_port()) as relay:
+        relay.wait_archived(source.binlogs()[0].name, source.binlogs()[0].stat().st_size)
+
+        def mode() -> object:
+            try:
+                return relay.sql("SELECT @@GLOBAL.gtid_mode")[0][0]
+            except pymysql.err.OperationalError as refused:
+                return refused.args[0]
+
+        wait_until(lambda: mode() == "OFF", "the mode is known")

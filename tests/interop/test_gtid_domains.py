@@ -74,6 +74,7 @@ def test_behind_what_was_purged_a_replica_is_served_as_by_the_source_that_forgot
     for number in (2, 3, 4):
         write_to_domain(chain.source, number)
         chain.source.sql("FLUSH BINARY LOGS")
+    chain.wait_published()  # before the source purges it
     forget_domain(chain.source)
     before = position(chain.source, "gtid_binlog_pos")
     chain.source.sql("INSERT INTO d.t VALUES (100)")
@@ -97,6 +98,7 @@ def test_what_the_archive_has_of_a_forgotten_domain_is_sent_to_who_has_its_begin
         write_to_domain(chain.source, number)
         chain.source.sql("FLUSH BINARY LOGS")
     lacking = chain.source.sql("SELECT a FROM d.t ORDER BY a")[1:]
+    chain.wait_published()  # before the source purges it
     forget_domain(chain.source)
     before = position(chain.source, "gtid_binlog_pos")
     chain.source.sql("INSERT INTO d.t VALUES (100000)")

@@ -250,7 +250,7 @@ def test_mysql_refuses_the_sets_that_are_refused_here(servers: ServerFactory, na
         client = client_of(server)
         client.command(0x1E, encode_binlog_dump_gtid(encode_gtid_set(held), flags=NON_BLOCK, server_id=77))
         theirs = refusal_of(server, client)
-        surplus, missing = ahead_of(held, executed, UUID(uuid)), purged - held
+        surplus, missing = ahead_of(held, executed, [UUID(uuid)]), purged - held
         if surplus:
             ours = ahead_refused(surplus, version).message
         elif missing:

@@ -22,7 +22,7 @@ from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
 from tests.support.stored_hashes import CACHING_SHA2, ED25519, NATIVE, PASSWORD
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.usefixtures("relays_of_their_own")]
 
 STORED = {"native": NATIVE, "sha2": CACHING_SHA2, "ed25519": ED25519}
 PLUGIN_OF = {

@@ -4,18 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from deploy.migration import REPLICA, SOURCE, migrate
+from deploy.migration import REPLICA, migrate
 from deploy.servers import available
 
 pytestmark = pytest.mark.interop
 
 
+@pytest.mark.parametrize("source", ["mysql56", "mariadb"])
 def test_a_migration_ends_with_equal_tables_and_a_promoted_server(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str
 ) -> None:
-    missing = [reason for name in (SOURCE, REPLICA) if (reason := available()[name]) is not None]
+    missing = [reason for name in (source, REPLICA) if (reason := available()[name]) is not None]
     if missing:
         pytest.skip(missing[0])
-    migrate(tmp_path, keep=False)
+    migrate(tmp_path, keep=False, source_name=source)
     out = capsys.readouterr().out
     assert out.count("compared value by value: equal") == 3 and "is inside a transaction" in out

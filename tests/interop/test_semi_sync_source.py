@@ -30,12 +30,8 @@ KILLS = 10
 def relay_behind(source: Server, directory: Path, *, ack: str = "synced", **settings: Any) -> Iterator[RelayProcess]:
     """A running relay whose archive syncs nothing on its own; killed at the end."""
     sections = {"source": {"ack": ack, **settings}, "archive": {"sync": "none"}, "[account]": {"admin": True}}
-    relay = RelayProcess(directory / "relay", source, port=free_port(), sections=sections)
-    try:
-        yield relay.start()
-    finally:
-        if relay.running:
-            relay.kill()
+    with RelayProcess(directory / "relay", source, port=free_port(), sections=sections) as relay:
+        yield relay
 
 
 def until(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:

@@ -4,9 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pymysql
 import pytest
 
 from deploy.servers import SERVERS, CatchUpError, Server, ServerError, available
@@ -78,6 +81,30 @@ def test_accounts_are_in_no_binlog(servers: ServerFactory, name: str) -> None:
 def test_a_server_that_cannot_start_says_why_with_its_error_log(servers: ServerFactory, name: str) -> None:
     with pytest.raises(ServerError, match="no-such-option"):
         servers(name).start(options=["--no-such-option-at-all"])
+
+
+def test_a_server_that_dies_before_it_greets_says_how(servers: ServerFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its socket takes connections that nobody has looked at yet: they are reset when the process ends."""
+    server = servers("mysql56").start()
+    reads = threading.Event()
+    really = pymysql.connections.Connection._get_server_information
+
+    def greeted(connection: pymysql.connections.Connection) -> None:
+        reads.set()
+        really(connection)
+
+    monkeypatch.setattr(pymysql.connections.Connection, "_get_server_information", greeted)
+    pid = server.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(server.sql, "SELECT 1")
+        assert reads.wait(20)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(
+            pymysql.err.OperationalError, match=r"Lost connection.*it ended with status -9; from its error log"
+        ):
+            asked.result(20)
 
 
 @pytest.mark.parametrize(("source_name", "replica_name"), PAIRS)

@@ -22,12 +22,8 @@ ADMIN = {"admin": True}
 @contextlib.contextmanager
 def relay_behind(source: Server, directory: Path, **source_keys: Any) -> Iterator[RelayProcess]:
     sections = {"source": source_keys, "[account]": ADMIN}
-    relay = RelayProcess(directory / "relay", source, port=free_port(), sections=sections)
-    try:
-        yield relay.start()
-    finally:
-        if relay.running:
-            relay.kill()
+    with RelayProcess(directory / "relay", source, port=free_port(), sections=sections) as relay:
+        yield relay
 
 
 def some_work(source: Server, name: str) -> None:

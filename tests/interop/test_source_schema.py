@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from relay.schema_history.foreign_key_query import OF_RELAY
 from relay.schema_history.schema_file import read_schema
 from relay.schema_history.schema_record import RecordedSchema
 from relay.schema_history.tables.source_table import Table
@@ -208,3 +209,68 @@ def remove_before(archive: Path, newest: str) -> None:
         base = path.name.removesuffix(".idx").removesuffix(".gtx")
         if base.rpartition(".")[2].isdecimal() and base < newest:
             path.unlink()
+
+
+FAMILY = (
+    "CREATE TABLE shop.parent (id INT PRIMARY KEY, code VARCHAR(30), UNIQUE KEY c (code(7))) ENGINE=InnoDB",
+    "CREATE DATABASE other",
+    "CREATE TABLE other.child (id INT PRIMARY KEY, up INT, CONSTRAINT f FOREIGN KEY (up) REFERENCES shop.parent (id) "
+    "ON DELETE CASCADE) ENGINE=InnoDB",
+)
+
+
+def foreign_keys_at(chain: Chain, file: str, offset: int) -> list[tuple[str, str]] | None:
+    """(referenced table, what a deletion does) of the child; None: not known."""
+    table = schema_of(chain).recorded("other", "child", file, offset)
+    if table is None or table.foreign_keys is None:
+        return None
+    return [(key.table, key.on_delete) for _name, key in table.foreign_keys]
+
+
+@EACH_SERVER
+def test_foreign_keys_and_prefixes_are_recorded_and_follow_a_parent_that_is_renamed(chain: Chain) -> None:
+    source = chain.source
+    source.sql(f"GRANT PROCESS ON *.* TO '{source.replication_user}'@'%'")
+    source.execute_many(FAMILY)
+    chain.relay.start()
+    parent = wait_for_column(chain, "parent", "code")
+    assert dict(parent.keys)["c"].prefixes == (7,)
+    assert (parent.columns[1].collation, parent.foreign_keys) != ("", None)
+    before = source.master_status()
+    wait_until(
+        lambda: foreign_keys_at(chain, before.file, before.position) == [("parent", "CASCADE")],
+        "the foreign key is recorded",
+    )
+    source.sql("RENAME TABLE shop.parent TO shop.grandparent")
+    after = source.master_status()
+    wait_until(
+        lambda: foreign_keys_at(chain, after.file, after.position) == [("grandparent", "CASCADE")],
+        "the foreign key is recorded with its parent's new name",
+    )
+    assert foreign_keys_at(chain, before.file, before.position - 1) == [("parent", "CASCADE")]
+
+
+@EACH_SERVER
+def test_without_the_privilege_foreign_keys_are_those_of_statements_and_not_known_of_other_tables(chain: Chain) -> None:
+    source = chain.source
+    source.execute_many(FAMILY)
+    chain.relay.start()
+    wait_for_column(chain, "parent", "code")
+    at = source.master_status()
+    wait_until(
+        lambda: schema_of(chain).recorded("other", "child", at.file, at.position) is not None, "the child is there"
+    )
+    told = foreign_keys_at(chain, at.file, at.position)
+    assert told == ([("parent", "CASCADE")] if source.name == "mysql97" else None)
+    known = schema_of(chain).table_with_keys("other", "child", at.file, at.position)
+    assert known is not None
+    assert known.foreign_keys is not None
+    assert [(key.table, key.on_delete) for _name, key in known.foreign_keys] == [("parent", "CASCADE")]
+    seen = bool(chain.relay.logged("source_foreign_keys_not_seen"))
+    assert seen == (source.name != "mysql97")
+
+
+def test_a_relay_that_is_a_source_is_known_for_one(chain: Chain) -> None:
+    chain.relay.start()
+    assert chain.relay.sql(OF_RELAY)
+    assert not chain.source.sql(OF_RELAY)

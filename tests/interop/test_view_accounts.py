@@ -8,8 +8,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,16 +16,17 @@ import pymysql
 import pytest
 
 from deploy.servers import BinlogPosition, Server
-from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.write.options import ArchiveOptions
 from relay.view.rules.settings import ViewSettings
+from relay.view_service import OpenOne
 from tests.conftest import ServerFactory
 from tests.interop.test_gtid_mysql import GTID_OPTIONS, executed, write
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
 from tests.support.relay_inside import PASSWORD, RelayInside, relay_inside
 from tests.support.relay_process import RelayProcess
+from tests.support.view_stand_in import ViewStandIn
 from tests.support.workload import DATABASE, light_workload
 
 pytestmark = pytest.mark.interop
@@ -42,52 +42,14 @@ view = "gtid"
 """
 
 
-@dataclass
-class Progress:
-    source: Position | None = None
-    behind_bytes: int = 0
-    stop: None = None
-    source_generation: int | None = None
+def from_elsewhere(directory: Path) -> OpenOne:
+    """In place of `open_view`: archives that are there, in `directory`, by the names of the views."""
 
+    async def open_one(_mirror: Archive, settings: ViewSettings, options: ArchiveOptions) -> ViewStandIn:
+        archive = await Archive.open(directory / settings.name, options)
+        return ViewStandIn(archive, settings)
 
-@dataclass
-class ArchivedElsewhere:
-    archive: Archive
-    settings: ViewSettings
-    status: Progress
-
-    def skip(self, file: str, offset: int, by: str) -> None:
-        raise AssertionError("it never stops")
-
-
-class ViewsFromElsewhere:
-    """In place of `Views`: archives that are there, in `directory`, by the names of the views."""
-
-    def __init__(self, directory: Path, settings: Sequence[ViewSettings], options: ArchiveOptions) -> None:
-        self._directory = directory
-        self._settings = settings
-        self._options = options
-        self._all: dict[str, ArchivedElsewhere] = {}
-
-    @property
-    def all(self) -> Mapping[str, ArchivedElsewhere]:
-        return self._all
-
-    @property
-    def refused(self) -> Mapping[str, Exception]:
-        return {}
-
-    async def open(self) -> None:
-        for settings in self._settings:
-            archive = await Archive.open(self._directory / settings.name, self._options)
-            self._all[settings.name] = ArchivedElsewhere(archive, settings, Progress())
-
-    def begin(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        for view in self._all.values():
-            await view.archive.close()
+    return open_one
 
 
 def archived(source: Server, directory: Path, name: str) -> None:
@@ -135,11 +97,10 @@ async def test_a_97_replica_follows_the_view_by_gtid_while_a_56_one_follows_the_
     source = await call(lambda: servers("mysql56").start(server_id=1))
     first = BinlogPosition(source.binlogs()[0].name, 4)
 
-    def make(_mirror: Archive, settings: Sequence[ViewSettings], options: ArchiveOptions) -> ViewsFromElsewhere:
-        return ViewsFromElsewhere(tmp_path / "made", settings, options)
-
     (tmp_path / "relay").mkdir()
-    async with relay_inside(tmp_path / "relay", source, more=CONFIG, make_views=make) as relay:
+    async with relay_inside(
+        tmp_path / "relay", source, more=CONFIG, open_one=from_elsewhere(tmp_path / "made")
+    ) as relay:
         await relay.until_logged("view_served")
 
         def follow_both() -> None:
@@ -178,11 +139,8 @@ async def test_sighup_moves_an_account_to_another_view_for_new_logins_only(
     await call(lambda: archived(gtid_source, tmp_path, "longer"))
     more = CONFIG + '[[view]]\nname = "longer"\n'
 
-    def make(_mirror: Archive, settings: Sequence[ViewSettings], options: ArchiveOptions) -> ViewsFromElsewhere:
-        return ViewsFromElsewhere(tmp_path / "made", settings, options)
-
     (tmp_path / "relay").mkdir()
-    async with relay_inside(tmp_path / "relay", source, more=more, make_views=make) as relay:
+    async with relay_inside(tmp_path / "relay", source, more=more, open_one=from_elsewhere(tmp_path / "made")) as relay:
         await relay.until_logged("view_served", 2)
         old = await call(lambda: logged_in(relay.port))
         config = tmp_path / "relay" / "relay.toml"

@@ -57,11 +57,15 @@ def view_chains(servers: ServerFactory, tmp_path: Path) -> Iterator[ViewChains]:
 
 
 def write_haphazardly(
-    source: Server, binlog_format: str, engines: str, *, seed: int = SEED, steps: int = STEPS
+    source: Server, binlog_format: str, engines: str, *, seed: int = SEED, steps: int = STEPS, mirrored: bool = False
 ) -> None:
-    """Random work of both engines, in transactions over both too."""
+    """Random work of both engines, in transactions over both too.
+
+    mirrored: a MySQL 9.7 follows the mirror of a 5.6, too. 9.7.4 dies now and then (signal 11 in its applier) of CREATE TABLE … SELECT
+    as 5.6 writes it in row format; a view makes two of it.
+    """
     print(f"seed {seed}")  # pytest shows it when the test fails
-    selects = binlog_format == "ROW" or engines == "innodb"
+    selects = (binlog_format == "ROW" or engines == "innodb") and not mirrored
     kinds = ("InnoDB", "InnoDB", "MyISAM")
     RandomWorkload(source, seed, binlog_format=binlog_format, engines=kinds, selects=selects).run(steps)
 
@@ -229,7 +233,9 @@ def test_a_relay_that_has_only_the_newer_files_hands_out_the_same_numbers_from_i
     purged = chain.source.sql(f"PURGE BINARY LOGS TO '{second.name}'")
     assert not purged and before
     start = {"file": second.name, "position": 4, "next": before + 1}
-    with second_relay(tmp_path / "newer", chain.source, [view_keys(start=start)]) as relay:
+    # Rows of a table are replaced that was made in the purged file: nothing refers to it.
+    keys = view_keys(start=start, plain_tables=["workload.counted"])
+    with second_relay(tmp_path / "newer", chain.source, [keys]) as relay:
         wait_for_gtid(relay, place.gno)
         relay.stop()
         made = binlogs_in(relay.archive / "views" / VIEW)
@@ -345,7 +351,7 @@ def test_a_replica_that_follows_the_mirror_by_position_moves_to_the_view_in_plac
     chain.attach(replica)
     kept_workload(chain.source, "MIXED", "keep", with_accounts=False)  # in the mirror they would stop it
     replica.wait_for_source(chain.source)
-    write_haphazardly(chain.source, "ROW", "keep", steps=40)
+    write_haphazardly(chain.source, "ROW", "keep", steps=40, mirrored=True)
     replica.wait_for_source(chain.source)
     replica.stop_replica()
     status = replica.replica_status()

@@ -1,22 +1,21 @@
 """Transactions of a real MySQL 5.6, by the rules of a view, on a real MySQL 9.7 with its defaults; and without the rules."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pymysql
 import pytest
 
 from deploy.servers import Server
-from relay.view.rules.definition_rules import define
-from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGroup, StopReason
-from relay.view.rules.group_parts import PartKind, read_parts
+from relay.view.rules.group import OutGroup, SourceGroup
+from relay.view.rules.group_parts import read_parts
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.own_events import changed
-from relay.view.rules.settings import ViewSettings
 from tests.conftest import ServerFactory
+from tests.interop.conftest import TrialFactory
+from tests.support.only_engines import OnlyEngines
 from tests.support.rule_groups import Rows, RuleRun, settings
-from tests.support.view_trial import REPLICA_OPTIONS, ViewTrial
-from tests.support.view_writer import AsItIs, groups_of
+from tests.support.view_trial import REPLICA_OPTIONS, ViewTrial, reason_of
+from tests.support.view_writer import AsItIs
 
 pytestmark = pytest.mark.interop
 
@@ -74,49 +73,10 @@ WORK = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def pair(module_servers: ServerFactory) -> tuple[Server, Server]:
-    source = module_servers("mysql56").start(server_id=1)
-    return source, module_servers("mysql97").start(server_id=2, options=list(REPLICA_OPTIONS))
-
-
-@pytest.fixture
-def trial(pair: tuple[Server, Server], tmp_path: Path) -> Callable[[], ViewTrial]:
-    """New ones, on the same two servers."""
-    count = iter(range(100))
-    return lambda: ViewTrial(*pair, tmp_path / str(next(count)))
-
-
-class OnlyEngines:
-    """engines = "innodb" as one would do it by hand: the engine in definitions, and nothing else."""
-
-    def __init__(self) -> None:
-        self.settings: ViewSettings = settings(engines="innodb")
-
-    def plan(self, group: SourceGroup) -> list[OutGroup]:
-        pieces: list[Copy | New] = []
-        for part in read_parts(group):
-            raw = part.query.raw if part.query is not None else b""
-            made = define(part.query, self.settings) if part.query is not None else b""
-            if part.query is not None and part.kind is PartKind.STATEMENT and made != raw:
-                pieces.append(changed(part.event, part.query.with_text(made)))
-            else:
-                pieces.append(Copy(part.start, part.stop))
-        return [OutGroup(pieces)]
-
-
-def reason_of(rules: MysqlRules, file: Path) -> StopReason:
-    """Why a view stops somewhere in the file."""
-    with pytest.raises(CannotBeKept) as raised:
-        for group in groups_of(file.name, file.read_bytes()):
-            rules.plan(group)
-    return raised.value.reason
-
-
 @pytest.mark.parametrize("engines", ["keep", "innodb"])
 @pytest.mark.parametrize("binlog_format", ["STATEMENT", "MIXED", "ROW"])
 def test_a_new_replica_ends_with_the_tables_of_the_source_and_without_a_hole(
-    trial: Callable[[], ViewTrial], binlog_format: str, engines: str
+    trial: TrialFactory, binlog_format: str, engines: str
 ) -> None:
     here = trial()
     file = here.write(WORK, binlog_format)
@@ -131,12 +91,17 @@ def test_a_new_replica_ends_with_the_tables_of_the_source_and_without_a_hole(
     assert here.replica.sql("SELECT COUNT(*) FROM mysql.user WHERE user IN ('u', 'w', 'x')") == [(0,)]
 
 
+def prepared(name: str, *statements: str) -> list[str]:
+    """An XA transaction up to where it is to be ended."""
+    return [f"XA START '{name}'", *statements, f"XA END '{name}'", f"XA PREPARE '{name}'"]
+
+
 @pytest.mark.parametrize("engines", ["keep", "innodb"])
 @pytest.mark.parametrize("binlog_format", ["STATEMENT", "ROW"])
 def test_loaded_files_and_distributed_transactions_are_taken_apart_as_others_are(
-    trial: Callable[[], ViewTrial], pair: tuple[Server, Server], binlog_format: str, engines: str
+    trial: TrialFactory, trial_servers: tuple[Server, Server], binlog_format: str, engines: str
 ) -> None:
-    path = pair[0].directory / "rows.tsv"
+    path = trial_servers[0].directory / "rows.tsv"
     path.write_text("".join(f"{number}\t{number % 7}\n" for number in range(100, 30_000)))
     path.chmod(0o644)
     load, insert = f"LOAD DATA INFILE '{path}' INTO TABLE {{}} (a, v)", "INSERT INTO {} VALUES ({}, 1)"
@@ -146,22 +111,10 @@ def test_loaded_files_and_distributed_transactions_are_taken_apart_as_others_are
         "CREATE TABLE n LIKE m",
         *("BEGIN", insert.format("i", 1), load.format("m"), insert.format("i", 2), load.format("i"), "COMMIT"),
         *("BEGIN", load.format("j"), load.format("n"), insert.format("j", 3), "ROLLBACK"),
-        *(
-            "XA START 'x'",
-            insert.format("i", 4),
-            insert.format("m", 4),
-            "XA END 'x'",
-            "XA PREPARE 'x'",
-            "XA COMMIT 'x'",
-        ),
-        *(
-            "XA START 'y'",
-            insert.format("i", 5),
-            insert.format("m", 5),
-            "XA END 'y'",
-            "XA PREPARE 'y'",
-            "XA ROLLBACK 'y'",
-        ),
+        *prepared("x", insert.format("i", 4), insert.format("m", 4)),
+        "XA COMMIT 'x'",
+        *prepared("y", insert.format("i", 5), insert.format("m", 5)),
+        "XA ROLLBACK 'y'",
         insert.format("n", 6),
     ]
     here = trial()
@@ -182,7 +135,7 @@ def test_loaded_files_and_distributed_transactions_are_taken_apart_as_others_are
 # ---- what would differ in silence --------------------------------------------------------------------------------------
 
 
-def test_without_the_rule_a_rolled_back_transaction_leaves_a_hole(trial: Callable[[], ViewTrial]) -> None:
+def test_without_the_rule_a_rolled_back_transaction_leaves_a_hole(trial: TrialFactory) -> None:
     work = [
         *TABLES,
         "BEGIN",
@@ -218,7 +171,7 @@ def test_without_the_rule_a_rolled_back_transaction_leaves_a_hole(trial: Callabl
     ],
 )
 def test_without_the_rule_innodb_loses_what_was_kept_of_what_was_rolled_back(
-    trial: Callable[[], ViewTrial], group: tuple[str, ...]
+    trial: TrialFactory, group: tuple[str, ...]
 ) -> None:
     here = trial()
     assert here.apply(OnlyEngines(), here.write([*TABLES, *group])) == 0
@@ -230,7 +183,7 @@ def test_without_the_rule_innodb_loses_what_was_kept_of_what_was_rolled_back(
     assert here.whole
 
 
-def test_without_the_rule_innodb_loses_what_a_failed_statement_had_done(trial: Callable[[], ViewTrial]) -> None:
+def test_without_the_rule_innodb_loses_what_a_failed_statement_had_done(trial: TrialFactory) -> None:
     work = [*TABLES, "INSERT INTO m VALUES (1, 1)", "INSERT INTO m VALUES (2, 2), (1, 1), (3, 3)"]
     here = trial()
     file = here.write(work)
@@ -248,7 +201,7 @@ def test_without_the_rule_innodb_loses_what_a_failed_statement_had_done(trial: C
     "statement",
     ["DELETE FROM m LIMIT 1", "INSERT INTO counted (v) SELECT v FROM m", "UPDATE m SET v = (@n := IFNULL(@n, 0) + 1)"],
 )
-def test_without_the_rule_innodb_takes_rows_in_another_order(trial: Callable[[], ViewTrial], statement: str) -> None:
+def test_without_the_rule_innodb_takes_rows_in_another_order(trial: TrialFactory, statement: str) -> None:
     work = [*TABLES, "INSERT INTO m VALUES (3, 30), (1, 10), (2, 20)", statement]
     here = trial()
     file = here.write(work)
@@ -268,7 +221,7 @@ class MyisamFirst(MysqlRules):
         return made if len(made) < 2 else [made[1], made[0], *made[2:]]
 
 
-def test_in_another_order_a_split_transaction_would_read_what_is_not_there_yet(trial: Callable[[], ViewTrial]) -> None:
+def test_in_another_order_a_split_transaction_would_read_what_is_not_there_yet(trial: TrialFactory) -> None:
     work = [*TABLES, "BEGIN", "INSERT INTO i VALUES (1, 1)", "INSERT INTO m SELECT * FROM i", "COMMIT"]
     here = trial()
     assert here.apply(MyisamFirst(settings()), here.write(work)) == 0
@@ -280,7 +233,7 @@ def test_in_another_order_a_split_transaction_would_read_what_is_not_there_yet(t
 
 @pytest.mark.parametrize("binlog_format", ["STATEMENT", "ROW"])
 def test_references_of_a_column_become_a_foreign_key_only_where_gtid_events_name_a_new_server(
-    trial: Callable[[], ViewTrial], binlog_format: str
+    trial: TrialFactory, binlog_format: str
 ) -> None:
     work = [
         *TABLES,
@@ -295,7 +248,7 @@ def test_references_of_a_column_become_a_foreign_key_only_where_gtid_events_name
     assert here.equal
 
 
-def test_without_the_rule_innodb_enforces_foreign_keys_that_myisam_forgets(trial: Callable[[], ViewTrial]) -> None:
+def test_without_the_rule_innodb_enforces_foreign_keys_that_myisam_forgets(trial: TrialFactory) -> None:
     work = [
         *TABLES,
         "CREATE TABLE c (a INT PRIMARY KEY, b INT, FOREIGN KEY (b) REFERENCES i (a) ON DELETE CASCADE) ENGINE=MyISAM",
@@ -343,10 +296,18 @@ def test_without_the_rule_innodb_enforces_foreign_keys_that_myisam_forgets(trial
             "partitions_not_supported",
             1178,
         ),
+        (
+            [
+                "CREATE TABLE s (a INT) ENGINE=MyISAM",
+                "ALTER TABLE s ADD c INT PARTITION BY HASH (a) (PARTITION p ENGINE = MyISAM, PARTITION q ENGINE = MyISAM)",
+            ],
+            "partitions_not_supported",
+            1178,
+        ),
     ],
 )
 def test_what_a_replica_refuses_stops_the_view_by_the_same_number(
-    trial: Callable[[], ViewTrial], work: list[str], name: str, error: int
+    trial: TrialFactory, work: list[str], name: str, error: int
 ) -> None:
     work = [*TABLES, "INSERT INTO i VALUES (1, 1)", "INSERT INTO m VALUES (1, 1)", *work]
     here = trial()
@@ -366,9 +327,7 @@ def test_what_a_replica_refuses_stops_the_view_by_the_same_number(
         ("CREATE TABLE s (a INT) ENGINE=FEDERATED CONNECTION='mysql://u@127.0.0.1/d/t'", 1286),
     ],
 )
-def test_what_innodb_refuses_stops_the_view_by_the_same_number(
-    trial: Callable[[], ViewTrial], work: str, error: int
-) -> None:
+def test_what_innodb_refuses_stops_the_view_by_the_same_number(trial: TrialFactory, work: str, error: int) -> None:
     here = trial()
     file = here.write([*TABLES, work.replace("FEDERATED", "MyISAM")])
     source = file.read_bytes()
@@ -399,7 +358,7 @@ def test_what_innodb_refuses_stops_the_view_by_the_same_number(
         "COMMENT='ENGINE=MyISAM' INSERT_METHOD=LAST",
     ],
 )
-def test_options_that_only_myisam_has_are_no_error_with_innodb(trial: Callable[[], ViewTrial], options: str) -> None:
+def test_options_that_only_myisam_has_are_no_error_with_innodb(trial: TrialFactory, options: str) -> None:
     here = trial()
     work = [
         *TABLES,
@@ -420,7 +379,7 @@ def test_options_that_only_myisam_has_are_no_error_with_innodb(trial: Callable[[
     ],
 )
 def test_what_stops_a_replica_without_the_rule_and_not_with_it(
-    trial: Callable[[], ViewTrial], work: str, binlog_format: str, errors: set[int]
+    trial: TrialFactory, work: str, binlog_format: str, errors: set[int]
 ) -> None:
     after = ["INSERT INTO i VALUES (1, 1)"]
     if "'u'" in work:
@@ -459,7 +418,7 @@ def test_rows_outside_of_a_transaction_are_applied_only_in_one(servers: ServerFa
         here.apply(AsItIs(), file, timeout_s=5, stop=False)
 
 
-def test_the_option_type_of_old_servers_is_engine(trial: Callable[[], ViewTrial]) -> None:
+def test_the_option_type_of_old_servers_is_engine(trial: TrialFactory) -> None:
     old = RuleRun()
     old.groups(
         "CREATE DATABASE d", "CREATE TABLE d.t (type INT, engine INT) TYPE = MyISAM", "INSERT INTO t VALUES (1, 1)"

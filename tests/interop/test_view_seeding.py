@@ -230,7 +230,7 @@ def test_the_programs_of_dumps_write_what_is_read(servers: ServerFactory, tmp_pa
 
     for name, program, options in (
         ("mysql56", "mysql97", ["--source-data=2"]),
-        ("mysql56", "mysql97", ["--source-data=1", "--skip-comments"]),
+        ("mysql56", "mysql97", ["--source-data=1"]),
         ("mysql97", "mysql97", ["--source-data=2", "--set-gtid-purged=OFF"]),
         ("mysql97", "mysql97", ["--source-data=1"]),
         ("mariadb", "mariadb", ["--master-data=2"]),
@@ -244,6 +244,59 @@ def test_the_programs_of_dumps_write_what_is_read(servers: ServerFactory, tmp_pa
         found = dump_place(path)
         assert (found.position.file, found.position.offset) == tuple(status), (name, options)
         server.stop()
+
+
+def test_a_dump_of_a_replica_is_refused_also_where_its_comments_are_left_out(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    """Without comments mysqldump and mariadb-dump write the same of the server and of its source: nobody can tell them apart."""
+    from relay.view.seeding.dump_head import DumpRefused
+    from relay.view.seeding.dump_place import dump_place
+
+    replicates = "SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 1, SOURCE_LOG_FILE = 'old-bin.000009', SOURCE_LOG_POS = 4"
+    of_its_source = "old-bin.000009:4"
+    for name, verb, of_a_replica, of_the_server in (
+        ("mysql97", "CHANGE REPLICATION SOURCE TO", "--dump-replica", "--source-data"),
+        ("mariadb", "CHANGE MASTER TO", "--dump-slave", "--master-data"),
+    ):
+        server = servers(name).start(server_id=1)
+        prepared(server)
+        server.sql(f"{verb} {replicates.replace('SOURCE_', 'MASTER_') if name == 'mariadb' else replicates}")
+        own = "{0.file}:{0.position}".format(server.master_status())
+        path = tmp_path / "dump.sql"
+        for option, comments, told in (
+            (f"{of_a_replica}=2", [], of_its_source),
+            (f"{of_a_replica}=1", ["--compact"], of_its_source),
+            (f"{of_a_replica}=2", ["--skip-comments"], of_its_source),
+            (f"{of_the_server}=2", ["--skip-comments"], own),
+        ):
+            seeding.dump(server, path, [DATABASE], [option, *comments], name)
+            with pytest.raises(DumpRefused, match=f"--at {told}"):
+                dump_place(path)
+        server.stop()
+
+
+def test_where_a_dump_leaves_open_which_server_it_is_of_it_is_told_what_to_compare(
+    chains: ChainFactory, tmp_path: Path
+) -> None:
+    """A replica that was started anew without writes stands at the beginning of a file, whose name the source may have too."""
+    chain = chains("mysql56", sections=seeding.sections())
+    prepared(chain.source)
+    path = tmp_path / "dump.sql"
+    for flushed in (True, False):
+        if flushed:
+            chain.source.sql("FLUSH LOGS")
+        else:
+            chain.source.sql("INSERT INTO orders (v) VALUES (7)", DATABASE)
+        seeding.dump(chain.source, path, [DATABASE], ["--source-data=2"])
+        status = chain.source.master_status()
+        seeding.wait_made(chain.relay, status.file, status.position)
+        done = chain.relay.command("view", "seed", seeding.VIEW, "--dump", str(path))
+        assert done.returncode == 0, done.stderr
+        (server_id,) = chain.source.sql("SELECT @@server_id")[0]
+        assert f"SELECT @@server_id at the dumped server must say {server_id}." in done.stdout
+        assert f"cat {path})" in done.stdout
+        assert ("begins so at any server" in done.stdout) == flushed
 
 
 def test_a_replica_of_the_mirror_moves_to_the_view_in_place(chains: ChainFactory, servers: ServerFactory) -> None:

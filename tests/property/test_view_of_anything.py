@@ -1,6 +1,5 @@
 """Any archive becomes a view that decodes to the same transactions, but for what the rules change, however often it was begun again."""
 
-import struct
 import zlib
 from collections.abc import Iterator
 from random import Random
@@ -19,8 +18,9 @@ from protocol.gtid.gtid_set import GtidSet
 from protocol.kernel import codes
 from protocol.kernel.ingest import Ingest
 from relay.view import translation
-from relay.view.inspect.stops_ahead import LookedAtFile, find_stops
-from relay.view.translation import FileTranslation, ViewStopped
+from relay.view.inspect.stops_ahead import find_stops
+from relay.view.translate.view_stopped import ViewStopped
+from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
 from tests.support.any_archive import (
@@ -37,7 +37,9 @@ from tests.support.any_archive import (
     archives,
 )
 from tests.support.event_stream import HEADER
+from tests.support.memory_file import looked_at
 from tests.support.view_making import UUID_OF_VIEW
+from tests.support.view_oracle import with_explicit
 
 LIMITS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 ROOM = 1 << 20
@@ -145,27 +147,6 @@ def translated(
     )
 
 
-class OpenedBytes:
-    """A file in memory."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.size = len(data)
-
-    def read_into(self, view: memoryview, offset: int) -> int:
-        piece = self._data[offset : offset + len(view)]
-        view[: len(piece)] = piece
-        return len(piece)
-
-    def close(self) -> None:
-        pass
-
-
-def looked_at(file: SourceBinlog) -> LookedAtFile:
-    data, _ = file.data()
-    return LookedAtFile(file.name, len(data), lambda: OpenedBytes(data))
-
-
 # --- what it should be ------------------------------------------------------------------------------------------------------
 
 
@@ -175,9 +156,7 @@ def in_the_view(event: Event, wanted: Wanted, source: int) -> Event:
     if kind in (23, 24, 25):
         return kind + 7, body[:8] + b"\2\0" + body[8:]
     if kind in (2, 18) and wanted.adds_explicit and source < 80000 and not is_control(event):
-        post = 13 if kind == 2 else 26
-        length = int.from_bytes(body[11:13], "little") + 2
-        body = body[:11] + struct.pack("<H", length) + body[13:post] + bytes((16, wanted.explicit)) + body[post:]
+        body = with_explicit(body, 13 if kind == 2 else 26, int(wanted.explicit))
     return kind, body
 
 
@@ -354,7 +333,8 @@ def test_a_view_has_the_transactions_of_its_archive_however_it_was_made(archive:
                 stops.append((file.name, start))
                 skips.setdefault(file.name, {})[start] = stop
     assert made.stops == stops
-    assert [(stop.file, stop.offset) for stop in find_stops(map(looked_at, archive.files), given).stops] == stops
+    files = (looked_at(file.name, file.data()[0]) for file in archive.files)
+    assert [(stop.file, stop.offset) for stop in find_stops(files, given).stops] == stops
     numbers = Numbers(archive.wanted)
     for file in archive.files:
         check_file(file, made.files[file.name], archive, numbers)

@@ -43,6 +43,8 @@ class BinlogBuilder:
     server_id: int = 1
     timestamp: int = 1_700_000_000
     version: str = ""
+    started: bool = True
+    """Whether the file is a server's first one since it was started."""
     header: bool = True
     data: bytearray = field(default_factory=lambda: bytearray(MAGIC))
     events: list[BuiltEvent] = field(default_factory=list)
@@ -83,7 +85,11 @@ class BinlogBuilder:
         """The first event; its CRC is there whatever the algorithm (0 none, 1 CRC32)."""
         version = self.version or ("5.6.24-log" if self.flavour == "mysql" else "10.11.19-MariaDB-log")
         lengths = MYSQL_56_LENGTHS if self.flavour == "mysql" else MARIADB_LENGTHS
-        body = struct.pack("<H50sIB", 4, version.encode(), self.timestamp, 19) + lengths + bytes([int(self.checksum)])
+        body = (
+            struct.pack("<H50sIB", 4, version.encode(), self.timestamp * self.started, 19)
+            + lengths
+            + bytes([int(self.checksum)])
+        )
         self.event(EventType.FORMAT_DESCRIPTION, body, NEUTRAL, flags=flags, crc=True)
         if self.flavour == "mariadb":
             self.event(EventType.GTID_LIST, struct.pack("<I", 0), ALONE)

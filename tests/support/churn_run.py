@@ -29,11 +29,14 @@ from tests.bench.process_facts import rss_mb
 from tests.support.free_port import free_port
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
 from tests.support.replica_client import ReplicaClient
+from tests.support.thread_names import hook, left_over, thread_names
 
 SOURCES: Final = ("mysql56", "mysql97", "mariadb")
 CLIENTS: Final = 4
 WARM_UP: Final = 0.2
-"""Of the time: caches fill, code is loaded, buffers reach their number."""
+"""Of the time: caches fill, code is loaded, buffers and pools of threads reach their number."""
+LEAST_WARM_UP_S: Final = 8.0
+"""That takes so long however short the run: each new thread of a pool has its own pages of the allocator."""
 GROWN_MB: Final = 8.0
 """What the rest of the time may add: pages of the allocator that are not given back at once."""
 STATEMENTS: Final = (
@@ -57,31 +60,36 @@ class Held:
 
     rss_mb: float
     descriptors: int
-    threads: int
+    threads: list[str]
+    others: int
+    """Threads that Python does not know: those of its libraries."""
 
     @classmethod
-    def of(cls, pid: int) -> "Held":
-        """Now."""
-        return cls(rss_mb(pid), len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task")))
+    def of(cls, pid: int, names: Path) -> "Held":
+        """Now. names: where the process tells its threads."""
+        threads = thread_names(pid, names)
+        others = len(os.listdir(f"/proc/{pid}/task")) - len(threads)
+        return cls(rss_mb(pid), len(os.listdir(f"/proc/{pid}/fd")), threads, others)
 
     def __str__(self) -> str:
-        return f"{self.rss_mb:.1f} MB, {self.descriptors} descriptors, {self.threads} threads"
+        return f"{self.rss_mb:.1f} MB, {self.descriptors} descriptors, {len(self.threads)} + {self.others} threads"
 
 
 class Churn:
     """Clients of one relay. `done`: how often what was done; `findings`: what is not as it must be."""
 
-    def __init__(self, relay: RelayProcess, source: Server, seed: int) -> None:
+    def __init__(self, relay: RelayProcess, source: Server, seed: int, names: Path) -> None:
         self.done: Counter[str] = Counter()
         self.findings: list[str] = []
         self._relay = relay
         self._source = source
         self._seed = seed
+        self._names = names
         self._stop = threading.Event()
 
     def run(self, seconds: float) -> tuple[Held, Held]:
         """What the relay held when it was warm, and at the end."""
-        warm = self._for(max(seconds * WARM_UP, 2.0))
+        warm = self._for(max(seconds * WARM_UP, LEAST_WARM_UP_S))
         return warm, self._for(seconds * (1 - WARM_UP))
 
     def _for(self, seconds: float) -> Held:
@@ -104,7 +112,7 @@ class Churn:
         while self._others() and time.monotonic() < deadline:
             time.sleep(0.1)
         time.sleep(1.0)
-        return Held.of(self._relay.pid)
+        return Held.of(self._relay.pid, self._names)
 
     def _others(self) -> int:
         return int(dict(self._relay.sql("SHOW STATUS LIKE 'Threads_connected'"))["Threads_connected"]) - 1
@@ -173,14 +181,17 @@ def churn(name: str, seconds: float, directory: Path, seed: int = 1) -> Churn:
         source.execute_many(["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, a TEXT)"])
         # Its limit for wrong passwords would send all of these clients away.
         sections = {"listen": {"max_login_failures": 0}}
-        with RelayProcess(directory, source, port=free_port(), sections=sections) as relay:
-            run = Churn(relay, source, seed)
+        names = directory / "threads"
+        with RelayProcess(directory, source, port=free_port(), sections=sections, environment=hook(names)) as relay:
+            run = Churn(relay, source, seed, names)
             warm, end = run.run(seconds)
             print(f"{name}: {dict(run.done)}; warm {warm}; at the end {end}", flush=True)
             if end.rss_mb > warm.rss_mb + GROWN_MB:
                 run.findings.append(f"memory grew from {warm.rss_mb:.1f} to {end.rss_mb:.1f} MB")
-            if end.descriptors > warm.descriptors + 2 or end.threads > warm.threads + 2:
+            if end.descriptors > warm.descriptors + 2 or end.others > warm.others:
                 run.findings.append(f"left over: {warm} became {end}")
+            if threads := left_over(warm.threads, end.threads):
+                run.findings.append(f"threads left over: {', '.join(threads)}")
             if relay.logged("task_failed") or relay.logged("dump_fault"):
                 run.findings.append("the relay logged a fault of its own")
     return run

@@ -54,6 +54,11 @@ TOOLS = (
         lambda: apt_install(["prometheus-mysqld-exporter"], "mysqld_exporter"),
     ),
     ClientTool(
+        "chromium",
+        lambda: shutil.which("chromium") is not None and shutil.which("chromedriver") is not None,
+        lambda: apt_install(["chromium", "chromium-driver"], "Chromium, for the relay's page"),
+    ),
+    ClientTool(
         "percona-toolkit",
         lambda: shutil.which("pt-slave-find") is not None,
         lambda: apt_install(["percona-toolkit"], "Percona Toolkit"),

@@ -14,8 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import pytest
+
 ROOT: Final = Path(__file__).resolve().parents[2]
-PACKAGES: Final = ("protocol.kernel", "protocol.columns")
+PACKAGES: Final = ("protocol.kernel", "protocol.columns", "protocol.views", "protocol.dependencies")
 """All that is compiled stands in these and in the packages below them."""
 MODULES: Final = {
     "crc": "protocol.kernel.crc",
@@ -26,7 +28,8 @@ MODULES: Final = {
     "ingest": "protocol.kernel.ingest",
     "frame": "protocol.kernel.frame",
     "event_check": "protocol.kernel.event_check",
-    "view_copy": "protocol.kernel.view_copy",
+    "view_copy": "protocol.views.view_copy",
+    "mariadb_copy": "protocol.views.mariadb_copy",
     "gtid_head": "protocol.kernel.gtid_head",
     "gtid_filter": "protocol.kernel.gtid_filter",
     "gtid_scan": "protocol.kernel.gtid_scan",
@@ -38,6 +41,8 @@ MODULES: Final = {
     "digest": "protocol.columns.digest",
     "statement_columns": "protocol.columns.statement_columns",
     "row_columns": "protocol.columns.rows.row_columns",
+    "write_sets": "protocol.dependencies.write_sets",
+    "group_waits": "protocol.dependencies.group_waits",
 }
 """Name in a `KernelBuild` -> module."""
 _CIMPORT: Final = re.compile(r"^from (protocol\.\S+) cimport", re.MULTILINE)
@@ -58,6 +63,7 @@ class KernelBuild:
     frame: Any
     event_check: Any
     view_copy: Any
+    mariadb_copy: Any
     gtid_head: Any
     gtid_filter: Any
     gtid_scan: Any
@@ -69,6 +75,8 @@ class KernelBuild:
     digest: Any
     statement_columns: Any
     row_columns: Any
+    write_sets: Any
+    group_waits: Any
 
 
 def is_extension(module: ModuleType) -> bool:
@@ -170,3 +178,15 @@ def builds() -> list[KernelBuild]:
     """Both, or the uncompiled one where nothing was compiled."""
     compiled = imported_kernel()
     return [compiled, uncompiled_kernel()] if is_extension(compiled.ingest) else [uncompiled_kernel()]
+
+
+BUILD_NAMES: Final = ("compiled", "uncompiled")
+
+
+def build_named(name: str) -> KernelBuild:
+    """One of BUILD_NAMES; where the kernel is not compiled, a test that wants it so is skipped."""
+    if name == "uncompiled":
+        return uncompiled_kernel()
+    if not is_extension(imported_kernel().ingest):
+        pytest.skip("the kernel is not compiled here")
+    return imported_kernel()

@@ -11,22 +11,21 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from relay.archive.archive import Archive
-from relay.archive.storage.files import Buffer, FileLayer
 from tests.support.generation_filling import A, B, append_files, change_source, identity, mysql_series
+from tests.support.stepped_disk import SteppedDisk
 
 MOST: Final = 80
 FIRST_SOURCE: Final = mysql_series(1, f"{A}:1-3", f"{A}:4-6")
 SECOND_SOURCE: Final = mysql_series(2, f"{A}:5-9", f"{B}:1-2", start=f"{A}:1-4")
 
 
-class KillingDisk(FileLayer):
+class KillingDisk(SteppedDisk):
     """Ends the process before its call number `steps_left` that would change the disk. -1: never."""
 
     steps_left = -1
@@ -40,37 +39,13 @@ class KillingDisk(FileLayer):
         self.step()
         super().make_directory(path)
 
-    def create(self, path: Path) -> int:
-        self.step()
-        return super().create(path)
-
-    def pwritev(self, fd: int, buffers: Sequence[Buffer], offset: int) -> int:
-        self.step()
-        return super().pwritev(fd, buffers, offset)
-
-    def sync_data(self, fd: int) -> None:
-        self.step()
-        super().sync_data(fd)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self.step()
-        super().rename(source, target)
-
     def truncate(self, fd: int, size: int) -> None:
         self.step()
         super().truncate(fd, size)
 
-    def unlink(self, path: Path) -> None:
-        self.step()
-        super().unlink(path)
-
     def remove_directory(self, path: Path) -> None:
         self.step()
         super().remove_directory(path)
-
-    def sync_directory(self, directory: Path) -> None:
-        self.step()
-        super().sync_directory(directory)
 
 
 async def fill(directory: Path) -> None:

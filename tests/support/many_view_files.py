@@ -6,7 +6,7 @@ from protocol.binlog.layout import MAGIC
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.storage.archived_file import describe_new_file
 from relay.archive.storage.files import CATALOG_NAME, INDEX_NAME, FileLayer
-from relay.view.kept_settings import view_directory
+from relay.view.rules.kept_settings import view_directory
 from relay.view.rules.settings import ViewSettings
 from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
@@ -61,7 +61,7 @@ def _translated(
     made = bytearray(MAGIC)
     while count := translation.fill(out, 0, len(data), sealed=True):
         made += memoryview(out)[:count]
-    writer = MapWriter(FileLayer(), view / name, 4)
+    writer = MapWriter(FileLayer(), view / name, checkpoint)
     writer.add(translation.marks)
     writer.close()
     return bytes(made), translation.checkpoint()

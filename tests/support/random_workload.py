@@ -2,15 +2,15 @@
 
 Each statement has one result whatever the binlog's format: what limits rows orders them by the primary key, and every table has
 one. `engines` says what tables are made of; transactions over several are written only where `mixes`, and CREATE TABLE … SELECT
-where `selects`.
+where `selects`. `types`: of columns, and how a value of each is written.
 """
 
 import random
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pymysql
 
@@ -18,6 +18,7 @@ from deploy.servers import Server
 
 DATABASE: Final = "haphazard"
 _MOST_TABLES: Final = 8
+_NOT_IN_MEMORY: Final = ("TEXT", "BLOB", "JSON", "GEOMETRY", "POINT", "VECTOR")
 _EXPECTED_ERRORS: Final = {
     1062,  # duplicate key
     1451,  # a child row is in the way
@@ -35,7 +36,7 @@ def _moment(chance: random.Random) -> str:
 
 
 # name: how a value of it is written
-_TYPES: Final[dict[str, Callable[[random.Random], str]]] = {
+TYPES: Final[dict[str, Callable[[random.Random], str]]] = {
     "INT": lambda chance: str(chance.randrange(-(2**31), 2**31)),
     "BIGINT UNSIGNED": lambda chance: str(chance.randrange(2**64)),
     "SMALLINT": lambda chance: str(chance.randrange(-(2**15), 2**15)),
@@ -72,6 +73,8 @@ class _Table:
 class RandomWorkload:
     """Statements by a seed, on one connection at a time. `steps` says what was done, for the message of a failure."""
 
+    MODE: ClassVar[str] = "ANSI_QUOTES,NO_ENGINE_SUBSTITUTION"
+
     def __init__(
         self,
         server: Server,
@@ -82,8 +85,10 @@ class RandomWorkload:
         mixes: bool = True,
         selects: bool = True,
         database: str = DATABASE,
+        types: Mapping[str, Callable[[random.Random], str]] = TYPES,
     ) -> None:
         self.steps: list[str] = []
+        self._types = types
         self._server = server
         self._chance = random.Random(seed)
         self._format = binlog_format
@@ -98,7 +103,17 @@ class RandomWorkload:
 
     def run(self, steps: int) -> None:
         """That many steps, and the connection closed, so that the server drops what is temporary."""
-        kinds: list[tuple[Callable[[], None], int]] = [
+        self._new_session()
+        self._create_table()
+        actions, weights = zip(*self._kinds(), strict=True)
+        for action in self._chance.choices(actions, weights, k=steps):
+            self.steps.append(action.__name__)
+            action()
+        self.close()
+
+    def _kinds(self) -> list[tuple[Callable[[], None], int]]:
+        """What is done, and how often compared with the others."""
+        return [
             (self._transaction, 50),
             (self._single_statement, 25),
             (self._create_table, 4),
@@ -112,20 +127,18 @@ class RandomWorkload:
             (self._rotate, 1),
             (self._new_session, 3),
         ]
-        self._new_session()
-        self._create_table()
-        actions, weights = zip(*kinds, strict=True)
-        for action in self._chance.choices(actions, weights, k=steps):
-            self.steps.append(action.__name__)
-            action()
-        self._connection.close()
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
-    def _new_session(self) -> None:
+    def close(self) -> None:
+        """Ends the connection, if there is one: the server drops what is temporary."""
         if self._connection is not None:
             self._connection.close()
+            self._connection = None
             self._tables = {name: table for name, table in self._tables.items() if not table.temporary}
+
+    def _new_session(self) -> None:
+        self.close()
         self._connection = self._server.connect(self._database)
         self._do(f"SET SESSION binlog_format = {self._format}")
         if self._chance.random() < 0.3:
@@ -133,7 +146,7 @@ class RandomWorkload:
         if self._chance.random() < 0.3:
             self._do(f"SET time_zone = '{self._chance.choice(('+05:30', '-08:00', 'SYSTEM'))}'")
         if self._chance.random() < 0.3:
-            self._do("SET sql_mode = 'ANSI_QUOTES,NO_ENGINE_SUBSTITUTION'")
+            self._do(f"SET sql_mode = '{self.MODE}'")
 
     def _create_table(self) -> None:
         if len(self._tables) >= _MOST_TABLES:
@@ -199,7 +212,7 @@ class RandomWorkload:
         tables = [self._pick("InnoDB", temporary=False) for _ in range(self._chance.randrange(1, 4))]
         self._do(f"XA START {name}")
         for table in tables:
-            self._do(self._change(table))
+            self._do(self._change_in_xa(table))
         self._do(f"XA END {name}")
         if self._chance.random() < 0.2:
             self._do(f"XA ROLLBACK {name}")
@@ -208,6 +221,9 @@ class RandomWorkload:
         else:
             self._do(f"XA PREPARE {name}")
             self._do(f"XA {'COMMIT' if self._chance.random() < 0.8 else 'ROLLBACK'} {name}")
+
+    def _change_in_xa(self, table: _Table) -> str:
+        return self._change(table)
 
     def _load_data(self) -> None:
         table = self._pick(temporary=False)
@@ -233,7 +249,7 @@ class RandomWorkload:
     def _alter_table(self) -> None:
         table = self._pick(temporary=False)
         name = f"c{self._number()}"
-        kind = "INT" if table.engine == "MEMORY" else self._chance.choice(list(_TYPES))
+        kind = "INT" if table.engine == "MEMORY" else self._chance.choice(list(self._types))
         draw = self._chance.random()
         if draw < 0.5:
             self._do(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
@@ -317,7 +333,7 @@ class RandomWorkload:
         return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join(rows)}"
 
     def _value(self, kind: str) -> str:
-        return "NULL" if self._chance.random() < 0.1 else _TYPES[kind](self._chance)
+        return "NULL" if self._chance.random() < 0.1 else self._types[kind](self._chance)
 
     def _pick(self, engine: str | None = None, *, temporary: bool = True) -> _Table:
         some = [
@@ -334,10 +350,10 @@ class RandomWorkload:
 
     def _new_table(self, prefix: str) -> _Table:
         number = self._number()
-        kinds = self._chance.sample(list(_TYPES), self._chance.randrange(1, 7))
+        kinds = self._chance.sample(list(self._types), self._chance.randrange(1, 7))
         engine = self._chance.choice(self._engines)
         if engine == "MEMORY":
-            kinds = [kind for kind in kinds if not kind.startswith(("TEXT", "LONGBLOB"))] or ["INT"]
+            kinds = [kind for kind in kinds if not any(word in kind for word in _NOT_IN_MEMORY)] or ["INT"]
         columns = {f"c{number}_{place}": kind for place, kind in enumerate(kinds)}
         return _Table(f"{prefix}{number}", engine, columns)
 

@@ -14,8 +14,8 @@ from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.verify import verify_archive
 from relay.config import load_config
-from relay.view.views import Views
-from relay.view_service import MakeViews
+from relay.view.running.view_opening import open_view
+from relay.view_service import OpenOne
 from tests.support.free_port import free_port
 from tests.support.relay_process import Endpoint
 from tests.support.replica_client import ReplicaClient
@@ -100,7 +100,7 @@ async def relay_inside(
     *,
     heartbeat_period_s: float = 5.0,
     more: str = "",
-    make_views: MakeViews = Views,
+    open_one: OpenOne = open_view,
 ) -> AsyncIterator[RelayInside]:
     """Runs a relay behind `source` until the block ends; then it must end with exit code 0. more: of its configuration."""
     port = free_port()
@@ -130,7 +130,7 @@ async def relay_inside(
     )
     config.chmod(0o600)
     with structlog.testing.capture_logs() as logs:
-        relay = Relay(load_config(config), config, make_views=make_views)
+        relay = Relay(load_config(config), config, open_one=open_one)
         running = asyncio.create_task(relay.serve())
         inside = RelayInside(relay, directory, port, logs)
         try:

@@ -17,6 +17,7 @@ from typing import Any, Protocol, Self
 import pymysql
 
 from deploy.servers.process import start_process
+from tests.support.relay_template import ForkedProcess, template_for
 
 REPLICA_USER = "replica"
 REPLICA_PASSWORD = "replica-password"
@@ -68,7 +69,7 @@ class RelayProcess:
         self.archive = directory / "archive" / "source"
         self._environment = environment or {}
         self._limited = ["/usr/bin/prlimit", f"--nofile={open_files}:{open_files}"] if open_files is not None else []
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._log_start = 0
         if not isinstance(source, Path):
             upstream: dict[str, Any] = {
@@ -126,13 +127,20 @@ class RelayProcess:
         """Starts it; returns when it listens. `options`: more of the command line."""
         self.log_path.touch()
         self._log_start = self.log_path.stat().st_size
-        self._process = start_process(
-            [*self._limited, sys.executable, "-m", "relay", "run", "--config", str(self.config), *options],
-            account=pwd.getpwuid(os.getuid()),
-            log=self.log_path,
-            directory=Path(__file__).resolve().parents[2],
-            environment={**os.environ, **self._environment},
-        )
+        arguments = ["run", "--config", str(self.config), *options]
+        environment = {**os.environ, **self._environment}
+        template = None if self._limited else template_for(self._environment)
+        if template is not None:
+            with self.log_path.open("ab") as log:
+                self._process = template.start(arguments, environment, [log.fileno(), log.fileno()])
+        else:
+            self._process = start_process(
+                [*self._limited, sys.executable, "-m", "relay", *arguments],
+                account=pwd.getpwuid(os.getuid()),
+                log=self.log_path,
+                directory=Path(__file__).resolve().parents[2],
+                environment=environment,
+            )
         if wait:
             self.wait_listening()
         return self
@@ -170,10 +178,15 @@ class RelayProcess:
 
     def command(self, *words: str, timeout_s: float = 60.0) -> "subprocess.CompletedProcess[str]":
         """`binlog-relay WORDS... --config` this relay's configuration, with what it printed."""
+        arguments = [*words, "--config", str(self.config)]
+        environment = {**os.environ, **self._environment}
+        template = template_for(self._environment)
+        if template is not None:
+            return template.run(arguments, environment, timeout_s)
         return subprocess.run(
-            [sys.executable, "-m", "relay", *words, "--config", str(self.config)],
+            [sys.executable, "-m", "relay", *arguments],
             cwd=Path(__file__).resolve().parents[2],
-            env={**os.environ, **self._environment},
+            env=environment,
             capture_output=True,
             text=True,
             timeout=timeout_s,

@@ -1,13 +1,15 @@
 """Groups of a MySQL 5.6 source for tests of rules, written as a list of statements and rows."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
+import pytest
+
 from protocol.binlog.event_type import EventType
-from relay.view.rules.group import Copy, New, OutGroup, SourceGroup
+from relay.view.rules.group import CannotBeKept, Copy, GroupEvent, New, OutGroup, SourceGroup, StopReason
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.settings import ViewSettings
 from tests.support.binlog_builder import ALONE, BinlogBuilder
@@ -34,7 +36,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement with other than the usual setting. seeds: types of events in front of it."""
+    """A statement with other than the usual setting. seeds: types of events in front of it. options: flags of its session, as in
+    the event, such as 1 << 26 where it does not check foreign keys."""
 
     text: str | bytes
     thread: int = 7
@@ -43,6 +46,7 @@ class Statement:
     mode: int = 0
     client: int = 8
     seeds: Sequence[int] = ()
+    options: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,16 @@ class Other:
 Item = str | Statement | Rows | Other
 XID: Final = Other(EventType.XID, bytes(8))
 INTVAR: Final = b"\x02" + bytes(8)
+
+
+@dataclass(frozen=True)
+class _ReadAnew:
+    """Events that can only be gone over."""
+
+    events: Iterable[GroupEvent]
+
+    def __iter__(self) -> Iterator[GroupEvent]:
+        return iter(self.events)
 
 
 @dataclass
@@ -75,7 +89,22 @@ class RuleRun:
         groups = list(self.groups(*items))
         assert len(groups) == 1, [group.events for group in groups]
         self.group = groups[0]
-        return [self._shown(out) for out in self.rules.plan(self.group)]
+        known = self.rules.state()
+        try:
+            made = self.rules.plan(self.group)
+        except CannotBeKept as stopped:
+            with pytest.raises(CannotBeKept) as raised:
+                self._read_anew(known, self.group)
+            assert raised.value.reason == stopped.reason
+            raise
+        assert self._read_anew(known, self.group) == (made, self.rules.state())
+        return [self._shown(out) for out in made]
+
+    def _read_anew(self, known: bytes, group: SourceGroup) -> tuple[list[OutGroup], bytes]:
+        """What becomes of the same group where it is so long that nobody holds its events."""
+        rules = MysqlRules(self.settings)
+        rules.restore(known)
+        return rules.plan(group._replace(events=_ReadAnew(group.events))), rules.state()
 
     def groups(self, *items: Item) -> list[SourceGroup]:
         """The groups that these events are."""
@@ -100,7 +129,11 @@ class RuleRun:
         else:
             for kind in item.seeds:
                 binlog.event(kind, INTVAR if kind == EventType.INTVAR else bytes(16), ALONE)
-            status = STATUS[:6] + struct.pack("<Q", item.mode) + STATUS[14:20] + struct.pack("<HHH", item.client, 8, 8)
+            options = int.from_bytes(STATUS[1:5], "little") | item.options
+            status = (
+                STATUS[:1] + struct.pack("<I", options) + STATUS[5:6] + struct.pack("<Q", item.mode) + STATUS[14:20]
+            )
+            status += struct.pack("<HHH", item.client, 8, 8)
             query = bytearray(query_body(item.text, item.schema.encode(), status))
             query[0:4], query[9:11] = item.thread.to_bytes(4, "little"), item.error.to_bytes(2, "little")
             binlog.event(EventType.QUERY, bytes(query), ALONE, flags=8 if item.text in ("BEGIN", "COMMIT") else 0)
@@ -128,6 +161,13 @@ class RuleRun:
                 else:
                     shown.append(f"({event.type})")
         return shown
+
+
+def stopped(rules: RuleRun, *items: Item) -> StopReason:
+    """Why a group stops the view."""
+    with pytest.raises(CannotBeKept) as raised:
+        rules.plan(*items)
+    return raised.value.reason
 
 
 def text_of(body: bytes) -> str:

@@ -8,7 +8,7 @@ from uuid import UUID
 from protocol.binlog.event_type import EventType
 from protocol.binlog.gtid_event import Gtid, encode_gtid
 from protocol.binlog.layout import HEADER, HEADER_SIZE
-from relay.view.rules.group import CannotBeKept, Copy, GroupEvent, GroupRules, OutGroup, SourceGroup, StopReason
+from relay.view.rules.group import CannotBeKept, Copy, GroupEvent, GroupRules, New, OutGroup, SourceGroup, StopReason
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.query_body import QueryBody, decode_query_body
 from relay.view.rules.targets.query_variables import StatusVariable
@@ -81,8 +81,8 @@ def rows(event_type: int = EventType.WRITE_ROWS, extra: bytes = b"\x02\0") -> Ev
     return Event(event_type, struct.pack("<IHH", 42, 0, 1) + extra + b"\x01\xff\0\x01\0\0\0")
 
 
-def group_of(*events: Event, version: str = _VERSION, whole: Sequence[int] | None = None) -> SourceGroup:
-    """The group; whole: numbers of the events that are given, None: all."""
+def group_of(*events: Event, version: str = _VERSION) -> SourceGroup:
+    """The group."""
     at = 1000
     found: list[GroupEvent] = []
     bodies = {}
@@ -91,10 +91,11 @@ def group_of(*events: Event, version: str = _VERSION, whole: Sequence[int] | Non
         found.append(GroupEvent(at, length, event_type, 0, 1_795_423_210, 1))
         bodies[at] = body
         at += length
-    given = found if whole is None else [found[number] for number in whole]
-    return SourceGroup(
-        "mysql-bin.000001", 1000, at, given, whole is None, lambda event: bodies[event.offset], bytes(256), version
-    )
+
+    def body_of(event: GroupEvent, most: int | None = None) -> bytes:
+        return bodies[event.offset][:most]
+
+    return SourceGroup("mysql-bin.000001", 1000, at, found, body_of, bytes(256), version)
 
 
 def made_of(group: SourceGroup, outgroup: OutGroup) -> list[Event]:
@@ -105,6 +106,7 @@ def made_of(group: SourceGroup, outgroup: OutGroup) -> list[Event]:
             inside = [event for event in group.events if piece.start <= event.offset < piece.stop]
             made += [Event(event.type, group.body(event)) for event in inside]
         else:
+            assert isinstance(piece, New)
             made.append(Event(piece.type, piece.body))
     return made
 
@@ -161,4 +163,6 @@ def payload(*events: Event, compression: int = 0) -> Event:
 
 
 def _packed(number: int) -> bytes:
-    return bytes((number,)) if number < 251 else b"\xfc" + struct.pack("<H", number)
+    if number < 251:
+        return bytes((number,))
+    return b"\xfc" + struct.pack("<H", number) if number < 1 << 16 else b"\xfe" + struct.pack("<Q", number)

@@ -11,7 +11,7 @@ from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.gtid_event import Gtid, encode_gtid
 from protocol.binlog.header import decode_header
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT, HEADER, HEADER_SIZE, MAGIC
-from relay.view.rules.group import Copy, GroupRules, New, OutGroup
+from relay.view.rules.group import Copy, GroupRules, Later, New, OutGroup
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.targets.target_format import target_format, target_previous_gtids
 from tests.support.view_writer import groups_of
@@ -56,7 +56,8 @@ class TargetViewFile:
         for piece in pieces:
             self._put(piece.type, piece.flags, piece.timestamp, piece.server_id, piece.body, self._checksum)
 
-    def _events(self, piece: Copy | New) -> list[New]:
+    def _events(self, piece: Copy | New | Later) -> list[New]:
+        assert not isinstance(piece, Later)
         if isinstance(piece, New):
             return [piece]
         found = []

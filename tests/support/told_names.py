@@ -151,13 +151,20 @@ def _named(name: str, at: Path, place: ast.AST) -> Iterator[str]:
 
 def _constants(name: str) -> frozenset[str]:
     """The texts that modules give a name to."""
-    found = set()
+    return frozenset(_named_texts().get(name, ()))
+
+
+@cache
+def _named_texts() -> dict[str, set[str]]:
+    """Of all modules: the texts by the names that are given to them."""
+    found: dict[str, set[str]] = {}
     for tree in _trees().values():
         for node in tree.body:
             targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-            if name in map(ast.unparse, targets) and isinstance(getattr(node, "value", None), ast.Constant):
-                found.add(str(node.value.value))  # type: ignore[attr-defined]
-    return frozenset(found)
+            if isinstance(given := getattr(node, "value", None), ast.Constant):
+                for target in targets:
+                    found.setdefault(ast.unparse(target), set()).add(str(given.value))
+    return found
 
 
 def _given(function: str, index: int, required: int) -> Iterator[str]:

@@ -13,9 +13,9 @@ from deploy.servers import BinlogPosition, Server
 from protocol.position import Position
 from relay.archive.inspect.listing import read_ledger
 from relay.view.rules.settings import ViewSettings
-from relay.view.view import skips_of
 from relay.view.view_lookup import ViewLookup
-from relay.view.view_place import PlaceUnknown, ViewPlace
+from relay.view.view_place import InsideTransaction, PlaceUnknown, ViewPlace
+from relay.view.view_skips import skips_of
 from tests.support.certificates import Authority
 from tests.support.chain import Chain, wait_until
 from tests.support.relay_process import REPLICA_PASSWORD, RelayProcess
@@ -49,14 +49,18 @@ def add_views(relay: RelayProcess, views: Sequence[Mapping[str, Any]]) -> None:
         relay.add_account(user=account_of(keys["name"]), password=REPLICA_PASSWORD, view=keys["name"])
 
 
-def settings_of(keys: Mapping[str, Any]) -> ViewSettings:
-    """As the relay understands these keys, where they are what a look-up needs."""
+def settings_of(keys: Mapping[str, Any], flavour: str = "mysql") -> ViewSettings:
+    """As the relay understands these keys, where they are what a look-up needs. flavour: of the source."""
     return ViewSettings(
         keys["name"],
         keys["gtids"],
         UUID(keys.get("uuid", str(UUID_OF_VIEW))),
         keys.get("for", "mysql-9.7"),
         keys.get("engines", "keep"),
+        foreign_keys=keys.get("foreign_keys", "server"),
+        plain_tables=tuple(keys.get("plain_tables", ())),
+        dependencies=keys.get("dependencies", "serial"),
+        flavour=flavour,
     )
 
 
@@ -110,15 +114,16 @@ class ViewChain(Chain):
     def lookup(self, view: str = VIEW) -> ViewLookup:
         """Of source positions in the view, and back."""
         skips = skips_of(read_ledger(self.relay.archive), view)
-        return ViewLookup(self.relay.archive, self.view_directory(view), settings_of(self.views[view]), skips)
+        settings = settings_of(self.views[view], self.source.flavour)
+        return ViewLookup(self.relay.archive, self.view_directory(view), settings, skips)
 
     def view_sql(self, statement: str, view: str = VIEW) -> list[tuple[Any, ...]]:
         """Runs a statement at the relay as the account that sees the view."""
         return self.relay.sql(statement, account_of(view))
 
     def place_of(self, at: BinlogPosition, view: str = VIEW) -> ViewPlace | None:
-        """The place in the view; None while the view has not come there."""
-        with contextlib.suppress(PlaceUnknown, FileNotFoundError):
+        """The place in the view; None while the view has not come there, such as to a transaction at which it stops."""
+        with contextlib.suppress(PlaceUnknown, InsideTransaction, FileNotFoundError):
             return self.lookup(view).of_source(Position(*at))
         return None
 

@@ -9,6 +9,8 @@ from uuid import UUID
 from tests.support.binlog_comparison import FORMAT_DESCRIPTION, RawEvent, check_crc, events_of, has_checksums
 
 _GTID, _ANONYMOUS, _GTID_TAGGED = 33, 34, 42
+_BETWEEN: Final = frozenset((3, 4, 35))
+"""Stop, Rotate, Previous_gtids."""
 _END_LOG_POS: Final = slice(13, 17)
 
 
@@ -75,3 +77,22 @@ def check_same_files(first: Path, second: Path) -> int:
             )
         size += len(one)
     return size
+
+
+def transactions_in(directory: Path) -> dict[int, list[tuple[int, bytes]]]:
+    """By the number of each transaction: type and body of its events, without its Gtid event. Numbers are of one uuid."""
+    found: dict[int, list[tuple[int, bytes]]] = {}
+    for path in binlogs_in(directory):
+        checksum, number = False, 0
+        for event in events_of(path.read_bytes(), path.name):
+            if event.kind == FORMAT_DESCRIPTION:
+                checksum = has_checksums(event.data)
+                number = 0
+            elif event.kind == _GTID:
+                number = _gtid(event)[1]
+                found[number] = []
+            elif event.kind in _BETWEEN:
+                number = 0
+            elif number:
+                found[number].append((event.kind, event.data[19 : -4 if checksum else None]))
+    return found

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from deploy.servers import Server
 from relay.archive.inspect.verify import verify_archive
@@ -32,8 +32,13 @@ VIEW_KEYS = view_keys(engines="innodb")
 class ViewKillRun:
     """A source under load that writes both engines, a relay with a view of InnoDB alone, and replicas of it. `with` starts and ends it.
 
+    What `SOURCE` is, what writes to it and how tables are compared is another class's to say.
+
     `seed` decides who is killed when; the threads' timing does not repeat. `say` gets a line for each kill.
     """
+
+    SOURCE: ClassVar[str] = "mysql56"
+    KEYS: ClassVar[dict[str, Any]] = VIEW_KEYS
 
     def __init__(
         self,
@@ -44,7 +49,9 @@ class ViewKillRun:
         replicas: int = 2,
         say: Callable[[str], None] = print,
         pause_s: float = 0.002,
+        dependencies: str = "serial",
     ) -> None:
+        self._keys = {**self.KEYS, "dependencies": dependencies}
         self._servers = servers
         self._directory = directory
         self._random = random.Random(seed)
@@ -59,26 +66,39 @@ class ViewKillRun:
             self.chain = stack.enter_context(
                 ViewChain(
                     self._servers,
-                    "mysql56",
+                    self.SOURCE,
                     self._directory / "relay",
                     options=SOURCE_OPTIONS,
-                    views=[VIEW_KEYS],
+                    views=[self._keys],
                     sections=sections,
                 )
             )
-            self.replicas = [self.chain.view_replica(options=REPLICA_OPTIONS) for _ in range(self._count)]
+            self.replicas = [self._replica() for _ in range(self._count)]
             self._steady = stack.enter_context(SteadyWriter(self.chain.source, pause_s=self._pause_s))
-            self._rows = stack.enter_context(_RowsWriter(self.chain.source, self._pause_s))
+            self._rows = stack.enter_context(self._other_writer())
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    def _other_writer(self) -> contextlib.AbstractContextManager[Any]:
+        """What writes beside the steady one until it is left; it is left twice."""
+        return _RowsWriter(self.chain.source, self._pause_s)
+
+    def _replica(self) -> Server:
+        """One more that follows the view."""
+        return self.chain.view_replica(options=REPLICA_OPTIONS)
+
+    def _accidents(self) -> dict[Callable[[], None], int]:
+        """What may happen, and how often of all."""
+        return {self._kill_relay: 2, self._kill_replica: 1}
+
     def befall(self, kills: int) -> None:
-        """That many kills: two of three of the relay, the others of a replica, and at least one of each."""
-        plan: list[Callable[[], None]] = [self._kill_relay, self._kill_replica]
-        plan += self._random.choices([self._kill_relay, self._kill_replica], [2, 1], k=kills - 2)
+        """That many accidents, at least one of each: two of three kills are of the relay, the others of a replica."""
+        accidents = self._accidents()
+        plan = list(accidents)
+        plan += self._random.choices(plan, list(accidents.values()), k=kills - len(plan))
         self._random.shuffle(plan)
         for number, kill in enumerate(plan, 1):
             time.sleep(self._random.uniform(0.05, 1.2))
@@ -101,19 +121,21 @@ class ViewKillRun:
     def settle(self) -> int:
         """Ends the load and waits for view and replicas; the GTIDs that the view assigned. Raises: AssertionError."""
         self._steady.stop()
-        self._rows.__exit__()
+        self._rows.__exit__(None, None, None)
         for replica in self.replicas:
             if replica.replica_status()["io_running"] == "No":
                 replica.start_replica()
-        return max(self.chain.check_replica(replica, DATABASES) for replica in self.replicas)
+        return max(self._check(replica) for replica in self.replicas)
+
+    def _check(self, replica: Server) -> int:
+        """Waits until it has all, and compares. Raises: AssertionError."""
+        return self.chain.check_replica(replica, DATABASES)
 
     def findings(self) -> list[str]:
         """What is not as it must be, the view's bytes among it; empty: all is well. Ends the relay."""
         chain = self.chain
         found = differences(chain.source.binlogs(), chain.relay.archive)
-        wanted = table_values(chain.source, DATABASES)
-        for replica in self.replicas:
-            found += table_differences(wanted, table_values(replica, DATABASES))
+        found += self._table_findings()
         chain.relay.stop()
         found += [f"{finding}" for finding in verify_archive(chain.view_directory(), deep=True)]
         try:
@@ -124,6 +146,12 @@ class ViewKillRun:
             if "Traceback" in str(line["event"]) or line["event"] in ("view_stopped", "dump_request_failed"):
                 found.append(f"relay log: {line}")
         return found
+
+    def _table_findings(self) -> list[str]:
+        wanted = table_values(self.chain.source, DATABASES)
+        return [
+            found for replica in self.replicas for found in table_differences(wanted, table_values(replica, DATABASES))
+        ]
 
     def _made_in_one_go(self) -> Path:
         """The view of a relay that was never killed, from a copy of the archive."""

@@ -32,6 +32,14 @@ class OracleSettings:
     strips: bool = False
 
 
+def told(rest: int) -> bytes:
+    """A packed number: how many bytes it has together with `rest` others."""
+    for size, head, most in ((1, b"", 250), (3, b"\xfc", 0xFFFF), (4, b"\xfd", 0xFFFFFF)):
+        if rest + size <= most:
+            return head + (rest + size).to_bytes(size - len(head), "little")
+    return b"\xfe" + struct.pack("<Q", rest + 9)
+
+
 def events_of(data: bytes) -> Iterator[bytes]:
     """The events of `data`, one after the other."""
     at = 0
@@ -50,6 +58,41 @@ def groups_of(data: bytes) -> list[list[bytes]]:
             found.append([])
     assert not found.pop(), "the last group has no end"
     return found
+
+
+def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
+    """(code, code and value) of each, as MySQL 5.6 writes them; the last holds what it does not know, and all behind it."""
+    sizes = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3}
+    while status:
+        code = status[0]
+        size = 1 + sizes.get(code, 0)
+        if code in (2, 5, 6):
+            size = 2 + status[1] + (code == 2)
+        elif code == 11:
+            size = 2 + status[1]
+            size += 1 + status[size]
+        elif code == 12:
+            size = 2
+            for _ in range(status[1] if status[1] <= 16 else 0):
+                size = status.index(0, size) + 1
+        elif code not in sizes:
+            size = len(status)
+        yield code, status[:size]
+        status = status[size:]
+
+
+def with_explicit(body: bytes, post: int, value: int) -> bytes:
+    """The statement's body with the status variable for TIMESTAMP columns, which stands in the order of codes, unless it is there."""
+    count = int.from_bytes(body[11:13], "little")
+    made = b""
+    for code, whole in [*status_variables(body[post : post + count]), (255, b"")]:
+        if code == 16:
+            return body
+        if code > 13:
+            made += bytes((16, value)) + whole
+            break
+        made += whole
+    return body[:11] + struct.pack("<H", len(made)) + body[13:post] + made + body[post + count :]
 
 
 class ViewOracle:
@@ -71,6 +114,7 @@ class ViewOracle:
         if self.settings.policy != "keep" and first not in _GTIDS:
             bodies.insert(0, self._gtid(group, sum(19 + len(body) + self._trailer for _, body in bodies)))
         elif first in _GTIDS:
+            bodies[0] = (bodies[0][0], self._with_length(bodies, sum(map(len, group))))
             body = bodies[0][1]
             if len(body) >= 42 and body[25] == 2:
                 self.sequence = struct.unpack_from("<q", body, 34)[0]
@@ -93,9 +137,8 @@ class ViewOracle:
         body = event[19 : len(event) - (4 if self.settings.checksum else 0)]
         if kind in (23, 24, 25) and self.settings.new_rows:
             kind, body = kind + 7, body[:8] + b"\2\0" + body[8:]
-        elif kind == 2 and self.settings.explicit >= 0 and self._is_statement(body):
-            length = int.from_bytes(body[11:13], "little") + 2
-            body = body[:11] + struct.pack("<H", length) + bytes((16, self.settings.explicit)) + body[13:]
+        elif kind in (2, 18) and self.settings.explicit >= 0 and (kind == 18 or self._is_statement(body)):
+            body = with_explicit(body, 13 if kind == 2 else 26, self.settings.explicit)
         return (timestamp, kind, server_id, flags), body
 
     @staticmethod
@@ -104,6 +147,18 @@ class ViewOracle:
         if text.startswith(("ROLLBACK TO", "SAVEPOINT ")):
             return False
         return text not in ("BEGIN", "COMMIT", "ROLLBACK")
+
+    def _with_length(self, bodies: list[tuple[tuple[int, ...], bytes]], source: int) -> bytes:
+        """The body of the source's GTID event, which tells the transaction's length if it told one. source: bytes that it had there."""
+        size = sum(19 + len(body) + self._trailer for _, body in bodies)
+        body = bodies[0][1]
+        if size == source or len(body) < 49 or body[25] != 2:
+            return body
+        at = 56 if body[48] & 0x80 else 49
+        width = {252: 3, 253: 4, 254: 9}.get(body[at], 1) if at < len(body) else 0
+        if not width or body[at] in (251, 255) or at + width > len(body):
+            return body
+        return body[:at] + told(size - width) + body[at + width :]
 
     def _gtid(self, group: list[bytes], rest: int) -> tuple[tuple[int, ...], bytes]:
         settings = self.settings
@@ -115,15 +170,7 @@ class ViewOracle:
         if settings.layout >= 2:
             body += (time * 10**6).to_bytes(7, "little")
             known = rest + 19 + len(body) + 4 + self._trailer
-            for size, head, most in (
-                (1, b"", 250),
-                (3, b"\xfc", 0xFFFF),
-                (4, b"\xfd", 0xFFFFFF),
-                (9, b"\xfe", 1 << 63),
-            ):
-                if known + size <= most:
-                    body += head + (known + size).to_bytes(size - len(head), "little")
-                    break
+            body += told(known)
             body += struct.pack("<I", settings.server_version)
         self.gno += assigned
         self.sequence += 1

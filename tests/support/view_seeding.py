@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,11 @@ def place(relay: RelayProcess, *words: str) -> dict[str, Any]:
 
 
 def listed(relay: RelayProcess) -> dict[str, Any]:
-    """What `view list` says of the view, as JSON."""
+    """What `view list` says of the view, as JSON, when the relay has reached its source."""
     done = relay.command("view", "list", "--json")
+    deadline = time.monotonic() + 20
+    while "has no source yet" in done.stderr and time.monotonic() < deadline:
+        done = relay.command("view", "list", "--json")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -73,11 +73,11 @@ def source_group(
 ) -> SourceGroup:
     """A group of these events of the file `data`."""
 
-    def body(event: GroupEvent) -> bytes:
-        return data[event.offset + HEADER_SIZE : event.offset + event.length - checksum_bytes]
+    def body(event: GroupEvent, most: int | None = None) -> bytes:
+        return data[event.offset + HEADER_SIZE : event.offset + event.length - checksum_bytes][:most]
 
     start, stop = events[0].offset, events[-1].offset + events[-1].length
-    return SourceGroup(name, start, stop, tuple(events), True, body, lengths, version)
+    return SourceGroup(name, start, stop, tuple(events), body, lengths, version)
 
 
 @dataclass
@@ -102,21 +102,23 @@ class ViewWriter:
         sequence = 0
         try:
             for group in groups_of(source.name, data):
+                begins, ends = group.ends()
                 for out in self.rules.plan(group):
                     self.gno += 1
                     sequence += 1
-                    timestamp = group.events[-1].timestamp
+                    timestamp = ends.timestamp
                     time_us, version = timestamp * 1_000_000, self.version
                     gtid = Gtid(
                         1, VIEW_UUID, self.gno, "", sequence - 1, sequence, time_us, time_us, 0, version, version
                     )
                     body = encode_gtid(gtid)
-                    _append(made, _event(GTID_EVENT, 0, timestamp, group.events[0].server_id, body), checksum > 0)
+                    _append(made, _event(GTID_EVENT, 0, timestamp, begins.server_id, body), checksum > 0)
                     for piece in out.pieces[out.gtid == "source" :]:
                         if isinstance(piece, New):
                             raw = _event(piece.type, piece.flags, piece.timestamp, piece.server_id, piece.body)
                             _append(made, raw, checksum > 0)
                             continue
+                        assert isinstance(piece, Copy)
                         for event in group.events:
                             if piece.start <= event.offset < piece.stop:
                                 raw = data[event.offset : event.offset + event.length - checksum]

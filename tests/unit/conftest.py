@@ -2,14 +2,10 @@
 
 import pytest
 
-from tests.support.kernel_builds import KernelBuild, imported_kernel, is_extension, uncompiled_kernel
+from tests.support.kernel_builds import BUILD_NAMES, KernelBuild, build_named
 
 
-@pytest.fixture(params=["compiled", "uncompiled"])
+@pytest.fixture(params=BUILD_NAMES)
 def build(request: pytest.FixtureRequest) -> KernelBuild:
     """One build of the kernel."""
-    if request.param == "uncompiled":
-        return uncompiled_kernel()
-    if not is_extension(imported_kernel().ingest):
-        pytest.skip("the kernel is not compiled here")
-    return imported_kernel()
+    return build_named(request.param)

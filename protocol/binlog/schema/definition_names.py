@@ -13,14 +13,17 @@ _TOKEN: Final = re.compile(
     | /\*M?!\d*                     # what only servers read is read
     | \*/
     | (?:--[\s]|\#).*?(?:\n|\Z)
-    | `((?:[^`]|``)*+)`
-    | "((?:[^"]|"")*+)"
-    | '(?:[^'\\]|''|\\.)*+'
-    | ([\w$]+)
+    | `(?P<name>(?:[^`]++|``)*+)(?:`|(?P<open>\Z))
+    | "(?P<quoted>(?:[^"]++|"")*+)(?:"|(?P<open_2>\Z))
+    | '(?:[^'\\]++|''|\\.)*+(?:'|(?P<open_3>\\?\Z))
+    | (?P<word>[\w$]++)
     | [^\s\w$]
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+_OPEN: Final = frozenset(("open", "open_2", "open_3"))
+"""Groups of a quotation that does not end."""
 
 
 def defined_names(text: bytes) -> frozenset[str] | None:
@@ -45,15 +48,17 @@ def defined_names(text: bytes) -> frozenset[str] | None:
             opened = True
         elif token == ")":
             depth = max(0, depth - 1)
-        name = match[1] or match[2] or match[3]
+        if match.lastgroup in _OPEN:
+            return None
+        name = match["name"] or match["quoted"] or match["word"]
         if name is None or depth:
             continue
-        if match[1] or match[2]:
+        if match["name"] or match["quoted"]:
             name = name.replace("``", "`").replace('""', '"')
         if not opened or left > 0:
             names.add(name.lower())
             left -= 1
-        if match[3] and name.upper() == "RENAME":
+        if match["word"] and name.upper() == "RENAME":
             left = _BEHIND_RENAME
         if len(names) > _MOST_NAMES:
             return None

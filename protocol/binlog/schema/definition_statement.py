@@ -13,13 +13,29 @@ _LEAST_POST_LENGTH: Final = 11
 _MODE_VARIABLE: Final = 1
 _CATALOG_VARIABLE: Final = 2
 _CHARSET_VARIABLE: Final = 4
-_VARIABLE_SIZES: Final = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3, 128: 3}
+_INVOKER_VARIABLE: Final = 11
+_SCHEMAS_VARIABLE: Final = 12
+_UTF8MB4_VARIABLE: Final = 18
+_COLLATIONS_VARIABLE: Final = 131
+_TOO_MANY_SCHEMAS: Final = 254
+_UTF8MB4: Final = 45
+_VARIABLE_SIZES: Final = {
+    0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3, 16: 1, 17: 8, 18: 2, 19: 1, 20: 1, 128: 3,
+}  # fmt: skip
 _VARIABLE_TEXTS: Final = frozenset((2, 5, 6))
 _LONGEST_TEXT: Final = 1 << 20
-_DEFINES: Final = re.compile(
-    rb"\s*+(?:(?:/\*(?![!M]).*?\*/|/\*M?!\d*|(?:--|#)[^\n]*+\n)\s*+)*+(?:create|alter|drop|rename)\b",
-    re.IGNORECASE | re.DOTALL,
-)
+
+_BLANKS: Final = rb"[\s\x80-\xff]*+"
+BEFORE_VERB: Final = _BLANKS + rb"(?:(?:/\*(?![!M]).*?\*/|/\*M?!\d*|\*/|(?:--|#)[^\n]*+\n)" + _BLANKS + rb")*+"
+"""The pattern of what may stand in front of a statement's first word. What stands in comments for servers is read;
+one of them may be empty. Bytes above ASCII are blanks in some character sets, as 0xA0 in latin1."""
+
+_DEFINES: Final = re.compile(BEFORE_VERB + rb"(?:create|alter|drop|rename)\b", re.IGNORECASE | re.DOTALL)
+
+
+def begins_definition(text: bytes) -> bool:
+    """Whether a statement begins as one that defines something."""
+    return _DEFINES.match(text) is not None
 
 
 def definition_statement(event: bytes, post_length: int, checksum: bool) -> tuple[bytes, bytes | None] | None:
@@ -39,7 +55,7 @@ def definition_statement(event: bytes, post_length: int, checksum: bool) -> tupl
             text = unpack_compressed(text or b"", _LONGEST_TEXT)
         except ProtocolError:
             return schema, None
-        if not _DEFINES.match(text):
+        if not begins_definition(text):
             return None
     return schema, text
 
@@ -50,14 +66,15 @@ def defines(event: bytes, post_length: int, checksum: bool) -> bool:
         found = definition_statement(event, post_length, checksum)
     except (ProtocolError, IndexError):
         return True
-    return found is not None and (found[1] is None or _DEFINES.match(found[1]) is not None)
+    return found is not None and (found[1] is None or begins_definition(found[1]))
 
 
 @dataclass(frozen=True, slots=True)
 class StatementSetting:
     """Under what a statement ran. `error`: 0, it succeeded. Collations by their numbers, 0: the event does not tell.
 
-    `client_collation`: of the statement's text; `server_collation`: of new databases.
+    `client_collation`: of the statement's text; `server_collation`: of new databases; `default_collations`: (any collation
+    of a character set, the one that it has where nobody says another), where the event tells.
     """
 
     thread_id: int
@@ -65,6 +82,7 @@ class StatementSetting:
     sql_mode: int = 0
     client_collation: int = 0
     server_collation: int = 0
+    default_collations: tuple[tuple[int, int], ...] = ()
 
 
 def statement_setting(event: bytes, post_length: int) -> StatementSetting:
@@ -77,6 +95,7 @@ def statement_setting(event: bytes, post_length: int) -> StatementSetting:
     post = post_length if post_length >= _LEAST_POST_LENGTH else 13
     status = body[post : post + int.from_bytes(body[11:13], "little")] if post >= 13 else b""
     mode = client = server = at = 0
+    defaults: list[tuple[int, int]] = []
     while at < len(status):
         code = status[at]
         if code == _MODE_VARIABLE:
@@ -84,12 +103,29 @@ def statement_setting(event: bytes, post_length: int) -> StatementSetting:
         elif code == _CHARSET_VARIABLE:
             client = int.from_bytes(status[at + 1 : at + 3], "little")
             server = int.from_bytes(status[at + 5 : at + 7], "little")
+        elif code == _UTF8MB4_VARIABLE:
+            defaults = [(_UTF8MB4, int.from_bytes(status[at + 1 : at + 3], "little"))]
         if code in _VARIABLE_SIZES:
             at += 1 + _VARIABLE_SIZES[code]
+        elif code == _COLLATIONS_VARIABLE and at + 1 < len(status):
+            pairs = status[at + 2 : at + 2 + 4 * status[at + 1]]
+            defaults = [
+                (int.from_bytes(pairs[one : one + 2], "little"), int.from_bytes(pairs[one + 2 : one + 4], "little"))
+                for one in range(0, len(pairs), 4)
+            ]
+            at += 2 + len(pairs)
+        elif code == _INVOKER_VARIABLE and at + 1 < len(status):
+            at += 2 + status[at + 1]  # the account's name, then its host
+            at += 1 + status[at] if at < len(status) else 0
+        elif code == _SCHEMAS_VARIABLE and at + 1 < len(status):
+            names = status[at + 1] if status[at + 1] < _TOO_MANY_SCHEMAS else 0
+            at += 2
+            for _ in range(names):
+                end = status.find(b"\0", at)
+                at = end + 1 if end >= 0 else len(status)
         elif code in _VARIABLE_TEXTS and at + 1 < len(status):
             at += 2 + status[at + 1] + (code == _CATALOG_VARIABLE)
         else:
             break  # what was wanted is written before it
-    return StatementSetting(
-        int.from_bytes(body[:4], "little"), int.from_bytes(body[9:11], "little"), mode, client, server
-    )
+    thread_id, error = int.from_bytes(body[:4], "little"), int.from_bytes(body[9:11], "little")
+    return StatementSetting(thread_id, error, mode, client, server, tuple(defaults))

@@ -15,7 +15,8 @@ class GtidVariables:
     """GTIDs as replicas and monitors ask for them.
 
     `mode`: MySQL's GTID_MODE, the source's. `executed`: all that the archive has and what was before it; `purged`: the
-    latter. `binlog_state`: MariaDB's, at the archive's end. `domain_id`, `strict_mode`: MariaDB's, the source's.
+    latter. `binlog_state`: MariaDB's, at the archive's end. `domain_id`, `strict_mode`: MariaDB's, the source's. `is_settled`:
+    whether the mode is known; a directory of binlogs has told nothing of it yet.
     """
 
     mode: str = "OFF"
@@ -24,3 +25,4 @@ class GtidVariables:
     binlog_state: GtidList = _NO_STATE
     domain_id: int = 0
     strict_mode: bool = False
+    is_settled: bool = True

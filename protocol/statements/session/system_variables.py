@@ -337,6 +337,13 @@ def check_source_known(facts: SourceFacts) -> None:
         raise StatementRefused(ErrorCode.ER_SERVER_SHUTDOWN, facts.unreached())
 
 
+def check_mode_known(facts: SourceFacts) -> None:
+    """Refuses a GTID_MODE that nothing tells yet. Raises: StatementRefused (1053)."""
+    if not facts.gtids().is_settled:
+        text = "binlog-relay has not read its directory to the end yet, and no GTIDs so far: try again"
+        raise StatementRefused(ErrorCode.ER_SERVER_SHUTDOWN, text)
+
+
 def variable_named(name: str, facts: SourceFacts) -> SystemVariable:
     """The variable of that name, in any case. Raises: StatementRefused (1193) when this source would not have it."""
     variable = SYSTEM_VARIABLES.get(name.lower())
@@ -357,6 +364,8 @@ def read_variable(name: str, scope: str, session: StatementSession) -> Typed:
     source yet, which replicas of all versions take for a lost connection: they come again by themselves)."""
     if name.lower() in OF_THE_SOURCE:
         check_source_known(session.facts)
+    if name.lower() == "gtid_mode":
+        check_mode_known(session.facts)
     variable = variable_named(name, session.facts)
     # MariaDB's server_id and others have a session's value; its SELECT takes that scope for a few global ones.
     wrong = (

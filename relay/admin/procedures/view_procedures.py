@@ -1,19 +1,22 @@
 """CALL binlog_relay.view_list(), view_find() and view_skip(): what there is to know and to decide about the views of a relay."""
 
 import asyncio
+import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from protocol.errors import ErrorCode, Malformed, StatementRefused
-from protocol.gtid.mysql_gtid import MysqlGtid
 from protocol.position import Position
 from protocol.resultset import Column, Rows, Value
 from protocol.statements.requests import FindViewPlace, SkipInView
 from relay.archive.archive import Archive
-from relay.view.inspect.named_view import named_view
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.process.background import run_to_end
+from relay.view.inspect.named_view import NamedView, named_view
 from relay.view.rules.settings import ViewSettings
-from relay.view.shown_view import ShownView, stop_text
+from relay.view.shown_view import ShownView, named_stop_text, stop_text
+from relay.view.unopened_view import UnopenedView
 from relay.view.view_place import InsideTransaction, PlaceUnknown
 
 
@@ -24,18 +27,29 @@ class RunningView(ShownView, Protocol):
     def archive(self) -> Archive:
         """Its own."""
 
-    def skip(self, file: str, offset: int, by: str) -> None:
+    async def skip(self, file: str, offset: int, by: str) -> None:
         """Leaves out what it has stopped at. Raises: StatementRefused."""
 
 
-def list_views(views: Mapping[str, RunningView]) -> Rows:
-    """A line for each view."""
+ListedView = RunningView | UnopenedView
+
+
+def list_views(views: Mapping[str, ListedView]) -> Rows:
+    """A line for each view, also of one that is not open."""
     columns = (
         *(Column.text(name, width) for name, width in (("View", 64), ("Gtids", 16), ("Uuid", 36), ("For", 16))),
         *(Column.text(name, 64) for name in ("Files", "Bytes", "Made_up_to", "In_the_view", "Behind_bytes")),
+        Column.text("Dependencies", 1024),
         Column.text("Stopped", 4096),
     )
-    return Rows(columns, tuple(_line(view) for view in views.values()))
+    lines = (_unopened_line(view) if isinstance(view, UnopenedView) else _line(view) for view in views.values())
+    return Rows(columns, tuple(lines))
+
+
+def _unopened_line(view: UnopenedView) -> tuple[Value, ...]:
+    settings, status = view.settings, view.status
+    made = str(status.source) if status.source is not None else ""
+    return settings.name, settings.gtids, "", settings.target, "", "", made, "", "", "", named_stop_text(status.stop)
 
 
 def _line(view: RunningView) -> tuple[Value, ...]:
@@ -51,27 +65,47 @@ def _line(view: RunningView) -> tuple[Value, ...]:
         str(status.source) if status.source is not None else "",
         str(end) if end is not None else "",
         str(status.behind_bytes),
-        f"{status.stop.reason.name}: {stop_text(status.stop)}" if status.stop is not None else "",
+        status.waits.told() if status.waits is not None else "",
+        named_stop_text(status.stop) if status.stop is not None else "",
     )
 
 
-async def find_view_place(mirror: Archive, views: Mapping[str, RunningView], request: FindViewPlace) -> Rows:
-    """The place by all its names. Raises: StatementRefused, also for a place that is none."""
+async def find_view_place(
+    mirror: Archive, views: Mapping[str, ListedView], request: FindViewPlace, finding: asyncio.Lock
+) -> Rows:
+    """The place by all its names. finding: taken meanwhile, also where the caller is cancelled. Raises: StatementRefused, also for a
+    place that is none."""
     settings = _view(views, request.view).settings
     generations = [generation.directory for generation in mirror.all]
-    return await asyncio.to_thread(place_found, mirror.directory, generations, settings, request)
+
+    async def found() -> Rows:
+        try:
+            return await asyncio.to_thread(place_found, mirror.directory, generations, settings, request)
+        finally:
+            finding.release()
+
+    await finding.acquire()
+    return await run_to_end(found(), "finding a place of a view", expected=(StatementRefused,))
 
 
 def place_found(archive: Path, generations: Sequence[Path], settings: ViewSettings, request: FindViewPlace) -> Rows:
-    """The same, of directories: the source's, and those of its generations. Blocking. Raises: StatementRefused; OSError."""
-    view = named_view(archive, settings, generations)
+    """The same, of directories: the source's, and those of its generations. Blocking. Raises: StatementRefused."""
+    try:
+        view = named_view(archive, settings, generations)
+        return _place_found(view, request)
+    except (ArchiveError, OSError, sqlite3.Error) as error:
+        raise _refused(f"The place cannot be looked up now: {error}") from error
+
+
+def _place_found(view: NamedView, request: FindViewPlace) -> Rows:
+    """Raises: StatementRefused; ArchiveError; OSError; sqlite3.Error."""
     try:
         if request.by == "source":
             place = view.of_source(Position(request.text, request.offset))
         elif request.by == "view":
             place = view.of_view(Position(request.text, request.offset))
         else:
-            place = view.behind(MysqlGtid.from_text(request.text))
+            place = view.behind_text(request.text)
         executed = view.executed(place)
     except InsideTransaction as inside:
         raise _refused(view.inside_text(inside)) from None
@@ -91,9 +125,10 @@ def place_found(archive: Path, generations: Sequence[Path], settings: ViewSettin
     return Rows((*(Column.text(name, 128) for name in names), Column.text("Executed_Gtid_Set", 1 << 20)), (row,))
 
 
-def skip_in_view(views: Mapping[str, RunningView], request: SkipInView, *, by: str) -> Rows:
-    """Raises: StatementRefused where the view does not stand stopped there."""
-    _view(views, request.view).skip(request.file, request.offset, by)
+async def skip_in_view(views: Mapping[str, ListedView], request: SkipInView, *, by: str) -> Rows:
+    """Raises: StatementRefused where the view does not stand stopped there, or the ledger cannot be written."""
+    skipping = _view(views, request.view).skip(request.file, request.offset, by)
+    await run_to_end(skipping, "skipping a transaction in a view", expected=(StatementRefused,))
     text = (
         f"View {request.view} leaves out the transaction at {request.file}:{request.offset}; an empty one has its GTID. It is "
         "in the ledger"
@@ -101,11 +136,18 @@ def skip_in_view(views: Mapping[str, RunningView], request: SkipInView, *, by: s
     return Rows((Column.text("State", 1024),), ((text,),))
 
 
-def _view(views: Mapping[str, RunningView], name: str) -> RunningView:
+def not_opened(view: UnopenedView) -> StatementRefused:
+    """What is asked of a view that is not open."""
+    return _refused(f"The view {view.settings.name} is not open: {stop_text(view.status.stop)}")
+
+
+def _view(views: Mapping[str, ListedView], name: str) -> RunningView:
     view = views.get(name)
     if view is None:
-        known = f"there are {', '.join(views)}" if views else "there is none, or none is open yet"
+        known = f"relay.toml has {', '.join(views)}" if views else "relay.toml had none when the relay was started"
         raise _refused(f"There is no view {name!r}: {known}")
+    if isinstance(view, UnopenedView):
+        raise not_opened(view)
     return view
 
 

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import binlog_number
 from relay.archive.catalog.catalog_faults import is_damage
-from relay.archive.catalog.catalog_layout import EARLIER, KEEPS_TEXT, LAYOUT, SCHEMA, SUMMED
+from relay.archive.catalog.catalog_layout import EARLIER, KEEPS_TEXT, LAYOUT, MARKS, SCHEMA, SUMMED, is_newer
 from relay.archive.catalog.catalog_rows import (
     DamagedPlace,
     LedgerRow,
@@ -59,7 +59,19 @@ _T = TypeVar("_T")
 
 
 class CatalogUnreadable(ArchiveError):
-    """`catalog.sqlite` is damaged, or was written by another version."""
+    """`catalog.sqlite` is damaged, or is none."""
+
+
+class CatalogNewer(ArchiveError):
+    """`catalog.sqlite` was written by a later version, which may keep in the archive what this one would not look after."""
+
+    def __init__(self, path: Path, layout: int) -> None:
+        super().__init__(
+            f"{path} has layout {layout}: a newer binlog-relay wrote it, and this one knows layouts up to {LAYOUT}",
+            advice="Nothing was changed. Start the newer binlog-relay again, or put back the copy of the archive from before the "
+            "upgrade; docs/RUNNING.md has the way back.",
+        )
+        self.layout = layout
 
 
 def _told(method: Callable[Concatenate["Catalog", _P], _T]) -> Callable[Concatenate["Catalog", _P], _T]:
@@ -75,6 +87,14 @@ def _told(method: Callable[Concatenate["Catalog", _P], _T]) -> Callable[Concaten
             raise
 
     return call
+
+
+def _layout_of(db: sqlite3.Connection, path: Path) -> int:
+    """Raises: CatalogNewer; sqlite3.Error."""
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if is_newer(version, int(db.execute("PRAGMA application_id").fetchone()[0])):
+        raise CatalogNewer(path, version)
+    return version
 
 
 def _log() -> Any:
@@ -107,7 +127,7 @@ class Catalog:
     def open(cls, path: Path, layer: FileLayer) -> "Catalog":
         """Opens for writing, made when missing (mode 0640; SQLite gives -wal and -shm the same).
 
-        Raises: CatalogUnreadable; OSError; sqlite3.OperationalError (disk full).
+        Raises: CatalogUnreadable; CatalogNewer; OSError; sqlite3.OperationalError (disk full).
         """
         if not path.exists():
             layer.close(layer.create(path))
@@ -123,12 +143,12 @@ class Catalog:
     @_told
     def _prepare(self) -> None:
         db = self._db
+        version = _layout_of(db, self.path)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
         if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             self.is_new = True
-            db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={LAYOUT}; COMMIT;")
+            db.executescript(f"BEGIN; {SCHEMA} {MARKS} COMMIT;")
         elif version in EARLIER:
             self.had_no_text = True
             db.executescript(f"BEGIN; {EARLIER[version]}")
@@ -136,7 +156,7 @@ class Catalog:
                 rows = db.execute(f"SELECT rowid, {columns} FROM {table}")  # noqa: S608 - constants only
                 sums = [(row_sum((*row,)), number) for number, *row in rows]
                 db.executemany(f"UPDATE {table} SET sum = ? WHERE rowid = ?", sums)  # noqa: S608
-            db.executescript(f"{KEEPS_TEXT} PRAGMA user_version={LAYOUT};")
+            db.executescript(f"{KEEPS_TEXT} {MARKS}")
         elif version != LAYOUT:
             raise CatalogUnreadable(
                 f"the catalog has layout {version}, this program writes layout {LAYOUT}", file=self.path.name
@@ -146,11 +166,11 @@ class Catalog:
     def open_read_only(cls, path: Path) -> "Catalog":
         """Opens beside a running relay, without its lock.
 
-        Raises: CatalogUnreadable, also when there is no catalog.
+        Raises: CatalogUnreadable, also when there is no catalog; CatalogNewer.
         """
         try:
             db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=10.0)
-            version = db.execute("PRAGMA user_version").fetchone()[0]
+            version = _layout_of(db, path)
         except (sqlite3.DatabaseError, UnicodeError) as error:
             raise CatalogUnreadable(f"the catalog cannot be read: {error}", file=path.name) from error
         if version != LAYOUT:
@@ -428,6 +448,12 @@ class Catalog:
         """All rows, oldest first."""
         rows = self._db.execute(f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY time, id")  # noqa: S608
         return [LedgerRow(*row) for row in self._sound(rows, "ledger")]
+
+    @_told
+    def newest_ledger_rows(self, count: int) -> list[LedgerRow]:
+        """The rows that were added last, the newest first."""
+        order = f"SELECT {SUMMED['ledger']}, sum FROM ledger ORDER BY id DESC LIMIT ?"  # noqa: S608
+        return [LedgerRow(*row) for row in self._sound(self._db.execute(order, (count,)), "ledger")]
 
     @_told
     def newest_ledger_row(self) -> LedgerRow | None:

@@ -4,6 +4,10 @@ from typing import Final
 
 LAYOUT: Final = 5
 """SQLite's user_version of the catalogs that are written now."""
+APPLICATION: Final = 0x424C5200
+"""With the layout added, SQLite's application_id of catalogs: the second witness that another layout is one, and no damage."""
+MARKS: Final = f"PRAGMA application_id={APPLICATION + LAYOUT}; PRAGMA user_version={LAYOUT};"
+"""The statements that mark a catalog as one of this layout."""
 _SUM: Final = "sum INTEGER NOT NULL DEFAULT 0"
 """The last column of a table: `row_sum` the values before it."""
 _ORIGIN_SCHEMA: Final = f"""
@@ -112,3 +116,8 @@ EARLIER: Final = {
     4: _SINCE_4 + _GTIDS_SUM + _ORIGIN_SUM + _DAMAGE_SUM,
 }
 """By layout, the statements that add what it lacks. Recovery fills the GTIDs from the files."""
+
+
+def is_newer(layout: int, application: int) -> bool:
+    """Whether a later version of binlog-relay wrote a catalog with this user_version and this application_id."""
+    return LAYOUT < layout < 256 and application == APPLICATION + layout

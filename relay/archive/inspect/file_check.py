@@ -10,7 +10,7 @@ from relay.archive.inspect.verify_gtids import GtidCheck, GtidReading
 from relay.archive.recovery.digest import FileDigest
 from relay.archive.storage.archive_errors import PUT_BACK
 from relay.archive.storage.archive_finding import ArchiveFinding
-from relay.archive.storage.archived_file import ArchivedFile, describe_new_file
+from relay.archive.storage.archived_file import ArchivedFile, describe_archived_file
 from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path
 from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
 from relay.archive.storage.scan import scan
@@ -39,8 +39,8 @@ def check_head(stored: StoredFile, file: ArchivedFile) -> Iterator[ArchiveFindin
         wrong = wrong_magic(start.magic)
         if wrong is not None:
             raise Malformed(f"it {wrong[1]}")
-        head = describe_new_file(file.name, start.event)
-        if head.created != file.created or head.server_id != file.server_id:
+        head = describe_archived_file(file.name, start.event)
+        if (head.created, head.server_id, head.checksum) != (file.created, file.server_id, file.checksum):
             raise Malformed("its format description is not the one that was archived")
     except Malformed as error:
         yield ArchiveFinding(file.name, FIRST_EVENT, str(error), FIRST_EVENT)

@@ -102,6 +102,21 @@ def count_ledgers(directory: Path) -> dict[str, int]:
     return dict(counts)
 
 
+def newest_ledger_rows(directory: Path, count: int) -> list[tuple[int, LedgerRow]]:
+    """The newest rows of all generations together, each with the number of its generation, newest first.
+
+    Works beside a running relay. Blocking. Raises: as `count_ledgers`.
+    """
+    found: list[tuple[int, LedgerRow]] = []
+    for number, path in begun_generations(directory):
+        catalog = Catalog.open_read_only(path / CATALOG_NAME)
+        try:
+            found += [(number, row) for row in catalog.newest_ledger_rows(count)]
+        finally:
+            catalog.close()
+    return sorted(found, key=lambda numbered: numbered[1].time, reverse=True)[:count]
+
+
 def rebuild_archive(directory: Path, on_progress: Progress | None = None, layer: FileLayer | None = None) -> Recovered:
     """Makes catalog rows and indexes anew from the binlogs alone; the ledger and the identity stay. Blocking.
 

@@ -173,11 +173,11 @@ class Scrub:
             elif key not in self._told:
                 self._told.add(key)
                 if finding.file.endswith(SUM_SUFFIXES):
-                    generation.make_sums(file.name)
+                    generation.integrity.make_sums(file.name)
                 generation.append_ledger(SCRUB_FINDING, finding.file, offset, finding.text)
         if is_sound:
             self._tried.pop((generation.number, file.number), None)
-            generation.file_was_checked(file)
+            generation.integrity.file_was_checked(file)
 
     # --- the thread's side -------------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class Scrub:
         if tried is not None or generation.damaged_files.first(file.name) is not None:
             again = (tried or 0.0) + _AGAIN_S
             return time.time() if time.time() < again and (tried or 0.0) >= self._all_since else 0.0
-        known = generation.checks.get(file.number)
+        known = generation.integrity.checks.get(file.number)
         if known is not None:
             return known
         try:

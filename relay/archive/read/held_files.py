@@ -137,7 +137,7 @@ class HeldFiles:
         self.watchers.remove(callback)
 
     def moved(self) -> None:
-        """`end` moved, or a file was made or sealed: tells those who watch."""
+        """`end` moved, or a file was made, sealed or purged: tells those who watch."""
         self.watchers.notify()
 
     # --- changes -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ the next one then finds again is recorded once.
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -20,7 +19,7 @@ import structlog
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
-from relay.archive.catalog.catalog import Catalog, CatalogUnreadable
+from relay.archive.catalog.catalog import Catalog, CatalogNewer, CatalogUnreadable
 from relay.archive.catalog.catalog_aside import finish_setting_aside, kept_catalogs, set_catalog_aside
 from relay.archive.catalog.catalog_rows import DamagedPlace, LedgerRow
 from relay.archive.catalog.generation_directories import ENDED
@@ -30,9 +29,9 @@ from relay.archive.catalog.purge_intent import forget_intent, read_intent, remov
 from relay.archive.catalog.salvage import salvage
 from relay.archive.gtids.gtid_recorder import recover_gtids
 from relay.archive.gtids.gtid_state import GtidState
-from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict, ArchiveCorrupt
-from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_new_file
-from relay.archive.storage.boundary_index import RECORD, BoundaryIndex, index_path, records_before
+from relay.archive.recovery.file_recovery import recover_file
+from relay.archive.storage.archive_errors import PUT_BACK, ArchiveConflict
+from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity, describe_archived_file
 from relay.archive.storage.files import (
     BESIDE_SUFFIXES,
     CATALOG_NAME,
@@ -46,7 +45,6 @@ from relay.archive.storage.files import (
     FileLayer,
     StoredFile,
     replace_file,
-    write_all,
 )
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
 from relay.archive.storage.ledger_kinds import (
@@ -57,10 +55,7 @@ from relay.archive.storage.ledger_kinds import (
     PURGED,
 )
 from relay.archive.storage.origin import Origin
-from relay.archive.storage.quarantine import quarantine
 from relay.archive.storage.rebuild_index import Progress
-from relay.archive.storage.scan import Scan, scan
-from relay.archive.sums.sum_files import forget_of_another, known_end
 from relay.binlog_file.broken import wrong_magic
 from relay.binlog_file.head import read_start
 
@@ -108,11 +103,14 @@ class Recovery:
         """Recovers. `force` reads every file again and makes catalog rows and indexes anew (`archive rebuild`).
 
         A catalog that turns out to be damaged, at whatever step, is kept aside, and all begins again with a new one.
-        Raises: ArchiveConflict, ArchiveCorrupt, OSError, sqlite3.Error; CatalogUnreadable where the new one is damaged too.
+        So is, with `force` only, one that a newer version wrote. Raises: ArchiveConflict, ArchiveCorrupt, CatalogNewer, OSError,
+        sqlite3.Error; CatalogUnreadable where the new one is damaged too.
         """
         try:
             return self._run(force)
-        except CatalogUnreadable as error:
+        except (CatalogUnreadable, CatalogNewer) as error:
+            if isinstance(error, CatalogNewer) and not force:
+                raise
             del self._findings[self._recorded :]  # they are found again; those before are in ledger.jsonl
             self._damage = str(error)
             self._began_again = True
@@ -408,7 +406,7 @@ class Recovery:
             wrong = wrong_magic(start.magic)
             if wrong is not None:
                 raise Malformed(f"{name} {wrong[1]}")
-            return describe_new_file(name, start.event)
+            return describe_archived_file(name, start.event)
         except Malformed as error:
             if newest:
                 # Files appear whole with their header. It must not become the newest file, nor be in the place of that.
@@ -450,188 +448,3 @@ class Recovery:
             if not wanted:
                 return
         replace_file(self._layer, path, wanted)
-
-
-def recover_file(
-    directory: Path,
-    layer: FileLayer,
-    file: ArchivedFile,
-    *,
-    newest: bool,
-    find: Callable[[str, str, int, str], None],
-    record: Callable[[], None],
-    progress: Progress | None = None,
-    anew: bool = False,
-) -> None:
-    """Scans `file` from `file.end` (a synced boundary, or 4) and leaves it whole, its index too; updates its fields.
-
-    The newest file is cut to its last whole group. An older one keeps its bytes: a group left open at its end is the
-    source's own cut, bad bytes make it damaged from there on. With `anew` the index is made from nothing.
-    `find(kind, file, offset, text)` is called for what goes into the ledger, and `record()` before bytes are cut off: on its
-    return what was found is there, durably. Raises: ArchiveCorrupt if the newest file is shorter than what was synced;
-    OSError; what `record` raises, with the file as it was.
-    """
-    path = directory / file.name
-    fd = layer.open_write(path)
-    try:
-        size = layer.size(fd)
-        start = FIRST_EVENT if anew else file.end
-        if size < start:
-            text = f"{file.name} has {size} bytes, {start} were synced"
-            if newest:
-                raise ArchiveCorrupt(
-                    text,
-                    file=file.name,
-                    offset=size,
-                    advice="Check the disk, stop the relay, run `archive rebuild` and start it: the source sends the rest again.",
-                )
-            find("damaged", file.name, size, f"{text}; nothing is served from there on. {PUT_BACK}")
-            file.end, file.damaged = size, True
-            return
-        idx_ok = not anew and _index_reaches(layer, path, start)
-        if start == size and idx_ok and _index_ends_by(layer, path, start):
-            return
-        if not idx_ok and start != FIRST_EVENT:
-            start = FIRST_EVENT
-        if start == FIRST_EVENT:
-            file.events = file.groups = 0
-        if anew and not file.checksum:
-            forget_of_another(layer, path, size)
-        on_progress = None if progress is None else (lambda count: progress(file.name, count))
-        known_to = known_end(layer, path, start, size) if newest and not file.checksum else size
-        result = scan(StoredFile(layer, fd), start, known_to, on_progress=on_progress)
-        file.events += result.events
-        file.groups += result.groups
-        file.last_timestamp = max(file.last_timestamp, result.timestamp)
-        if newest:
-            file.end = result.boundary
-            if known_to < size:
-                _note_changed_tail(directory, layer, fd, file, known_to, size, find)
-                record()
-                layer.truncate(fd, file.end)
-            elif not result.whole:
-                _note_tail(directory, layer, fd, file.name, result, size, find)
-                record()
-                layer.truncate(fd, file.end)
-        else:
-            _check_older(file, result, size, find)
-        _put_records(layer, path, start, result, file.end)
-        layer.sync_data(fd)
-    finally:
-        layer.close(fd)
-
-
-def _check_older(file: ArchivedFile, result: Scan, size: int, find: Callable[[str, str, int, str], None]) -> None:
-    if result.fault is not None:
-        file.end, file.damaged = result.boundary, True
-        find(
-            "damaged",
-            file.name,
-            result.position,
-            f"{file.name}: {result.fault}; nothing is served from offset {file.end} on. {PUT_BACK}",
-        )
-        return
-    file.end = size
-    file.cut = result.in_group
-    if file.cut:
-        find("cut_group", file.name, result.boundary, "The source's crash left this group without its end.")
-
-
-def _note_tail(
-    directory: Path,
-    layer: FileLayer,
-    fd: int,
-    name: str,
-    result: Scan,
-    size: int,
-    find: Callable[[str, str, int, str], None],
-) -> None:
-    """What is to be cut off behind the last whole group. If it is not merely an incomplete tail it is kept aside: it may
-    be needed to find out what happened."""
-    boundary = result.boundary
-    if result.broken is not None:
-        kept = quarantine(directory, layer, fd, name, result.position, size)
-        find(
-            "trimmed_bad_bytes",
-            name,
-            boundary,
-            f"{size - boundary} bytes behind the last whole transaction were cut off; at {result.position}: {result.broken.detail}"
-            + (f" The bytes from there on are kept in {kept}." if kept else " They were all zero."),
-        )
-    else:
-        find(
-            "trimmed_tail",
-            name,
-            boundary,
-            f"{size - boundary} bytes of an incomplete transaction were cut off; the source sends it again.",
-        )
-
-
-def _note_changed_tail(
-    directory: Path,
-    layer: FileLayer,
-    fd: int,
-    file: ArchivedFile,
-    known_to: int,
-    size: int,
-    find: Callable[[str, str, int, str], None],
-) -> None:
-    """What is to be cut off from a block on that is not what was received. It is kept aside."""
-    kept = quarantine(directory, layer, fd, file.name, known_to, size)
-    find(
-        "trimmed_bad_bytes",
-        file.name,
-        file.end,
-        f"{size - file.end} bytes behind the last whole transaction were cut off; from {known_to} on they are not what was "
-        f"received. The source sends them again."
-        + (f" The bytes from there on are kept in {kept}." if kept else " They were all zero."),
-    )
-
-
-def _index_reaches(layer: FileLayer, path: Path, start: int) -> bool:
-    """Whether the index has a sound last record at or below `start`; records for `start` itself and later are made again."""
-    try:
-        fd = layer.open_read(index_path(path))
-    except FileNotFoundError:
-        return False
-    try:
-        index = BoundaryIndex(layer, fd)
-        number = index.last_at_or_before(start)
-        if start == FIRST_EVENT:
-            return True
-        return number >= 0 and index.record(0).offset == FIRST_EVENT and index.record(number).plausible
-    finally:
-        layer.close(fd)
-
-
-def _index_ends_by(layer: FileLayer, path: Path, end: int) -> bool:
-    fd = layer.open_read(index_path(path))
-    try:
-        index = BoundaryIndex(layer, fd)
-        whole = layer.size(fd) == index.count * RECORD.size
-        return whole and index.last_at_or_before(end) == index.count - 1
-    finally:
-        layer.close(fd)
-
-
-def _put_records(layer: FileLayer, path: Path, start: int, result: Scan, end: int) -> None:
-    idx = index_path(path)
-    if start == FIRST_EVENT:
-        # By a rename: a look-up, or a kill in the middle of a rebuild, must never meet half an index.
-        whole = [entry for entry in RECORD.iter_unpack(result.records) if entry[0] <= end]
-        replace_file(layer, idx, result.records[: len(whole) * RECORD.size])
-        return
-    fd = layer.open_write(idx)
-    try:
-        keep = records_before(layer, fd, start)
-        layer.truncate(fd, keep)
-        records = result.records
-        if not records or RECORD.unpack_from(records)[0] != start:
-            # The parser starts anew here; the record keeps a group before it from reaching into what follows.
-            records = RECORD.pack(start, start, result.timestamp & 0xFFFFFFFF, 1) + records
-        if records:
-            write_all(layer, fd, [records], keep, len(records))
-        layer.truncate(fd, records_before(layer, fd, end + 1))
-        layer.sync_data(fd)
-    finally:
-        layer.close(fd)

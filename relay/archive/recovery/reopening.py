@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from relay.archive.catalog.catalog_rows import LedgerRow
-from relay.archive.recovery.recovery import recover_file
+from relay.archive.recovery.file_recovery import recover_file
 from relay.archive.storage.archive_errors import ArchiveCorrupt
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer, write_again

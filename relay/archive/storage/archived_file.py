@@ -1,9 +1,10 @@
 """What is known about one archived binlog, and about the source it came from."""
 
+import zlib
 from dataclasses import dataclass
 
 from protocol.binlog.format_description import decode_first_event
-from protocol.binlog.layout import FIRST_EVENT
+from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
 
@@ -77,3 +78,17 @@ def describe_new_file(name: str, first_event: bytes) -> ArchivedFile:
         first_timestamp=header.timestamp,
         last_timestamp=header.timestamp,
     )
+
+
+def describe_archived_file(name: str, first_event: bytes) -> ArchivedFile:
+    """As `describe_new_file`, of a file of the archive, whose format description has a checksum where servers of its version write one.
+
+    That byte of it which says whether the other events have any is covered by nothing else. Raises: Truncated, Malformed.
+    """
+    file = describe_new_file(name, first_event)
+    header, described = decode_first_event(first_event)
+    stored = first_event[header.size - CHECKSUM_SIZE : header.size]
+    reckoned = zlib.crc32(first_event[: header.size - CHECKSUM_SIZE])
+    if described.has_checksum_field and reckoned != int.from_bytes(stored, "little"):
+        raise Malformed(f"{name}: the checksum of its format description is wrong")
+    return file

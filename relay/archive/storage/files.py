@@ -1,6 +1,6 @@
 """The only file calls of the archive, so that a test can put another disk under it.
 
-`catalog.sqlite` (SQLite's own calls) and the mapped `replicas.marks` are the two files that do not go through here.
+`catalog.sqlite` (SQLite's own calls) and `replicas.marks` (which may be lost) are the two files that do not go through here.
 """
 
 import errno
@@ -30,6 +30,8 @@ SCHEMA_NAME: Final = "source-schema.jsonl"
 """What the source's tables were, and from which position on; kept by the upstream side."""
 SOURCE_NAME: Final = "source.json"
 """Where the source was followed last; kept by the upstream side."""
+KNOWN_REPLICAS_NAME: Final = "known-replicas.json"
+"""Which replicas there are, and which file each needs; kept by the retention."""
 PURGE_NAME: Final = "purging"
 """Names the files that are being removed, as long as that is not finished."""
 GAP_NAME: Final = "gap.json"
@@ -38,13 +40,26 @@ ACCEPTED_NAME: Final = "gap-accepted.json"
 """The gap that somebody accepted and that no generation stands behind yet; in the archive's directory."""
 VIEW_NAME: Final = "view.json"
 """In a view's directory: the settings that its files were made with."""
+VIEW_STOP_NAME: Final = "view-stop.json"
+"""In a view's directory: at what it stands stopped."""
+VIEW_WAITS_NAME: Final = "view-waits.json"
+"""In a view's directory: how many of its transactions need not wait for the one before them, and why the others do."""
 MADE_FROM_NAME: Final = "made-from.json"
 """In each generation's directory of a view: which generation of the source's archive it is made from."""
 OWN_NAMES: Final = frozenset(
     {
-        *(INDEX_NAME, CATALOG_NAME, LEDGER_TEXT_NAME, MARKS_NAME, LOCK_NAME, UUID_NAME, PURGE_NAME),
+        *(
+            INDEX_NAME,
+            CATALOG_NAME,
+            LEDGER_TEXT_NAME,
+            MARKS_NAME,
+            LOCK_NAME,
+            UUID_NAME,
+            PURGE_NAME,
+            KNOWN_REPLICAS_NAME,
+        ),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, MADE_FROM_NAME),
+        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, VIEW_STOP_NAME, VIEW_WAITS_NAME, MADE_FROM_NAME),
     }
 )
 """What an archive directory has besides the binlogs and what is named after them."""

@@ -8,9 +8,10 @@ bytes. At 64 and 160: two copies of the state, written in turn, each crc32 u32 o
 u32 s, two windows of (file number u64, crc32 of the file's name u32, low u64, high u64): of the newest file that was sent, and of
 the oldest one that may not have arrived; the files between them were sent whole. The sound copy with the greater sequence
 counts, so a write that a kill tears leaves the state before it, which is what the replica has.
+
+The file is written and not mapped: who cuts a mapped file, or a disk that fails below one, ends the process with a signal.
 """
 
-import mmap
 import os
 import struct
 import time
@@ -21,10 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from protocol.errors import Malformed
 from protocol.position import Position, binlog_number
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import FILE_MODE
+
+log = structlog.get_logger()
 
 SLOT_SIZE: Final = 256
 FIRST_SLOTS: Final = 4096
@@ -139,12 +144,18 @@ class Mark:
 
 
 class ReplicaMarks:
-    """All marks of an archive. For the event loop's thread."""
+    """All marks of an archive. For the event loop's thread.
 
-    def __init__(self, path: Path, fd: int, memory: mmap.mmap, most_slots: int) -> None:
+    They are in memory, and each change is written to the file. Where it cannot be, that is logged once, and replicas are served
+    all the same; the next change that can be written puts everything into the file again.
+    """
+
+    def __init__(self, path: Path, fd: int, memory: bytearray, most_slots: int) -> None:
         self._path = path
         self._fd = fd
         self._memory = memory
+        self._is_kept = True
+        """Whether the file has what is in memory, as far as this process knows."""
         self._most_slots = most_slots
         self._slots: OrderedDict[ReplicaIdentity, int] = OrderedDict()
         """The slots, least recently used first."""
@@ -163,7 +174,7 @@ class ReplicaMarks:
             wanted = max(first_slots * SLOT_SIZE, -(-size // SLOT_SIZE) * SLOT_SIZE)
             if size != wanted:
                 os.posix_fallocate(fd, 0, wanted)
-            memory = mmap.mmap(fd, wanted)
+            memory = _read(fd, wanted)
         except BaseException:
             os.close(fd)
             raise
@@ -172,7 +183,6 @@ class ReplicaMarks:
     def close(self) -> None:
         """Closes the file; marks must not be used afterwards."""
         if self._fd >= 0:
-            self._memory.close()
             os.close(self._fd)
             self._fd = -1
 
@@ -229,9 +239,23 @@ class ReplicaMarks:
         return found
 
     def write(self, at: int, data: bytes) -> None:
-        """Puts bytes into the mapped file; for `Mark`."""
-        if self._fd >= 0:
-            self._memory[at : at + len(data)] = data
+        """Puts bytes into memory and file; for `Mark`."""
+        if self._fd < 0:
+            return
+        self._memory[at : at + len(data)] = data
+        try:
+            if self._is_kept:
+                _write(self._fd, data, at)
+            else:
+                _write(self._fd, self._memory, 0)
+        except OSError as error:
+            if self._is_kept:
+                log.warning("replica_marks_not_kept", file=str(self._path), error=error.strerror)
+            self._is_kept = False
+            return
+        if not self._is_kept:
+            log.info("replica_marks_kept", file=str(self._path))
+        self._is_kept = True
 
     def release(self, mark: Mark) -> None:
         """For `Mark.end`."""
@@ -282,9 +306,9 @@ class ReplicaMarks:
             raise ArchiveError(f"a server_uuid of {len(uuid)} bytes; at most 36 are possible")
         at = slot * SLOT_SIZE
         # Windows first: a kill between the two must not leave one replica's windows under another's name.
-        self._memory[at + _COPIES[0] : at + SLOT_SIZE] = bytes(SLOT_SIZE - _COPIES[0])
+        self.write(at + _COPIES[0], bytes(SLOT_SIZE - _COPIES[0]))
         packed = _IDENTITY.pack(identity.server_id, len(uuid), uuid)
-        self._memory[at : at + 4 + len(packed)] = _CRC.pack(zlib.crc32(packed)) + packed
+        self.write(at, _CRC.pack(zlib.crc32(packed)) + packed)
 
     def _take_slot(self) -> int:
         if self._free:
@@ -293,7 +317,7 @@ class ReplicaMarks:
         if count < self._most_slots:
             grown = min(count * 2, self._most_slots)
             os.posix_fallocate(self._fd, 0, grown * SLOT_SIZE)
-            self._memory.resize(grown * SLOT_SIZE)
+            self._memory.extend(bytes((grown - count) * SLOT_SIZE))
             self._free.extend(range(grown - 1, count - 1, -1))
             return self._free.pop()
         for identity, slot in self._slots.items():
@@ -307,7 +331,22 @@ class ReplicaMarks:
         )
 
 
-def _identity_of(raw: bytes) -> ReplicaIdentity | None:
+def _read(fd: int, size: int) -> bytearray:
+    data = bytearray(size)
+    view, at = memoryview(data), 0
+    while at < size and (count := os.preadv(fd, [view[at:]], at)):
+        at += count
+    return data
+
+
+def _write(fd: int, data: bytes | bytearray, at: int) -> None:
+    view = memoryview(data)
+    while view:
+        count = os.pwrite(fd, view, at)
+        view, at = view[count:], at + count
+
+
+def _identity_of(raw: bytes | bytearray) -> ReplicaIdentity | None:
     if not any(raw) or _CRC.unpack_from(raw)[0] != zlib.crc32(raw[4:]):
         return None
     server_id, length, uuid = _IDENTITY.unpack_from(raw, 4)

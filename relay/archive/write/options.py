@@ -1,12 +1,13 @@
 """What whoever opens an archive may choose."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from relay.archive.storage.archive_errors import ArchiveWriteError
+from relay.archive.storage.archive_errors import REPAIR, ArchiveWriteError
 from relay.archive.storage.rebuild_index import Progress
+from relay.process.duration_histogram import DISK_BOUNDS_S, DurationHistogram
 
 QUEUE_LIMIT_BYTES: Final = 64 << 20
 
@@ -43,5 +44,9 @@ class ArchiveOptions:
     """The most that may wait for the disk. Upstream stops reading far earlier (`Generation.queued_bytes`)."""
     on_failure: Callable[[ArchiveWriteError], None] | None = None
     """Is called on the loop when the state becomes FAILED."""
+    damage_advice: str = REPAIR
+    """The next step where an archived file is not what was archived, as people and replicas are told it."""
+    sync_times: DurationHistogram = field(default_factory=lambda: DurationHistogram(DISK_BOUNDS_S))
+    """How long fdatasync took in the thread that syncs."""
     on_progress: Progress | None = None
     """Is called in another thread while files are read."""

@@ -11,6 +11,7 @@ from relay.archive.storage.files import FileLayer, StoredFile
 from relay.archive.write.options import SyncPolicy
 from relay.binlog_file.event_places import count_events
 from relay.process.background import tell_fault
+from relay.process.duration_histogram import DISK_BOUNDS_S, DurationHistogram
 
 _CHECKPOINT_EVERY_S: Final = 1.0
 
@@ -62,6 +63,7 @@ class Checkpoint(NamedTuple):
 class SyncThread:
     """Syncs the newest state that it was given, when the policy or somebody wants it. Methods may be called in any thread.
 
+    times: of syncs.
     All reports are made in the thread itself. on_synced(name, boundary): whole groups up to there are on stable storage.
     on_checkpoint: at most one a second, before that second's `on_synced`. on_failure: a sync failed; what later ones say
     of the same bytes means nothing, so none is made until `begin_again`.
@@ -73,6 +75,7 @@ class SyncThread:
         policy: SyncPolicy,
         interval_s: float,
         *,
+        times: DurationHistogram | None = None,
         on_synced: Callable[[str, int], None],
         on_checkpoint: Callable[[Checkpoint], None],
         on_failure: Callable[[Exception], None],
@@ -80,6 +83,7 @@ class SyncThread:
         self._layer = layer
         self._at_once = policy is SyncPolicy.TRANSACTION
         self._pause_s = interval_s if policy is SyncPolicy.INTERVAL else None
+        self._times = times or DurationHistogram(DISK_BOUNDS_S)
         self._on_synced = on_synced
         self._on_checkpoint = on_checkpoint
         self._on_failure = on_failure
@@ -176,8 +180,10 @@ class SyncThread:
                 return None
             file = written.file
             try:
+                began = time.monotonic()
                 self._layer.sync_data(file.fd)
                 now = time.monotonic()
+                self._times.observe(now - began)
                 if now - self._last_checkpoint >= _CHECKPOINT_EVERY_S:
                     self._last_checkpoint = now
                     # Only what the indexes cover on stable storage may be skipped by the next recovery.

@@ -177,6 +177,7 @@ class Writer:
             layer,
             options.sync,
             options.sync_interval_s,
+            times=options.sync_times,
             on_synced=self._synced,
             on_checkpoint=self._checkpoint,
             on_failure=self._sync_failed,

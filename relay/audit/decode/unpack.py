@@ -119,5 +119,5 @@ def _zstd() -> tuple[Any, type[Exception]]:
     try:
         import zstandard
     except ImportError:
-        raise ImportError("compressed transactions need zstandard: pip install 'binlog-relay[audit]'") from None
+        raise ImportError("compressed transactions need zstandard: pip install 'zstandard>=0.23,<1'") from None
     return zstandard, zstandard.ZstdError

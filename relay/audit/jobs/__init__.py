@@ -8,7 +8,7 @@ from typing import Final
 JOBS: Final[dict[str, str]] = {
     "boundaries": "Whether the transaction boundaries in the events agree with each other and with the inference.",
     "continuity": "Whether the archive is complete from its first byte to its last, and what is missing.",
-    "transactions": "Sizes, durations and rates of transactions, the largest and the longest, what was rolled back.",
+    "transactions": "Sizes, durations and rates of transactions, what was rolled back, what new replicas could apply side by side.",
     "mixing": "Groups that mix tables with and without transactions, statements with errors, groups closed by ROLLBACK.",
     "tables": "Rows inserted, updated and deleted, and bytes, per table and hour; tables without a primary key.",
     "changes": "Every change of the rows of chosen tables, in order, with the statement behind it.",

@@ -6,10 +6,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
+from protocol.binlog.format_description import version_numbers
 from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.table_keys import mapped_tables
 from relay.audit.jobs.view_stops import view_cases, view_section, view_stops, view_stops_frame
-from relay.audit.readiness.check import MARIADB, MYSQL, Check, Effect
+from relay.audit.readiness.check import MARIADB, MIGRATION, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
 from relay.audit.report.content import Bars, ReportTable, Section
 from relay.audit.report.text import number_of
@@ -17,6 +18,8 @@ from relay.audit.runner.audit import Audit
 from relay.audit.runner.audit_result import AuditFinding, AuditResult, Place, Severity
 from relay.audit.runner.job import Job
 from relay.view.inspect.stops_ahead import StopsFound
+from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
+from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
 _SEVERITIES: Final[dict[Effect, Severity]] = {
     Effect.STOPS: "error",
@@ -26,9 +29,9 @@ _SEVERITIES: Final[dict[Effect, Severity]] = {
 
 
 def run(audit: Audit) -> AuditResult:
-    """Judges statements, events and tables; the checks are those for newer servers of the source's own family."""
+    """Judges statements, events and tables, for newer servers of the source's own family, or for those that are asked for."""
     family = family_of(audit)
-    stops = view_stops(audit) if family == MYSQL else StopsFound()
+    stops = view_stops(audit, of_mariadb=family == MIGRATION) if family != MARIADB else StopsFound()
     found = audit.keep(_cases(audit, family, stops))
     audit.step("Judging statements")
     totals = {row["check"]: row["total"] for row in _totals(found)}
@@ -36,22 +39,26 @@ def run(audit: Audit) -> AuditResult:
     places = _places(audit, found)
     result = _result(audit, family, found, totals, places)
     if stops.stops:
-        result.sections.insert(0, view_section(stops))
+        result.sections.insert(0, view_section(audit, stops))
         result.frames["view_stops"] = view_stops_frame(audit, stops)
     return result
 
 
 def family_of(audit: Audit) -> str:
-    """The servers that the source's replicas become: of MariaDB where the newest file says so, else of MySQL."""
+    """The servers that the source's replicas become: of MariaDB where the newest file says so and no MySQL is asked for, else of
+    MySQL."""
     flavours = [head.flavour for head in audit.heads if head.flavour]
-    return MARIADB if flavours and flavours[-1] == "mariadb" else MYSQL
+    if not flavours or flavours[-1] != "mariadb":
+        return MYSQL
+    return MIGRATION if audit.options.target else MARIADB
 
 
 def _cases(audit: Audit, family: str, stops: StopsFound) -> DataFrame:
     audit.step("Reading tables")
     mapped = audit.keep(mapped_tables(audit))
+    digests = cases.statement_digests(audit)
     frames = [
-        cases.statement_cases(audit, family),
+        cases.statement_cases(audit, digests, family),
         cases.event_cases(audit, family),
         cases.table_cases(audit, mapped, family),
     ]
@@ -59,9 +66,18 @@ def _cases(audit: Audit, family: str, stops: StopsFound) -> DataFrame:
     if dated:
         frames.append(cases.zero_date_cases(audit, [(row["schema"], row["table"]) for row in dated]))
     frames.append(cases.mixed_cases(audit, [(stop.file, stop.offset) for stop in stops.stops]))
+    if family == MIGRATION:
+        frames.append(cases.logged_changes_cases(digests))
+    if family == MYSQL and audit.options.since is None and _is_of_older_server(audit):
+        frames.append(cases.older_table_cases(digests))
     if stops.total or stops.unread:
         frames.append(view_cases(audit, stops))
     return functools.reduce(DataFrame.unionByName, frames)
+
+
+def _is_of_older_server(audit: Audit) -> bool:
+    """Whether the newest file is of a server that lets InnoDB carry out foreign keys."""
+    return bool(audit.heads) and version_numbers(audit.heads[-1].version or "") < BY_THE_SERVER_SINCE
 
 
 def _totals(found: DataFrame) -> list[Row]:
@@ -96,13 +112,14 @@ def _result(
         for check in checks
     ]
     server = "MariaDB" if family == MARIADB else "MySQL"
+    title = TARGETS_BY_NAME[audit.options.target].title if audit.options.target else ""
     frame = found.withColumn("effect", _effects(checks)) if checks else found.withColumn("effect", F.lit(""))
     return AuditResult(
         _verdict(checks, server),
         findings,
         _sections(family, checks, totals, places),
         {"cases": frame},
-        [("judged for", f"newer {server} replicas")],
+        [("judged for", f"replicas of {title}" if title else f"newer {server} replicas")],
     )
 
 
@@ -146,7 +163,7 @@ def _sections(family: str, checks: list[Check], totals: dict[str, int], places: 
     looked = [
         (check.name, check.effect.value, check.title, check.concerns, totals.get(check.name, 0))
         for check in ALL
-        if family in check.families
+        if check.concerns_servers(family)
     ]
     sections.append(
         Section(
@@ -175,4 +192,5 @@ JOB: Final = Job(
     "Readiness for a newer replica",
     "Statements, events and tables of the archive were held against what newer servers refuse, or take otherwise.",
     run,
+    takes_target=True,
 )

@@ -12,22 +12,27 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from relay.audit.jobs.group_engines import changed_groups
+from relay.audit.jobs.statement_tables import changed_table, defined_table
 from relay.audit.readiness import defined_tables as tables
-from relay.audit.readiness import events
+from relay.audit.readiness import events, view_checks
 from relay.audit.readiness.checks import found_in, shown
 from relay.audit.readiness.logged_statement import LoggedStatement
 from relay.audit.runner.audit import Audit
 
 _INSERT_ID: Final = 2
+_KEY: Final = ["sql_mode", "seeds", "loads", "schema", "digest_text"]
+_TEMPORARY: Final = r"(?i)^\s*CREATE\s+TEMPORARY\s+TABLE"
+_CHANGES: Final = r"(?i)^\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD)\b"
+# With IF NOT EXISTS the table may have been there.
+_CREATES: Final = r"(?i)^\s*CREATE\s+TABLE(?!\s+IF\b)"
 # Month or day 00, in a value of a row's JSON.
 _ZERO_DATE: Final = r'"[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)[ "]'
 
 
-def statement_cases(audit: Audit, family: str) -> DataFrame:
-    """Statements, judged once for each digest text, sql_mode and seed."""
+def statement_digests(audit: Audit) -> DataFrame:
+    """Statements by file and digest text, sql_mode and seed, with how many there are, and the first."""
     read = audit.read("statements", "file", "position", "time", "type", "schema", "sql_mode", "seeds", "digest_text")
-    key = ["sql_mode", "seeds", "loads", "schema", "digest_text"]
-    by_file = (
+    return audit.keep(
         read.where("digest_text IS NOT NULL")
         .selectExpr(
             "file",
@@ -39,9 +44,39 @@ def statement_cases(audit: Audit, family: str) -> DataFrame:
             "schema",
             "digest_text",
         )
-        .groupBy("file", *key)
+        .groupBy("file", *_KEY)
         .agg(F.count("*").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
     )
+
+
+def older_table_cases(digests: DataFrame) -> DataFrame:
+    """Tables that statements change, without a CREATE TABLE in what was read. A case is a table in a file."""
+    without_temporary = F.regexp_replace("digest_text", _TEMPORARY, "CREATE TABLE")
+    made = digests.withColumn("digest_text", without_temporary).where(F.col("digest_text").rlike(_CREATES))
+    made = made.select(F.lower(defined_table()).alias("made")).where("made IS NOT NULL").distinct()
+    changed = digests.withColumn("text", changed_table()).where("text IS NOT NULL AND text NOT LIKE 'mysql.%'")
+    return (
+        changed.join(F.broadcast(made), F.expr("lower(text) = made"), "left_anti")
+        .groupBy("file", "text")
+        .agg(F.sum("count").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
+        .select(F.lit(view_checks.OLDER_TABLES.name).alias("check"), "count", "text", "file", "position", "time")
+    )
+
+
+def logged_changes_cases(digests: DataFrame) -> DataFrame:
+    """Changes of rows that were logged as statements. A case is a kind of them in a file."""
+    return (
+        digests.withColumn("text", F.upper(F.regexp_extract("digest_text", _CHANGES, 1)))
+        .where("text <> ''")
+        .groupBy("file", "text")
+        .agg(F.sum("count").alias("count"), F.min("position").alias("position"), F.min("time").alias("time"))
+        .select(F.lit(view_checks.LOGGED_CHANGES.name).alias("check"), "count", "text", "file", "position", "time")
+    )
+
+
+def statement_cases(audit: Audit, by_file: DataFrame, family: str) -> DataFrame:
+    """Statements, judged once for each digest text, sql_mode and seed. by_file: `statement_digests`."""
+    key = _KEY
     distinct = by_file.groupBy(*key).agg(
         F.sum("count").alias("count"), audit.first_of("position", "time").alias("first")
     )
@@ -74,9 +109,9 @@ def event_cases(audit: Audit, family: str) -> DataFrame:
             F.lit(check.name).alias("check"), "count", F.col("type").alias("text"), "file", "position", "time"
         )
         for check, types in events.CHECKS.items()
-        if family in check.families
+        if check.concerns_servers(family)
     ]
-    if family in events.NO_GTIDS.families:
+    if events.NO_GTIDS.concerns_servers(family):
         frames.append(_without_gtids(counted))
     return functools.reduce(DataFrame.unionByName, frames)
 
@@ -108,7 +143,9 @@ def table_cases(audit: Audit, mapped: DataFrame, family: str) -> DataFrame:
     """Tables whose rows are in the archive, by what their Table_maps and the recorded schema tell. A case is a table."""
     named = mapped.withColumn("text", F.concat_ws(".", "schema", "table"))
     by_types = named.select(F.explode("checks").alias("check"), "text", "file", "position", "time")
-    frames = [by_types.where(F.col("check").isin([one.name for one in tables.OF_TYPES if family in one.families]))]
+    frames = [
+        by_types.where(F.col("check").isin([one.name for one in tables.OF_TYPES if one.concerns_servers(family)]))
+    ]
     for check, condition in (
         (tables.NO_PRIMARY_KEY, "has_primary_key = false"),
         (tables.PRIMARY_KEY_UNKNOWN, "has_primary_key IS NULL"),

@@ -1,4 +1,5 @@
-"""transactions: sizes, durations, rates over time, the largest and the longest, what was rolled back, shares of each kind."""
+"""transactions: sizes, durations, rates over time, the largest and the longest, what was rolled back, shares of each kind, and what may
+be applied side by side."""
 
 import math
 from collections import Counter
@@ -8,6 +9,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from relay.audit.jobs.transaction_waits import unread_finding, waits_ahead, waits_frames, waits_section
 from relay.audit.report.charts import time_step
 from relay.audit.report.content import Columns, Kind, OverTime, ReportTable, Section, Shares
 from relay.audit.report.text import moment, number_of, size, span
@@ -59,7 +61,7 @@ _FRAME: Final = (
 
 
 def run(audit: Audit) -> AuditResult:
-    """One pass for all sums; one more for each list."""
+    """One pass for all sums; one more for each list; two for what waits for what."""
     every = (
         audit.read(
             "transactions",
@@ -89,7 +91,12 @@ def run(audit: Audit) -> AuditResult:
         audit.step("Looking for what was rolled back")
         rolled_back = audit.keep(_listed(frame.where("rolled_back"), audit))
         frames["rolled_back"] = rolled_back
-    findings = [*_findings(audit, total, largest, longest, rolled_back), *unnamed]
+    ahead = waits_ahead(audit)
+    findings = [
+        *_findings(audit, total, largest, longest, rolled_back),
+        *unnamed,
+        *unread_finding(ahead, audit.options.limit),
+    ]
     sections = [
         _rates(cells, step, total),
         _sizes(cells, total, largest, audit.options.limit),
@@ -99,6 +106,9 @@ def run(audit: Audit) -> AuditResult:
     if rolled_back is not None:
         listing = _listing("Rolled back", rolled_back.collect(), total["rolled_back"])
         sections.append(Section("Groups closed by ROLLBACK", tables=[listing]))
+    if ahead.waits.groups:
+        sections.append(waits_section(ahead.waits, audit.options.limit))
+        frames |= waits_frames(audit, ahead.waits)
     verdict = (
         f"{number_of(total['transactions'], 'transaction')} of {size(total['bytes'])} from {moment(total['first'])} to "
         f"{moment(total['last'])} UTC; {number_of(total['rolled_back'], 'group')} rolled back."

@@ -1,24 +1,29 @@
 """Where a view of the archive would stop, for the audit `readiness`: by the rules that make views, on the driver, file by file."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 from pyspark.sql import DataFrame
 
-from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before
+from relay.archive.gaps.accepted_gap import AcceptedGap, GapUnreadable, gap_before
+from relay.archive.storage.files import GAP_NAME
 from relay.audit.plan.series_files import AuditedFile
 from relay.audit.plan.store import LocalStore, Store, plain_path, store_of
 from relay.audit.readiness.view_checks import VIEW_STOPS, VIEW_UNKNOWN
 from relay.audit.report.content import Kind, ReportTable, Section
 from relay.audit.runner.audit import Audit
-from relay.view.generations.source_breaks import gap_in_archive, source_changed
-from relay.view.inspect.stops_ahead import LookedAtFile, StopAhead, StopsFound, find_stops
+from relay.view.generations.source_breaks import gap_in_archive, up_to_fork
+from relay.view.inspect.file_pass import LookedAtFile
+from relay.view.inspect.stops_ahead import StopAhead, StopsFound, find_stops
 from relay.view.rules.group import StopReason
-from relay.view.rules.settings import ViewSettings
+from relay.view.rules.settings import MARIADB, ViewSettings
+from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
 # Whose GTIDs they are makes no difference.
 _SETTINGS: Final = ViewSettings("NAME", "assign", UUID(int=0))
@@ -29,9 +34,9 @@ _STOPS: Final = (
 )
 
 
-def view_stops(audit: Audit) -> StopsFound:
-    """Of a view with default settings. All files up to --until are gone through, because what stops depends on how tables were
-    defined; stops before --since are left out."""
+def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
+    """Of a view with default settings, for the version that is asked for. All files up to --until are gone through, because what stops
+    depends on how tables were defined; stops before --since are left out."""
     audit.step("Looking for what stops a view")
     since, until = audit.options.since, audit.options.until
 
@@ -42,24 +47,43 @@ def view_stops(audit: Audit) -> StopsFound:
         return (since is None or time >= since) and (until is None or time < until)
 
     store = store_of(audit.options.archive)
-    files = []
-    before: AuditedFile | None = None
-    for file, end in audit.files_from_the_first:
-        behind = None if before is None or before.generation == file.generation else _break(store, before, file)
-        files.append(LookedAtFile(file.name, end, partial(store.open, file.path), behind=behind))
-        before = file
-    return find_stops(files, _SETTINGS, is_wanted=is_wanted)
+    files: list[LookedAtFile] = []
+    for sources, (_generation, group) in enumerate(groupby(audit.files_from_the_first, lambda one: one[0].generation)):
+        held = list(group)
+        gap = _gap_before(store, held[0][0]) if files else None
+        if isinstance(gap, AcceptedGap):
+            files = _up_to_gap(files, sources - 1, gap)
+        for file, end in held:
+            behind = gap_in_archive(files[-1].name) if gap is not None and file is held[0][0] else None
+            files.append(LookedAtFile(file.name, end, partial(store.open, file.path), behind=behind, sources=sources))
+    settings = replace(_SETTINGS, target=_target(audit), flavour=MARIADB if of_mariadb else _SETTINGS.flavour)
+    return find_stops(files, settings, is_wanted=is_wanted)
 
 
-def _break(store: Store, before: AuditedFile, file: AuditedFile) -> StopReason:
-    """Why no view goes on from one source's files to another's."""
-    if isinstance(store, LocalStore):
-        try:
-            if gap_before(Path(plain_path(file.path)).parent) is not None:
-                return gap_in_archive(before.name)
-        except (GapUnreadable, OSError):
-            return gap_in_archive(before.name)
-    return source_changed(before.name)
+def _target(audit: Audit) -> str:
+    return audit.options.target or _SETTINGS.target
+
+
+def _gap_before(store: Store, file: AuditedFile) -> AcceptedGap | GapUnreadable | None:
+    """The gap that was accepted before the generation that begins with `file`: no view goes on there. GapUnreadable: nobody can say
+    which. None: there is none."""
+    directory = file.path.rpartition("/")[0]
+    if not isinstance(store, LocalStore):
+        unknown = GapUnreadable("it is not read over a network")
+        return unknown if store.is_file(store.join(directory, GAP_NAME)) else None
+    try:
+        return gap_before(Path(plain_path(directory)))
+    except GapUnreadable as error:
+        return error
+    except OSError as error:
+        return GapUnreadable(str(error))
+
+
+def _up_to_gap(files: list[LookedAtFile], source: int, gap: AcceptedGap) -> list[LookedAtFile]:
+    """Without what the source lost at the gap: no view is made of that. source: the number of the one before it."""
+    begin = next(place for place, one in enumerate(files) if one.sources == source)
+    ends = [(one, one.name.rpartition("/")[2], one.end) for one in files[begin:]]
+    return [*files[:begin], *(replace(one, end=end) for one, _name, end in up_to_fork(ends, gap.fork))]
 
 
 def view_cases(audit: Audit, found: StopsFound) -> DataFrame:
@@ -85,7 +109,7 @@ def view_stops_frame(audit: Audit, found: StopsFound) -> DataFrame:
     return audit.frame_of(_STOPS, rows)
 
 
-def view_section(found: StopsFound) -> Section:
+def view_section(audit: Audit, found: StopsFound) -> Section:
     """What stops a view, by reason, with the ways on."""
     first: dict[str, StopAhead] = {}
     for stop in found.stops:
@@ -101,6 +125,7 @@ def view_section(found: StopsFound) -> Section:
         )
         for name, stop in sorted(first.items(), key=lambda one: -found.counts[one[0]])
     ]
+    title = TARGETS_BY_NAME[_target(audit)].title
     columns: dict[str, Kind] = {
         "reason": "code",
         "cases": "count",
@@ -111,7 +136,7 @@ def view_section(found: StopsFound) -> Section:
     }
     return Section(
         "What stops a view",
-        'A [[view]] with gtids = "assign" for MySQL 9.7, engines = "keep" and account_statements = "skip" stops before each, by name. '
+        f'A [[view]] with gtids = "assign" for {title}, engines = "keep" and account_statements = "skip" stops before each, by name. '
         "The rules are those that make it; engines of tables are those that the statements in these files say.",
         tables=[ReportTable("Reasons", columns, rows)],
     )

@@ -87,7 +87,7 @@ def _is_before(file: str, stop: int, place: Place) -> bool:
 def _read(store: Store, directory: str) -> _Parsed:
     """The schema file of a directory; where there is none, of an empty one."""
     path = store.join(directory, SCHEMA_NAME)
-    data = _recorded_bytes(store, path)
+    data = recorded_bytes(store, directory)
     digest = hashlib.blake2b(data, digest_size=16).digest()
     known = _parsed.get(path)
     if known is not None and known.digest == digest:
@@ -98,7 +98,9 @@ def _read(store: Store, directory: str) -> _Parsed:
     return made
 
 
-def _recorded_bytes(store: Store, path: str) -> bytes:
+def recorded_bytes(store: Store, directory: str) -> bytes:
+    """The lines that the relay recorded of the source's tables, of a generation's directory; empty: none. Raises: OSError."""
+    path = store.join(directory, SCHEMA_NAME)
     if not store.is_file(path):
         return b""
     reader = store.open(path)

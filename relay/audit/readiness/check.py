@@ -10,6 +10,8 @@ from relay.audit.readiness.logged_statement import LoggedStatement
 MYSQL: Final = "mysql"
 MARIADB: Final = "mariadb"
 BOTH: Final = (MYSQL, MARIADB)
+MIGRATION: Final = "migration"
+"""MySQL servers that follow a view of a MariaDB."""
 
 
 class Effect(Enum):
@@ -34,6 +36,11 @@ class Check:
     advice: str
     source: str
     families: tuple[str, ...] = (MYSQL,)
+
+    def concerns_servers(self, family: str) -> bool:
+        """Whether it is about newer servers of `family`. For a MIGRATION are the checks that are about every server: the rest a view
+        translates, or it stops there."""
+        return family in self.families or (family == MIGRATION and set(BOTH) <= set(self.families))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ ALL: Final[tuple[Check, ...]] = (
     tables.SYSTEM_TABLE_ROWS,
     tables.ZERO_DATE_ROWS,
     tables.MIXED_ENGINES,
+    view_checks.LOGGED_CHANGES,
+    view_checks.OLDER_TABLES,
     view_checks.VIEW_UNKNOWN,
 )
 BY_NAME: Final = {check.name: check for check in ALL}
@@ -45,7 +47,7 @@ ORDER: Final = (Effect.STOPS, Effect.MAY_DIFFER, Effect.TO_KNOW)
 
 def found_in(statement: LoggedStatement, family: str) -> list[Check]:
     """The checks that the statement gives reason for, on newer servers of `family`."""
-    return [one.check for one in STATEMENTS if family in one.check.families and one.finds(statement)]
+    return [one.check for one in STATEMENTS if one.check.concerns_servers(family) and one.finds(statement)]
 
 
 def shown(text: str, limit: int = 160) -> str:

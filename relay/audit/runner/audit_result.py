@@ -17,13 +17,15 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What is asked for. `tables`: patterns of schema.table with * and ?, none: all; `limit`: most rows of one listing."""
+    """What is asked for. `tables`: patterns of schema.table with * and ?, none: all; `limit`: most rows of one listing; `target`: the
+    replicas' version, such as `mysql-9.7`, "": newer ones of the source's own family."""
 
     archive: str
     since: datetime | None = None
     until: datetime | None = None
     tables: tuple[str, ...] = ()
     limit: int = 100
+    target: str = ""
 
     @property
     def timed(self) -> bool:

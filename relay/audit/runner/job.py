@@ -9,10 +9,12 @@ from relay.audit.runner.audit_result import AuditResult
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An audit. `title` heads the report, `what` says below it what was looked at; `takes_tables`: --tables narrows it."""
+    """An audit. `title` heads the report, `what` says below it what was looked at; `takes_tables`: --tables narrows it;
+    `takes_target`: --for says of which version the replicas are to be."""
 
     name: str
     title: str
     what: str
     run: Callable[[Audit], AuditResult]
     takes_tables: bool = False
+    takes_target: bool = False

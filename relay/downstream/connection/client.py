@@ -82,18 +82,19 @@ class Client:
         return self.machine is not None and self.machine.account is not None and self.machine.account.admin
 
     @property
+    def says_it_is_a_replica(self) -> bool:
+        """Whether it says so at its login. MariaDB's replicas do not."""
+        return self.machine is not None and self.machine.session.attributes.get(_ROLE) == _REPLICA_ROLE
+
+    @property
     def is_replica_before_source(self) -> bool:
         """Whether it says at its login that it is a replica, while nothing is known of the source.
 
         What it asks next (server_id, GTID mode) decides whether it stops for good: it is sent away before, and comes again.
         MariaDB's replicas do not say it; they are sent away when they ask for the server_id.
         """
-        session = self.machine.session if self.machine is not None else None
-        return (
-            session is not None
-            and session.facts.unreached is not None
-            and session.attributes.get(_ROLE) == _REPLICA_ROLE
-        )
+        is_unreached = self.machine is not None and self.machine.session.facts.unreached is not None
+        return is_unreached and self.says_it_is_a_replica
 
     @property
     def replica_uuid(self) -> str:

@@ -22,6 +22,8 @@ from protocol.source_side.connection_events import (
     Closed,
     DumpRequested,
     Event,
+    LoggedIn,
+    LoginRefused,
     Registered,
     StatementRequested,
     TlsRequested,
@@ -53,6 +55,11 @@ _LINGER_S: Final = 1.0
 # A replica's receiving thread that was told to stop closes its socket within this time.
 _RESET_SHOWS_S: Final = 2.0
 _REQUEST_NUMBERS: Final = itertools.count(1)
+_WHY_NO_GREETING: Final[dict[int, str]] = {
+    ErrorCode.ER_CON_COUNT_ERROR: "too_many",
+    ErrorCode.ER_HOST_IS_BLOCKED: "blocked",
+    ErrorCode.ER_SERVER_SHUTDOWN: "shutdown",
+}
 
 
 class StatementAnswers(Protocol):
@@ -117,6 +124,8 @@ class Session(asyncio.BufferedProtocol):
         """Of its dump, if the replica is a semi-sync one."""
         self.served = host.mirror
         """Before its login the mirror, from then on what its account is served."""
+        self.answers: StatementAnswers | None = None
+        """Of an account whose view is not open, who answers its statements: it is served nothing. None: as what is served."""
         self._host = host
         self._loop = asyncio.get_running_loop()
         self.log = ConnectionLog(self.client, host.stranger_log)
@@ -160,6 +169,7 @@ class Session(asyncio.BufferedProtocol):
         self.client.address = f"{peer[0]}:{peer[1]}" if peer else ""
         answer = self._host.admit(self)
         if isinstance(answer, AnsweredError):
+            self._host.traffic.turned_away[_WHY_NO_GREETING.get(answer.number, "other")] += 1
             self.log.refused(answer)
             payload = err_payload(answer.number, answer.message, with_sqlstate=False)
             self._transport.write(frame_payload(payload, 0))
@@ -310,6 +320,8 @@ class Session(asyncio.BufferedProtocol):
             else:
                 if isinstance(event, Registered):
                     self.client.registers(event.replica)
+                self._host.traffic.logins += isinstance(event, LoggedIn)
+                self._host.traffic.login_failures += isinstance(event, LoginRefused)
                 self.log.happened(event)
                 closed = event if isinstance(event, Closed) else closed
         data = machine.bytes_to_send()
@@ -504,6 +516,7 @@ class Session(asyncio.BufferedProtocol):
                 self.log.dump_dropped(request.command, refused)
                 self._after(machine.drop_dump(refused))
             else:
+                self._host.traffic.dumps_refused[int(refused.number)] += 1
                 self.log.dump_refused(request.command, refused)
                 self._after(machine.refuse_dump(refused))
         elif machine.state is State.DUMPING:
@@ -523,6 +536,7 @@ class Session(asyncio.BufferedProtocol):
         except BaseException:
             admitted.drop()
             raise
+        self._host.traffic.dumps_begun += 1
         self.dump = dump
         sequence = machine.accept_dump(takes_acks=request.wants_semi_sync)
         if request.wants_semi_sync:

@@ -1,6 +1,7 @@
 """Counts of what clients did, as a server's status variables count it."""
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 
@@ -19,6 +20,14 @@ class Traffic:
     """Of dumps, only what those have sent that are over."""
     commands: int = 0
     statements: int = 0
+    logins: int = 0
+    login_failures: int = 0
+    """Logins that were refused."""
+    turned_away: Counter[str] = field(default_factory=Counter)
+    """Connections that got an error in place of a greeting, by why: "blocked", "too_many", "shutdown", "other"."""
+    dumps_begun: int = 0
+    dumps_refused: Counter[int] = field(default_factory=Counter)
+    """Requests for binlogs that were answered with an error, by its number."""
     most_connections: int = 0
     """At one time, since FLUSH STATUS."""
     started_at: float = field(default_factory=time.monotonic)

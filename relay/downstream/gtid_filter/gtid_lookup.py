@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
+from uuid import UUID
 
 import structlog
 
@@ -14,6 +15,7 @@ from protocol.errors import Malformed
 from protocol.gtid.dump_decision import MariadbHoldings, MysqlHoldings
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import GtidList
+from protocol.gtid.mysql_gtid import parse_uuid
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.file_snapshot import FileSnapshot, FileSnapshots
@@ -45,21 +47,32 @@ class ArchivedGtids:
 class GtidLookup:
     """Questions about the GTIDs of an archive. On the event loop only."""
 
-    def __init__(self, archive: Archive, source: SourceState | None = None, assigned_uuid: str | None = None) -> None:
-        """assigned_uuid: of the GTIDs in an archive whose source has none of its own."""
+    def __init__(
+        self,
+        archive: Archive,
+        source: SourceState | None = None,
+        assigned_uuid: str | None = None,
+        *,
+        gives_all: bool = False,
+    ) -> None:
+        """assigned_uuid: of the GTIDs in an archive whose source has none of its own. gives_all: they are of other uuids, and there
+        are no others."""
         self.source = source or SourceState()
         self._assigned_uuid = assigned_uuid
+        self._gives_all = gives_all
         self._archive = archive
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="gtid-lookup")
         self._log: structlog.stdlib.BoundLogger = structlog.get_logger("relay.downstream")
 
     @property
-    def source_uuid(self) -> str | None:
-        """Of the source that is followed, or whose GTIDs are given to its transactions."""
-        if self._assigned_uuid is not None:
-            return self._assigned_uuid
+    def source_uuids(self) -> Sequence[UUID]:
+        """Of the source that is followed, or whose GTIDs are given to its transactions. Raises: Malformed."""
+        executed = self._archive.executed
+        if self._gives_all:
+            return [tsid.uuid for tsid in executed.tsids()] if isinstance(executed, GtidSet) else []
         identity = self._archive.current.identity
-        return identity.server_uuid if identity is not None else None
+        own = self._assigned_uuid or (identity.server_uuid if identity is not None else None)
+        return [parse_uuid(own)] if own else []
 
     @property
     def executed(self) -> GtidValue | None:

@@ -142,7 +142,7 @@ class MysqlGroupFilter(GroupFilter):
     def count_again(self, holdings: MysqlHoldings, number: int) -> None:
         """See `GroupFilter`."""
         with contextlib.suppress(AnonymousInTheWay):  # it ends the stream when it comes
-            start = mysql_start(self._held, holdings, source_uuid=None, version=(), named=number)
+            start = mysql_start(self._held, holdings, source_uuids=(), version=(), named=number)
             if not start.later:
                 self._held_here = self.skip.skipped + start.held_here
                 self._later = False

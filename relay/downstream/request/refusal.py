@@ -23,15 +23,15 @@ def refusal(text: str, number: int = ErrorCode.ER_MASTER_FATAL_ERROR_READING_BIN
     return PositionRefused(number, cut_text(text, MAX_TEXT_BYTES).decode())
 
 
-def damage_refusal(error: ArchiveDamaged) -> PositionRefused:
-    """ERR 1236 for a stream that came to a damaged place, or would begin there."""
+def damage_refusal(error: ArchiveDamaged, advice: str) -> PositionRefused:
+    """ERR 1236 for a stream that came to a damaged place, or would begin there. advice: of the generation, what to do about it."""
     place = f"{shown_name(error.file or '')}:{error.offset}"
     sent = (
         f"All before {error.boundary} of this file is good; nothing behind it is sent. "
         if error.boundary > FIRST_EVENT
         else ""
     )
-    return refusal(f"binlog-relay's archive is damaged at {place}: {error.what}. {sent}{error.advice}")
+    return refusal(f"binlog-relay's archive is damaged at {place}: {error.what}. {sent}{advice}")
 
 
 class SetUpMissing(PositionRefused):

@@ -95,8 +95,9 @@ def decide(
     nearest = _nearest(check)
     if verdict is Verdict.UNKNOWN_FILE:
         held = f"it holds {files_held[0]} to {files_held[1]}" if files_held else "it holds no file yet"
+        purged = ". It was purged: copy the data to the replica anew" if _is_older(file, files_held) else ""
         raise refusal(
-            f"{place}: binlog-relay has no such file, {held}. "
+            f"{place}: binlog-relay has no such file, {held}{purged}. "
             "Could not find first log file name in binary log index file"
         )
     if verdict is Verdict.INSIDE_TRANSACTION:
@@ -139,3 +140,13 @@ def _nearest(check: PositionCheck) -> str:
     before = f"{check.before}" if check.before is not None else "none"
     after = f"{check.after}" if check.after is not None else "none"
     return f"nearest valid positions: before {before}, after {after}"
+
+
+def _is_older(file: str, files_held: tuple[str, str] | None) -> bool:
+    """Whether a file of that name was before the oldest one."""
+    if files_held is None or file.rpartition(".")[0] != files_held[0].rpartition(".")[0]:
+        return False
+    try:
+        return 0 < binlog_number(file) < binlog_number(files_held[0])
+    except Malformed:
+        return False

@@ -21,6 +21,8 @@ from relay.downstream.start.mariadb_request import MariadbRequest
 from relay.downstream.start.mysql_request import MysqlRequest
 
 _RECHECK_S: Final = 0.05
+LEAST_ASKED_S: Final = 2.0
+"""So long a source is waited for at least that is asked what a replica may have of it."""
 
 
 def gtid_request(request: DumpRequest, gtids: GtidLookup) -> GtidRequest:
@@ -48,7 +50,9 @@ async def find_gtid_start(
         except StillAwaited as awaited:
             if not asked:
                 asked = True
-                source = await gtids.source.ask_gtids()
+                source = None
+                with contextlib.suppress(TimeoutError):  # a source that does not answer says nothing
+                    source = await asyncio.wait_for(gtids.source.ask_gtids(), max(wait_s, LEAST_ASKED_S))
                 if source is not None and source.lacks(awaited.awaited):
                     raise awaited.refused from None
             if loop.time() >= deadline:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.commands import BinlogDump
-from protocol.position import Position
+from protocol.position import Position, is_later
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.position_check import PositionCheck, Verdict
@@ -20,7 +20,9 @@ from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.request.dump_request import DumpRequest
 from relay.downstream.request.refusal import refusal
 from relay.downstream.request.request_checks import Decision, decide, not_here_yet
+from relay.downstream.request.source_state import SourceState
 from relay.downstream.start.across_gap import gap_behind, is_ahead
+from relay.downstream.start.by_gtid import LEAST_ASKED_S
 from relay.downstream.start.place_after import place_after
 from relay.downstream.start.segment import Segment, SegmentOpener
 
@@ -33,6 +35,8 @@ class PositionHost(Protocol):
     archive: Archive
     gtid_lookup: GtidLookup
     position_wait_s: float
+    resumes_all: bool
+    source: SourceState
 
     async def until_left(self, identity: ReplicaIdentity) -> None:
         """Until it is known what this replica had read when it ended a stream of its own just now."""
@@ -53,6 +57,7 @@ async def find_position_start(
     archive, identity = host.archive, about.identity
     wait_s = 0.0 if request.ends_at_end else host.position_wait_s
     deadline = loop.time() + wait_s
+    lacks: bool | None = None
     while True:
         moved = host.next_move()
         # Without a name the first file that there is.
@@ -68,10 +73,17 @@ async def find_position_start(
         if name:
             _check_before_gap(archive, generation, name, request)
             _check_damage(generation, name, check)
+            if check.verdict is Verdict.UNKNOWN_FILE and _is_beyond(archive, name):
+                # Of several files that the relay does not have yet, as behind another relay, the source knows.
+                if lacks is None:
+                    lacks = await _source_lacks(host, name, wait_s)
+                if not lacks:
+                    check = PositionCheck(Verdict.FUTURE, None, None, None)
             inside = check.verdict is Verdict.INSIDE_TRANSACTION
             if inside and identity is not None:
                 await host.until_left(identity)
-            resumes = inside and identity is not None and generation.replicas.may_resume(identity, name, request.offset)
+            known = inside and identity is not None and generation.replicas.may_resume(identity, name, request.offset)
+            resumes = known or (inside and host.resumes_all)
             held = (generation.files[0].name, generation.files[-1].name) if generation.files else None
             decision = decide(check, name, request.offset, files_held=held, may_resume=resumes)
             if decision is Decision.ACCEPT and generation.file(name) is not None:
@@ -83,6 +95,19 @@ async def find_position_start(
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(moved.wait(), left)
         await asyncio.sleep(min(_RECHECK_S, left))
+
+
+def _is_beyond(archive: Archive, name: str) -> bool:
+    files = archive.current.files
+    return bool(files) and is_later(name, files[-1].name)
+
+
+async def _source_lacks(host: PositionHost, name: str, wait_s: float) -> bool:
+    """Whether the source says that it has no such file; one that does not answer says nothing."""
+    try:
+        return await asyncio.wait_for(host.source.lacks_file(name), max(wait_s, LEAST_ASKED_S))
+    except TimeoutError:
+        return False
 
 
 async def _generation_of(

@@ -12,7 +12,6 @@ from protocol.gtid.dump_decision import AnonymousInTheWay, mysql_start
 from protocol.gtid.dump_refusals import anonymous_refused, mode_refused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.gtid.gtid_set import GtidSet
-from protocol.gtid.mysql_gtid import parse_uuid
 from protocol.kernel.gtid_filter import GtidSkip
 from protocol.statements import SourceFacts
 from relay.archive.storage.gtid_facts import GtidValue
@@ -29,11 +28,15 @@ class MysqlRequest:
     """A set of transactions. Raises PositionRefused where the source's GTID_MODE is not ON."""
 
     def __init__(self, request: BinlogDumpGtid, facts: SourceFacts, gtids: GtidLookup) -> None:
-        if facts.gtid_mode != "ON":
-            raise mode_refused(facts.gtid_mode)
+        known = facts.gtids()
+        if not known.is_settled:
+            text = "binlog-relay has not read its directory to the end yet, and no GTIDs so far: try again"
+            raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+        if known.mode != "ON":
+            raise mode_refused(known.mode)
         self._request = request
         self._gtids = gtids
-        self._own = parse_uuid(gtids.source_uuid) if gtids.source_uuid else None
+        self._own = gtids.source_uuids
         self._version = facts.version_numbers
         self._takes_v2 = (
             bool(request.flags & DumpFlag.HEARTBEAT_V2_OR_ANNOTATE) and self._version >= _HEARTBEAT_V2_SINCE
@@ -70,13 +73,13 @@ class MysqlRequest:
     def go_on(self, sent: GtidValue | None, before: GtidFilter | None, archived: ArchivedGtids) -> MysqlFilter | None:
         """See `GtidRequest`."""
         held = self.reported() | sent if isinstance(sent, GtidSet) else self.reported()
-        return self._planned(archived, held, None, None, goes_on=True)
+        return self._planned(archived, held, (), None, goes_on=True)
 
     def _planned(
         self,
         archived: ArchivedGtids,
         held: GtidSet,
-        own: UUID | None,
+        own: Sequence[UUID],
         known: GtidSet | None,
         named: int | None = None,
         *,
@@ -85,7 +88,7 @@ class MysqlRequest:
         if archived.mysql is None:
             return None
         try:
-            start = mysql_start(held, archived.mysql, source_uuid=own, version=self._version, named=named, known=known)
+            start = mysql_start(held, archived.mysql, source_uuids=own, version=self._version, named=named, known=known)
         except AnonymousInTheWay as met:
             snapshot = archived.files[met.number]
             raise anonymous_refused(snapshot.name, snapshot.first_anonymous()) from None

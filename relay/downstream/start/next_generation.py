@@ -25,7 +25,7 @@ from relay.downstream.start.across_gap import at_gap, gap_behind, is_ahead, lack
 from relay.downstream.start.gtid_request import GtidRequest
 from relay.downstream.start.place_after import PlaceSearches, rest
 from relay.downstream.start.same_place import SamePlace
-from relay.downstream.start.segment import Segment, SegmentOpener
+from relay.downstream.start.segment import Segment, SegmentOpener, missing_file
 from relay.process.background import begin_task, tell_fault
 
 # What a switch found: where the stream goes on, its file open, or the error that it ends with.
@@ -82,7 +82,7 @@ class _Task(ABC):
         except PositionRefused as refused:
             found = refused
         except ArchiveDamaged as error:
-            found = damage_refusal(error)
+            found = damage_refusal(error, self.reading.damage_advice)
         except (ArchiveError, OSError, Malformed) as error:
             text = f"{end}: the files of the next source cannot be read: {error}"
             found = refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
@@ -138,6 +138,8 @@ class GtidSwitch(_Task):
                 if gap is None:
                     raise
                 raise lacks_some(gap, refused) from refused
+            except FileNotFoundError as error:
+                raise missing_file(error, self.archive) from error
             if start is not None and self._has_begun(start):
                 break
             await rest(loop.time() - began)

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from protocol.binlog.event_type import EventType
@@ -9,6 +10,7 @@ from protocol.binlog.layout import FIRST_EVENT, TYPE_AT
 from protocol.binlog.made_events import patch_format_description
 from protocol.errors import ErrorCode, Malformed, PositionRefused
 from protocol.kernel.event_check import EventCheck
+from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.read.checked_bytes import damaged
 from relay.archive.read.file_reads import FileReads, OpenFile
@@ -155,6 +157,18 @@ def just_removed(name: str) -> PositionRefused:
     """ERR 1105 for a file that went while a stream was to begin in it."""
     text = f"{name} was removed from binlog-relay's archive just now. The replica may try again"
     return refusal(text, ErrorCode.ER_UNKNOWN_ERROR)
+
+
+def missing_file(error: FileNotFoundError, archive: Archive) -> PositionRefused | ArchiveDamaged:
+    """What becomes of a request whose lookup found no file on the disk, by the file's name: a purge was faster, or the file is
+    gone although the archive has it, which is damage as for a request by position."""
+    name = Path(error.filename).name
+    for generation in archive.all:
+        if generation.file(name) is not None:
+            damage = ArchiveDamaged(f"it cannot be opened: {error.strerror}", file=name, offset=0, boundary=0)
+            generation.damaged_files.report(damage)
+            return damage
+    return just_removed(name)
 
 
 def _read_format_description(opened: OpenFile, file: ArchivedFile) -> bytes:

@@ -9,6 +9,7 @@ from protocol.commands import BinlogDump
 from protocol.errors import ErrorCode, Malformed
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.kernel.codes import EDGES, KEEP, STRIP
+from relay.archive.archive import Archive
 from relay.archive.read.file_reads import FileReads
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
 from relay.archive.storage.replica_marks import Mark
@@ -22,7 +23,7 @@ from relay.downstream.start.by_position import PositionHost, find_position_start
 from relay.downstream.start.gtid_request import GtidRequest
 from relay.downstream.start.next_generation import GenerationSwitch, GtidSwitch, PositionSwitch
 from relay.downstream.start.place_after import PlaceSearches
-from relay.downstream.start.segment import Segment, SegmentHost, SegmentOpener, just_removed
+from relay.downstream.start.segment import Segment, SegmentHost, SegmentOpener, just_removed, missing_file
 from relay.downstream.stream.dump import Dump, DumpOptions, DumpOwner, StreamHost
 from relay.downstream.stream.resume_range import ResumeRange
 
@@ -108,7 +109,7 @@ class AdmittedDump:
         identity, segment = self._request.identity, self._segment
         if identity is None or self._by_gtid is not None:
             return None
-        with _archive_errors_refused(self._request.command):
+        with _archive_errors_refused(self._host.archive, self._request.command):
             return segment.generation.replicas.begin(identity, segment.file.name, segment.offset)
 
     def drop(self) -> None:
@@ -121,22 +122,23 @@ async def admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
 
     Raises: PositionRefused, with what the replica is told; also for an archive that cannot be read.
     """
-    with _archive_errors_refused(request.command):
+    with _archive_errors_refused(host.archive, request.command):
         return await _admit(host, request)
 
 
 @contextlib.contextmanager
-def _archive_errors_refused(command: BinlogDump | BinlogDumpGtid) -> Iterator[None]:
+def _archive_errors_refused(archive: Archive, command: BinlogDump | BinlogDumpGtid) -> Iterator[None]:
     """What is wrong with the archive is told to the replica, which may try again."""
     try:
         yield
     except ArchiveDamaged as error:
-        raise damage_refusal(error) from error
+        raise damage_refusal(error, archive.current.damage_advice) from error
     except ArchiveError as error:
         text = f"binlog-relay cannot read its archive: {error}"
         raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR) from error
     except (OSError, Malformed) as error:
-        text = f"{shown_name(command.file)}:{command.offset}: binlog-relay cannot read its archive: {error}"
+        place = f"{shown_name(command.file)}:{command.offset}: " if command.file else ""
+        text = f"{place}binlog-relay cannot read its archive: {error}"
         raise refusal(text, ErrorCode.ER_UNKNOWN_ERROR) from error
 
 
@@ -154,7 +156,10 @@ async def _admit(host: AdmissionHost, request: DumpRequest) -> AdmittedDump:
     if loses_gtids(host.archive):
         await asyncio.to_thread(lambda: check_ahead(host.archive, by_gtid.reported(), request.identity))
     wait_s = 0.0 if command.ends_at_end else host.position_wait_s
-    start = await find_gtid_start(by_gtid, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move)
+    try:
+        start = await find_gtid_start(by_gtid, host.gtid_lookup, wait_s=wait_s, next_move=host.next_move)
+    except FileNotFoundError as error:
+        raise missing_file(error, host.archive) from error
     check_start(host.archive, start.generation, start.first_file)
     segment = await opener.open(start.generation, start.first_file, filter=start)
     note_follower(host.archive, start.generation, request.identity)

@@ -292,7 +292,7 @@ class Dump:
             self.fail(error)
         elif isinstance(error, ArchiveDamaged):
             self._segment.generation.damaged_files.report(error)
-            self.fail(damage_refusal(error))
+            self.fail(damage_refusal(error, self._segment.generation.damage_advice))
         elif isinstance(error, ArchiveError):
             self.fail(refusal(f"{self.position}: {error}"))
         elif isinstance(error, OSError) and error.errno in NOT_OF_A_FILE:

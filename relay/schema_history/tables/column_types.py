@@ -3,11 +3,18 @@
 from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.schema.collation_names import plain_collation
 from protocol.binlog.schema.column_charsets import codec_of_charset
 from relay.schema_history.tables.ddl_reader import DdlReader
 from relay.schema_history.tables.ddl_statement import FIRST, ColumnDefinition
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
-from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, WIDE_CHARSETS, Column
+from relay.schema_history.tables.source_table import (
+    UNKNOWN_CHARSET,
+    WIDE_CHARSETS,
+    CharsetDefault,
+    Column,
+    ForeignKey,
+)
 
 _REAL_AS_FLOAT: Final = 1
 _INTEGERS: Final = {
@@ -28,6 +35,10 @@ _BINARY_OF: Final = {
     "char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", "text": "blob", "mediumtext": "mediumblob",
     "longtext": "longblob",
 }  # fmt: skip
+_BINARY_COLLATION: Final = "_bin"
+"""Of a column: that of the character set which its table turns out to have."""
+_UNKNOWN_COLLATION: Final = "?"
+"""Of a column that takes its table's character set and not its collation."""
 _CONTROLS: Final = frozenset(map(chr, range(32)))
 _SKIPPED_WITH_WORD: Final = frozenset(("COLUMN_FORMAT", "STORAGE"))
 
@@ -50,7 +61,9 @@ class _Definition:
         self._type = ""
         self._is_text = False
         self._charset: str | None = None
-        self._collation = ""
+        self._collation: str | None = None
+        self._is_binary = False
+        self._references: ForeignKey | None = None
         self._unsigned = False
         self._nullable = True
         self._default: str | None = None
@@ -73,8 +86,16 @@ class _Definition:
         if self._unsigned:
             kind += " unsigned"
         nullable = self._nullable and not self._primary
-        column = Column(self._name, kind, charset, self._collation, nullable, " ".join(self._extra), self._default)
-        return ColumnDefinition(column, self._after, self._primary, self._unique)
+        collation = self._collation_of(charset) if charset else ""
+        column = Column(self._name, kind, charset, collation, nullable, " ".join(self._extra), self._default)
+        return ColumnDefinition(column, self._after, self._primary, self._unique, self._references)
+
+    def _collation_of(self, charset: str) -> str:
+        if self._collation is not None:
+            return self._collation if charset != UNKNOWN_CHARSET else _UNKNOWN_COLLATION
+        if self._is_binary:
+            return _BINARY_COLLATION if charset == UNKNOWN_CHARSET else charset + _BINARY_COLLATION
+        return "" if charset == UNKNOWN_CHARSET else self._reader.dialect.default_collation(charset)
 
     # ---- the type ----
 
@@ -82,15 +103,15 @@ class _Definition:
         reader = self._reader
         word = reader.word()
         if word in _INTEGERS:
-            reader.next()
+            reader.take()
             self._type = _INTEGERS[word] + (reader.bracket_text() if "(" not in _INTEGERS[word] else "")
             self._signs()
         elif word == "SERIAL":
-            reader.next()
+            reader.take()
             self._type, self._unsigned, self._nullable, self._unique = "bigint", True, False, True
             self._extra.append("auto_increment")
         elif word in _FLOATS or word == "REAL":
-            reader.next()
+            reader.take()
             if word == "REAL":
                 self._type = "float" if reader.sql_mode & _REAL_AS_FLOAT else "double"
             else:
@@ -104,38 +125,38 @@ class _Definition:
                 self._type += digits
             self._signs()
         elif word in _DECIMALS:
-            reader.next()
+            reader.take()
             digits = reader.bracket_text() or "(10,0)"
             self._type = "decimal" + (digits if "," in digits else f"{digits[:-1]},0)")
             self._signs()
         elif word == "BIT":
-            reader.next()
+            reader.take()
             self._type = "bit" + (reader.bracket_text() or "(1)")
         elif word in ("TIME", "DATETIME", "TIMESTAMP"):
-            reader.next()
+            reader.take()
             self._type = word.lower() + reader.bracket_text().replace("(0)", "")
         elif word == "YEAR":
-            reader.next()
+            reader.take()
             self._type = "year" + reader.bracket_text()
             self._signs()
             self._unsigned = False
         elif word in _PLAIN:
-            reader.next()
+            reader.take()
             self._type = "geometrycollection" if word == "GEOMCOLLECTION" else word.lower()
         elif word == "VECTOR":
-            reader.next()
+            reader.take()
             self._type = "vector" + (reader.bracket_text() or ("" if reader.mariadb else "(2048)"))
         elif word in _OF_MARIADB and reader.mariadb:
-            reader.next()
+            reader.take()
             self._type = word.lower()
         elif word == "JSON":
-            reader.next()
+            reader.take()
             if reader.mariadb:
                 self._type, self._is_text, self._charset, self._collation = "longtext", True, "utf8mb4", "utf8mb4_bin"
             else:
                 self._type = "json"
         elif word in ("ENUM", "SET"):
-            reader.next()
+            reader.take()
             texts = [_quoted(text) for text in reader.strings()]
             self._type = word.lower()
             if len(set(texts)) == len(texts) and _CONTROLS.isdisjoint("".join(texts)):
@@ -143,14 +164,14 @@ class _Definition:
                 self._type += f"({','.join(texts)})"
             self._is_text = True
         elif word in ("BINARY", "VARBINARY"):
-            reader.next()
+            reader.take()
             self._type = word.lower() + (reader.bracket_text() or ("(1)" if word == "BINARY" else ""))
         elif word in _BLOBS:
-            reader.next()
+            reader.take()
             size = reader.bracket_text()
             self._type = _sized(int(size[1:-1]), "blob") if size and word == "BLOB" else _BLOBS[word]
         elif word in _TEXTS:
-            reader.next()
+            reader.take()
             size = reader.bracket_text()
             # how many bytes so many characters take depends on the character set, which may not be known here
             self._type = _sized(int(size[1:-1]), "text") if size and word == "TEXT" else _TEXTS[word]
@@ -163,7 +184,7 @@ class _Definition:
         national = reader.accept("NATIONAL")
         word = reader.word()
         if word == "LONG" and not national:
-            reader.next()
+            reader.take()
             if reader.accept("VARBINARY"):
                 self._type = "mediumblob"
                 return
@@ -175,10 +196,10 @@ class _Definition:
             return
         national = national or word in ("NCHAR", "NVARCHAR")
         if word in ("CHAR", "CHARACTER", "NCHAR"):
-            reader.next()
+            reader.take()
             varying = reader.accept("VARYING") or reader.accept("VARCHAR") or reader.accept("VARCHARACTER")
         elif word in ("VARCHAR", "VARCHARACTER", "NVARCHAR"):
-            reader.next()
+            reader.take()
             varying = True
         else:
             raise NotSure(f"the type {word or reader.text()} of a column")
@@ -219,11 +240,11 @@ class _Definition:
             reader.accept("=")
             reader.number()
         elif word in _SKIPPED_WITH_WORD:
-            reader.next()
-            reader.next()
+            reader.take()
+            reader.take()
         elif reader.accept("COMPRESSED"):
             if reader.accept("="):
-                reader.next()
+                reader.take()
             self._extra.append("COMPRESSED")
         elif not reader.accept("VISIBLE"):
             raise NotSure(f"{word or reader.text()} in a column's definition")
@@ -232,30 +253,36 @@ class _Definition:
     def _of_characters(self, word: str) -> bool:
         reader = self._reader
         if word in ("CHARACTER", "CHARSET", "CHAR"):
-            reader.next()
+            reader.take()
             if word != "CHARSET":
                 reader.expect("SET")
             if reader.accept("DEFAULT"):
                 self._charset = None
             else:
                 self._set_charset(reader.charset())
+            if self._collation is not None:
+                self._collation = ""  # servers differ in which of the two counts
         elif word == "COLLATE":
-            reader.next()
-            self._collation = reader.word_or_string().lower()
-            charset = reader.charset_of_collation(self._collation)
+            reader.take()
+            collation = plain_collation(reader.name_or_string())
+            charset = reader.charset_of_collation(collation)
             if charset is not None:
+                self._collation = collation
                 self._set_charset(charset)
+            else:
+                self._collation = f"{self._charset}_{collation}" if self._charset and collation != "default" else ""
         elif word == "ASCII" and self._is_text:
-            reader.next()
+            reader.take()
             self._set_charset("latin1")
         elif word == "UNICODE" and self._is_text:
-            reader.next()
+            reader.take()
             self._set_charset("ucs2")
         elif word == "BYTE" and self._is_text:
-            reader.next()
+            reader.take()
             self._set_charset("binary")
         elif word == "BINARY" and self._is_text:
-            reader.next()
+            reader.take()
+            self._is_binary = True
         else:
             return False
         return True
@@ -270,26 +297,26 @@ class _Definition:
     def _of_value(self, word: str) -> bool:
         reader = self._reader
         if word == "NOT" and reader.word(1) == "NULL":
-            reader.next()
-            reader.next()
+            reader.take()
+            reader.take()
             self._nullable = False
         elif word == "NULL":
-            reader.next()
+            reader.take()
             self._nullable = True
         elif word == "DEFAULT":
-            reader.next()
+            reader.take()
             self._default = reader.value()
         elif word == "ON" and reader.word(1) == "UPDATE":
-            reader.next()
-            reader.next()
+            reader.take()
+            reader.take()
             reader.value()
             self._extra.append("on update CURRENT_TIMESTAMP")
         elif word == "AUTO_INCREMENT":
-            reader.next()
+            reader.take()
             self._extra.append("auto_increment")
         elif word == "SERIAL" and reader.word(1) == "DEFAULT":
             for _ in range(3):
-                reader.next()
+                reader.take()
             self._nullable, self._unique = False, True
             self._extra.append("auto_increment")
         elif word in ("GENERATED", "AS"):
@@ -310,23 +337,23 @@ class _Definition:
     def _of_keys(self, word: str) -> bool:
         reader = self._reader
         if word in ("PRIMARY", "KEY"):
-            reader.next()
+            reader.take()
             if word == "PRIMARY":
                 reader.expect("KEY")
             self._primary = True
         elif word == "UNIQUE":
-            reader.next()
+            reader.take()
             reader.accept("KEY")
             self._unique = True
         elif word == "REFERENCES":
-            reader.references()
+            self._references = reader.references()
         elif word in ("CONSTRAINT", "CHECK"):
             if reader.accept("CONSTRAINT") and reader.word() != "CHECK":
                 reader.name()
             reader.expect("CHECK")
             reader.skip_brackets()
             if reader.word() == "NOT" and reader.word(1) == "ENFORCED":
-                reader.next()
+                reader.take()
             reader.accept("ENFORCED")
         else:
             return False
@@ -351,16 +378,23 @@ def is_lossy(column: Column) -> bool:
     return "??" in column.type or (codec_of_charset(column.charset) is not None and "?" in column.type)
 
 
-def with_charset(column: Column, charset: str) -> Column:
-    """A text column that takes its table's character set, with that set.
+def with_charset(column: Column, default: CharsetDefault) -> Column:
+    """A text column that takes its table's character set and collation, with these.
 
     Texts of an ENUM or SET are left out where ASCII is not one byte a character: MySQL up to 9.7 converts them twice if another
     column has the same.
     """
+    charset, collation = default
+    if column.charset == UNKNOWN_CHARSET and not charset:
+        column = replace(column, collation="")
     if column.charset == UNKNOWN_CHARSET and charset:
         if charset == "binary" and not column.type.startswith(("enum", "set")):
             return replace(column, type=as_binary(column.type), charset="", collation="")
-        column = replace(column, charset=charset)
+        if column.collation == _UNKNOWN_COLLATION:
+            collation = ""
+        elif column.collation:
+            collation = charset + column.collation
+        column = replace(column, charset=charset, collation=collation)
     if (column.charset in WIDE_CHARSETS or is_lossy(column)) and column.type.startswith(("enum", "set")):
         return replace(column, type=column.type.partition("(")[0])
     return column

@@ -5,8 +5,10 @@ what is passed over might be a column. So whatever is not known makes the whole 
 """
 
 import functools
+from dataclasses import replace
 from typing import Final
 
+from protocol.binlog.schema.collation_names import plain_collation
 from relay.schema_history.tables.column_types import column_definition
 from relay.schema_history.tables.ddl_reader import DdlReader
 from relay.schema_history.tables.ddl_statement import (
@@ -18,6 +20,7 @@ from relay.schema_history.tables.ddl_statement import (
     ChangeColumn,
     CharsetOption,
     Clause,
+    ColumnDefinition,
     CreateDatabase,
     CreateTable,
     DropColumn,
@@ -37,6 +40,7 @@ from relay.schema_history.tables.ddl_statement import (
     Statement,
 )
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind, sql_tokens
+from relay.schema_history.tables.server_dialect import UNKNOWN_RULE, DefaultCollations, ServerDialect
 from relay.schema_history.tables.source_table import ForeignKey, Key, TableName
 
 # A statement is replayed each time that an archive has grown.
@@ -60,14 +64,20 @@ _OPTIONS: Final = frozenset(
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def parse_ddl(text: str, schema: str, sql_mode: int, server_version: str) -> Statement:
-    """What a CREATE, ALTER, DROP or RENAME says. `schema`: the default database. Raises: NotSure."""
-    mariadb = "mariadb" in server_version.lower()
+def parse_ddl(
+    text: str, schema: str, sql_mode: int, server_version: str, collations: DefaultCollations = ()
+) -> Statement:
+    """What a CREATE, ALTER, DROP or RENAME says. `schema`: the default database; `collations`: what the statement's event tells.
+
+    Raises: NotSure.
+    """
+    dialect = ServerDialect(server_version, collations)
+    mariadb = dialect.mariadb
     if sql_mode & (_ORACLE if mariadb else _OTHER_GRAMMARS):
         raise NotSure("a sql_mode with another grammar")
     if mariadb and sql_mode & _OTHER_GRAMMARS & ~_ORACLE:
         raise NotSure("a sql_mode with another grammar")
-    reader = DdlReader(sql_tokens(text, sql_mode, server_version), text, schema, sql_mode, mariadb)
+    reader = DdlReader(sql_tokens(text, sql_mode, server_version), text, schema, sql_mode, dialect)
     return _Parser(reader).statement()
 
 
@@ -77,7 +87,7 @@ class _Parser:
 
     def statement(self) -> Statement:
         reader = self._reader
-        verb = reader.next().upper
+        verb = reader.take().upper
         if verb == "CREATE":
             made = self._create()
         elif verb == "ALTER":
@@ -107,18 +117,23 @@ class _Parser:
             return NoTable()
         reader.accept("ONLINE") or reader.accept("OFFLINE")
         unique = reader.accept("UNIQUE")
-        if not unique:
-            reader.accept("FULLTEXT") or reader.accept("SPATIAL")
+        of_parts = unique or not (reader.accept("FULLTEXT") or reader.accept("SPATIAL"))
         reader.expect("INDEX")
         exists = reader.accept("IF", "NOT", "EXISTS")
         name = reader.name()
         self._index_type()
         reader.expect("ON")
         table = reader.table_name()
-        key = AddKey(KeyDefinition(name, Key(reader.key_columns(), unique)), exists)
+        key = AddKey(KeyDefinition(name, self._key(unique, of_parts)), exists)
         self._key_options()
         self._alter_options()
         return AlterTable(table, clauses=[key])
+
+    def _key(self, unique: bool, of_parts: bool = True) -> Key:
+        """A key's columns, in brackets. `of_parts`: whether prefixes mean anything in it."""
+        parts = self._reader.key_parts()
+        prefixes = tuple(prefix for _name, prefix in parts) if of_parts else None
+        return Key(tuple(name for name, _prefix in parts), unique, prefixes, False)
 
     def _is_no_table(self) -> bool:
         """Whether it is about something that has no columns. DEFINER and its like may come first."""
@@ -135,8 +150,8 @@ class _Parser:
             made.like = reader.table_name()
             return made
         if reader.word() == "(" and reader.word(1) == "LIKE":
-            reader.next()
-            reader.next()
+            reader.take()
+            reader.take()
             made.like = reader.table_name()
             reader.expect(")")
             return made
@@ -157,13 +172,13 @@ class _Parser:
     def _element(self, made: CreateTable) -> None:
         """A column or a key."""
         key = self._key_element()
-        if isinstance(key, AddKey):
+        if isinstance(key, AddKey | AddForeignKey):
             made.keys.append(key.definition)
-        elif isinstance(key, AddForeignKey):
-            made.foreign_keys.append(key.definition)
         elif key is None:
             name = self._reader.column_name()
-            made.columns.append(column_definition(self._reader, name, alters=False))
+            column = column_definition(self._reader, name, alters=False)
+            made.columns.append(column)
+            made.keys += [clause.definition for clause in self._foreign_key_of(column)]
 
     def _key_element(self) -> AddKey | AddForeignKey | bool | None:
         """A key; True: something else that is no column; None: a column comes."""
@@ -171,28 +186,28 @@ class _Parser:
         word = reader.word()
         name = ""
         if word == "CONSTRAINT":
-            reader.next()
+            reader.take()
             if reader.word() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
                 name = reader.name()
             word = reader.word()
         if word == "CHECK":
-            reader.next()
+            reader.take()
             reader.skip_brackets()
             reader.accept("NOT")
             reader.accept("ENFORCED")
             return True
         if word == "PRIMARY":
-            reader.next()
+            reader.take()
             reader.expect("KEY")
             self._index_type()
             if reader.word() != "(":
                 reader.name()  # servers take a name and forget it
                 self._index_type()
-            columns = reader.key_columns()
+            key = self._key(True)
             self._key_options()
-            return AddKey(KeyDefinition("PRIMARY", Key(columns, True)))
+            return AddKey(KeyDefinition("PRIMARY", key))
         if word == "FOREIGN":
-            reader.next()
+            reader.take()
             reader.expect("KEY")
             exists = reader.accept("IF", "NOT", "EXISTS")
             if exists:
@@ -200,11 +215,11 @@ class _Parser:
             index = reader.name() if reader.word() != "(" else ""
             columns = reader.key_columns()
             target = reader.references()
-            key = ForeignKey(columns, target.schema, target.table, target.referenced)
-            return AddForeignKey(ForeignKeyDefinition(name or index, index or name, key))
+            called = name or (index if reader.dialect.foreign_keys_are_called_as_their_indexes else "")
+            return self._add_foreign_key(called, name or index, replace(target, columns=columns))
         if word in ("UNIQUE", "FULLTEXT", "SPATIAL") or word in _KEY_WORDS:
             unique = word == "UNIQUE"
-            reader.next()
+            reader.take()
             if word not in _KEY_WORDS:
                 reader.accept("KEY") or reader.accept("INDEX")
             exists = reader.accept("IF", "NOT", "EXISTS")
@@ -212,31 +227,43 @@ class _Parser:
             if reader.word() != "(":
                 name = reader.name()
                 self._index_type()
-            columns = reader.key_columns()
+            key = self._key(unique, word not in ("FULLTEXT", "SPATIAL"))
             self._key_options()
-            return AddKey(KeyDefinition(name, Key(columns, unique)), exists)
+            return AddKey(KeyDefinition(name, key), exists)
         if word == "PERIOD" and reader.word(1) == "FOR":
             raise NotSure("a period")
         if (name or word == "") and name:
             raise NotSure("a constraint of another kind")
         return None
 
+    def _foreign_key_of(self, column: ColumnDefinition) -> list[AddForeignKey]:
+        """The foreign key that a column's own definition makes, if its server takes it for one."""
+        counts = self._reader.dialect.has_foreign_keys_of_columns
+        if column.references is None or counts is False:
+            return []
+        key = replace(column.references, columns=(column.column.name,))
+        return [self._add_foreign_key("", "", key, counts is True)]
+
+    def _add_foreign_key(self, name: str, index: str, key: ForeignKey, certain: bool = True) -> AddForeignKey:
+        certain = certain and UNKNOWN_RULE not in (key.on_delete, key.on_update)
+        return AddForeignKey(ForeignKeyDefinition(name, index, key, certain))
+
     def _index_type(self) -> None:
         if self._reader.accept("USING") or self._reader.accept("TYPE"):
-            self._reader.next()
+            self._reader.take()
 
     def _key_options(self) -> None:
         reader = self._reader
         while True:
             if reader.accept("USING") or reader.accept("TYPE"):
-                reader.next()
+                reader.take()
             elif reader.accept("KEY_BLOCK_SIZE"):
                 reader.accept("=")
                 reader.number()
             elif reader.accept("COMMENT"):
                 reader.string()
             elif reader.accept("WITH", "PARSER"):
-                reader.next()
+                reader.take()
             elif not (
                 reader.accept("VISIBLE")
                 or reader.accept("INVISIBLE")
@@ -258,7 +285,7 @@ class _Parser:
                 reader.string()
             elif reader.accept("READ", "ONLY"):
                 reader.accept("=")
-                reader.next()
+                reader.take()
             else:
                 raise NotSure(f"{reader.text()} of a database")
         return option
@@ -271,19 +298,32 @@ class _Parser:
         if word not in ("CHARACTER", "CHARSET", "COLLATE") and not (word == "CHAR" and reader.word(ahead + 1) == "SET"):
             return False
         for _ in range(ahead + 1):
-            reader.next()
+            reader.take()
         if word in ("CHARACTER", "CHAR"):
             reader.expect("SET")
         reader.accept("=")
         if reader.accept("DEFAULT"):
-            option.charset, option.default = None, True
+            option.charset, option.default, option.collation, option.collated = None, True, "", False
         elif word == "COLLATE":
-            charset = reader.charset_of_collation(reader.word_or_string().lower())
+            collation = plain_collation(reader.name_or_string())
+            charset = reader.charset_of_collation(collation)
+            option.collated = True
             if charset is not None:
-                option.charset, option.default = charset, False
+                option.charset, option.default, option.collation = charset, False, collation
+            else:
+                option.collation = f"{option.charset}_{collation}" if option.charset and collation != "default" else ""
         else:
-            option.charset, option.default = reader.charset(), False
+            self._charset_of_option(option, reader.charset())
         return True
+
+    def _charset_of_option(self, option: CharsetOption, charset: str) -> None:
+        outlasts = self._reader.dialect.collation_outlasts_charset
+        option.default = False
+        if option.collated and outlasts is not False:
+            option.collation = option.collation if outlasts and option.charset == charset else ""
+        else:
+            option.collation, option.collated = self._reader.dialect.default_collation(charset), False
+        option.charset = charset
 
     def _table_option(self, made: CreateTable) -> bool:
         """One option of a table; False: none comes."""
@@ -292,9 +332,9 @@ class _Parser:
             return True
         word = reader.word()
         if word in ("ENGINE", "TYPE"):
-            reader.next()
+            reader.take()
             reader.accept("=")
-            made.engine = reader.word_or_string()
+            made.engine = reader.name_or_string()
             return True
         return self._plain_option()
 
@@ -302,27 +342,27 @@ class _Parser:
         reader = self._reader
         word = reader.word()
         if word in _OPTIONS:
-            reader.next()
+            reader.take()
             reader.accept("=")
             if reader.kind is TokenKind.STRING:
                 reader.string()
             else:
-                reader.next()
+                reader.take()
             return True
         if word in ("DATA", "INDEX") and reader.word(1) == "DIRECTORY":
-            reader.next()
-            reader.next()
+            reader.take()
+            reader.take()
             reader.accept("=")
             reader.string()
             return True
         if word == "UNION" and (reader.word(1) == "(" or reader.word(1) == "="):
-            reader.next()
+            reader.take()
             reader.accept("=")
             reader.skip_brackets()
             return True
         if word == "STORAGE" and reader.word(1) in ("DISK", "MEMORY"):
-            reader.next()
-            reader.next()
+            reader.take()
+            reader.take()
             return True
         return word == "START" and reader.accept("START", "TRANSACTION")
 
@@ -338,7 +378,7 @@ class _Parser:
             if word == "(":
                 reader.skip_brackets()
             else:
-                reader.next()
+                reader.take()
 
     # ---- ALTER ----
 
@@ -364,7 +404,7 @@ class _Parser:
             raise NotSure(reader.text())
         exists = reader.accept("IF", "EXISTS")
         made = AlterTable(reader.table_name(), exists)
-        reader.table_schema = made.name[0]
+        reader.table_schema, reader.alters = made.name[0], True
         self._alter_options()
         while not reader.ended:
             self._clause(made)
@@ -390,9 +430,9 @@ class _Parser:
         reader = self._reader
         while True:
             if reader.word() in ("ALGORITHM", "LOCK"):
-                reader.next()
+                reader.take()
                 reader.accept("=")
-                reader.next()
+                reader.take()
                 reader.accept(",")
             elif reader.accept("WAIT"):
                 reader.number()
@@ -403,26 +443,27 @@ class _Parser:
         reader = self._reader
         word = reader.word()
         if word == "ADD":
-            reader.next()
+            reader.take()
             self._add(made.clauses)
         elif word in ("CHANGE", "MODIFY"):
-            reader.next()
+            reader.take()
             reader.accept("COLUMN")
             exists = reader.accept("IF", "EXISTS")
             old = reader.column_name()
             new = reader.column_name() if word == "CHANGE" else old
-            made.clauses.append(ChangeColumn(old, column_definition(reader, new, alters=True), exists))
+            column = column_definition(reader, new, alters=True)
+            made.clauses += [ChangeColumn(old, column, exists), *self._foreign_key_of(column)]
         elif word == "DROP":
-            reader.next()
+            reader.take()
             self._drop_clause(made.clauses)
         elif word == "RENAME":
-            reader.next()
+            reader.take()
             self._rename_clause(made)
         elif word == "ALTER":
-            reader.next()
+            reader.take()
             self._alter_clause(made.clauses)
         elif word == "CONVERT":
-            reader.next()
+            reader.take()
             reader.expect("TO")
             option = CharsetOption()
             if not self._charset_option(option):
@@ -430,7 +471,7 @@ class _Parser:
             self._charset_option(option)
             made.clauses.append(SetCharset(option, converts=True))
         elif word == "ORDER":
-            reader.next()
+            reader.take()
             reader.expect("BY")
             while not reader.ended:  # it may be followed by more columns, and by nothing else that is known
                 reader.column_name()
@@ -449,21 +490,21 @@ class _Parser:
                 pass
             clauses.append(SetCharset(option))
         elif word in ("ENGINE", "TYPE"):
-            reader.next()
+            reader.take()
             reader.accept("=")
-            clauses.append(SetEngine(reader.word_or_string()))
+            clauses.append(SetEngine(reader.name_or_string()))
         elif word in ("ENABLE", "DISABLE"):
-            reader.next()
+            reader.take()
             reader.expect("KEYS")
         elif (word in ("DISCARD", "IMPORT") and reader.word(1) == "TABLESPACE") or (
             word in ("WITH", "WITHOUT") and reader.word(1) == "VALIDATION"
         ):
-            reader.next()
-            reader.next()
+            reader.take()
+            reader.take()
         elif word in ("ALGORITHM", "LOCK"):
-            reader.next()
+            reader.take()
             reader.accept("=")
-            reader.next()
+            reader.take()
         elif word == "PARTITION" and reader.word(1) == "BY":
             self._behind_options()
         elif word in ("TRUNCATE", "COALESCE", "REORGANIZE", "ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR") and (
@@ -471,7 +512,7 @@ class _Parser:
         ):
             self._rest_of_partitions()
         elif word == "REMOVE":
-            reader.next()
+            reader.take()
             reader.expect("PARTITIONING")
         elif not self._plain_option() and not reader.accept("FORCE"):
             raise NotSure(f"{word or reader.text()} in ALTER TABLE")
@@ -479,7 +520,7 @@ class _Parser:
     def _rest_of_partitions(self) -> None:
         """What is done with partitions changes no column, and stands alone."""
         while not self._reader.ended:
-            self._reader.next()
+            self._reader.take()
 
     def _add(self, clauses: list[Clause]) -> None:
         reader = self._reader
@@ -491,7 +532,7 @@ class _Parser:
         column = reader.accept("COLUMN")
         exists = reader.accept("IF", "NOT", "EXISTS")
         if reader.word() == "(":
-            reader.next()
+            reader.take()
             while True:
                 self._added(clauses, False, exists)
                 if reader.accept(")"):
@@ -506,7 +547,8 @@ class _Parser:
             clauses.append(key)
         elif key is None:
             name = reader.column_name()
-            clauses.append(AddColumn(column_definition(reader, name, alters=True), exists))
+            definition = column_definition(reader, name, alters=True)
+            clauses += [AddColumn(definition, exists), *self._foreign_key_of(definition)]
 
     def _drop_clause(self, clauses: list[Clause]) -> None:
         reader = self._reader
@@ -516,20 +558,20 @@ class _Parser:
         elif word == "SYSTEM" or (word == "PERIOD" and reader.word(1) == "FOR"):
             raise NotSure("system versioning")
         elif word == "PRIMARY":
-            reader.next()
+            reader.take()
             reader.expect("KEY")
             clauses.append(DropKey("PRIMARY"))
         elif word in _KEY_WORDS:
-            reader.next()
+            reader.take()
             reader.accept("IF", "EXISTS")
             clauses.append(DropKey(reader.name()))
         elif word == "FOREIGN":
-            reader.next()
+            reader.take()
             reader.expect("KEY")
             reader.accept("IF", "EXISTS")
             clauses.append(DropForeignKey(reader.name()))
         elif word in ("CONSTRAINT", "CHECK"):
-            reader.next()
+            reader.take()
             reader.accept("IF", "EXISTS")
             clauses.append(DropKey(reader.name(), or_constraint=True))
         else:
@@ -541,13 +583,13 @@ class _Parser:
     def _rename_clause(self, made: AlterTable) -> None:
         reader = self._reader
         if reader.word() == "COLUMN":
-            reader.next()
+            reader.take()
             exists = reader.accept("IF", "EXISTS")
             old = reader.column_name()
             reader.expect("TO")
             made.clauses.append(RenameColumn(old, reader.column_name(), exists))
         elif reader.word() in _KEY_WORDS:
-            reader.next()
+            reader.take()
             reader.accept("IF", "EXISTS")
             old = reader.name()
             reader.expect("TO")
@@ -559,11 +601,11 @@ class _Parser:
     def _alter_clause(self, clauses: list[Clause]) -> None:
         reader = self._reader
         if reader.word() in ("INDEX", "KEY", "CHECK", "CONSTRAINT"):
-            reader.next()
+            reader.take()
             reader.accept("IF", "EXISTS")
             reader.name()
             reader.accept("NOT")
-            if reader.next().upper not in ("VISIBLE", "INVISIBLE", "IGNORED", "ENFORCED"):
+            if reader.take().upper not in ("VISIBLE", "INVISIBLE", "IGNORED", "ENFORCED"):
                 raise NotSure("what becomes of an index")
             return
         reader.accept("COLUMN")

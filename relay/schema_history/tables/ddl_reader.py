@@ -1,84 +1,45 @@
-"""Walks the tokens of a statement. What does not stand where it should makes the statement one that nobody is sure of."""
+"""What definitions are made of: names of columns, values, character sets, keys."""
 
 from typing import Final
 
 from protocol.binlog.schema.column_charsets import collation_of_charset
 from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from relay.schema_history.tables.references_clause import read_references
+from relay.schema_history.tables.server_dialect import UNKNOWN_RULE, ServerDialect
 from relay.schema_history.tables.source_table import ForeignKey
+from relay.schema_history.tables.token_cursor import TokenCursor
 
 _OPERATORS: Final = frozenset("+-*/%|&^<>=!.:~")
 _LITERALS: Final = frozenset(("NULL", "TRUE", "FALSE"))
 _INTRODUCED: Final = frozenset(("N", "B", "X", "DATE", "TIME", "TIMESTAMP"))
 
 
-class DdlReader:
-    """`schema`: the default database; names without one are in it. Every method raises NotSure for what it does not know."""
+class DdlReader(TokenCursor):
+    """What definitions of tables and columns are made of."""
 
-    def __init__(self, tokens: list[SqlToken], text: str, schema: str, sql_mode: int, mariadb: bool) -> None:
-        self._tokens = tokens
+    def __init__(self, tokens: list[SqlToken], text: str, schema: str, sql_mode: int, dialect: ServerDialect) -> None:
+        super().__init__(tokens, schema)
         self._text = text
-        self._at = 0
-        self.schema = self.table_schema = schema
-        """`table_schema`: of the table that is defined; foreign keys without a schema are in it."""
+        self.table_schema = schema
+        """Of the table that is defined; foreign keys without a schema are in it."""
         self.sql_mode = sql_mode
-        self.mariadb = mariadb
-
-    # ---- looking ----
-
-    def _peek(self, ahead: int = 0) -> SqlToken:
-        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+        self.dialect = dialect
+        self.alters = False
+        """Whether it is an ALTER TABLE."""
 
     @property
-    def kind(self) -> TokenKind:
-        """Of the token that comes next."""
-        return self._peek().kind
-
-    def word(self, ahead: int = 0) -> str:
-        """The keyword, in upper case, or symbol; empty for anything else."""
-        return self._peek(ahead).upper
+    def mariadb(self) -> bool:
+        """Whether the server is MariaDB."""
+        return self.dialect.mariadb
 
     def text(self) -> str:
         """The next token as it stands."""
-        return self._peek().text
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing follows."""
-        return self.kind is TokenKind.END or (self.word() == ";" and self._peek(1).kind is TokenKind.END)
-
-    # ---- taking ----
-
-    def next(self) -> SqlToken:
-        """Takes a token, whatever it is."""
-        token = self._peek()
-        if token.kind is TokenKind.END:
-            raise NotSure("a statement that ends early")
-        self._at += 1
-        return token
-
-    def accept(self, *words: str) -> bool:
-        """Takes these keywords or symbols if they come next."""
-        if any(self.word(ahead) != word for ahead, word in enumerate(words)):
-            return False
-        self._at += len(words)
-        return True
-
-    def expect(self, *words: str) -> None:
-        """Takes them; they must come."""
-        if not self.accept(*words):
-            raise NotSure(f"{self.text()} in place of {' '.join(words)}")
+        return self.peek().text
 
     def end(self) -> None:
         """Nothing may follow."""
         if not self.ended:
             raise NotSure(f"{self.text()} behind the end of what is known")
-
-    def name(self) -> str:
-        """An identifier."""
-        token = self.next()
-        if token.kind not in (TokenKind.WORD, TokenKind.NAME) or not token.text:
-            raise NotSure(f"{token.text} in place of a name")
-        return token.text
 
     def column_name(self) -> str:
         """A column's name; a table's and schema's before it are left out."""
@@ -87,35 +48,22 @@ class DdlReader:
             name = self.name()
         return name
 
-    def table_name(self) -> tuple[str, str]:
-        """(schema, table)."""
-        name = self.name()
-        if self.accept("."):
-            return name, self.name()
-        if not self.schema:
-            raise NotSure("a table without a schema")
-        return self.schema, name
-
     def string(self) -> str:
         """A string, of one or more pieces."""
-        token = self.next()
+        token = self.take()
         if token.kind is not TokenKind.STRING:
             raise NotSure(f"{token.text} in place of a string")
         text = token.text
         while self.kind is TokenKind.STRING:
-            text += self.next().text
+            text += self.take().text
         return text
 
     def number(self) -> str:
         """A number."""
-        token = self.next()
+        token = self.take()
         if token.kind is not TokenKind.NUMBER:
             raise NotSure(f"{token.text} in place of a number")
         return token.text
-
-    def word_or_string(self) -> str:
-        """An identifier or a string."""
-        return self.string() if self.kind is TokenKind.STRING else self.name()
 
     def strings(self) -> list[str]:
         """Strings in brackets."""
@@ -136,17 +84,9 @@ class DdlReader:
         self.expect(")")
         return f"({','.join(found)})"
 
-    def skip_brackets(self) -> None:
-        """An expression in brackets."""
-        self.expect("(")
-        depth = 1
-        while depth:
-            token = self.next()
-            depth += {"(": 1, ")": -1}.get(token.upper, 0)
-
     def charset(self) -> str:
         """A character set's name."""
-        name = self.word_or_string().lower()
+        name = self.name_or_string().lower()
         if name != "binary" and collation_of_charset(name) is None:
             raise NotSure(f"the character set {name}")
         return "utf8" if name == "utf8mb3" else name
@@ -164,12 +104,12 @@ class DdlReader:
 
     def value(self) -> str | None:
         """A default's value: a literal without its quotation marks, else the expression as it stands; None for NULL."""
-        start = self._peek()
+        start = self.peek()
         if self.accept("("):
-            self._at -= 1
+            self.at -= 1
             self.skip_brackets()
         elif self.word() in ("+", "-"):
-            sign = self.next().text
+            sign = self.take().text
             number = self.number()
             self._no_operator()
             return sign.replace("+", "") + number
@@ -182,62 +122,60 @@ class DdlReader:
             self._no_operator()
             return number
         elif self.word() in _LITERALS:
-            word = self.next().upper
+            word = self.take().upper
             self._no_operator()
             return None if word == "NULL" else str(int(word == "TRUE"))
         elif (
             self.kind is TokenKind.WORD
-            and self._peek(1).kind is TokenKind.STRING
+            and self.peek(1).kind is TokenKind.STRING
             and (self.word() in _INTRODUCED or self.word().startswith("_"))
         ):
-            word = self.next().upper
+            word = self.take().upper
             text = self.string()
             self._no_operator()
             if word not in ("B", "X"):
                 return text
         elif self.kind is TokenKind.WORD and self.word() != "NEXT":
-            self.next()
+            self.take()
             if self.word() == "(":
                 self.skip_brackets()
         else:
             raise NotSure(f"the default {self.text()}")
         self._no_operator()
-        return self._text[start.start : self._tokens[self._at - 1].stop]
+        return self._text[start.start : self.tokens[self.at - 1].stop]
 
     def _no_operator(self) -> None:
         if self.word() in _OPERATORS:
             raise NotSure("an expression without brackets")
 
-    def key_columns(self) -> tuple[str, ...]:
-        """The columns of a key, in brackets; one of an expression is called ''."""
+    def key_parts(self) -> tuple[tuple[str, int | None], ...]:
+        """The columns of a key, in brackets, with their prefixes (None: all of it); one of an expression is called ''."""
         self.expect("(")
-        found = []
+        found: list[tuple[str, int | None]] = []
         while True:
             if self.word() == "(":
                 self.skip_brackets()
-                found.append("")
+                found.append(("", None))
             else:
-                found.append(self.column_name())
-                self.bracket_text()
+                name, prefix = self.column_name(), self.bracket_text()
+                found.append((name, int(prefix[1:-1]) if prefix else None))
             if not self.accept("ASC"):
                 self.accept("DESC")
             if self.accept(")"):
                 return tuple(found)
             self.expect(",")
 
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns that brackets name."""
+        return tuple(name for name, _prefix in self.key_parts())
+
     def references(self) -> ForeignKey:
-        """REFERENCES and what follows; without the columns that are before it."""
-        self.expect("REFERENCES")
-        default, self.schema = self.schema, self.table_schema
-        schema, table = self.table_name()
-        self.schema = default
-        columns = self.key_columns() if self.word() == "(" else ()
-        while True:
-            if self.accept("MATCH"):
-                self.next()
-            elif self.word() == "ON" and self.word(1) in ("DELETE", "UPDATE"):
-                self._at += 2
-                if self.next().upper in ("SET", "NO"):
-                    self.next()
-            else:
-                return ForeignKey((), schema, table, columns)
+        """REFERENCES and what follows, without the columns that are before it. A rule may be UNKNOWN_RULE."""
+        said = read_references(self, self.table_schema)
+        columns = tuple(self.text_of(token) for token in said.columns)
+        forgets = said.before_match is not None and self.dialect.match_forgets_rules(alters=self.alters)
+        on_delete, on_update = (
+            self.dialect.foreign_key_rule("" if forgets else UNKNOWN_RULE if rule and forgets is None else rule)
+            for rule in (said.on_delete, said.on_update)
+        )
+        return ForeignKey((), *said.parent, columns, on_delete, on_update)

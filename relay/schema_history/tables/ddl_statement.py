@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from relay.schema_history.tables.source_table import Column, ForeignKey, Key, TableName
+from relay.schema_history.tables.source_table import CharsetDefault, Column, ForeignKey, Key, TableName
 
 FIRST: Final = ""
 """In place of the column that another is put behind."""
@@ -13,13 +13,16 @@ FIRST: Final = ""
 class ColumnDefinition:
     """`column.charset`: as the statement says it for this column, UNKNOWN_CHARSET where it takes its table's; empty: it is no text.
 
-    `after`: the column that it is put behind, FIRST, or None. `primary`, `unique`: its own key.
+    `column.collation`: empty where it takes its table's or is not known; `_bin` is that of the table's character set.
+    `after`: the column that it is put behind, FIRST, or None. `primary`, `unique`: its own key. `references`: what
+    REFERENCES says.
     """
 
     column: Column
     after: str | None = None
     primary: bool = False
     unique: bool = False
+    references: ForeignKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +35,35 @@ class KeyDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKeyDefinition:
-    """`name`: empty where the server makes one up. `index`: the name of the index that it brings, if none is there."""
+    """`name`: empty where the server makes one up. `index`: the name of the index that it brings, if none is there.
+
+    `certain`: whether the server takes it for a foreign key.
+    """
 
     name: str
     index: str
     key: ForeignKey
+    certain: bool = True
 
 
 @dataclass(slots=True)
 class CharsetOption:
-    """What is said of a default character set. `charset` None: nothing; `default`: that of what it is in."""
+    """What is said of a default character set. `charset` None: nothing; `default`: that of what it is in.
+
+    `collation`: empty where it is not known. `collated`: COLLATE says it.
+    """
 
     charset: str | None = None
     default: bool = False
+    collation: str = ""
+    collated: bool = False
+
+    def resolved(self, outer: CharsetDefault, own: CharsetDefault) -> CharsetDefault:
+        """What new columns have. `outer`: of what it is in; `own`: where nothing is said."""
+        if self.default:
+            return outer
+        charset, collation = (self.charset, self.collation) if self.charset else own
+        return (charset, "") if self.collated and not self.collation else (charset, collation)
 
 
 @dataclass(slots=True)
@@ -56,8 +75,7 @@ class CreateTable:
     or_replace: bool = False
     if_not_exists: bool = False
     columns: list[ColumnDefinition] = field(default_factory=list)
-    keys: list[KeyDefinition] = field(default_factory=list)
-    foreign_keys: list[ForeignKeyDefinition] = field(default_factory=list)
+    keys: list[KeyDefinition | ForeignKeyDefinition] = field(default_factory=list)
     charset: CharsetOption = field(default_factory=CharsetOption)
     engine: str = ""
     like: TableName | None = None

@@ -12,11 +12,15 @@ ANSI_QUOTES: Final = 1 << 2
 NO_BACKSLASH_ESCAPES: Final = 1 << 20
 _MOST_TOKENS: Final = 200_000
 _SPACE: Final = re.compile(r"(?:[ \t\r\n\f\v]++|--(?=[\s\x00-\x1f]|\Z)[^\n]*+|#[^\n]*+)+")
-_WORD: Final = re.compile(r"[0-9]*[A-Za-z_$\u0080-\uffff][0-9A-Za-z_$\u0080-\uffff]*")
+_WORD: Final = re.compile(r"[0-9]*+[A-Za-z_$\u0080-\uffff][0-9A-Za-z_$\u0080-\uffff]*")
 _NUMBER: Final = re.compile(
-    r"0x[0-9A-Fa-f]+(?![\w$])|0b[01]+(?![\w$])|(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+|\d+\.\d*|\.\d+|\d+(?![\w$])"
+    r"0x[0-9A-Fa-f]++(?![\w$])|0b[01]++(?![\w$])|(?:\d++\.?+\d*+|\.\d++)[eE][+-]?+\d++|\d++\.\d*+|\.\d++|\d++(?![\w$])"
 )
 _CONDITIONAL: Final = re.compile(r"/\*(M?)!(\d*)")
+_STOPS: Final = {
+    (mark, plain): re.compile(mark if plain else rf"{mark}|\\") for mark in "'\"`" for plain in (True, False)
+}
+"""Where a quotation may end, or something else than itself may stand; by its mark, and whether a backslash is only that."""
 _BACKSLASHED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
@@ -108,24 +112,23 @@ def _quoted(text: str, at: int, mark: str, plain: bool) -> tuple[str, int]:
     """What is quoted from `at` on, and where it ends. `plain`: a backslash is only that."""
     made: list[str] = []
     at += 1
+    stops = _STOPS[mark, plain]
     while True:
-        if at >= len(text):
+        found = stops.search(text, at)
+        if found is None:
             raise NotSure("a quotation that does not end")
-        one = text[at]
-        if one == mark:
-            if not text.startswith(mark, at + 1):
-                return "".join(made), at + 1
+        made.append(text[at : found.start()])
+        at = found.end()
+        if found[0] == mark:
+            if not text.startswith(mark, at):
+                return "".join(made), at
             made.append(mark)
-            at += 2
-        elif one == "\\" and not plain:
-            if at + 1 >= len(text):
-                raise NotSure("a quotation that does not end")
-            following = text[at + 1]
-            made.append("\\" + following if following in "%_" else _BACKSLASHED.get(following, following))
-            at += 2
+        elif at >= len(text):
+            raise NotSure("a quotation that does not end")
         else:
-            made.append(one)
-            at += 1
+            following = text[at]
+            made.append("\\" + following if following in "%_" else _BACKSLASHED.get(following, following))
+        at += 1
 
 
 def _is_read(mark: str, digits: str, server_version: str) -> bool:

@@ -101,13 +101,15 @@ class SourceConnection:
         self._connection: Any = connection
         self.security = connection.security()
         """The TLS version and the cipher; None: clear text."""
+        self.certificate = connection.peer_certificate()
+        """What the server showed, DER; None: clear text."""
         self._address = address
         self._taken: tuple[object, object] | None = None
         self.facts: SourceFacts
 
     @classmethod
-    async def open(cls, address: SourceAddress) -> "SourceConnection":
-        """Connects, logs in and reads the source's facts.
+    async def open(cls, address: SourceAddress, *, needs_binlog: bool = True) -> "SourceConnection":
+        """Connects, logs in and reads the source's facts. needs_binlog: a server that writes no binlog is refused.
 
         Raises: UpstreamError; NETWORK for an endpoint that does not answer, AUTHENTICATION for a refused login, SETUP for
         one that is not a source.
@@ -146,7 +148,7 @@ class SourceConnection:
             raise other_protocol(where, connection.entering, f"{type(error).__name__}: {error}") from error
         self = cls(connection, address)
         try:
-            self.facts = await self._read_facts()
+            self.facts = await self._read_facts(needs_binlog)
         except BaseException:
             self.close()
             raise
@@ -193,7 +195,7 @@ class SourceConnection:
         text = f"the answer of {self._address.host}:{self._address.port} to {request} is none ({type(error).__name__}: {error})"
         return UpstreamError(FailureKind.SETUP, text, "A proxy in front of the source cannot serve binlogs.")
 
-    async def _read_facts(self) -> SourceFacts:
+    async def _read_facts(self, needs_binlog: bool) -> SourceFacts:
         version = str(self._connection.get_server_info())
         version = version.removeprefix("5.5.5-") if "MariaDB" in version else version
         try:
@@ -211,7 +213,7 @@ class SourceConnection:
             ) from error
         except _BAD_BYTES as error:
             raise self._not_understood("who it is", error) from error
-        if log_bin != "ON":
+        if needs_binlog and log_bin != "ON":
             raise UpstreamError(
                 FailureKind.SETUP,
                 f"the source {self._address.host}:{self._address.port} writes no binlog (log_bin is {log_bin})",

@@ -159,6 +159,13 @@ class SourceLogin(aiomysql.Connection):  # type: ignore[misc]
         version = secured.version() if secured is not None else None
         return (version or (cipher[1] if cipher else "TLS"), cipher[0] if cipher else "unknown")
 
+    def peer_certificate(self) -> bytes | None:
+        """The server's certificate, DER; None in clear text."""
+        if not self._secure or self._writer is None:
+            return None
+        secured = self._writer.transport.get_extra_info("ssl_object")
+        return secured.getpeercert(binary_form=True) if secured is not None else None
+
 
 def plugin_refused(where: str, name: str) -> UpstreamError:
     """The error for an account whose plugin the relay does not take part in."""

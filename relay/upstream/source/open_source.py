@@ -8,8 +8,8 @@ from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_tls import SourceTls
 
 
-async def open_source(settings: ServerSource) -> SourceConnection:
-    """Whoever calls closes it. Raises: UpstreamError."""
+async def open_source(settings: ServerSource, *, needs_binlog: bool = True) -> SourceConnection:
+    """Whoever calls closes it. needs_binlog: a server that writes none is refused. Raises: UpstreamError."""
     address = SourceAddress(
         settings.host,
         settings.port,
@@ -18,7 +18,7 @@ async def open_source(settings: ServerSource) -> SourceConnection:
         settings.connect_timeout_s,
         SourceTls(settings.ssl_mode, settings.ssl_ca, settings.ssl_cert, settings.ssl_key),
     )
-    return await SourceConnection.open(address)
+    return await SourceConnection.open(address, needs_binlog=needs_binlog)
 
 
 def _password(settings: ServerSource) -> str:
@@ -27,5 +27,5 @@ def _password(settings: ServerSource) -> str:
     except (OSError, KeyError) as error:
         text = f"the source's password cannot be read: {error}"
         raise UpstreamError(
-            FailureKind.AUTHENTICATION, text, "Check source.password_file or source.password_env."
+            FailureKind.AUTHENTICATION, text, "Check source.password_file, password_env or password_credential."
         ) from error

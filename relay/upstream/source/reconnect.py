@@ -3,6 +3,7 @@
 import random
 from typing import Final
 
+from relay.process.growing_pause import growing_pause
 from relay.upstream.source.source_errors import TERMINAL, FailureKind
 
 # First and longest pause in seconds.
@@ -45,5 +46,4 @@ class Reconnect:
         if kind is FailureKind.STREAM_BROKEN and self._failures >= _BROKEN_TRIES:
             return None
         first, longest = _PAUSES[kind]
-        pause = min(longest, first * float(1 << min(self._failures - 1, 20)))
-        return pause * (0.5 + 0.5 * self._random.random())
+        return growing_pause(self._failures, first, longest, self._random)

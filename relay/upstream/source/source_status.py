@@ -14,6 +14,7 @@ from relay.config import DirectorySource, ServerSource
 from relay.upstream.source.reconnect import longest_pause_s
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.upstream.source.source_gtids import SourceGtids
+from relay.upstream.source.stream_tally import StreamTally
 
 
 class Phase(Enum):
@@ -35,6 +36,7 @@ class SourceLink:
 
     def __init__(self) -> None:
         self.phase = Phase.STOPPED
+        self.tally = StreamTally()
         self.identity: SourceIdentity | None = None
         """The source as it named itself at the last connection."""
         self.attached_at: float | None = None
@@ -64,6 +66,8 @@ class SourceLink:
         self.acknowledged: tuple[str, int] | None = None
         """The newest acknowledgement that was sent: (file, offset)."""
         self.acknowledged_count = 0
+        self.is_read_through = False
+        """Of a directory: whether all that it held was archived once since the relay's start."""
         self._hurried = asyncio.Event()
         self._heartbeats_before = 0
         self._heartbeats: Callable[[], int] = _none
@@ -85,6 +89,7 @@ class SourceLink:
     def connecting(self) -> None:
         """An attempt begins."""
         self.given_up = None
+        self.tally.attempts += 1
         self.phase = Phase.CONNECTING if self.last_error is None else Phase.RECONNECTING
 
     async def pause(self, longest_s: float) -> bool:
@@ -106,6 +111,7 @@ class SourceLink:
         """The source was asked for its stream; what was wrong before stays until it has answered."""
         self.unreachable_since = None
         self.phase = Phase.STREAMING
+        self.tally.streams += 1
         self.attached_at = time.time()
 
     def answered(self) -> None:
@@ -119,6 +125,7 @@ class SourceLink:
         self.last_error, self.last_error_at = error, time.time()
         self.given_up = error if final else None
         self.retries += not final
+        self.tally.losses[error.kind.value] += 1
         if final or error.kind is not FailureKind.NETWORK:
             self.unreachable_since = None
         elif self.unreachable_since is None:

@@ -1,5 +1,6 @@
 """From the kernel into the archive: what a source's bytes become, whichever way they came."""
 
+import time
 from collections.abc import Callable
 from typing import Final, Literal, Protocol
 
@@ -15,6 +16,7 @@ from protocol.kernel.ingest import Ingest
 from protocol.position import Position, binlog_number
 from relay.archive.write.run import Run
 from relay.upstream.source.source_errors import ACCEPT_GAP, FailureKind, UpstreamError
+from relay.upstream.source.stream_tally import StreamTally
 from relay.upstream.stream.receive_buffers import SMALL_RUN_BYTES, ReceiveBuffer
 
 log = structlog.get_logger()
@@ -47,6 +49,7 @@ class RunObserver(Protocol):
 class Intake:
     """Feeds one stream through the kernel and hands its runs to a generation of the archive.
 
+    tally: where it is counted.
     start: where the stream goes on in the archive's newest file; None: with the first file the stream names. prefix: 3 for
     a semi-synchronous stream.
     """
@@ -60,6 +63,7 @@ class Intake:
         prefix: int = 1,
         on_violation: Literal["warn", "stop"],
         announced_checksum: bool = False,
+        tally: StreamTally | None = None,
     ) -> None:
         self._generation = generation
         self._on_violation = on_violation
@@ -81,6 +85,7 @@ class Intake:
         self.definitions: RunObserver | None = None
         """Called with each run, for the statements in it that define tables."""
         self._acks = 0
+        self._tally = tally or StreamTally()
         if start is not None:
             self.ingest.begin_file(start.offset)
 
@@ -91,7 +96,10 @@ class Intake:
         before it stored.
         """
         ingest = self.ingest
+        began = time.perf_counter()
         status = int(ingest.feed(buffer.data, start, stop))
+        self._tally.kernel_times.observe(time.perf_counter() - began)
+        self._tally.last_heard_at = time.time()
         if ingest.checksum >= 0:
             if self.check_format is not None:
                 self.check_format(ingest)
@@ -131,6 +139,9 @@ class Intake:
         self._events, self._groups = ingest.events, ingest.groups
         self._stored_to = ingest.position
         self.bytes_stored += stop - start
+        self._tally.bytes_received += stop - start
+        self._tally.events += events
+        self._tally.transactions += groups
         data: memoryview | bytes = buffer.view[start:stop]
         written: Callable[[], None] | None = None
         if stop - start <= SMALL_RUN_BYTES and self._generation.queued_bytes < _COPY_LIMIT_BYTES:

@@ -4,6 +4,7 @@
 2. replicas of the view follow by GTID, and by no number that the view gave: the other source may have given other ones
 3. it follows on the last that the view was made of, with its first file
 4. each of its transactions has a GTID of its own: that is found out when they are copied
+5. of a MariaDB: rows tell what the replicas have, with what its own binlogs define
 
 What both sources wrote stands in both generations. Replicas are sent it once, as with the archive itself.
 """
@@ -13,13 +14,20 @@ from protocol.position import Position
 from relay.archive.archive import Archive
 from relay.archive.generation import Generation
 from relay.archive.storage.archived_file import ArchivedFile
-from relay.view.generations.source_breaks import file_gone, gap_in_archive, gave_numbers, no_gtids, source_changed
+from relay.view.generations.source_breaks import (
+    file_gone,
+    gap_in_archive,
+    gave_numbers,
+    no_gtids,
+    source_changed,
+)
 from relay.view.rules.group import StopReason
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 
 
 def why_not(later: Generation, made_to: Position, settings: ViewSettings, next_gno: int) -> StopReason | None:
-    """Why the view does not go on with `later`; None: it does. made_to: the end of the source before; next_gno: of the view."""
+    """Why the view does not go on with `later`; None: it does, if its rules can. made_to: the end of the source before; next_gno: of
+    the view."""
     origin = later.origin
     if later.gap is not None:
         return gap_in_archive(made_to.file)

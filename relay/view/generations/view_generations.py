@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from protocol.position import Position
 from relay.archive.catalog.generation_directories import FIRST, generation_path
 from relay.archive.storage.files import INDEX_NAME, MADE_FROM_NAME, FileLayer, replace_file
 
@@ -65,9 +66,39 @@ def made_from(directory: Path, number: int) -> int:
     return source
 
 
-def keep_made_from(directory: Path, number: int, layer: FileLayer) -> None:
-    """Before the generation's first file is there. Blocking. Raises: OSError."""
-    replace_file(layer, directory / MADE_FROM_NAME, json.dumps({"generation": number}).encode())
+def keep_made_from(
+    directory: Path, number: int, first: Position, next_gno: int, layer: FileLayer, known: bytes = b""
+) -> None:
+    """Before the generation's first file is there, which begins with `first` of the source and the number `next_gno`. known: what the
+    rules know there of a former source. Blocking.
+
+    Raises: OSError.
+    """
+    kept: dict[str, object] = {"generation": number, "file": first.file, "position": first.offset, "next": next_gno}
+    if known:
+        kept["known"] = known.hex()
+    replace_file(layer, directory / MADE_FROM_NAME, json.dumps(kept).encode())
+
+
+class Begun(NamedTuple):
+    """Where in the source a generation of a view began, its first number, and what the rules knew there of a former source."""
+
+    position: Position
+    next_gno: int
+    known: bytes
+
+
+def begun_with(directory: Path) -> Begun | None:
+    """Of the generation in `directory`; None: nobody knows. Blocking.
+
+    Raises: OSError but for a file that is not there.
+    """
+    try:
+        kept = json.loads((directory / MADE_FROM_NAME).read_bytes())
+        place = Position(str(kept["file"]), int(kept["position"]))
+        return Begun(place, int(kept["next"]), bytes.fromhex(kept.get("known", "")))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
 
 
 def named_generation(name: str) -> tuple[int, str] | None:

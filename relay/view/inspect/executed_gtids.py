@@ -8,7 +8,9 @@ from protocol.gtid.gtid_set import GtidSet, GtidSetBuilder
 from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.gtids.gtid_recorder import collect
-from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME, FileLayer, StoredFile
+from relay.binlog_file.gtids_before import gtids_before
 from relay.view.rules.settings import ViewSettings
 from relay.view.view_place import PlaceUnknown, ViewPlace
 
@@ -25,7 +27,7 @@ def executed_before(view: Path, settings: ViewSettings, place: ViewPlace) -> Gti
     if settings.gtids == "anonymous":
         return GtidSet()
     held = held_before(view, place.view)
-    if settings.gtids != "assign":
+    if not settings.counts:
         return held
     key = settings.uuid.bytes
     own = GtidSetBuilder()
@@ -53,19 +55,35 @@ def held_before(directory: Path, position: Position) -> GtidSet:
     catalog = Catalog.open_read_only(directory / CATALOG_NAME)
     try:
         file = catalog.file(position.file)
+        files = catalog.files() if file is not None and not file.sealed else []
     finally:
         catalog.close()
     path = directory / position.file
     if file is None:
-        raise PlaceUnknown(f"{path} is not in the catalog of the view. {_MAKE_AGAIN}")
+        # It comes into the catalog a little later than it can be read.
+        again = "Ask again in a moment. Where it stays so, make the view anew: 'binlog-relay view rebuild'."
+        raise PlaceUnknown(f"{path} is not in the catalog of the view, or not yet. {again}")
     size = path.stat().st_size
     if position.offset > (file.end if file.sealed else size):
         raise PlaceUnknown(f"{position} is not made yet: the view's file has {size} bytes. Wait, and ask again.")
     file.end = position.offset
+    before, inside = _read(directory, file)
+    if before is None and not inside:
+        # The event that tells it is made when the source's file goes on behind its own head.
+        earlier = [one for one in files if one.number < file.number]
+        before, inside = _read(directory, earlier[-1]) if earlier else (None, inside)
+    return before | inside if before is not None else inside
+
+
+def _read(directory: Path, file: ArchivedFile) -> tuple[GtidSet | None, GtidSet]:
+    """What the head says, None: nothing; and what stands in the file up to its `end`. Raises: PlaceUnknown; OSError."""
+    path = directory / file.name
     try:
-        collector, _blocks = collect(FileLayer(), path, file, position.offset)
+        collector, _blocks = collect(FileLayer(), path, file, file.end)
         before, inside = collector.before, collector.inside()
+        if before is None:  # maybe `end` is in the head, before the event that tells it
+            with StoredFile.open(FileLayer(), path) as stored:
+                before = gtids_before(stored, file.flavour, checksum=file.checksum == 1)
     except Malformed as error:
         raise PlaceUnknown(f"{path}: its GTIDs cannot be read: {error}. {_MAKE_AGAIN}") from error
-    held = before if isinstance(before, GtidSet) else GtidSet()
-    return held | inside if isinstance(inside, GtidSet) else held
+    return before if isinstance(before, GtidSet) else None, inside if isinstance(inside, GtidSet) else GtidSet()

@@ -1,23 +1,35 @@
 """A view as it is named from outside, and its places: by the source's position, by its own, by GTID."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from protocol.gtid.gtid_set import GtidSet
-from protocol.gtid.mysql_gtid import MysqlGtid
-from protocol.position import Position
+from protocol.gtid.mariadb import GtidPosition
+from protocol.gtid.mysql_gtid import MysqlGtid, Tsid
+from protocol.position import Position, binlog_number
 from relay.archive.catalog.generation_directories import begun_generations, generation_path
 from relay.archive.inspect.listing import read_ledger
 from relay.archive.inspect.transaction_search import find_gtid
 from relay.archive.storage.files import CATALOG_NAME
 from relay.view.generations.view_generations import made_generations, qualified
 from relay.view.inspect.executed_gtids import executed_before
-from relay.view.kept_settings import view_directory
-from relay.view.rules.settings import ViewSettings
-from relay.view.view import skips_of
+from relay.view.rules.kept_settings import view_directory
+from relay.view.rules.mariadb.given_gtids import domain_uuid
+from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.view_lookup import ViewLookup
 from relay.view.view_place import InsideTransaction, PlaceFinder, PlaceUnknown, ViewPlace
+from relay.view.view_skips import skips_of
+
+_EXTRAS: Final = (1, 2, 3)
+"""Of what one group of MariaDB becomes, those that are not in its place."""
+_MARIADB_POSITION: Final = re.compile(r"\s*+\d++-\d++-\d++\s*+(,\s*+\d++-\d++-\d++\s*+)*+(,\s*+)?")
+
+
+def is_mariadb_position(text: str) -> bool:
+    """Whether it is written as a `gtid_slave_pos`: 0-1-100, or several."""
+    return _MARIADB_POSITION.fullmatch(text) is not None
 
 
 def named_view(archive: Path, settings: ViewSettings, generations: Sequence[Path] | None = None) -> "NamedView":
@@ -62,13 +74,63 @@ class NamedView(NamedTuple):
     def behind(self, gtid: MysqlGtid) -> ViewPlace:
         """Behind this transaction, whoever gave it its GTID. Raises: PlaceUnknown; CatalogUnreadable; OSError."""
         self._check_is_made()
-        if self.settings.gtids == "assign" and gtid.tsid.key == self.settings.uuid.bytes:
+        if self.settings.counts and gtid.tsid.key == self.settings.uuid.bytes:
             return self.places.of_gno(gtid.gno)
+        found = self._behind_own(gtid)
+        if found is None:
+            raise PlaceUnknown(f"View {self.name} does not hold transaction {gtid.tsid}:{gtid.gno}.")
+        return found
+
+    def _behind_own(self, gtid: MysqlGtid) -> ViewPlace | None:
         for made in made_generations(self.archive, self.directory):
             found = find_gtid(made.directory, gtid)
             if found is not None:
                 return self.places.of_view(Position(qualified(made.number, found.file), found.end))
-        raise PlaceUnknown(f"View {self.name} does not hold transaction {gtid.tsid}:{gtid.gno}.")
+        return None
+
+    def behind_text(self, text: str) -> ViewPlace:
+        """Behind a transaction, as uuid:number, or of a MariaDB source where a server stands with such a `gtid_slave_pos`.
+
+        Raises: Malformed; PlaceUnknown; CatalogUnreadable; OSError.
+        """
+        if self.settings.flavour == MARIADB and is_mariadb_position(text):
+            return self.behind_position(GtidPosition.from_text(text))
+        return self.behind(MysqlGtid.from_text(text))
+
+    def behind_position(self, wanted: GtidPosition) -> ViewPlace:
+        """Where exactly the groups that a MariaDB server has with this position are before.
+
+        Raises: PlaceUnknown; CatalogUnreadable; OSError.
+        """
+        self._check_is_made()
+        uuids = {gtid.domain_id: domain_uuid(self.settings.uuid, gtid.domain_id) for gtid in wanted}
+        places = [
+            place
+            for gtid in wanted
+            if (place := self._behind_own(MysqlGtid(Tsid(uuids[gtid.domain_id]), gtid.sequence_number))) is not None
+        ]
+        if not places:
+            raise PlaceUnknown(f"View {self.name} does not hold a transaction with which {wanted} ends.")
+        place = max(places, key=lambda one: (one.generation, binlog_number(one.view.file), one.view.offset))
+        held = {
+            key: int.from_bytes(numbers[-8:], "little") - 1
+            for key, numbers in self.executed(place).intervals_by_key().items()
+        }
+        for gtid in wanted:
+            last = held.get(uuids[gtid.domain_id].bytes, 0)
+            if last != gtid.sequence_number:
+                raise PlaceUnknown(
+                    f"No place of the source's binlogs is behind exactly {wanted}: at {place.source_text} domain "
+                    f"{gtid.domain_id} is at {last}. Take the position in the source's binlogs, file and offset."
+                )
+        extra = {domain_uuid(self.settings.uuid, domain, number).bytes for domain in uuids for number in _EXTRAS}
+        others = held.keys() - {uuid.bytes for uuid in uuids.values()} - extra
+        if others:
+            raise PlaceUnknown(
+                f"{wanted} says nothing of {len(others)} more domains of which the source has transactions before {place.source_text}: "
+                "take all of gtid_slave_pos, or gtid_binlog_pos of a server that is no replica."
+            )
+        return place
 
     def executed(self, place: ViewPlace) -> GtidSet:
         """All that is executed before the place. Raises: PlaceUnknown; CatalogUnreadable; OSError."""
@@ -80,10 +142,15 @@ class NamedView(NamedTuple):
 
     def inside_text(self, inside: InsideTransaction) -> str:
         """What to tell who asked for a place inside a transaction."""
-        nearest = [f"{self._place_text(inside.before)} before"]
-        nearest.append("none after yet" if inside.after is None else f"{self._place_text(inside.after)} after")
+        before = self._place_text(inside.before)
+        if inside.after is None:
+            return (
+                f"{inside.position} is behind the last place that the view has of this file, {before}: it is of another file or "
+                "server, or inside a transaction whose end is not there, or the view has not come there yet ('view list' says how "
+                "far it is)."
+            )
         what = f"{inside.position} is inside a transaction: no set of GTIDs is executed there"
-        return f"{what}. Nearest good places: {', '.join(nearest)}."
+        return f"{what}. Nearest good places: {before} before, {self._place_text(inside.after)} after."
 
     def _place_text(self, place: ViewPlace) -> str:
         newest = self.newest_gtid(place.gno)

@@ -1,4 +1,4 @@
-"""Where and why a view stands stopped, from outside of the process that makes it: by the ledgers of the view and of the mirror."""
+"""Where and why a view stands stopped, from outside of the process that makes it: by what that keeps, and by decisions of people."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,10 @@ from protocol.position import Position
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.inspect.listing import read_ledgers
-from relay.view.maker import STOPPED, ViewStop
 from relay.view.rules.group import StopReason
-from relay.view.view import skips_of
 from relay.view.view_place import ViewPlace
+from relay.view.view_skips import skips_of
+from relay.view.view_stop import STOPPED, StopUnknown, ViewStop, kept_stop
 
 
 def standing_stop(archive: Path, view: Path, name: str, made: ViewPlace | None) -> ViewStop | None:
@@ -18,14 +18,24 @@ def standing_stop(archive: Path, view: Path, name: str, made: ViewPlace | None) 
 
     None: it did not stop, went on since, or somebody skipped what it stopped at. Raises: CatalogUnreadable; OSError; sqlite3.Error.
     """
-    row = next((row for _number, row in reversed(read_ledgers(view)) if row.kind == STOPPED), None)
-    if row is None:
-        return None
-    stop = _stop_of(row)
-    if made is not None and _is_passed(stop, made):
+    try:
+        stop = kept_stop(view)
+        if stop is not None and stop.group_stop > stop.offset and made is not None and _is_passed(stop, made):
+            # The relay was killed before it could say that it went on: that group is in the view.
+            stop = None
+    except StopUnknown:
+        stop = _noted(view, made)
+    if stop is None:
         return None
     skips = skips_of([row for _number, row in read_ledgers(archive)], name)
     return None if stop.offset in skips.get((stop.generation, stop.file), {}) else stop
+
+
+def _noted(view: Path, made: ViewPlace | None) -> ViewStop | None:
+    """By the ledger of the view, which has where it stopped first, and not whether it went on."""
+    row = next((row for _number, row in reversed(read_ledgers(view)) if row.kind == STOPPED), None)
+    stop = None if row is None else _stop_of(row)
+    return None if stop is None or (made is not None and _is_passed(stop, made)) else stop
 
 
 def _stop_of(row: LedgerRow) -> ViewStop:

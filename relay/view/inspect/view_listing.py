@@ -11,13 +11,15 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME
 from relay.view.generations.view_generations import made_generations
 from relay.view.inspect.standing_stop import standing_stop
-from relay.view.maker import ViewStop
 from relay.view.rules.settings import ViewSettings
+from relay.view.translate.wait_counts import WaitCounts, kept_counts
 from relay.view.view_place import PlaceFinder, ViewPlace
+from relay.view.view_stop import ViewStop
 
 
 class ViewFacts(NamedTuple):
-    """files, size_bytes: of the view. made: up to where; None: nothing yet. behind_bytes: what the mirror has beyond that."""
+    """files, size_bytes: of the view. made: up to where; None: nothing yet. behind_bytes: what the mirror has beyond that.
+    waits: as counted some seconds ago; None: nothing is."""
 
     settings: ViewSettings
     files: int
@@ -25,6 +27,7 @@ class ViewFacts(NamedTuple):
     made: ViewPlace | None
     behind_bytes: int
     stop: ViewStop | None
+    waits: WaitCounts | None = None
 
 
 def view_facts(archive: Path, view: Path, settings: ViewSettings, places: PlaceFinder) -> ViewFacts:
@@ -42,7 +45,8 @@ def view_facts(archive: Path, view: Path, settings: ViewSettings, places: PlaceF
         sum(file.end for file in files),
         made,
         _behind(archive, made),
-        standing_stop(archive, view, settings.name, made) if files else None,
+        standing_stop(archive, view, settings.name, made) if is_made else None,
+        kept_counts(view) if settings.dependencies != "serial" else None,
     )
 
 
@@ -61,18 +65,6 @@ def files_of(directory: Path) -> list[ArchivedFile]:
             if not file.sealed:
                 file.end = max(file.end, (directory / file.name).stat().st_size)
     return files
-
-
-def mirrored_file(archive: Path, name: str) -> tuple[Path, ArchivedFile] | None:
-    """The directory of the newest generation that has this file, and the file; None: none has it. Blocking.
-
-    Raises: as `files_of`.
-    """
-    for _number, directory in reversed(begun_generations(archive)):
-        for file in files_of(directory):
-            if file.name == name:
-                return directory, file
-    return None
 
 
 def _behind(archive: Path, made: ViewPlace | None) -> int:

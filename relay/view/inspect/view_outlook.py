@@ -13,14 +13,24 @@ from relay.archive.gaps.accepted_gap import GapUnreadable, gap_before
 from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer, StoredFile
-from relay.view.generations.source_breaks import file_gone, gap_in_archive, no_gtids
+from relay.dependencies.source_tables import SourceTables
+from relay.dependencies.tables_file import read_tables, tables_now
+from relay.view.generations.source_breaks import (
+    file_gone,
+    gap_in_archive,
+    no_gtids,
+    start_file_missing,
+    start_not_archived,
+    up_to_fork,
+)
+from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.inspect.named_view import NamedView
-from relay.view.inspect.stops_ahead import LookedAtFile, StopAhead, StopsFound, find_stops
+from relay.view.inspect.stops_ahead import StopAhead, StopsFound, find_stops
 from relay.view.inspect.view_listing import files_of
 from relay.view.rules.group import StopReason
-from relay.view.view import skips_of
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_map import ViewMap
+from relay.view.view_skips import skips_of
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 """Is told how many bytes there are to look at; gives who is told of those that are done, or None."""
@@ -51,12 +61,25 @@ def view_outlook(view: NamedView, progress: Progress = lambda _total: nullcontex
                 continue
             first = names.index(begun.place.file)
         held = [generation._replace(files=generation.files[first:]), *held[number + 1 :]]
+        file = held[0].files[0]
+        if begun.place is not None and begun.place.offset > file.end:
+            reason = start_not_archived(view.name, begun.place, f"the file ends at {file.end}")
+            found = StopsFound()
+            found.add(StopAhead(begun.place.file, begun.place.offset, begun.place.offset, 0, reason))
+            return ViewOutlook(None, None, 0, found)
         return _looked_at(view, held, begun, progress)
     found = StopsFound()
     if begun.place is not None:
         place = begun.place
-        found.add(StopAhead(place.file, place.offset, place.offset, 0, file_gone(place.file)))
+        found.add(StopAhead(place.file, place.offset, place.offset, 0, _not_there(view, place)))
     return ViewOutlook(None, None, 0, found)
+
+
+def _not_there(view: NamedView, place: Position) -> StopReason:
+    """Why the file that the view goes on with, or is to begin with, is not looked at."""
+    if view.is_made or not (files := files_of(view.archive)) or files[0].number > binlog_number(place.file):
+        return file_gone(place.file)
+    return start_file_missing(view.name, place, files[0].name)
 
 
 class _HeldGeneration(NamedTuple):
@@ -85,7 +108,7 @@ def _begin(view: NamedView) -> _Begun:
         if checkpoint is not None:
             return _Begun(made.source, checkpoint, made.source_generation, made.generation - FIRST)
     start = view.settings.start
-    return _Begun(start.position if start is not None else None, None)
+    return _Begun(None, None) if start is None else _Begun(start.position, ViewCheckpoint.of_view(start))
 
 
 def _up_to_break(
@@ -101,9 +124,19 @@ def _up_to_break(
         return ends, gap_in_archive(files[-1].name)
     if gap is None:
         return ends, None if by_gtid else no_gtids(files[-1].name)
-    kept = [one for one in ends if one[0].number <= binlog_number(gap.fork.file)]
-    ends = [(file, min(end, gap.fork.offset) if file.name == gap.fork.file else end) for file, end in kept or ends[:1]]
+    ends = [(file, end) for file, _name, end in up_to_fork([(file, file.name, end) for file, end in ends], gap.fork)]
     return ends, gap_in_archive(ends[-1][0].name)
+
+
+def _tables(view: NamedView, generation: _HeldGeneration, begun: _Begun) -> SourceTables | None:
+    """What is known of the source's tables, as the view that is made, or would be begun now, knows it."""
+    if view.settings.dependencies == "serial":
+        return None
+    if begun.checkpoint is not None and view.is_made:
+        return read_tables(generation_path(view.directory, begun.sources + FIRST), view.name)
+    name = begun.place.file if begun.place is not None else generation.files[0].name
+    place = begun.place.offset if begun.place is not None else FIRST_EVENT
+    return tables_now(generation.directory, name, (binlog_number(name), place))
 
 
 def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, progress: Progress) -> ViewOutlook:
@@ -114,6 +147,7 @@ def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, prog
     ends_for: StopReason | None = None
     for number, generation in enumerate(held):
         following = held[number + 1].directory if number + 1 < len(held) else None
+        tables = _tables(view, generation, begun if not number else _Begun(None, None))
         files, ends_for = _up_to_break(generation.files, following, by_gtid=view.settings.gtids != "anonymous")
         sources += [
             LookedAtFile(
@@ -122,6 +156,7 @@ def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, prog
                 partial(StoredFile.open, layer, generation.directory / file.name),
                 skips.get((generation.number, file.name), {}),
                 sources=begun.sources + number,
+                tables=tables,
             )
             for file, end in files
         ]

@@ -8,7 +8,7 @@ from typing import Final
 
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import FileLayer
-from relay.view.kept_settings import VIEWS_DIRECTORY
+from relay.view.rules.kept_settings import VIEWS_DIRECTORY
 
 _REMOVED_PREFIX: Final = ".removed-"
 
@@ -31,12 +31,18 @@ def remove_view(archive: Path, name: str, layer: FileLayer | None = None) -> boo
         os.close(fd)
 
 
+def remove_leftover(archive: Path, name: str) -> None:
+    """The rest of a removal that a crash ended; nobody would ever see it again. Blocking. Raises: NotRemoved; OSError."""
+    removed = archive / VIEWS_DIRECTORY / f"{_REMOVED_PREFIX}{name}"
+    if _is_directory(removed):
+        shutil.rmtree(removed)
+
+
 def _remove(views: Path, name: str, layer: FileLayer) -> bool:
     if not _is_directory(views):
         return False
     removed = views / f"{_REMOVED_PREFIX}{name}"
-    if _is_directory(removed):  # of an earlier call that did not come to its end
-        shutil.rmtree(removed)
+    remove_leftover(views.parent, name)
     if not _is_directory(views / name):
         return False
     # Half a view would look like one whose files somebody has lost.

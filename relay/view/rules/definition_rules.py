@@ -3,21 +3,39 @@
 import re
 from typing import Final
 
+from protocol.binlog.format_description import version_numbers
+from protocol.binlog.schema.definition_statement import BEFORE_VERB
 from relay.schema_history.tables.altered_table import table_of
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable
 from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.view.rules import stop_reasons
 from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement.check_clauses import without_checks
+from relay.view.rules.statement.commented_keys import has_commented_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.match_clauses import forgets_actions, has_actions_behind_match, without_actions
+from relay.view.rules.statement.reference_clauses import without_references
 from relay.view.rules.statement.table_definition import TableDefinition, TextEdit, edited, read_table_definition
-from relay.view.rules.table_engines import default_engine
+from relay.view.rules.tables.table_engines import TableEngines, default_engine
 
 _TO_INNODB: Final = frozenset(("myisam", "isam", "memory", "heap", "archive", "csv"))
+_DEFINES: Final = BEFORE_VERB + rb"(?:CREATE|ALTER)\b(?=.*?(?<![A-Za-z_$])TABLE\b)"
+"""A word may stand right behind the version of a comment for servers: /*!50000REFERENCES."""
 _NAMES_ENGINE: Final = re.compile(
-    rb"\s*(?:CREATE|ALTER)\b.*\b(?:ENGINE|TYPE)\s*=?\s*[`'\"]?(?:MYISAM|ISAM|MEMORY|HEAP|ARCHIVE|CSV)\b",
+    _DEFINES
+    + rb".*(?<![A-Za-z_$])(?:(?:ENGINE|TYPE)\s*+(?:=\s*+)?[`'\"]?(?:MYISAM|ISAM|MEMORY|HEAP|ARCHIVE|CSV)|FOREIGN\s++KEY|REFERENCES)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_REFERS: Final = re.compile(_DEFINES + rb".*(?<![A-Za-z_$])REFERENCES\b", re.IGNORECASE | re.DOTALL)
+_MATCHES: Final = re.compile(rb"(?<![A-Za-z_$])MATCH\b", re.IGNORECASE)
+_KEYS_AS_WRITTEN_SINCE: Final = (8, 0)
+"""Foreign keys are what the definition says, behind MATCH and in comments for servers too; InnoDB before reads less."""
+_CHECKS: Final = re.compile(_DEFINES + rb".*(?<![A-Za-z_$])CHECK\s*+[(/#*-]", re.IGNORECASE | re.DOTALL)
+_CHECKS_SINCE: Final = (8, 0, 16)
+"""CHECK makes a constraint; servers before read it and forget it."""
+_INLINE_REFERENCES_SINCE: Final = (9, 0)
+"""REFERENCES behind a column makes a foreign key; servers before read and forget it."""
 _MERGE: Final = frozenset(("merge", "mrg_myisam"))
 # FEDERATED is compiled in and switched off: 1286, or, without NO_ENGINE_SUBSTITUTION, an InnoDB table without the remote rows.
 _GONE: Final = frozenset(("federated",))
@@ -29,24 +47,110 @@ _TYPE_OPTION_UNTIL: Final = (5, 5)
 _INNODB_BLOCKS: Final = frozenset(("0", "1", "2", "4", "8", "16"))
 
 
-def define(query: LoggedQuery, settings: ViewSettings, *, has_gtid: bool = True) -> bytes:
-    """The statement as the replica is to run it; most are as they were. has_gtid: it runs with a GTID, or gets one.
+def define(
+    query: LoggedQuery, settings: ViewSettings, engines: TableEngines | None = None, *, has_gtid: bool = True
+) -> bytes:
+    """The statement as the replica is to run it; most are as they were. engines: what is known behind it. has_gtid: it runs with a
+    GTID, or gets one.
 
     Raises: CannotBeKept.
     """
+    forgets = _forgets_references(query, settings)
     try:
         made = read_table_definition(query)
     except NotSure:
         if settings.engines == "innodb" and _NAMES_ENGINE.match(query.raw):
             raise stop_reasons.not_understood(query) from None
+        if forgets and _REFERS.match(query.raw):
+            raise stop_reasons.references_not_understood(query) from None
+        if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and _MATCHES.search(query.raw):
+            raise stop_reasons.match_not_understood(query) from None
+        if _reads_more_of_keys(query, settings) and _REFERS.match(query.raw) and b"/*!" in query.raw:
+            raise stop_reasons.commented_key(query) from None
         return query.raw
     if made is None:
         return query.raw
     _check(query, made, settings, has_gtid=has_gtid)
     edits = _type_options(made, settings)
     if settings.engines == "innodb" and not made.temporary:
-        edits = _to_innodb(query, made, edits)
+        _check_added_keys(query, made, engines)
+        changed = _to_innodb(query, made, edits)
+        forgets = forgets or changed != edits or _is_without_keys(query, made, engines)
+        edits = changed
+    if forgets:
+        edits = [*edits, *without_references(query, made)]
+    _check_commented_keys(query, made, settings)
+    edits = [*edits, *_forgotten_actions(query, made, settings), *_forgotten_checks(query, settings)]
     return edited(query.raw, edits) if edits else query.raw
+
+
+def _forgets_references(query: LoggedQuery, settings: ViewSettings) -> bool:
+    """Whether the source makes nothing of REFERENCES behind a column, and the target a foreign key."""
+    source = version_numbers(query.server_version)
+    return source[:2] < _INLINE_REFERENCES_SINCE <= settings.target_version
+
+
+def _reads_more_of_keys(query: LoggedQuery, settings: ViewSettings) -> bool:
+    """Whether the target makes something of parts of a FOREIGN KEY of which the source makes nothing, or perhaps nothing."""
+    return version_numbers(query.server_version) < _KEYS_AS_WRITTEN_SINCE <= settings.target_version
+
+
+def _check_commented_keys(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> None:
+    """Raises: CannotBeKept for foreign keys with parts in comments for servers, which the source passes over."""
+    if not _reads_more_of_keys(query, settings):
+        return
+    try:
+        commented = has_commented_keys(query, made)
+    except NotSure:
+        commented = made.has_foreign_keys or _REFERS.match(query.raw) is not None
+    if commented:
+        raise stop_reasons.commented_key(query)
+
+
+def _forgotten_actions(query: LoggedQuery, made: TableDefinition, settings: ViewSettings) -> list[TextEdit]:
+    """What takes out ON DELETE and ON UPDATE behind MATCH, of which the source makes nothing. Raises: CannotBeKept."""
+    if not has_actions_behind_match(made):
+        return []
+    forgets = forgets_actions(query, made)
+    if forgets is None and _reads_more_of_keys(query, settings):
+        raise stop_reasons.match_not_understood(query)
+    return without_actions(query, made) if forgets else []
+
+
+def _forgotten_checks(query: LoggedQuery, settings: ViewSettings) -> list[TextEdit]:
+    """What takes CHECK out, of which the source makes nothing.
+
+    Nothing of a definition that cannot be read: replicas forget CHECK, too, where the GTID event names such a source (tried: 9.7.4).
+    Constraints are made by `mysqlbinlog | mysql`.
+    """
+    forgets = version_numbers(query.server_version) < _CHECKS_SINCE and settings.target_version >= _CHECKS_SINCE[:2]
+    if not forgets or not _CHECKS.match(query.raw):
+        return []
+    try:
+        return without_checks(query)
+    except NotSure:
+        return []
+
+
+def _is_without_keys(query: LoggedQuery, made: TableDefinition, engines: TableEngines | None) -> bool:
+    """Whether the source's table is known to have no foreign keys, for its engine."""
+    facts = engines.facts(made.name, query.thread_id) if engines is not None else None
+    return facts is not None and facts.keeps_rollbacks is True
+
+
+def _check_added_keys(query: LoggedQuery, made: TableDefinition, engines: TableEngines | None) -> None:
+    """Raises: CannotBeKept for ALTER TABLE … ADD FOREIGN KEY, of which the source's engine makes nothing, or perhaps nothing."""
+    if made.verb != "ALTER" or not made.has_foreign_keys or made.engine or engines is None:
+        return
+    facts = engines.facts(made.name, query.thread_id)
+    if facts is not None and (facts.temporary or facts.keeps_rollbacks is False):
+        return
+    if facts is not None and facts.keeps_rollbacks:
+        why = f"{facts.engine or facts.default} reads FOREIGN KEY and makes nothing of it, InnoDB enforces it"
+    else:
+        name = ".".join(made.name)
+        why = f"nobody knows the engine of {name}, and MyISAM makes nothing of FOREIGN KEY; known_engines can tell it"
+    raise stop_reasons.not_for_innodb(query, why, 0)
 
 
 def _check(query: LoggedQuery, made: TableDefinition, settings: ViewSettings, *, has_gtid: bool) -> None:

@@ -1,25 +1,28 @@
 """What a statement does to what is known of tables."""
 
-import re
 from typing import Final
 
+from protocol.binlog.format_description import version_numbers
 from protocol.binlog.schema.definition_names import defined_names
+from protocol.binlog.schema.definition_statement import begins_definition
 from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.schema_history.tables.source_table import CASCADE, SET_NULL, TableName, takes_foreign_keys
 from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.match_clauses import forgets_actions
+from relay.view.rules.statement.named_tables import read_tables
+from relay.view.rules.statement.routine_body import RoutineBody, read_routine_body
 from relay.view.rules.statement.statement_words import StatementWords
 from relay.view.rules.statement.table_definition import TableDefinition, read_table_definition
-from relay.view.rules.table_engines import TableEngines
+from relay.view.rules.tables.foreign_keys import REFUSES, KnownForeignKey
+from relay.view.rules.tables.table_engines import TableEngines
 
-# What stands in comments for servers is read; other comments and blanks are passed over.
-_DEFINES: Final = re.compile(
-    rb"\s*+(?:(?:/\*(?![!M]).*?\*/|/\*M?!\d*|(?:--|#)[^\n]*+\n)\s*+)*+(?:CREATE|ALTER|DROP|RENAME)\b",
-    re.IGNORECASE | re.DOTALL,
-)
+_INLINE_KEYS_SINCE: Final = (9, 0, 0)
+"""REFERENCES behind a column makes a foreign key; before, servers read it and forget it."""
 
 
 def learn(engines: TableEngines, query: LoggedQuery) -> None:
     """Goes on to behind a statement; one that defines nothing changes nothing. Of what nobody understands nothing is known then."""
-    if not _DEFINES.match(query.raw):
+    if not begins_definition(query.raw):
         return
     try:
         words = StatementWords(query)
@@ -32,13 +35,18 @@ def learn(engines: TableEngines, query: LoggedQuery) -> None:
                 words.at = 2
                 engines.create_schema(words.name())
         elif verb == "CREATE":
-            _learn_trigger(engines, words)
+            _learn_body(engines, words)
         elif verb == "DROP":
             _learn_drop(engines, words)
+        elif verb == "ALTER":
+            while not words.ended and words.word() not in ("VIEW", "AS"):
+                words.take()
+            if words.accept("VIEW"):
+                _learn_view(engines, words)
         elif verb == "RENAME":
             _learn_rename(engines, words)
     except NotSure:
-        engines.doubt(defined_names(query.raw))
+        engines.doubt(defined_names(query.raw), references=b"references" in query.raw.lower())
 
 
 def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinition) -> None:
@@ -47,33 +55,105 @@ def _learn_table(engines: TableEngines, query: LoggedQuery, made: TableDefinitio
     if made.verb == "ALTER":
         if made.engine:
             engines.alter_engine(made.name, made.engine, query.thread_id)
+        facts = engines.facts(made.name, query.thread_id)
+        takes = facts is None or takes_foreign_keys(facts.engine or facts.default)
+        engines.alter_foreign_keys(
+            made.name, dropped=made.dropped_keys, added=_foreign_keys(query, made) if takes else ()
+        )
         if made.rename is not None:
             engines.rename(made.name, made.rename, query.thread_id)
     elif made.like is not None:
-        engines.create_like(made.name, made.like, query.thread_id, temporary=made.temporary)
+        engines.create_like(
+            made.name, made.like, query.thread_id, temporary=made.temporary, checked=query.foreign_key_checks
+        )
     elif made.temporary:
         engines.create_temporary(query.thread_id, made.name, made.engine, query.server_version)
     else:
-        engines.create(made.name, made.engine, query.server_version, if_not_exists=made.if_not_exists)
+        engines.create(
+            made.name,
+            made.engine,
+            query.server_version,
+            if_not_exists=made.if_not_exists,
+            keys=_foreign_keys(query, made) if takes_foreign_keys(made.engine) else (),
+            checked=query.foreign_key_checks,
+        )
 
 
-def _learn_trigger(engines: TableEngines, words: StatementWords) -> None:
-    """CREATE [DEFINER = …] TRIGGER name BEFORE INSERT ON table FOR EACH ROW …; anything else that is created is no table."""
+def _foreign_keys(query: LoggedQuery, made: TableDefinition) -> list[KnownForeignKey]:
+    defined = made.foreign_keys
+    if version_numbers(query.server_version) >= _INLINE_KEYS_SINCE:
+        defined = [*defined, *made.inline]
+    forgets = forgets_actions(query, made)
+    said = [(name, clause.before_match if forgets and clause.before_match else clause) for name, clause in defined]
+    return [
+        KnownForeignKey(name, clause.parent, clause.on_delete if clause.on_delete in (CASCADE, SET_NULL) else REFUSES)
+        for name, clause in said
+    ]
+
+
+def _learn_body(engines: TableEngines, words: StatementWords) -> None:
+    """CREATE [DEFINER = …] TRIGGER name BEFORE INSERT ON table FOR EACH ROW …, a routine or a view; else it is no table."""
     words.expect("CREATE")
     words.accept("OR", "REPLACE")
+    if words.accept("ALGORITHM", "="):
+        words.take()
     if words.accept("DEFINER"):
         words.accept("=")
         while not words.ended and words.word() not in ("TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "VIEW", "SQL"):
             words.take()
+    if words.accept("SQL", "SECURITY"):
+        words.take()
+    if words.accept("VIEW"):
+        words.accept("IF", "NOT", "EXISTS")
+        _learn_view(engines, words)
+        return
+    if words.word() in ("FUNCTION", "PROCEDURE"):
+        _learn_routine(engines, words)
+        return
     if not words.accept("TRIGGER"):
         return
     words.accept("IF", "NOT", "EXISTS")
     name = words.table_name()
     words.take()
-    words.take()
+    event = words.take().upper
     words.expect("ON")
     table = words.table_name()
-    engines.create_trigger(name, table, words.query.text[words.peek().start :])
+    text = words.query.text[words.peek().start :]
+    engines.create_trigger(name, table, text, event, _body_of(words, name[0]))
+
+
+def _learn_view(engines: TableEngines, words: StatementWords) -> None:
+    """From its name on."""
+    name = words.table_name()
+    try:
+        engines.create_view(name, read_tables(words.query))
+    except NotSure:
+        engines.drop_view(name)
+
+
+def _learn_routine(engines: TableEngines, words: StatementWords) -> None:
+    kind = words.take().upper
+    words.accept("IF", "NOT", "EXISTS")
+    name = _routine_name(words)
+    if name is not None and words.word() == "(":
+        words.skip_brackets()
+        engines.create_routine(kind, name, _body_of(words, name[0]))
+
+
+def _routine_name(words: StatementWords) -> TableName | None:
+    """None: it is in no schema, as functions of shared libraries are."""
+    try:
+        return words.table_name()
+    except NotSure:
+        return None
+
+
+def _body_of(words: StatementWords, schema: str) -> RoutineBody:
+    """What stands behind the cursor; nothing where that cannot be read."""
+    try:
+        return read_routine_body(words.query, words.tokens[words.at :], schema)
+    except NotSure:
+        return RoutineBody()
 
 
 def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
@@ -91,6 +171,17 @@ def _learn_drop(engines: TableEngines, words: StatementWords) -> None:
     elif words.accept("TRIGGER"):
         words.accept("IF", "EXISTS")
         engines.drop_trigger(words.table_name())
+    elif words.accept("VIEW"):
+        words.accept("IF", "EXISTS")
+        engines.drop_view(words.table_name())
+        while words.accept(","):
+            engines.drop_view(words.table_name())
+    elif words.word() in ("FUNCTION", "PROCEDURE"):
+        kind = words.take().upper
+        words.accept("IF", "EXISTS")
+        name = _routine_name(words)
+        if name is not None:
+            engines.drop_routine(kind, name)
 
 
 def _learn_rename(engines: TableEngines, words: StatementWords) -> None:

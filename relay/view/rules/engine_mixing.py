@@ -14,65 +14,56 @@ from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.named_tables import written_tables
-from relay.view.rules.table_engines import TableEngines, is_without_transactions
+from relay.view.rules.tables.table_engines import TableEngines, is_without_transactions
 
 _NAME: Final = r"((?>`(?:[^`]|``)++`|[\w$]++)(?>\s*+\.\s*+(?>`(?:[^`]|``)++`|[\w$]++))?+)"
 _TRIGGER_WRITES: Final = re.compile(
-    rf"\b(?:(?:INSERT|REPLACE)\s++(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s++)*+(?:INTO\s++)?+|UPDATE\s++|DELETE\s++FROM\s++){_NAME}",
+    rf"(?<![A-Za-z_$])(?:(?:INSERT|REPLACE)\s++(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s++)*+(?:INTO\s++)?+|UPDATE\s++|DELETE\s++FROM\s++){_NAME}",
     re.IGNORECASE,
 )
 
 
-def split_by_engine(parts: list[GroupPart], engines: TableEngines) -> list[list[GroupPart]]:
-    """The parts in runs, each a transaction of its own that the replica takes; one run where nothing must be split.
+def is_plain(part: GroupPart, engines: TableEngines) -> bool:
+    """Whether it changes a table that has no transactions on the replica either, and must be a transaction of its own.
 
-    `parts`: what changes something, and savepoints. Raises: CannotBeKept where one statement changes tables of both kinds.
+    Raises: CannotBeKept for one that changes tables of both kinds.
     """
-    plain = [_is_plain(part, engines) for part in parts]
-    if True not in plain:
-        return [parts]
-    runs: list[list[GroupPart]] = []
-    open_run: list[GroupPart] = []
-    for part, alone in zip(parts, plain, strict=True):
-        if part.kind not in (PartKind.STATEMENT, PartKind.ROWS):
-            continue  # savepoints: what was undone is no longer there; behind a table without transactions they are refused (1837)
-        if alone:
-            if open_run:
-                runs.append(open_run)
-            runs.append([part])
-            open_run = []
-        else:
-            open_run.append(part)
-    return [*runs, open_run] if open_run else runs
-
-
-def _is_plain(part: GroupPart, engines: TableEngines) -> bool:
-    """Whether it changes a table that has none on the replica either. Raises: CannotBeKept for one that changes both kinds."""
-    if part.kind is PartKind.ROWS:
-        tables, thread_id = list(part.tables), None
-    elif part.kind is PartKind.STATEMENT and part.query is not None:
-        thread_id = part.query.thread_id
-        try:
-            tables = list(written_tables(part.query))
-        except (NotSure, ProtocolError):
-            return False  # where it is one after all, the replica says so
-        tables += [name for table in tables for name in _by_triggers(table, engines)]
-    else:
-        return False
-    kinds: dict[bool, list[TableName]] = {True: [], False: []}
-    for name in tables:
-        facts = engines.facts(name, thread_id)
-        if facts is None or not facts.temporary:
-            kinds[facts is not None and bool(is_without_transactions(facts.engine))].append(name)
+    kinds = _by_kind(part, engines)
     if kinds[True] and kinds[False]:
         raise stop_reasons.both_engines(part.query, kinds[True], kinds[False])
     return bool(kinds[True])
 
 
+def changes_without_transactions(part: GroupPart, engines: TableEngines) -> list[TableName]:
+    """The tables that a part of a transaction changes, and that are known to keep at the source what is rolled back."""
+    return _by_kind(part, engines)[True]
+
+
+def _by_kind(part: GroupPart, engines: TableEngines) -> dict[bool, list[TableName]]:
+    """The tables that it changes, temporary ones apart: True: those that are known to have no transactions."""
+    kinds: dict[bool, list[TableName]] = {True: [], False: []}
+    if part.kind is PartKind.ROWS:
+        tables, thread_id = list(part.tables), None
+    elif part.kind is PartKind.STATEMENT and part.query is not None:
+        thread_id = part.query.thread_id
+        try:
+            tables = list(engines.behind_views(written_tables(part.query)))
+        except (NotSure, ProtocolError):
+            return kinds  # where it is one after all, the replica says so
+        tables += [name for table in tables for name in _by_triggers(table, engines)]
+    else:
+        return kinds
+    for name in tables:
+        facts = engines.facts(name, thread_id)
+        if facts is None or not facts.temporary:
+            kinds[facts is not None and bool(is_without_transactions(facts.engine))].append(name)
+    return kinds
+
+
 def _by_triggers(table: TableName, engines: TableEngines) -> list[TableName]:
     """The tables that the known triggers of a table change."""
     found: list[TableName] = []
-    for trigger in engines.triggers_of(table) or ():
+    for trigger in engines.known_triggers(table):
         for match in _TRIGGER_WRITES.finditer(trigger.text):
             names = [_plain_name(name) for name in re.findall(r"`(?:[^`]|``)+`|[\w$]+", match[1])]
             found.append((names[0], names[1]) if len(names) == 2 else (trigger.schema, names[0]))

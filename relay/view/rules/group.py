@@ -1,6 +1,6 @@
 """A transaction of the source as the rules see it, and what they make of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 
@@ -15,23 +15,40 @@ class GroupEvent(NamedTuple):
     server_id: int
 
 
-class SourceGroup(NamedTuple):
-    """[start, stop) of `file`. events: all of it in order where `is_whole`; of a long group only its first and last event and
-    those that may need a rule: Query events that are no plain INSERT, UPDATE, DELETE or REPLACE, events of unusual types.
+class EventBody(Protocol):
+    """Reads an event's bytes behind its header, without its checksum; most: no more than so many of them."""
 
-    body: an event's bytes behind its header, without its checksum. post_lengths: of the file's format description, by type
-    code (256 bytes). server_version: of it, as "5.6.24-log". number: how many files and groups came before is no business of
-    the rules: the same group gives the same answer but for `TableEngines`.
+    def __call__(self, event: GroupEvent, most: int | None = None) -> bytes: ...
+
+
+class SourceGroup(NamedTuple):
+    """[start, stop) of `file`. events: all of it in order, for going over any number of times; of a long group they are read from the
+    file each time, and nobody holds them.
+
+    post_lengths: of the file's format description, by type code (256 bytes). server_version: of it, as "5.6.24-log". number: how many
+    files and groups came before is no business of the rules: the same group gives the same answer but for `TableEngines`.
     """
 
     file: str
     start: int
     stop: int
-    events: Sequence[GroupEvent]
-    is_whole: bool
-    body: Callable[[GroupEvent], bytes]
+    events: Iterable[GroupEvent]
+    body: EventBody
     post_lengths: bytes
     server_version: str
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is so small that all of it may be held."""
+        return isinstance(self.events, Sequence)
+
+    def ends(self) -> tuple[GroupEvent, GroupEvent]:
+        """The first and the last event."""
+        events = iter(self.events)
+        first = last = next(events)
+        for event in events:
+            last = event
+        return first, last
 
 
 class Copy(NamedTuple):
@@ -56,14 +73,35 @@ class New(NamedTuple):
     body: bytes
 
 
+class Later(NamedTuple):
+    """As `New`, with a body of `size` bytes that is made when it is written, because all of them are too long to be held."""
+
+    type: int
+    flags: int
+    timestamp: int
+    server_id: int
+    size: int
+    make: Callable[[], bytes]
+
+
+class GivenGtid(NamedTuple):
+    """A transaction's GTID. back: how far before it the transaction stands that it waits for last; 0: it is the one before it."""
+
+    uuid: bytes
+    gno: int
+    back: int = 0
+
+
 class OutGroup(NamedTuple):
     """One transaction of the view: its events in order, without a GTID event in front where `gtid` is "new".
 
-    gtid: "new": one is put in front, by the view's policy; "source": the first piece is the source's own GTID event.
+    gtid: "new": one is put in front, by the view's policy; "source": the first piece is the source's own GTID event. number: where
+    the rules say which GTID that in front is.
     """
 
-    pieces: Sequence[Copy | New]
+    pieces: Sequence[Copy | New | Later]
     gtid: Literal["new", "source"] = "new"
+    number: GivenGtid | None = None
 
 
 class StopReason(NamedTuple):
@@ -75,6 +113,15 @@ class StopReason(NamedTuple):
     text: str
     error: int
     advice: str
+
+    @property
+    def told(self) -> str:
+        """What is wrong and the ways on, as sentences."""
+        if self.text.endswith(".") or not self.text:
+            return f"{self.text} {self.advice}".strip()
+        if not self.advice:
+            return f"{self.text}."
+        return f"{self.text}. {self.advice[0].upper()}{self.advice[1:].removesuffix('.')}."
 
 
 class CannotBeKept(Exception):
@@ -93,19 +140,31 @@ class GroupRules(Protocol):
     - a Query that is no plain INSERT, UPDATE, DELETE or REPLACE, nor BEGIN, COMMIT, SAVEPOINT (so: definitions, account statements,
       ROLLBACK at the end, ROLLBACK TO), or one with an error code;
     - a change in the schema `mysql`: a Table_map of it, a Query with it as default database or with `mysql` in the first 128 bytes of
-      its text;
+      its text behind blanks and comments;
+    - where `wants_removals`: a REPLACE, a DELETE or a LOAD DATA … REPLACE as a statement, but for plain ones that `removals`
+      leaves out;
     - where `wants_statements`: any Query but BEGIN and COMMIT, and any Execute_load_query; but for plain statements that `watched`
-      leaves out.
+      leaves out; and rows beside other statements, or of several tables, where `watched` names one of the tables or is None.
     """
 
     @property
     def wants_statements(self) -> bool:
-        """Whether every statement matters now (tables without transactions are known), or only definitions and the like."""
+        """Whether every statement matters now (tables without transactions are known, or triggers and functions that may do otherwise
+        on the target), or only definitions and the like."""
 
     @property
     def watched(self) -> bytes | None:
         """With `wants_statements`, for `ViewCopy.watch`: of which tables plain statements matter; None: of all. The same object as
         long as it is the same."""
+
+    @property
+    def wants_removals(self) -> bool:
+        """Whether REPLACE and DELETE may matter. Fixed for a view."""
+
+    @property
+    def removals(self) -> bytes | None:
+        """With `wants_removals`, for `ViewCopy.watch_removals`: of which tables; None: of all. The same object as long as it is the
+        same."""
 
     @property
     def look_at(self) -> bytes:
@@ -120,9 +179,22 @@ class GroupRules(Protocol):
     def skipped(self, group: SourceGroup) -> None:
         """A decision leaves the group out of the view; what it defines at the source is known from now on."""
 
+    def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
+        """A group that has no end, because the source crashed, is to be left out. is_followed: another follows in its file.
+
+        Raises: CannotBeKept where something of it may have been kept.
+        """
+
     def source_started(self) -> None:
         """The source was started anew before the next group (`created` of the file's format description is not 0): temporary tables
         are gone."""
+
+    def source_went_on(self, *, decided: bool) -> None:
+        """The next file begins, and `created` of its format description is 0. decided: somebody decided that a view goes on there
+        whatever was lost.
+
+        Raises: CannotBeKept where the file before ended inside a transaction of which replicas of the source have something.
+        """
 
     def state(self) -> bytes:
         """All that `plan` has learned, to go on from here; the same knowledge gives the same bytes."""

@@ -6,6 +6,8 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from protocol.binlog.fields import Fields
+from protocol.binlog.xa_prepare import decode_xa_prepare
+from protocol.errors import Malformed
 from protocol.kernel.codes import (
     ANONYMOUS_GTID_EVENT,
     DELETE_FILE_EVENT,
@@ -14,6 +16,7 @@ from protocol.kernel.codes import (
     EXECUTE_LOAD_QUERY_EVENT,
     GTID_EVENT,
     GTID_TAGGED_EVENT,
+    INTVAR_EVENT,
     PARTIAL_UPDATE_ROWS_EVENT,
     QUERY_EVENT,
     ROWS_STATEMENT_END,
@@ -35,15 +38,29 @@ _ROWS: Final = frozenset((
     WRITE_ROWS_V1_EVENT, UPDATE_ROWS_V1_EVENT, DELETE_ROWS_V1_EVENT, WRITE_ROWS_EVENT, UPDATE_ROWS_EVENT, DELETE_ROWS_EVENT,
     PARTIAL_UPDATE_ROWS_EVENT,
 ))  # fmt: skip
-_GAP: Final = rb"(?>\s|/\*.*?\*/)++"
-_ROLLBACK_TO: Final = re.compile(
-    rb"ROLLBACK" + _GAP + rb"(?:WORK" + _GAP + rb")?TO" + _GAP + rb"(?:SAVEPOINT" + _GAP + rb")?(.*)",
-    re.IGNORECASE | re.DOTALL,
+_INSERT_ID: Final = b"\2"
+"""What an Intvar event begins with that gives a number to AUTO_INCREMENT."""
+_TABLE_MAP_HEAD: Final = 8 + 2 * (1 + 255 + 1)
+"""Bytes up to behind its names."""
+# Blanks, comments, and the marks of comments for servers, whose content is a part of the statement.
+_GAP: Final = rb"(?>\s|/\*(?!!).*?\*/|/\*!\d*|\*/|--\s[^\n]*\n|\#[^\n]*\n)"
+_NAME: Final = rb"`(?:[^`]++|``)*+`|\"(?:[^\"]++|\"\")*+\"|[^\s;/*\#]*+"
+_CONTROL: Final = re.compile(
+    rb"""%(gap)s*+(?:
+      (?P<begin> BEGIN) %(gap)s*+ ;?+ \Z
+    | (?P<commit> COMMIT) %(gap)s*+ ;?+ \Z
+    | ROLLBACK %(gap)s++ (?:WORK %(gap)s++)?+ TO %(gap)s++ (?:SAVEPOINT %(gap)s++)?+ (?P<rollback_to> %(name)s)
+    | (?P<rollback> ROLLBACK \b)
+    | SAVEPOINT %(gap)s++ (?P<savepoint> %(name)s)
+    | RELEASE %(gap)s++ SAVEPOINT %(gap)s++ (?P<release> %(name)s)
+    | XA %(gap)s++ (?:START|BEGIN) \b (?P<xa_start> .*+)
+    | XA %(gap)s++ END \b (?P<xa_end> .*+)
+    | XA %(gap)s++ COMMIT \b (?P<xa_commit> .*+)
+    | XA %(gap)s++ ROLLBACK \b (?P<xa_rollback> .*+)
+    )"""
+    % {b"gap": _GAP, b"name": _NAME},
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-_SAVEPOINT: Final = re.compile(rb"SAVEPOINT" + _GAP + rb"(.*)", re.IGNORECASE | re.DOTALL)
-_RELEASE: Final = re.compile(rb"RELEASE" + _GAP + rb"SAVEPOINT" + _GAP + rb"(.*)", re.IGNORECASE | re.DOTALL)
-_ROLLBACK: Final = re.compile(rb"ROLLBACK\b", re.IGNORECASE)
-_XA: Final = re.compile(rb"XA" + _GAP + rb"(START|END|PREPARE|COMMIT|ROLLBACK)\b", re.IGNORECASE | re.DOTALL)
 
 
 class PartKind(Enum):
@@ -56,17 +73,37 @@ class PartKind(Enum):
     SAVEPOINT = "savepoint"
     ROLLBACK_TO = "rollback to"
     RELEASE = "release savepoint"
-    XA = "xa"
+    XA_START = "xa start"
+    XA_END = "xa end"
+    XA_COMMIT = "xa commit"
+    XA_ROLLBACK = "xa rollback"
+    PREPARED = "xa prepare"
     COMMIT = "commit"
     ROLLBACK = "rollback"
     PACKED = "packed"
     OTHER = "other"
 
 
+_KINDS: Final = {
+    "begin": PartKind.BEGIN,
+    "commit": PartKind.COMMIT,
+    "rollback_to": PartKind.ROLLBACK_TO,
+    "rollback": PartKind.ROLLBACK,
+    "savepoint": PartKind.SAVEPOINT,
+    "release": PartKind.RELEASE,
+    "xa_start": PartKind.XA_START,
+    "xa_end": PartKind.XA_END,
+    "xa_commit": PartKind.XA_COMMIT,
+    "xa_rollback": PartKind.XA_ROLLBACK,
+}
+"""By the group of `_CONTROL`."""
+
+
 class GroupPart(NamedTuple):
     """[start, stop) of the file: a statement with the events before it that it needs, the rows of one, or an event.
 
-    event: its own, the last. tables: of rows, (schema, table) of their Table_map events. name: of a savepoint.
+    event: its own, the last. tables: of rows, (schema, table) of their Table_map events. name: of a savepoint or an XA
+    transaction. makes_numbers: a statement that gives out AUTO_INCREMENT values.
     """
 
     kind: PartKind
@@ -76,10 +113,26 @@ class GroupPart(NamedTuple):
     query: LoggedQuery | None = None
     tables: tuple[tuple[str, str], ...] = ()
     name: bytes = b""
+    makes_numbers: bool = False
+
+
+class GroupParts:
+    """The parts of a group in order, together all of it, for going over any number of times; of a long group nobody holds them.
+
+    Going over them raises Malformed and Truncated, the first time.
+    """
+
+    def __init__(self, group: SourceGroup) -> None:
+        self._group = group
+        self._held = read_parts(group) if group.is_held else None
+
+    def __iter__(self) -> Iterator[GroupPart]:
+        """From the first on."""
+        return iter(self._held) if self._held is not None else _parts(self._group)
 
 
 def read_parts(group: SourceGroup) -> list[GroupPart]:
-    """The parts of a whole group, in order; together they are all of it. Raises: Malformed, Truncated."""
+    """The parts of a group, in order; together they are all of it. Raises: Malformed, Truncated."""
     return list(_parts(group))
 
 
@@ -87,12 +140,13 @@ def _parts(group: SourceGroup) -> Iterator[GroupPart]:
     start: int | None = None
     tables: list[tuple[str, str]] = []
     last: GroupEvent | None = None
+    makes_numbers = False
     for event in group.events:
         stop = event.offset + event.length
         begun = event.offset if start is None else start
         last = event
         if event.type == QUERY_EVENT:
-            yield _of_query(group, event, begun)
+            yield _of_query(group, event, begun, makes_numbers)
         elif event.type == EXECUTE_LOAD_QUERY_EVENT:
             yield GroupPart(PartKind.STATEMENT, begun, stop, event, query_of(group, event))
         elif event.type in _GTIDS:
@@ -107,14 +161,37 @@ def _parts(group: SourceGroup) -> Iterator[GroupPart]:
             yield GroupPart(PartKind.ROWS, begun, stop, event, tables=tuple(tables))
             tables = []
         else:
-            if event.type == TABLE_MAP_EVENT:
-                tables.append(table_of_map(group.body(event), group.post_lengths))
+            if event.type == INTVAR_EVENT:
+                makes_numbers = makes_numbers or group.body(event, 1) == _INSERT_ID
+            elif event.type == TABLE_MAP_EVENT:
+                tables.append(table_of_map(group.body(event, _TABLE_MAP_HEAD), group.post_lengths))
             start = begun
             continue
-        start = None
+        start, makes_numbers = None, False
     if start is not None and last is not None:
         kind = PartKind.ROWS if tables else PartKind.OTHER
         yield GroupPart(kind, start, last.offset + last.length, last, tables=tuple(tables))
+
+
+def as_transaction(
+    group: SourceGroup, first: GroupPart, before: GroupPart, last: GroupPart
+) -> tuple[GroupPart, GroupPart]:
+    """Of an XA transaction: XA START as BEGIN, and XA END (`before` the last part) with what comes behind it as one part:
+    COMMIT, ROLLBACK or PREPARED.
+
+    Raises: Malformed, Truncated.
+    """
+    if last.event.type == XA_PREPARE_EVENT:
+        one_phase = decode_xa_prepare(group.body(last.event)).one_phase
+        kind = PartKind.COMMIT if one_phase else PartKind.PREPARED
+    elif last.kind in (PartKind.ROLLBACK, PartKind.XA_ROLLBACK):
+        kind = PartKind.ROLLBACK
+    elif last.kind is PartKind.COMMIT:
+        kind = PartKind.COMMIT
+    else:
+        raise Malformed("an XA transaction without an end")
+    start = before.start if before.kind is PartKind.XA_END else last.start
+    return first._replace(kind=PartKind.BEGIN), last._replace(kind=kind, start=start)
 
 
 def query_of(group: SourceGroup, event: GroupEvent) -> LoggedQuery:
@@ -122,38 +199,28 @@ def query_of(group: SourceGroup, event: GroupEvent) -> LoggedQuery:
     return read_logged_query(event.type, group.body(event), group.post_lengths, group.server_version)
 
 
-def _of_query(group: SourceGroup, event: GroupEvent, start: int) -> GroupPart:
+def _of_query(group: SourceGroup, event: GroupEvent, start: int, makes_numbers: bool) -> GroupPart:
     query = query_of(group, event)
     stop = event.offset + event.length
     kind, name = control_of(query.raw)
-    return GroupPart(kind, start, stop, event, query, name=name)
+    return GroupPart(kind, start, stop, event, query, name=name, makes_numbers=makes_numbers)
 
 
 def control_of(raw: bytes) -> tuple[PartKind, bytes]:
-    """What a statement is to its transaction, and the name of the savepoint that it is about."""
-    text = raw[:400].strip()
-    upper = text.upper()
-    if upper == b"BEGIN":
-        return PartKind.BEGIN, b""
-    if upper == b"COMMIT":
-        return PartKind.COMMIT, b""
-    if upper.startswith(b"ROLLBACK"):
-        found = _ROLLBACK_TO.match(text)
-        if found is not None:
-            return PartKind.ROLLBACK_TO, _savepoint_name(found[1])
-        if _ROLLBACK.match(text):
-            return PartKind.ROLLBACK, b""
-    if upper.startswith(b"SAVEPOINT"):
-        found = _SAVEPOINT.match(text)
-        if found is not None:
-            return PartKind.SAVEPOINT, _savepoint_name(found[1])
-    if upper.startswith(b"RELEASE"):
-        found = _RELEASE.match(text)
-        if found is not None:
-            return PartKind.RELEASE, _savepoint_name(found[1])
-    if upper.startswith(b"XA") and _XA.match(text):
-        return PartKind.XA, b""
-    return PartKind.STATEMENT, b""
+    """What a statement is to its transaction, and the name of the savepoint or XA transaction that it is about.
+
+    Comments in front count for nothing: 5.0 and later log SAVEPOINT and ROLLBACK TO in the client's own text.
+    """
+    found = _CONTROL.match(raw)
+    if found is None or found.lastgroup is None:
+        return PartKind.STATEMENT, b""
+    kind = _KINDS[found.lastgroup]
+    if kind in (PartKind.BEGIN, PartKind.COMMIT, PartKind.ROLLBACK):
+        return kind, b""
+    name = found[found.lastgroup]
+    if kind in (PartKind.SAVEPOINT, PartKind.ROLLBACK_TO, PartKind.RELEASE):
+        return kind, _savepoint_name(name)
+    return kind, name.strip()
 
 
 def _savepoint_name(text: bytes) -> bytes:
@@ -161,7 +228,7 @@ def _savepoint_name(text: bytes) -> bytes:
 
     A connection with ANSI_QUOTES writes SAVEPOINT "s", and ROLLBACK TO `s` all the same (5.6.24).
     """
-    name = text.strip().rstrip(b";").strip()
+    name = text
     quote = name[:1]
     if quote in (b"`", b'"') and name[-1:] == quote and len(name) > 1:
         name = name[1:-1].replace(quote * 2, quote)
@@ -181,4 +248,4 @@ def table_of_map(body: bytes, post_lengths: bytes) -> tuple[str, str]:
 
 def _ends_statement(group: SourceGroup, event: GroupEvent) -> bool:
     at = 4 if group.post_lengths[event.type] == 6 else 6
-    return bool(int.from_bytes(group.body(event)[at : at + 2], "little") & ROWS_STATEMENT_END)
+    return bool(int.from_bytes(group.body(event, at + 2)[at:], "little") & ROWS_STATEMENT_END)

@@ -1,10 +1,11 @@
 """The rules of one view: what becomes of each transaction of a MySQL source."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
 from protocol.binlog.format_description import version_numbers
+from protocol.binlog.schema.definition_statement import begins_definition
 from protocol.errors import ProtocolError
 from protocol.kernel.codes import (
     ANNOTATE_ROWS_EVENT,
@@ -17,31 +18,37 @@ from protocol.kernel.codes import (
     PRE_GA_DELETE_ROWS_EVENT,
     PRE_GA_UPDATE_ROWS_EVENT,
     PRE_GA_WRITE_ROWS_EVENT,
-    XA_PREPARE_EVENT,
 )
 from relay.schema_history.tables.ddl_tokens import NotSure
 from relay.view.rules import stop_reasons
 from relay.view.rules.definition_rules import define
-from relay.view.rules.engine_mixing import split_by_engine
+from relay.view.rules.engine_mixing import changes_without_transactions, is_plain
+from relay.view.rules.fired_rules import FiredRisk, check_changes, fired_risk
+from relay.view.rules.foreign_key_rules import may_differ
 from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGroup
-from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, PartKind, read_parts
+from relay.view.rules.group_parts import REAL_GTIDS, GroupPart, GroupParts, PartKind, as_transaction
 from relay.view.rules.own_events import begin, changed, commit, copied, empty_group, out_group
-from relay.view.rules.row_order import check_row_order
+from relay.view.rules.part_runs import PartRanges, PartRun, PartRuns, Pieces
+from relay.view.rules.row_order import check_numbered_rows, check_row_order
 from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.account_statements import is_account_statement, is_account_table, sets_password
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import written_tables
-from relay.view.rules.table_engines import TableEngines
-from relay.view.rules.undone_parts import learn_all, left_of_undone
-from relay.view.rules.watched_tables import watched_names
+from relay.view.rules.statement.named_tables import perhaps_written_tables, written_tables
+from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.rules.tables.watched_tables import watched_names, watched_removals
+from relay.view.rules.undone_parts import LeftOfUndone, UndoneParts, learn_all
+from relay.view.rules.unfinished_group import OpenEnd, check_unfinished
+from relay.view.rules.xa.left_out_xa import LeftOutXa
 
 _OLD_LOADS: Final = (LOAD_EVENT, NEW_LOAD_EVENT, CREATE_FILE_EVENT, EXEC_LOAD_EVENT)
 _OLD_ROWS: Final = (PRE_GA_WRITE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, PRE_GA_DELETE_ROWS_EVENT)
 _ACCOUNTS_SEEN: Final = 1024
 """Bytes of a statement in which the name of its table stands."""
 _MARIADB: Final = range(ANNOTATE_ROWS_EVENT, PARTIAL_ROW_DATA_EVENT + 1)
-_DEFINES: Final = (b"create", b"alter", b"drop", b"rename", b"truncate")
 _CREATE_SELECT_IN_ONE_SINCE: Final = (8, 0)
+_GTIDS_SINCE: Final = (5, 6)
+_CONSISTENCY_SINCE: Final = (5, 7)
+"""Replicas may go over to GTIDs while they run."""
 _READS_OLD_ROWS_UNTIL: Final = (5, 7)
 
 
@@ -50,18 +57,24 @@ class MysqlRules:
 
     def __init__(self, settings: ViewSettings) -> None:
         self._settings = settings
-        self._engines = TableEngines(settings.known_engines)
+        self._engines = TableEngines(settings.known_engines, settings.plain_tables)
+        self._left_out_xa = LeftOutXa()
+        self._open_end = OpenEnd()
         wanted = bytearray(256)
         for kind in (*self._not_known(), INCIDENT_EVENT):
             wanted[kind] = 1
         self._look_at = bytes(wanted)
         self._watched: bytes | None = None
         self._watched_at: object = None
+        self._risk = FiredRisk((), False, False)
+        self._risk_at: object = None
+        self._removals: bytes | None = None
+        self._removals_at: object = None
 
     @property
     def wants_statements(self) -> bool:
-        """Whether some table that is there has no transactions."""
-        return self._engines.any_without_transactions
+        """Whether some table that is there has no transactions, or triggers and functions are that matter."""
+        return self._engines.any_without_transactions or bool(self._fired)
 
     @property
     def watched(self) -> bytes | None:
@@ -71,8 +84,39 @@ class MysqlRules:
             plain = self._engines.without_transactions()
             # With InnoDB everywhere nothing is split, and what else matters is no plain statement.
             several = plain if self._settings.engines == "keep" else []
-            self._watched = None if several is None else watched_names(several, self._engines.with_triggers())
+            triggered = self._engines.with_views(self._engines.with_triggers())
+            if several is None or self._fired.calls:
+                self._watched = None
+            else:
+                self._watched = watched_names(self._engines.with_views(several), triggered)
         return self._watched
+
+    @property
+    def _fired(self) -> FiredRisk:
+        """What triggers and functions may do otherwise on the target."""
+        if self._risk_at is not self._engines.changes:
+            self._risk_at = self._engines.changes
+            self._risk = fired_risk(self._engines, self._settings)
+        return self._risk
+
+    @property
+    def wants_removals(self) -> bool:
+        """See GroupRules."""
+        return may_differ(self._settings)
+
+    @property
+    def removals(self) -> bytes | None:
+        """See GroupRules."""
+        if self._removals_at is not self._engines.changes:
+            self._removals_at = self._engines.changes
+            references = self._engines.references
+            if self._settings.foreign_keys == "innodb":
+                self._removals = watched_removals([], [])
+            else:
+                with_views = self._engines.with_views
+                replaced = with_views(references.acting_parents) if self._engines.all_told_plain else None
+                self._removals = watched_removals(replaced, with_views(references.deep_parents))
+        return self._removals
 
     @property
     def look_at(self) -> bytes:
@@ -80,23 +124,38 @@ class MysqlRules:
         return self._look_at
 
     def state(self) -> bytes:
-        """What is known of tables."""
-        return self._engines.state()
+        """What is known of tables, of XA transactions that were left out, and of the end of the file before."""
+        return self._open_end.in_front_of(self._left_out_xa.in_front_of(self._engines.state()))
 
     def restore(self, state: bytes) -> None:
         """Knows what `state` says and nothing else."""
-        self._engines.restore(state)
+        self._engines.restore(self._left_out_xa.taken_from(self._open_end.taken_from(state)))
 
     def source_started(self) -> None:
         """The source was started anew before the next group (its file's format description says when): temporary tables are gone."""
+        self._open_end.note(None)
         self._engines.source_started()
+
+    def source_went_on(self, *, decided: bool) -> None:
+        """See GroupRules."""
+        if not decided:
+            self._open_end.source_went_on()
+        self._open_end.note(None)
 
     def skipped(self, group: SourceGroup) -> None:
         """The group is left out by a decision; what it defines at the source is known all the same."""
         try:
-            learn_all(self._engines, read_parts(group))
+            parts = GroupParts(group)
+            learn_all(self._engines, parts)
+            _, first, last = _ends(group, parts)
+            if last is not None:
+                self._note_xa(first or last, last, left_out=True)
         except ProtocolError:
             return
+
+    def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
+        """See GroupRules."""
+        self._open_end.note(check_unfinished(group, self._engines, is_followed=is_followed))
 
     def plan(self, group: SourceGroup) -> list[OutGroup]:
         """What becomes of a group. Raises: CannotBeKept, and nothing is learned."""
@@ -114,19 +173,25 @@ class MysqlRules:
 
     def _plan(self, group: SourceGroup) -> list[OutGroup]:
         self._check_types(group)
-        parts = read_parts(group)
-        head = parts[0] if parts[0].kind is PartKind.GTID else None
-        inside = parts[1:] if head is not None else parts
-        if not inside or any(part.kind in (PartKind.XA, PartKind.PACKED) for part in inside):
+        parts = GroupParts(group)
+        head, first, last = _ends(group, parts)
+        if first is None or last is None or any(part.kind is PartKind.PACKED for part in parts):
+            check_changes(parts, self._engines, self._settings)
             return [_whole(group, head)]
-        if not group.is_whole:
-            if inside[-1].kind is PartKind.ROLLBACK or any(part.kind is PartKind.ROLLBACK_TO for part in inside):
-                raise stop_reasons.too_large()
-            learn_all(self._engines, inside)
+        if first.kind in (PartKind.XA_COMMIT, PartKind.XA_ROLLBACK):
+            if self._left_out_xa.ended(first.name):
+                return [empty_group(first.event, first.query, head)]
             return [_whole(group, head)]
-        if inside[-1].event.type == XA_PREPARE_EVENT:
-            return [_whole(group, head)]
-        return _Planned(self._settings, self._engines, group, head, inside).groups()
+        made = _Planned(self._settings, self._engines, group, parts, (head, first, last)).groups()
+        self._note_xa(first, last, left_out=False)
+        return made
+
+    def _note_xa(self, first: GroupPart, last: GroupPart, *, left_out: bool) -> None:
+        """What a group from `first` to `last` does to a prepared XA transaction is known from now on."""
+        if last.kind is PartKind.PREPARED:
+            self._left_out_xa.prepared(first.name, left_out=left_out)
+        elif first.kind in (PartKind.XA_COMMIT, PartKind.XA_ROLLBACK):
+            self._left_out_xa.ended(first.name)
 
     def _check_types(self, group: SourceGroup) -> None:
         """Raises: CannotBeKept for events that no replica of the target reads."""
@@ -149,84 +214,153 @@ class MysqlRules:
 
 
 class _Planned:
-    """One group on its way. `inside`: its parts behind the source's GTID event."""
+    """One group on its way. ends: the source's GTID event, if there is one, the first part behind it, and the last."""
 
     def __init__(
         self,
         settings: ViewSettings,
         engines: TableEngines,
         group: SourceGroup,
-        head: GroupPart | None,
-        inside: list[GroupPart],
+        parts: GroupParts,
+        ends: tuple[GroupPart | None, GroupPart, GroupPart],
     ) -> None:
+        self._head, first, self._end = ends
         # Where nothing gets a GTID the target takes what the source's own replicas take.
-        self._gtids = settings.gtids != "keep" or head is not None
+        self._gtids = settings.gtids != "keep" or self._head is not None
         self._settings = settings
         self._engines = engines
         self._group = group
-        self._head = head
-        self._begin = inside[0] if inside[0].kind is PartKind.BEGIN else None
-        self._end = inside[-1]
-        self._all = inside[1:] if self._begin is not None else inside
+        self._parts = parts
+        self._begin = first if first.kind is PartKind.BEGIN else None
+        self._has_end = self._begin is not None and self._end.kind in (
+            PartKind.COMMIT,
+            PartKind.ROLLBACK,
+            PartKind.PREPARED,
+        )
+        edges = (self._head, self._begin)
+        self._edges = frozenset(part.start for part in edges if part is not None)
+        self._left_out = PartRanges()
+        """Of the parts between BEGIN and the end."""
+        # Replicas give numbers of their own to what has none (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS), or are on the way there: what
+        # must be split with GTIDs they refuse without, where enforce_gtid_consistency is ON (1785, tried on 9.7).
+        since = _CONSISTENCY_SINCE if settings.gtids == "anonymous" else _GTIDS_SINCE
+        self._splits = settings.engines == "keep" and settings.target_version >= since
 
     def groups(self) -> list[OutGroup]:
         """What becomes of it. Raises: CannotBeKept."""
-        body = self._all
-        if self._begin is not None and self._end.kind in (PartKind.COMMIT, PartKind.ROLLBACK):
-            body = body[:-1]
-        kept = [part for part in body if not self._is_of_accounts(part)]
-        if not self._gtids and self._settings.engines == "keep" and kept == body:
-            learn_all(self._engines, body)
-            return [self._as_it_was(body)]
-        rolled_back = self._end.kind is PartKind.ROLLBACK
-        left = left_of_undone([*kept, self._end] if rolled_back else kept, self._engines, self._group.server_version)
-        if rolled_back and not left and kept and len(kept) == len(body):
-            raise stop_reasons.nothing_kept()
-        for part in left:
-            self._check_failed(part)
+        if not self._gtids and self._settings.engines == "keep" and not any(map(self._is_of_accounts, self._body())):
+            check_changes(self._body(), self._engines, self._settings)
+            learn_all(self._engines, self._body())
+            return [self._as_it_was()]
+        self._leave_out()
+        if self._end.kind is PartKind.PREPARED:
+            self._check_prepared()
+            return [self._as_it_was()]
+        runs = self._runs()
+        changing = [run for run in runs.all if run.changes]
+        as_it_was = not self._left_out and self._end.kind is not PartKind.ROLLBACK
+        as_it_was = as_it_was and not any(run.commits for run in changing)
+        is_one = not changing or changing[0].size == runs.parts
+        if as_it_was and is_one and not self._lacks_begin:
+            return [self._as_it_was()]
+        return self._made(changing)
+
+    def _body(self) -> Iterator[GroupPart]:
+        """All parts but the GTID event, BEGIN, and the end where it is no more than that."""
+        for part in self._parts:
+            if self._has_end and part.start >= self._end.start:
+                return
+            if part.start not in self._edges:
+                yield part
+
+    def _left(self) -> Iterator[GroupPart]:
+        """Those of the body that are kept."""
+        return (part for part in self._body() if part.start not in self._left_out)
+
+    def _leave_out(self) -> None:
+        """Finds what of the body the view does not have, and learns what the group defines. Raises: CannotBeKept."""
+        undone = UndoneParts()
+        for part in self._body():
+            if not self._is_of_accounts(part):
+                undone.see(part)
+        undone.all = self._end.kind is PartKind.ROLLBACK
+        left_of = LeftOfUndone(undone, self._engines, self._group.server_version)
+        of_accounts = kept = left = 0
+        for part in self._body():
+            if self._is_of_accounts(part):
+                of_accounts += 1
+                self._left_out.add(part.start, part.stop)
+                continue
+            kept += 1
             if self._settings.engines == "innodb":
-                check_row_order(part, self._group, self._engines)
-        runs = self._runs(left)
-        as_it_was = left == body and not rolled_back and not any(self._commits(part) for part in left)
-        if as_it_was and runs in ([], [left]) and not self._lacks_begin:
-            return [self._as_it_was(left)]
-        return self._made(runs)
+                check_numbered_rows(part, self._engines)
+            if left_of.stays(part):
+                left += 1
+            else:
+                self._left_out.add(part.start, part.stop)
+        if undone.all and kept and not left and not of_accounts:
+            raise stop_reasons.nothing_kept()
+
+    def _check_prepared(self) -> None:
+        """Raises: CannotBeKept for what does not hang on how a prepared XA transaction ends, or stands in none on the replica."""
+        for part in self._left():
+            self._check(part)
+            if self._commits(part):
+                raise stop_reasons.xa_prepared(part.query, [], 1787)
+            if self._settings.engines == "innodb" or self._splits:
+                kept = changes_without_transactions(part, self._engines)
+                if kept:
+                    raise stop_reasons.xa_prepared(part.query, kept, 1785 if self._splits else 0)
 
     @property
     def _lacks_begin(self) -> bool:
         """Whether there are rows outside of BEGIN, as 5.1 wrote them: with a GTID in front 9.7 waits for ever, or dies (tried)."""
-        return self._begin is None and any(part.kind is PartKind.ROWS for part in self._all)
+        return self._begin is None and any(part.kind is PartKind.ROWS for part in self._body())
 
-    def _as_it_was(self, left: list[GroupPart]) -> OutGroup:
+    def _as_it_was(self) -> OutGroup:
         """The group, with the texts of definitions as the replica is to run them."""
-        pieces: list[Copy | New] = [] if self._begin is None else [copied(self._begin)]
-        for part in left:
-            pieces += self._pieces(part)
-        if self._begin is not None and self._end is not self._begin:
-            pieces.append(copied(self._end))
-        return out_group(pieces, self._head)
+        made = Pieces()
+        if self._begin is not None:
+            made.add(copied(self._begin))
+        for part in self._left():
+            made.extend(self._pieces(part))
+        if self._has_end:
+            made.add(copied(self._end))
+        return out_group(made.all, self._head)
 
-    def _made(self, runs: list[list[GroupPart]]) -> list[OutGroup]:
+    def _made(self, runs: list[PartRun]) -> list[OutGroup]:
         """Transactions of our own around the runs."""
-        anchor = self._begin or next((part for part in self._all if part.query is not None), self._all[0])
+        anchor = self._begin or next((part for part in self._body() if part.query is not None), next(self._body()))
         if not runs:
             return [empty_group(anchor.event, anchor.query, self._head)]
         if len(runs) > 1 and self._head is not None and self._head.event.type in REAL_GTIDS:
             raise stop_reasons.two_gtids()
-        made = []
-        for number, run in enumerate(runs):
-            pieces = [piece for part in run for piece in self._pieces(part)]
+        starts, ends = begin(anchor.event, anchor.query), commit(anchor.event, anchor.query)
+        made: list[OutGroup] = []
+        left = self._left()
+        pieces = Pieces()
+        for run in runs:
+            pieces = Pieces(pieces.held)
+            for part in left:
+                if part.start < run.start:
+                    continue  # savepoints between the runs
+                if run.takes(part):
+                    pieces.extend(self._pieces(part))
+                if part.stop >= run.stop:
+                    break
+            found: list[Copy | New] = pieces.all
             if not self._stands_alone(run):
-                last = run[-1].event
-                pieces = [begin(anchor.event, anchor.query), *pieces, commit(last, anchor.query)]
-            made.append(out_group(pieces, self._head if not number else None))
+                last = run.ends_with
+                end = ends._replace(timestamp=last.timestamp, server_id=last.server_id)
+                found = [starts, *found, end]
+            made.append(out_group(found, self._head if not made else None))
         return made
 
-    def _stands_alone(self, run: list[GroupPart]) -> bool:
+    def _stands_alone(self, run: PartRun) -> bool:
         """Whether a run is a statement that commits by itself."""
-        if len(run) != 1 or run[0].query is None:
+        if run.size != 1 or not run.is_statement:
             return False
-        return self._commits(run[0]) or (self._begin is None and not self._lacks_begin)
+        return run.commits or (self._begin is None and not self._lacks_begin)
 
     def _pieces(self, part: GroupPart) -> list[Copy | New]:
         """The part, a definition with its text as the replica is to run it. Raises: CannotBeKept."""
@@ -234,35 +368,38 @@ class _Planned:
             return [copied(part)]
         if not _may_define(part.query.raw):
             return [copied(part)]
-        raw = define(part.query, self._settings, has_gtid=self._gtids)
+        raw = define(part.query, self._settings, self._engines, has_gtid=self._gtids)
         if raw == part.query.raw:
             return [copied(part)]
         own = part.event.offset
         pieces: list[Copy | New] = [Copy(part.start, own)] if part.start < own else []
         return [*pieces, changed(part.event, part.query.with_text(raw))]
 
-    def _runs(self, left: list[GroupPart]) -> list[list[GroupPart]]:
+    def _runs(self) -> PartRuns:
         """Which parts may stand in one transaction. Raises: CannotBeKept."""
-        runs: list[list[GroupPart]] = [[]]
-        for part in left:
+        runs = PartRuns()
+        for part in self._left():
+            self._check(part)
             if self._commits(part):
-                runs += [[part], []]
+                runs.add_alone(part, commits=True)
+            elif self._splits and is_plain(part, self._engines):
+                runs.add_alone(part)
             else:
-                runs[-1].append(part)
-        if (
-            self._settings.engines == "keep"
-            and self._settings.target_version >= (5, 6)
-            and self._settings.gtids != "anonymous"
-        ):
-            runs = [made for run in runs for made in split_by_engine(run, self._engines)]
-        return [run for run in runs if any(part.kind in (PartKind.STATEMENT, PartKind.ROWS) for part in run)]
+                runs.add(part)
+        return runs
+
+    def _check(self, part: GroupPart) -> None:
+        """Raises: CannotBeKept for what a replica would do otherwise than the source."""
+        check_changes([part], self._engines, self._settings)
+        self._check_failed(part)
+        if self._settings.engines == "innodb":
+            check_row_order(part, self._engines)
 
     def _commits(self, part: GroupPart) -> bool:
         """Whether a statement cannot stand behind BEGIN: the CREATE TABLE in front of the rows of CREATE … SELECT."""
         if self._begin is None or part.kind is not PartKind.STATEMENT or part.query is None or part.query.is_load:
             return False
-        head = part.query.raw.lstrip()[:8].lower()
-        if not head.startswith(_DEFINES):
+        if not part.query.is_definition:
             return False
         try:
             tokens = part.query.tokens
@@ -299,8 +436,10 @@ class _Planned:
         if query is None or not query.error or part.kind is not PartKind.STATEMENT:
             return
         try:
-            tables = written_tables(query)
-        except NotSure:
+            tables = perhaps_written_tables(query)
+        except NotSure as error:
+            if self._settings.engines == "innodb" and not begins_definition(query.raw):
+                raise stop_reasons.failed_unclear(query, str(error)) from error
             return
         for name in tables:
             facts = self._engines.facts(name, query.thread_id)
@@ -311,6 +450,19 @@ class _Planned:
                 same_there = facts.temporary or (self._settings.engines == "keep" and bool(facts.engine))
             if keeps and not same_there:
                 raise stop_reasons.failed_half_way(query, (name,))
+
+
+def _ends(group: SourceGroup, parts: GroupParts) -> tuple[GroupPart | None, GroupPart | None, GroupPart | None]:
+    """The source's GTID event, if there is one, the first part behind it and the last; of an XA transaction as of another."""
+    head = first = before = last = None
+    for part in parts:
+        if last is None and head is None and part.kind is PartKind.GTID:
+            head = part
+        else:
+            first, before, last = first or part, last, part
+    if first is None or before is None or last is None or first.kind is not PartKind.XA_START:
+        return head, first, last
+    return head, *as_transaction(group, first, before, last)
 
 
 def _whole(group: SourceGroup, head: GroupPart | None) -> OutGroup:

@@ -1,64 +1,146 @@
 """Statements whose outcome hangs on the order in which a table gives its rows: another engine gives them in another.
 
 MyISAM gives rows in the order in which they lie in its file, InnoDB in that of the primary key. A source warns of most of these
-statements as unsafe (1592), and on a replica with the same engines they do the same all the same.
+statements as unsafe (1592), and on a replica with the same engines they do the same all the same. What MATCH finds is another matter
+of the engine, and so stands here too.
 """
 
+import functools
 import re
 from typing import Final
 
-from protocol.kernel.codes import INTVAR_EVENT
-from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from protocol.binlog.schema.definition_statement import begins_definition
+from protocol.errors import ProtocolError
+from relay.schema_history.tables.ddl_tokens import NotSure, sql_tokens
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
-from relay.view.rules.group import SourceGroup
 from relay.view.rules.group_parts import GroupPart, PartKind
 from relay.view.rules.statement.logged_query import LoggedQuery
-from relay.view.rules.statement.named_tables import read_tables, written_tables
-from relay.view.rules.table_engines import TableEngines
+from relay.view.rules.statement.named_tables import perhaps_written_tables, read_tables, tables_by_alias, written_tables
+from relay.view.rules.statement.row_picks import (
+    may_hang_on_order,
+    order_counts,
+    program_hangs_on_order,
+    searches_text,
+    values_of_update,
+    verb_of,
+)
+from relay.view.rules.statement.table_definition import read_table_definition
+from relay.view.rules.tables.table_engines import TableEngines, Trigger
 
-_PERHAPS: Final = re.compile(rb"\bLIMIT\b|\bSELECT\b|:=", re.IGNORECASE)
-_INSERT_ID: Final = 2
+_NUMBERS: Final = re.compile(rb"(?<![A-Za-z_$])(?:AUTO_INCREMENT|SERIAL)(?![\w$])", re.IGNORECASE)
 
 
-def check_row_order(part: GroupPart, group: SourceGroup, engines: TableEngines) -> None:
-    """Raises: CannotBeKept for a statement that reads or writes a table whose engine becomes another, where the order counts."""
+def check_row_order(part: GroupPart, engines: TableEngines) -> None:
+    """Raises: CannotBeKept for a statement that reads or writes a table whose engine becomes another, where the order counts, or
+    where either cannot be told."""
     query = part.query
-    if query is None or part.kind is not PartKind.STATEMENT or query.is_load or not _PERHAPS.search(query.raw):
+    if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
+        return
+    _check_triggers(query, engines)
+    if not may_hang_on_order(query):
         return
     try:
-        # In what order rows are put into a table does not count, but in what order others are read.
-        changed = () if query.raw.lstrip()[:1] in b"IiRr" else written_tables(query)
-        tables = (*changed, *read_tables(query))
-        changing = [name for name in tables if _changes_engine(name, engines, query.thread_id)]
-        if changing and _order_counts(query, makes_numbers=_makes_numbers(part, group)):
-            raise stop_reasons.row_order(query, changing)
-    except NotSure:
+        if searches_text(query):
+            found = _changing(_tables(query), query, engines)
+            if found:
+                raise stop_reasons.fulltext_search(query, found)
+        if order_counts(query, makes_numbers=part.makes_numbers):
+            found = _changing(_tables(query), query, engines)
+        else:
+            found = _changing(_tables_of_values(query), query, engines)
+    except (NotSure, ProtocolError) as error:
+        raise stop_reasons.row_order_unknown(query, str(error)) from error
+    if found:
+        raise stop_reasons.row_order(query, found)
+
+
+def check_numbered_rows(part: GroupPart, engines: TableEngines) -> None:
+    """Before it is learned what the part defines: raises CannotBeKept for ALTER TABLE that numbers the rows that are there, or keeps
+    one of several, in a table whose engine became another."""
+    query = part.query
+    if query is None or part.kind is not PartKind.STATEMENT or not engines.any_without_transactions:
         return
+    if not begins_definition(query.raw) or b"alter" not in query.raw.lower():
+        return
+    try:
+        made = read_table_definition(query)
+    except NotSure as error:
+        if _NUMBERS.search(query.raw):
+            raise stop_reasons.row_order_unknown(query, str(error)) from error
+        return
+    if made is None or made.verb != "ALTER" or not (made.numbers_rows or made.ignores):
+        return
+    facts = engines.facts(made.name, query.thread_id)
+    if facts is not None and not facts.temporary and facts.keeps_rollbacks is not False:
+        raise stop_reasons.row_order(query, [made.name])
+
+
+def _check_triggers(query: LoggedQuery, engines: TableEngines) -> None:
+    """Raises: CannotBeKept where triggers that the statement fires hang on the order of rows."""
+    if not engines.has_triggers:
+        return
+    try:
+        open_ends = list(written_tables(query))
+    except (NotSure, ProtocolError):
+        return
+    seen: set[Trigger] = set()
+    while open_ends:
+        for trigger in engines.known_triggers(open_ends.pop()):
+            if trigger in seen:
+                continue
+            seen.add(trigger)
+            names, hangs = _of_trigger(trigger.text, query.server_version)
+            changing = engines.changing_among(names) if hangs else []
+            if changing:
+                raise stop_reasons.row_order(query, changing)
+            open_ends += [one for one in engines.with_triggers() if names is None or one[1].lower() in names]
+
+
+@functools.lru_cache(maxsize=256)
+def _of_trigger(text: str, server_version: str) -> tuple[frozenset[str] | None, bool]:
+    """The words of a trigger's statement, in lower case, None: it cannot be read; whether what it does hangs on the order of rows."""
+    try:
+        tokens = sql_tokens(text, 0, server_version)
+    except NotSure:
+        return None, True
+    return frozenset(token.text.lower() for token in tokens), program_hangs_on_order(tokens)
+
+
+def _tables(query: LoggedQuery) -> tuple[TableName, ...]:
+    """That it reads, or changes in an order that counts: in what order rows are put into a table does not."""
+    puts = verb_of(query) in ("INSERT", "REPLACE", "CREATE", "LOAD")
+    return (*(() if puts else perhaps_written_tables(query)), *read_tables(query))
+
+
+def _tables_of_values(query: LoggedQuery) -> tuple[TableName, ...]:
+    """Of an UPDATE of several tables those whose columns are given to others: which of several rows that match, hangs on the order."""
+    if verb_of(query) != "UPDATE":
+        return ()
+    tables = tables_by_alias(query)
+    if len(tables) < 2:
+        return ()
+    given = values_of_update(query)
+    try:
+        written: tuple[TableName, ...] = written_tables(query)
+    except NotSure:
+        written = ()
+    all_names = list(tables.values())
+    found = []
+    for alias, name in tables.items():
+        is_read = name not in written or all_names.count(name) > 1
+        if name is not None and is_read and (given is None or alias in given):
+            found.append(name)
+    return tuple(found)
+
+
+def _changing(tables: tuple[TableName, ...], query: LoggedQuery, engines: TableEngines) -> list[TableName]:
+    """Those whose engine becomes another, behind views too."""
+    return [
+        name for name in engines.behind_views(dict.fromkeys(tables)) if _changes_engine(name, engines, query.thread_id)
+    ]
 
 
 def _changes_engine(name: TableName, engines: TableEngines, thread_id: int) -> bool:
     facts = engines.facts(name, thread_id)
     return facts is not None and bool(facts.keeps_rollbacks) and not facts.temporary
-
-
-def _order_counts(query: LoggedQuery, *, makes_numbers: bool) -> bool:
-    """Whether the statement does other things with rows in another order. makes_numbers: it gives out AUTO_INCREMENT values."""
-    tokens = query.tokens
-    words = [token.upper if token.kind is TokenKind.WORD else "" for token in tokens]
-    if any(one == "ORDER" and words[number + 1] == "BY" for number, one in enumerate(words[:-1])):
-        return False
-    assigns = any(
-        token.upper == ":" and tokens[number + 1].upper == "=" and tokens[number + 1].start == token.stop
-        for number, token in enumerate(tokens[:-1])
-    )
-    return "LIMIT" in words or assigns or (makes_numbers and "SELECT" in words)
-
-
-def _makes_numbers(part: GroupPart, group: SourceGroup) -> bool:
-    """Whether an Intvar event with INSERT_ID belongs to the statement."""
-    return any(
-        event.type == INTVAR_EVENT and group.body(event)[:1] == bytes([_INSERT_ID])
-        for event in group.events
-        if part.start <= event.offset < part.event.offset
-    )

@@ -14,45 +14,47 @@ from relay.schema_history.tables.source_table import TableName
 from relay.view.rules import stop_reasons
 from relay.view.rules.definitions_learned import learn
 from relay.view.rules.group_parts import GroupPart, PartKind
+from relay.view.rules.part_runs import MOST_RANGES, PartRanges
 from relay.view.rules.statement.named_tables import StatementTables, read_tables, statement_tables
-from relay.view.rules.table_engines import TableEngines
+from relay.view.rules.tables.table_engines import TableEngines
 
 _CHANGES = (PartKind.STATEMENT, PartKind.ROWS)
 # From here on rows of tables without transactions stand in groups of their own (tried: 5.6.24; source of 5.5).
 _ROWS_APART_SINCE = (5, 5, 0)
 
 
-def left_of_undone(parts: list[GroupPart], engines: TableEngines, server_version: str) -> list[GroupPart]:
-    """The parts that the source's tables have kept, in order; savepoints stay where nothing was undone.
+class LeftOfUndone:
+    """Tells of the parts of a group, one after the other, which of them the source's tables have kept."""
 
-    `parts`: without the GTID event, BEGIN and the end; the last is ROLLBACK where all is undone. What they define is learned on
-    the way. Raises: CannotBeKept.
-    """
-    undone = _undone(parts)
-    if not undone and not (parts and parts[-1].kind is PartKind.ROLLBACK):
-        learn_all(engines, parts)
-        return parts
-    kept: list[GroupPart] = []
-    changed: set[TableName] = set()
-    for number, part in enumerate(parts):
-        if part.kind not in _CHANGES:
-            continue
-        if number not in undone:
-            kept.append(part)
-        elif part.kind is PartKind.ROWS:
-            if _rows_stay(part, engines, server_version):
-                kept.append(part)
-            else:
-                changed.update(part.tables)
-        else:
-            tables = _read(part)
-            if _statement_stays(part, tables, engines, changed):
-                kept.append(part)
-            else:
-                changed.update(tables.writes)
-        if part.query is not None:
-            learn(engines, part.query)
-    return kept
+    def __init__(self, undone: "UndoneParts", engines: TableEngines, server_version: str) -> None:
+        self._undone = undone
+        self._engines = engines
+        self._server_version = server_version
+        self._changed: set[TableName] = set()
+
+    def stays(self, part: GroupPart) -> bool:
+        """Whether a part was kept; savepoints stay where nothing was undone. What it defines is learned on the way.
+
+        Raises: CannotBeKept.
+        """
+        stays = not self._undone.any or (part.kind in _CHANGES and self._was_kept(part))
+        if part.query is not None and part.kind is PartKind.STATEMENT:
+            learn(self._engines, part.query)
+        return stays
+
+    def _was_kept(self, part: GroupPart) -> bool:
+        if part not in self._undone:
+            return True
+        if part.kind is PartKind.ROWS:
+            if _rows_stay(part, self._engines, self._server_version):
+                return True
+            self._changed.update(part.tables)
+            return False
+        tables = _read(part)
+        if _statement_stays(part, tables, self._engines, self._changed):
+            return True
+        self._changed.update(tables.writes)
+        return False
 
 
 def learn_all(engines: TableEngines, parts: Iterable[GroupPart]) -> None:
@@ -62,25 +64,44 @@ def learn_all(engines: TableEngines, parts: Iterable[GroupPart]) -> None:
             learn(engines, part.query)
 
 
-def _undone(parts: list[GroupPart]) -> set[int]:
-    """The numbers of the parts that were rolled back. Raises: CannotBeKept."""
-    if parts and parts[-1].kind is PartKind.ROLLBACK:
-        return {number for number, part in enumerate(parts) if part.kind in _CHANGES}
-    undone: set[int] = set()
-    savepoints: dict[bytes, int] = {}
-    for number, part in enumerate(parts):
-        if part.kind is PartKind.SAVEPOINT:
-            savepoints.pop(part.name, None)
-            savepoints[part.name] = number
+class UndoneParts:
+    """Which changes of a group were rolled back, by the savepoints that went by; all of them where `all` is set."""
+
+    def __init__(self) -> None:
+        self.all = False
+        self._ranges = PartRanges()
+        self._savepoints: dict[bytes, tuple[int, int]] = {}
+        self._changes = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether something was rolled back."""
+        return self.all or bool(self._ranges)
+
+    def see(self, part: GroupPart) -> None:
+        """The next part goes by. Raises: CannotBeKept."""
+        if part.kind in _CHANGES:
+            self._changes += 1
+        elif part.kind is PartKind.SAVEPOINT:
+            self._savepoints.pop(part.name, None)
+            self._savepoints[part.name] = (part.start, self._changes)
+            if len(self._savepoints) > MOST_RANGES:
+                raise stop_reasons.too_large(f"more than {MOST_RANGES} savepoints")
         elif part.kind in (PartKind.ROLLBACK_TO, PartKind.RELEASE):
-            if part.name not in savepoints:
+            if part.name not in self._savepoints:
                 raise stop_reasons.rolled_back_unclear("the savepoint is not in the transaction", part.query)
-            at = savepoints[part.name]
-            keep_itself = part.kind is PartKind.ROLLBACK_TO
-            savepoints = {name: one for name, one in savepoints.items() if one < at or (one == at and keep_itself)}
-            if keep_itself:
-                undone.update(one for one in range(at, number) if parts[one].kind in _CHANGES)
-    return undone
+            at, changes = self._savepoints[part.name]
+            goes_back = part.kind is PartKind.ROLLBACK_TO
+            while self._savepoints:
+                name, one = self._savepoints.popitem()
+                if one[0] < at or (one[0] == at and goes_back):
+                    self._savepoints[name] = one
+                    break
+            if goes_back and changes < self._changes:
+                self._ranges.add(at, part.start)
+
+    def __contains__(self, part: GroupPart) -> bool:
+        return self.all or part.start in self._ranges
 
 
 def _rows_stay(part: GroupPart, engines: TableEngines, server_version: str) -> bool:

@@ -1,14 +1,25 @@
 """`xtrabackup_binlog_info`: one line with file, position and maybe a GTID set, which may go on over more lines.
 
 mysql-bin.000003<tab>57<tab>3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5
+
+`backup-my.cnf` beside it says which server it was, since xtrabackup 2.3 or so (mariadb-backup's does not):
+
+server_id=101
+server_uuid=74b64a5b-cfba-11e9-95d0-000c2994d425
 """
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
-from relay.view.seeding.dump_head import DumpHead, DumpPlace
+from relay.view.seeding.dump_head import DumpHead, DumpPlace, DumpRefused, read_head
 
 _LINE: Final = re.compile(r"(?P<file>[^\t ]+)[\t ]+(?P<offset>[0-9]{1,20})(?:[\t ]+(?P<gtids>\S.*)?)?")
+_OPTIONS: Final = "backup-my.cnf"
+_SERVER: Final = re.compile(
+    r"server_(?:id=(?P<id>[0-9]{1,10})|uuid=(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}))"
+)
 _MORE: Final = re.compile(r"[0-9a-fA-F:,\-\s_a-z]*")
 
 
@@ -26,4 +37,19 @@ def backup_info_place(head: DumpHead) -> DumpPlace:
     for number, line in enumerate(head.lines[1:], start=2):
         if _MORE.fullmatch(line) is None:
             raise head.refuse(number, "more than a position and GTIDs. Give --at FILE:POSITION.")
-    return DumpPlace(position, "xtrabackup", head.path, 1)
+    told = dict(_server(head.path.with_name(_OPTIONS)))
+    # 0: it was not in the my.cnf that xtrabackup read.
+    number, uuid = int(told.get("id", "0")), told.get("uuid", "").lower()
+    return DumpPlace(position, "xtrabackup", head.path, 1, server_id=number, server_uuid=uuid)
+
+
+def _server(path: Path) -> Iterator[tuple[str, str]]:
+    """What it says of the server. Nothing, where it is not there, or packed."""
+    try:
+        lines = read_head(path).lines
+    except (DumpRefused, FileNotFoundError):
+        return
+    for line in lines:
+        match = _SERVER.fullmatch(line.strip())
+        if match is not None and match.lastgroup is not None:
+            yield match.lastgroup, match[match.lastgroup]

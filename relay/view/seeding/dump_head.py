@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from protocol.errors import Malformed
-from protocol.position import Position, binlog_number
+from protocol.position import Position, is_binlog_name
 
 HEAD_BYTES: Final = 1 << 20
 """So much of a dump is read, and so much of what is packed in it. A set of GTIDs may stand in front of what is looked for."""
@@ -20,6 +19,8 @@ _PACKED: Final = {
     b"PK\x03\x04": ("zip", "unzip -p"),
 }
 _MOST: Final = (1 << 63) - 1
+_LONGEST_FILE_NAME: Final = 255
+"""Of a file, on any disk."""
 
 
 class DumpRefused(Exception):
@@ -35,11 +36,13 @@ class DumpRefused(Exception):
 
 
 class DumpHead(NamedTuple):
-    """lines: without their ends; any byte is a character of the same number. is_all: whether that is all of the file."""
+    """lines: without their ends; any byte is a character of the same number. is_all: whether that is all of the file.
+    is_packed: by gzip."""
 
     path: Path
     lines: Sequence[str]
     is_all: bool
+    is_packed: bool = False
 
     def refuse(self, line: int | None, text: str) -> DumpRefused:
         """An error about it. line: from 1."""
@@ -47,18 +50,20 @@ class DumpHead(NamedTuple):
 
     def position(self, line: int, file: str, offset: str) -> Position:
         """What stands in the dump as a binlog's name and an offset in it. Raises: DumpRefused."""
-        try:
-            binlog_number(file)
-        except Malformed:
-            raise self.refuse(line, f"{shown(file)} is no binlog file's name, such as mysql-bin.000042.") from None
+        # It is shown and printed from here on: nothing that a terminal would carry out, nor pages of it.
+        if len(file) > _LONGEST_FILE_NAME or not file.isprintable() or not is_binlog_name(file):
+            raise self.refuse(line, f"{shown(file)} is no binlog file's name, such as mysql-bin.000042.")
         if not (offset.isascii() and offset.isdecimal() and len(offset) <= 19 and 4 <= int(offset) <= _MOST):
             raise self.refuse(line, f"{shown(offset)} is no position in a binlog: it is a number from 4 on.")
         return Position(file, int(offset))
 
 
 class DumpPlace(NamedTuple):
-    """Where a dump was taken. made_by: as in "mysqldump". line: of the file at `path`, from 1. host, server_version: of the server
-    that was dumped; empty: the dump does not say. is_statement: the line is carried out when the dump is restored."""
+    """Where a dump was taken. made_by: as in "mysqldump". line: of the file at `path`, from 1. carried_out: lines of its head that
+    make a server a replica when the dump is restored. is_packed: `path` is packed, by gzip.
+
+    host, server_version, server_id, server_uuid: of the server that was dumped; empty, 0: the dump does not say.
+    """
 
     position: Position
     made_by: str
@@ -66,7 +71,10 @@ class DumpPlace(NamedTuple):
     line: int
     host: str = ""
     server_version: str = ""
-    is_statement: bool = False
+    carried_out: tuple[int, ...] = ()
+    is_packed: bool = False
+    server_id: int = 0
+    server_uuid: str = ""
 
 
 def shown(text: str) -> str:
@@ -84,7 +92,8 @@ def read_head(path: Path) -> DumpHead:
         if data.startswith(magic):
             text = f"this is packed with {name}. Give the command its head: {program} {path} | head -c 1M > head.sql"
             raise DumpRefused(path, None, text)
-    if data.startswith(_GZIP):
+    is_packed = data.startswith(_GZIP)
+    if is_packed:
         data, is_all = _unpacked(path, data, is_all=is_all)
     data = data[:HEAD_BYTES]
     if b"\0" in data[:4096]:
@@ -92,7 +101,7 @@ def read_head(path: Path) -> DumpHead:
     lines = [line.removesuffix("\r") for line in data.decode("latin-1").split("\n")]
     if not is_all:
         del lines[-1:]  # it may be cut
-    return DumpHead(path, lines, is_all)
+    return DumpHead(path, lines, is_all, is_packed)
 
 
 def _unpacked(path: Path, data: bytes, *, is_all: bool) -> tuple[bytes, bool]:

@@ -10,21 +10,25 @@ from relay.view.seeding.sql_dump import sql_dump_place
 
 _NAMES: Final = ("metadata", "xtrabackup_binlog_info", "mariadb_backup_binlog_info")
 _UNFINISHED: Final = "metadata.partial"
-_OF_A_REPLICA: Final = ("xtrabackup_slave_info", "mariadb_backup_slave_info")
+_OF_A_REPLICA: Final = ("xtrabackup_slave_info", "mariadb_backup_slave_info", "xtrabackup_replica_info")
+_PACKED: Final = ("", ".zst", ".lz4", ".qp", ".gz", ".xbcrypt")
+"""What --compress and --encrypt put behind a name."""
 
 
 def dump_place(path: Path) -> DumpPlace:
     """By the dump's own words. Reads a MiB at most. Blocking. Raises: DumpRefused; OSError."""
     if path.is_dir():
         return dump_place(_told_in(path))
-    if path.name in _OF_A_REPLICA:
+    if path.name.startswith(_OF_A_REPLICA):
         text = "this is a position of the dumped server's own source. If that is what this relay follows, give it with --at."
         raise DumpRefused(path, None, text)
     head = read_head(path)
     if is_metadata(head):
         return metadata_place(head)
     if is_backup_info(head):
-        return backup_info_place(head)
+        place = backup_info_place(head)
+        _check_is_no_replica(place)
+        return place
     return sql_dump_place(head)
 
 
@@ -37,8 +41,25 @@ def _told_in(directory: Path) -> Path:
         raise DumpRefused(directory, None, f"{' and '.join(there)} are both there: name the one that is meant.")
     if (directory / _UNFINISHED).exists():
         raise DumpRefused(directory, None, f"{_UNFINISHED} is there: mydumper has not finished, or failed.")
-    files = [name for name in _OF_A_REPLICA if (directory / name).exists()]
-    if files:
-        return directory / files[0]
+    replica = _of_a_replica(directory)
+    if replica is not None:
+        return replica
     text = f"none of {', '.join(_NAMES)} is in it. Name the dump's file, or give --at FILE:POSITION."
     raise DumpRefused(directory, None, text)
+
+
+def _of_a_replica(directory: Path) -> Path | None:
+    """What --slave-info has written: of a server that replicates from nowhere it is empty, if it is there."""
+    paths = [directory / f"{name}{end}" for name in _OF_A_REPLICA for end in _PACKED]
+    return next((path for path in paths if path.is_file() and path.stat().st_size), None)
+
+
+def _check_is_no_replica(place: DumpPlace) -> None:
+    """Raises: DumpRefused."""
+    replica = _of_a_replica(place.path.parent)
+    if replica is not None:
+        text = (
+            f"{replica.name} is beside it, so the dumped server was a replica: {place.position} is its own position. Give the "
+            f"one that is of the source of this relay with --at: if the replica follows that source, it is in {replica.name}."
+        )
+        raise DumpRefused(place.path, place.line, text)

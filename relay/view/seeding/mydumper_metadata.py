@@ -5,9 +5,11 @@ SHOW MASTER STATUS:                         [master]                            
         Log: mysql-bin.000001               File = mysql-bin.000017                SOURCE_LOG_FILE = "mysql-bin.000017"
         Pos: 106                            Position = 241149225                   SOURCE_LOG_POS = 241149225
         GTID:                               Executed_Gtid_Set =
-SHOW SLAVE STATUS:                          [replication]
+SHOW SLAVE STATUS:                          [replication]                          or [replication.CHANNEL]
         Host: 10.0.0.1
 up to 0.13                                  from 0.14 on                           with --source-data
+
+The last ones say of a replica that it is one only with --replica-data.
 """
 
 import re
@@ -20,10 +22,10 @@ _STARTED: Final = re.compile(r"(?:# )?Started dump at:")
 _SECTION: Final = re.compile(r"\[(?P<name>[^\]]*)\]|(?P<old>SHOW (?:MASTER|SLAVE|BINARY LOG|REPLICA) STATUS):")
 _FIELD: Final = re.compile(r"#?\s*(?P<name>\w+)\s*[:=](?P<value>.*)")
 _SERVER: Final = frozenset({"master", "source", "show master status", "show binary log status"})
-_REPLICA: Final = frozenset({"replication", "show slave status", "show replica status"})
+_REPLICA: Final = re.compile(r"replication(?:\..*)?|show (?:slave|replica) status")
+_HOST: Final = "source_host"
 _FILE: Final = frozenset({"log", "file", "source_log_file"})
 _OFFSET: Final = frozenset({"pos", "position", "source_log_pos"})
-_OF_REPLICAS: Final = frozenset({"relay_master_log_file", "exec_master_log_pos", "host"})
 
 
 def is_metadata(head: DumpHead) -> bool:
@@ -39,6 +41,7 @@ def metadata_place(head: DumpHead) -> DumpPlace:
     section = ""
     server: dict[str, tuple[int, str]] = {}
     replica_line = 0
+    host = ""
     for number, line in enumerate(head.lines, start=1):
         begins = _SECTION.match(line)
         if begins is not None:
@@ -53,7 +56,9 @@ def metadata_place(head: DumpHead) -> DumpPlace:
             if key in server and server[key][1] != value:
                 raise head.refuse(number, "a second position. Give the right one with --at.")
             server[key] = number, value
-        elif section in _REPLICA and name in (_FILE | _OF_REPLICAS) and value:
+        elif section in _SERVER and name == _HOST:
+            host = value
+        elif _REPLICA.fullmatch(section) is not None and value:
             replica_line = replica_line or number
     position = _position(head, server)
     if replica_line:
@@ -68,7 +73,7 @@ def metadata_place(head: DumpHead) -> DumpPlace:
             None,
             "no position: the dumped server had no binlog, or its account lacks REPLICATION CLIENT. Give --at FILE:POSITION.",
         )
-    return DumpPlace(position, "mydumper", head.path, server["file"][0])
+    return DumpPlace(position, "mydumper", head.path, server["file"][0], host)
 
 
 def _position(head: DumpHead, server: dict[str, tuple[int, str]]) -> Position | None:

@@ -5,16 +5,26 @@ from typing import Final, NamedTuple
 
 from protocol.gtid.gtid_set import GtidSet
 from relay.view.rules.settings import ViewSettings
+from relay.view.seeding.dump_head import DumpPlace
+from relay.view.seeding.restore_advice import restore_advice
 from relay.view.view_place import ViewPlace
 
 _SOURCE_WORDS: Final = (8, 0)
 """From 8.0.23 on: CHANGE REPLICATION SOURCE TO; 8.4 knows nothing else."""
 _RESET_BINARY_LOGS: Final = (8, 4)
 """From 8.2 on: RESET BINARY LOGS AND GTIDS; RESET MASTER is gone from 8.4 on."""
+_AUTO_POSITION: Final = (5, 6)
+"""From 5.6.5 on: MASTER_AUTO_POSITION."""
 _ASSIGNS: Final = (8, 0)
 """From 8.0.23 on: ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS."""
 _GTIDS_WANT_OPTIONS: Final = (5, 7)
 """Up to this one a server with GTIDs has to be started with log_bin and log_slave_updates, for 5.6 at least."""
+
+_IN_PLACE: Final = "The server keeps its data."
+_STEPPED_UP: Final = (
+    "Its gtid_mode must be ON by now: step it up first, OFF, OFF_PERMISSIVE, ON_PERMISSIVE, "
+    "ON, while it does not replicate."
+)
 
 
 class RelayAddress(NamedTuple):
@@ -34,16 +44,27 @@ class SeedStatements(NamedTuple):
 
 
 def seed_statements(
-    settings: ViewSettings, place: ViewPlace, executed: GtidSet, relay: RelayAddress, *, in_place: bool = False
+    settings: ViewSettings,
+    place: ViewPlace,
+    executed: GtidSet,
+    relay: RelayAddress,
+    *,
+    in_place: bool = False,
+    taken: DumpPlace | None = None,
 ) -> SeedStatements:
-    """executed: what is executed before `place`. in_place: for a server that is a replica already and keeps its data and binlogs."""
+    """executed: what is executed before `place`. in_place: for a server that is a replica already and keeps its data and binlogs.
+    taken: the dump that is to be restored before; None: it is not known.
+    """
     by_gtid = settings.gtids != "anonymous" and bool(executed or settings.gtids == "assign")
     statements = [f"STOP {_replica(settings)}"] if in_place else []
     if by_gtid:
         statements += _gtids(settings, executed, in_place=in_place)
     statements.append(_change(settings, place, relay, by_gtid=by_gtid))
     statements.append(f"START {_replica(settings)}")
-    return SeedStatements(statements, _hints(settings, relay, by_gtid=by_gtid, in_place=in_place))
+    first = restore_advice(taken)
+    if in_place:
+        first = f"{_IN_PLACE} {_STEPPED_UP}" if by_gtid else _IN_PLACE
+    return SeedStatements(statements, _hints(settings, relay, first, by_gtid=by_gtid))
 
 
 def _gtids(settings: ViewSettings, executed: GtidSet, *, in_place: bool) -> list[str]:
@@ -76,25 +97,17 @@ def _change(settings: ViewSettings, place: ViewPlace, relay: RelayAddress, *, by
         options += [
             f"{prefix}_LOG_FILE = {_quoted(place.view.file)}",
             f"{prefix}_LOG_POS = {place.view.offset}",
-            f"{prefix}_AUTO_POSITION = 0",
         ]
+        if settings.target_version >= _AUTO_POSITION:
+            options.append(f"{prefix}_AUTO_POSITION = 0")
         if settings.gtids == "anonymous" and settings.target_version >= _ASSIGNS:
             options.append("ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL")
     verb = "CHANGE REPLICATION SOURCE TO" if new else "CHANGE MASTER TO"
     return f"{verb}\n  " + ",\n  ".join(options)
 
 
-def _hints(settings: ViewSettings, relay: RelayAddress, *, by_gtid: bool, in_place: bool) -> list[str]:
-    hints = []
-    if in_place:
-        hints.append(
-            "The server keeps its data. Its gtid_mode must be ON by now: step it up first, OFF, OFF_PERMISSIVE, "
-            "ON_PERMISSIVE, ON, while it does not replicate."
-        )
-    else:
-        hints.append(
-            "Restore the dump first, without logging it: (echo 'SET sql_log_bin = 0;'; cat dump.sql) | mysql. Then these."
-        )
+def _hints(settings: ViewSettings, relay: RelayAddress, first: str, *, by_gtid: bool) -> list[str]:
+    hints = [first]
     if not relay.user:
         hints.append(
             f'No account sees this view yet: an [[account]] with view = "{settings.name}" in relay.toml is needed.'

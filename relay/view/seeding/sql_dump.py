@@ -7,7 +7,11 @@
     -- CHANGE MASTER TO MASTER_LOG_FILE='mysql-bin.000002', MASTER_LOG_POS=559;
     -- Current Database: `shop`
 
-With --master-data=1 the statement is no comment; 8.0.26 and later write CHANGE REPLICATION SOURCE TO with --source-data. What
+Whose position it is says the heading alone: with --dump-slave the same statement has that of the dumped server's own source.
+--compact and --skip-comments leave the heading out, and not the statement.
+
+With --master-data=1 the statement is no comment; of mariadb-dump --gtid one without a place is none, and the one with it stays one.
+8.0.26 and later write CHANGE REPLICATION SOURCE TO with --source-data. What
 stands behind the first definition is never looked at: it is the users' data.
 """
 
@@ -19,7 +23,8 @@ from protocol.position import Position
 from relay.view.seeding.dump_head import DumpHead, DumpPlace, shown
 
 _CHANGE: Final = re.compile(
-    r"(?:--\s+|#\s*)?CHANGE\s+(?:MASTER|REPLICATION\s+SOURCE)\s+(?:'[^']*'\s+)?TO\s+(?P<options>.*)", re.IGNORECASE
+    r"(?:--\s+|#\s*)?CHANGE\s+(?:MASTER|REPLICATION\s+SOURCE)\s+(?P<connection>'[^']*'\s+)?TO\s+(?P<options>.*)",
+    re.IGNORECASE,
 )
 _OPTION: Final = re.compile(r"\s*(?P<name>\w+)\s*=\s*(?:'(?P<text>(?:[^'\\]|\\.|'')*)'|(?P<word>[\w.]+))\s*(?:,|\Z)")
 _LONGEST_STATEMENT: Final = 8192
@@ -37,7 +42,7 @@ _OF_A_REPLICA: Final = (
 _OF_THE_SERVER: Final = ("Position to start replication or point-in-time recovery from", "SHOW MASTER STATUS")
 _HEADINGS: Final = {"-- MySQL dump": "mysqldump", "-- MariaDB dump": "mariadb-dump"}
 _HOST: Final = re.compile(r"-- Host: (?P<host>\S+)")
-_VERSION: Final = re.compile(r"-- Server version\s+(?P<version>\S+)")
+_VERSION: Final = re.compile(r"-- Server version\s+(?P<version>\S.*)", re.DOTALL)
 _FILE: Final = ("MASTER_LOG_FILE", "SOURCE_LOG_FILE")
 _OFFSET: Final = ("MASTER_LOG_POS", "SOURCE_LOG_POS")
 _PORT_OR_HOST: Final = ("MASTER_HOST", "SOURCE_HOST")
@@ -46,18 +51,25 @@ NO_COORDINATES: Final = (
     "place at which the dump was taken."
 )
 
+_UNHEADED: Final = (
+    "no heading above it says whose position {0} is: the dumped server's, or with --dump-slave that of its source. --compact and "
+    "--skip-comments leave the heading out. If it is of the source that this relay follows, say so: --at {0}. Else dump again "
+    "with --comments."
+)
+
 
 class _Found(NamedTuple):
     line: int
     position: Position
-    is_statement: bool
+    is_headed: bool
 
 
 def sql_dump_place(head: DumpHead) -> DumpPlace:
-    """Raises: DumpRefused, also where the coordinates are those of the dumped server's own source (--dump-slave)."""
+    """Raises: DumpRefused, also where the coordinates are those of the dumped server's own source (--dump-slave), or may be."""
     made_by, host, version = "a dump", "", ""
-    of_a_replica = False
+    of_a_replica = is_headed = False
     found: list[_Found] = []
+    carried_out: list[int] = []
     last = len(head.lines)
     for number, line in enumerate(head.lines, start=1):
         if _DATA.match(line):
@@ -66,21 +78,31 @@ def sql_dump_place(head: DumpHead) -> DumpPlace:
         made_by = next((name for begin, name in _HEADINGS.items() if line.startswith(begin)), made_by)
         if line.startswith("--"):
             host = _group(_HOST, line) or host
-            version = _group(_VERSION, line) or version
+            version = _group(_VERSION, line).rstrip() or version
             if any(words in line for words in _OF_A_REPLICA):
                 of_a_replica = True
             elif any(words in line for words in _OF_THE_SERVER):
-                of_a_replica = False
+                of_a_replica, is_headed = False, True
         change = _CHANGE.match(line)
         if change is not None:
             if len(line) > _LONGEST_STATEMENT:
                 raise head.refuse(number, f"a statement of {len(line)} characters, which no dump program has written.")
             options = dict(_options(head, number, change["options"].rstrip("; \t")))
-            position = _position(head, number, options, of_a_replica=of_a_replica)
+            # MariaDB names the connection, be it '', in what --dump-slave writes, and there only.
+            is_of_replica = of_a_replica or change["connection"] is not None
+            position = _position(head, number, options, of_a_replica=is_of_replica)
+            if line[:1] not in "-#":
+                carried_out.append(number)
             if position is not None:
-                found.append(_Found(number, position, line[:1] not in "-#"))
+                found.append(_Found(number, position, is_headed))
     if not found:
-        where = f"line {last} begins the data" if last < len(head.lines) or not head.is_all else "and that is all of it"
+        where = (
+            f"line {last} begins the data"
+            if last < len(head.lines)
+            else "and that is all of it"
+            if head.is_all
+            else f"of which {last} lines were read"
+        )
         raise head.refuse(
             None, f"no CHANGE MASTER or CHANGE REPLICATION SOURCE in its head ({where}). {NO_COORDINATES}"
         )
@@ -88,7 +110,9 @@ def sql_dump_place(head: DumpHead) -> DumpPlace:
         text = f"line {found[0].line} says {found[0].position}, this line {found[-1].position}. Give one of them with --at."
         raise head.refuse(found[-1].line, text)
     one = found[0]
-    return DumpPlace(one.position, made_by, head.path, one.line, host, version, one.is_statement)
+    if not one.is_headed:
+        raise head.refuse(one.line, _UNHEADED.format(one.position))
+    return DumpPlace(one.position, made_by, head.path, one.line, host, version, tuple(carried_out), head.is_packed)
 
 
 def _group(pattern: re.Pattern[str], line: str) -> str:

@@ -1,9 +1,13 @@
 """Which replica may resume inside a transaction, and that nothing torn is ever believed."""
 
+import errno
+import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
+import structlog.testing
 
 from protocol.position import Position
 from relay.archive.storage.archive_errors import ArchiveError
@@ -169,3 +173,40 @@ def test_the_least_recently_used_replica_gives_up_its_slot(path: Path) -> None:
         marks.begin(identity, FIRST, 100).end()
     marks.begin(ReplicaIdentity(9, ""), FIRST, 100)
     assert [marks.may_resume(ONE, FIRST, 100), marks.may_resume(OTHER, FIRST, 100)] == [True, False]
+
+
+def told(capture: list[Any]) -> list[str]:
+    return [line["event"] for line in capture if line["event"].startswith("replica_marks")]
+
+
+@pytest.mark.parametrize("size", [0, 100, SLOT_SIZE])
+def test_a_file_that_somebody_cuts_does_not_end_the_process(path: Path, size: int) -> None:
+    marks = ReplicaMarks.open(path)
+    mark = marks.begin(ONE, FIRST, 100)
+    os.truncate(path, size)
+    mark.sending(FIRST, 100, 500)
+    marks.begin(OTHER, FIRST, 4)
+    assert marks.may_resume(ONE, FIRST, 300)
+    marks.close()
+
+
+def test_a_disk_that_fails_is_told_once_and_everything_is_written_when_it_does_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = ReplicaMarks.open(path)
+    written = os.pwrite
+
+    def fails(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with structlog.testing.capture_logs() as lines:
+        monkeypatch.setattr(os, "pwrite", fails)
+        mark = marks.begin(ONE, FIRST, 100)
+        for high in (200, 300, 400):
+            mark.sending(FIRST, 100, high)
+        assert marks.may_resume(ONE, FIRST, 300)
+        assert not ReplicaMarks.open(path).knows(ONE)
+        monkeypatch.setattr(os, "pwrite", written)
+        marks.begin(OTHER, FIRST, 4)
+    assert told(lines) == ["replica_marks_not_kept", "replica_marks_kept"]
+    assert ReplicaMarks.open(path).may_resume(ONE, FIRST, 300)

@@ -51,12 +51,12 @@ async def test_files_whose_last_check_is_old_are_checked_and_that_is_remembered(
     scrub = Scrub(Archive.of(generation), MONTH_S)
     scrub.begin()
     await settled(scrub)
-    assert sorted(generation.checks) == [1, 2, 3, 4]
+    assert sorted(generation.integrity.checks) == [1, 2, 3, 4]
     assert scrub.status.checked_bytes == scrub.status.total_bytes == sum(file.end for file in generation.files[:4])
     await scrub.close()
     await generation.close()
     again = await Generation.open(tmp_path)
-    assert sorted(again.checks) == [1, 2, 3, 4]
+    assert sorted(again.integrity.checks) == [1, 2, 3, 4]
     await again.close()
 
 
@@ -64,7 +64,7 @@ async def test_what_was_sealed_lately_is_not_read(generation: Generation) -> Non
     scrub = Scrub(Archive.of(generation), MONTH_S)
     scrub.begin()
     await settled(scrub)
-    assert (generation.checks, scrub.status.checked_bytes) == ({}, scrub.status.total_bytes)
+    assert (generation.integrity.checks, scrub.status.checked_bytes) == ({}, scrub.status.total_bytes)
     await scrub.close()
 
 
@@ -90,7 +90,7 @@ async def test_damage_is_said_once_and_known_until_it_is_gone(
         scrub.hurry()
         await settled(scrub)
     assert [place.file for place in generation.damaged_files.all] == [NAMES[1]]
-    assert sorted(generation.checks) == [1, 3, 4]
+    assert sorted(generation.integrity.checks) == [1, 3, 4]
     path.write_bytes(sound)
     scrub.hurry()
     await settled(scrub)

@@ -66,6 +66,39 @@ async def test_a_flipped_bit_is_found_at_its_event(tmp_path: Path) -> None:
     assert (finding.file, finding.offset) == (FIRST, event.start)
 
 
+def without_checksums(directory: Path, name: str) -> None:
+    """Changes the one byte by which a file says whether its events have checksums."""
+    data = bytearray((directory / name).read_bytes())
+    data[int.from_bytes(data[13:17], "little") - 1] = 0
+    (directory / name).write_bytes(data)
+
+
+@pytest.mark.parametrize("name", [FIRST, SECOND])
+async def test_a_file_that_says_its_events_have_no_checksums_is_found(tmp_path: Path, name: str) -> None:
+    await two_files(tmp_path)
+    without_checksums(tmp_path, name)
+    (finding,) = verify_archive(tmp_path)
+    assert (finding.file, finding.offset) == (name, 4)
+
+
+async def test_a_newest_file_with_a_changed_head_is_kept_aside_when_the_catalog_is_made_anew(tmp_path: Path) -> None:
+    await two_files(tmp_path)
+    without_checksums(tmp_path, SECOND)
+    rebuild_archive(tmp_path)
+    generation = await Generation.open(tmp_path)
+    assert [file.name for file in generation.files] == [FIRST]
+    await generation.close()
+
+
+async def test_a_file_with_a_changed_head_is_damaged_when_the_catalog_is_made_anew(tmp_path: Path) -> None:
+    await two_files(tmp_path)
+    without_checksums(tmp_path, FIRST)
+    rebuild_archive(tmp_path)
+    generation = await Generation.open(tmp_path)
+    assert [(file.name, file.damaged) for file in generation.files] == [(FIRST, True), (SECOND, False)]
+    await generation.close()
+
+
 async def test_a_shortened_file_is_found_without_reading_it(tmp_path: Path) -> None:
     one = await two_files(tmp_path)
     (tmp_path / FIRST).write_bytes(one.data[:-10])

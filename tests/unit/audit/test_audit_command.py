@@ -52,6 +52,8 @@ def test_what_cannot_be_is_refused_before_spark_starts(
     assert "write a time such as" in refusal("boundaries", binlog, out, since="yesterday")
     assert "no binlog has such a time" in refusal("boundaries", binlog, out, since="99999999999999")
     assert "nothing lies between" in refusal("boundaries", binlog, out, since="2026-01-02", until="2026-01-02")
+    assert "it takes no --for" in refusal("boundaries", binlog, out, target="mysql-9.7")
+    assert "mysql-8.4, mysql-9.7" in refusal("readiness", binlog, out, target="mysql-4.1")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("")
     assert "holds other things" in refusal("boundaries", binlog, tmp_path / "other", replace=True)

@@ -22,7 +22,7 @@ LISTED_AS_STATEMENTS = {"Query", "Execute_load_query"}
 
 
 def unpack(packed: bytes) -> bytes:
-    zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed: pip install '.[audit]'")
+    zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed: pip install .")
     body = packed[decode_transaction_payload(packed).head_bytes :]
     with zstandard.ZstdDecompressor().stream_reader(body) as stream:
         return bytes(stream.read())

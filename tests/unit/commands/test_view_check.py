@@ -70,7 +70,7 @@ async def test_a_view_that_is_made_is_looked_at_from_where_it_stands(archive: Pa
     async with made_view(mirror, settings()) as view:
         await until(view, lambda status: status.stop is not None and status.view is not None and status.view.offset > 4)
         assert view_outlook(named_view(archive, settings())).found.stops == every
-        view.skip(FIRST, every[0].offset, "a test")
+        await view.skip(FIRST, every[0].offset, "a test")
         await until(view, lambda status: status.stop is not None and status.stop.offset == every[1].offset)
         assert view_outlook(named_view(archive, settings())).found.stops == every[1:]
     await mirror.close()
@@ -84,7 +84,7 @@ def test_a_view_with_a_start_is_looked_at_from_there(archive: Path) -> None:
     assert outlook.found.total == 0  # of the tables nothing is known there
     gone = ViewStart(Position("mysql-bin.000009", 4), 100)
     (stop,) = view_outlook(named_view(archive, settings(start=gone))).found.stops
-    assert stop.reason.name == "source_file_gone"
+    assert stop.reason.name == "start_not_archived"
 
 
 async def test_where_no_view_can_go_on_is_the_last_stop(tmp_path: Path) -> None:

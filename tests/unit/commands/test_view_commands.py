@@ -1,5 +1,6 @@
 """`binlog-relay view …` on a view whose places are known."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -12,21 +13,23 @@ from protocol.position import Position
 from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.inspect.listing import read_ledger
+from relay.archive.storage.archived_file import SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.commands.archive_command import verify
-from relay.commands.outcome import CommandFailed
+from relay.commands.outcome import FINDINGS, CommandFailed
 from relay.commands.view_changes import rebuild, skip
 from relay.commands.view_command import find_place, list_views
 from relay.commands.view_seed import seed
 from relay.view.inspect.named_view import NamedView
-from relay.view.kept_settings import view_directory
-from relay.view.maker import STOPPED, ViewStop
+from relay.view.inspect.view_listing import files_of
 from relay.view.rules.group import StopReason
+from relay.view.rules.kept_settings import view_directory
 from relay.view.rules.settings import ViewSettings, ViewStart
 from relay.view.seeding.seed_statements import RelayAddress
-from relay.view.view import skips_of
 from relay.view.view_place import ViewPlace
+from relay.view.view_skips import skips_of
+from relay.view.view_stop import STOPPED, ViewStop
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.gtid_binlog import add_mysql, mysql_binlog
@@ -35,6 +38,7 @@ from tests.support.known_places import KnownPlaces
 OWN = "6d0c5a43-9c63-4f4e-8d1f-5a166f0f3cb2"
 FILE = "mysql-bin.000001"
 RELAY = RelayAddress("relay.example", 3307, "new_replica", False)
+HEADING = "-- Position to start replication or point-in-time recovery from\n"
 TEXT = "CREATE USER with a password hash of MySQL 5.6. Leave it out."
 
 
@@ -238,10 +242,10 @@ def test_seed_finds_the_place_in_a_dump(view: NamedView, tmp_path: Path, capsys:
     dump = tmp_path / "dump.sql"
     offset = places_of(view)[3].source.offset
     change = f"-- CHANGE MASTER TO MASTER_LOG_FILE='{FILE}', MASTER_LOG_POS={offset};"
-    dump.write_text(f"-- Host: db\x1b[2J    Database:\n-- Server version\t9.9.9\n{change}\n")
+    dump.write_text(f"-- Host: db\x1b[2J    Database:\n-- Server version\t9.9.9\n{HEADING}{change}\n")
     seed(view, RELAY, at=None, dump=dump, in_place=False, as_json=False)
     out = capsys.readouterr().out
-    assert f"gtid_purged = '{OWN}:1-3'" in out and f"{dump}, line 3" in out
+    assert f"gtid_purged = '{OWN}:1-3'" in out and f"{dump}, line 4" in out
     assert "was it taken at the source?" in out and "\x1b" not in out
     seed(view, RELAY, at=None, dump=dump, in_place=False, as_json=True)
     record = line(capsys)
@@ -253,18 +257,110 @@ def test_seed_says_which_line_of_a_dump_a_new_server_does_not_know(
 ) -> None:
     change = f"CHANGE MASTER TO MASTER_LOG_FILE='{FILE}', MASTER_LOG_POS={places_of(view)[3].source.offset};\n"
     for begin, is_told in (("", True), ("-- ", False)):
-        (tmp_path / "dump.sql").write_text(f"-- MySQL dump\n{begin}{change}")
+        (tmp_path / "dump.sql").write_text(f"-- MySQL dump\n{HEADING}{begin}{change}")
         seed(view, RELAY, at=None, dump=tmp_path / "dump.sql", in_place=False, as_json=False)
-        assert ("sed 2d" in capsys.readouterr().out) == is_told
+        assert ("sed 3d" in capsys.readouterr().out) == is_told
+
+
+def test_seed_restores_a_packed_dump_as_it_is_packed(
+    view: NamedView, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = f"CHANGE MASTER TO MASTER_LOG_FILE='{FILE}', MASTER_LOG_POS={places_of(view)[3].source.offset};\n"
+    dump = tmp_path / "shop.sql.gz"
+    for begin, command in (("", f"zcat {dump} | sed 2d)"), ("-- ", f"zcat {dump})")):
+        dump.write_bytes(gzip.compress(f"{HEADING}{begin}{change}".encode()))
+        seed(view, RELAY, at=None, dump=dump, in_place=False, as_json=False)
+        assert command in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("host", "hosts", "doubt"),
+    [
+        ("db-old", ["db-old"], None),
+        ("db-old", ["db-older"], "of host 'db-old', the relay is to follow db-older"),
+        ("db-old", ["db-old", "db-older"], "of host 'db-old', the relay is to follow db-old or db-older"),
+        ("db-old", [], "of host 'db-old'. At a replica"),
+        ("localhost", ["localhost"], "the dump says 'localhost' of its host"),
+        ("127.0.0.1", ["127.0.0.1"], "the dump says '127.0.0.1' of its host"),
+        (None, ["db-old"], "does not say of which server it is"),
+    ],
+)
+def test_seed_says_where_nothing_proves_that_the_source_was_dumped(
+    view: NamedView,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    host: str | None,
+    hosts: list[str],
+    doubt: str | None,
+) -> None:
+    """A dump of a replica with --source-data looks the same."""
+    dump = tmp_path / "dump.sql"
+    change = f"-- CHANGE MASTER TO MASTER_LOG_FILE='{FILE}', MASTER_LOG_POS={places_of(view)[3].source.offset};\n"
+    dump.write_text(f"{f'-- Host: {host}    Database:' if host else ''}\n{HEADING}{change}")
+    seed(view, RELAY, hosts, at=None, dump=dump, in_place=False, as_json=False)
+    out = capsys.readouterr().out
+    assert ("@@server_id at the dumped server must say" in out) == (doubt is not None)
+    assert doubt is None or doubt in out
+
+
+def test_seed_says_that_at_the_beginning_of_a_file_every_server_has_a_place(
+    view: NamedView, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "dump.sql"
+    places = places_of(view)
+    view = view_of(view.archive, [ViewPlace(Position(FILE, 4), Position(FILE, 4), 0), *places])
+    for number, is_told in ((1, True), (2, False)):
+        offset = places_of(view)[number].source.offset
+        dump.write_text(f"{HEADING}-- CHANGE MASTER TO MASTER_LOG_FILE='{FILE}', MASTER_LOG_POS={offset};\n")
+        seed(view, RELAY, ["db"], at=None, dump=dump, in_place=False, as_json=False)
+        assert ("begins so at any server" in capsys.readouterr().out) == is_told
 
 
 @pytest.mark.parametrize("shift", [1, -1, 20])
 def test_seed_never_rounds_a_place(view: NamedView, tmp_path: Path, shift: int) -> None:
     dump = tmp_path / "dump.sql"
     offset = places_of(view)[2].source.offset + shift
-    dump.write_text(f"CHANGE MASTER TO MASTER_LOG_FILE='{FILE}', MASTER_LOG_POS={offset};\n")
+    dump.write_text(f"{HEADING}CHANGE MASTER TO MASTER_LOG_FILE='{FILE}', MASTER_LOG_POS={offset};\n")
     with pytest.raises(CommandFailed, match="inside a transaction"):
         seed(view, RELAY, at=None, dump=dump, in_place=False, as_json=False)
+
+
+def backup(view: NamedView, directory: Path, options: str) -> Path:
+    directory.mkdir()
+    (directory / "xtrabackup_binlog_info").write_text(f"{FILE}\t{places_of(view)[3].source.offset}\n")
+    (directory / "backup-my.cnf").write_text(f"[mysqld]\ninnodb_page_size=16384\n{options}")
+    return directory
+
+
+def test_seed_knows_the_source_by_what_xtrabackup_says_of_the_server(
+    view: NamedView, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file,) = files_of(view.archive)
+    other = file.server_id + 1
+    uuid, catalog = f"{OWN[:-1]}a", Catalog.open(view.archive / CATALOG_NAME, FileLayer())
+    catalog.set_identity(SourceIdentity("mysql", file.server_version, file.server_id, uuid))
+    catalog.close()
+    of_the_source = (
+        f"server_id={file.server_id}\n",
+        f"server_id={file.server_id}\nserver_uuid={OWN}\n",
+        f"server_id={other}\nserver_uuid={uuid.upper()}\n",
+    )
+    for number, options in enumerate(of_the_source):
+        seed(view, RELAY, at=None, dump=backup(view, tmp_path / f"b{number}", options), in_place=False, as_json=False)
+        out = capsys.readouterr().out
+        assert "Look at this" not in out and "--copy-back" in out and "sql_log_bin" not in out
+    for number, options in enumerate(
+        (f"server_id={other}\n", f"server_id={other}\nserver_uuid={OWN}\n", f"server_uuid={OWN}\n")
+    ):
+        with pytest.raises(
+            CommandFailed, match=f"{FILE} is of server_id {file.server_id}, server_uuid {uuid}"
+        ) as refused:
+            dump = backup(view, tmp_path / f"r{number}", options)
+            seed(view, RELAY, at=None, dump=dump, in_place=False, as_json=False)
+        assert refused.value.code == FINDINGS and "--at" in str(refused.value)
+    for number, options in enumerate(("", "server_id=0\n")):
+        seed(view, RELAY, at=None, dump=backup(view, tmp_path / f"u{number}", options), in_place=False, as_json=False)
+        assert "does not say of which server it is" in capsys.readouterr().out
 
 
 def test_seed_wants_one_place(view: NamedView, tmp_path: Path) -> None:
@@ -327,6 +423,16 @@ def test_rebuild_removes_the_view_and_leaves_the_mirror(view: NamedView, capsys:
     assert (view.archive / FILE).read_bytes() == before
     rebuild(view, UUID(OWN), as_json=False)
     assert "has no files" in capsys.readouterr().out
+
+
+def test_rebuild_says_that_what_was_skipped_stays_left_out(view: NamedView, capsys: pytest.CaptureFixture[str]) -> None:
+    view, stop = stopped(view)
+    skip(view, at=f"{FILE}:{stop.offset}", yes=True, as_json=True)
+    capsys.readouterr()
+    rebuild(view, UUID(OWN), as_json=False)
+    assert "leaves out again what was skipped in it, 1 transactions" in capsys.readouterr().out
+    rebuild(view, UUID(OWN), as_json=True)
+    assert line(capsys)["left_out"] == 1
 
 
 def test_a_view_that_would_have_other_gtids_is_not_removed(view: NamedView) -> None:

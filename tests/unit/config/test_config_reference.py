@@ -21,6 +21,7 @@ from relay.config.sections import (
     ViewSection,
     ViewStartPlace,
 )
+from relay.config.toml_section import TomlSection
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "CONFIGURATION.md"
@@ -39,8 +40,8 @@ NEEDED: dict[type[BaseModel], dict[str, Any]] = {
 
 def sections_of_the_model() -> dict[str, type[BaseModel]]:
     found = {name: thing for name, thing in vars(sections).items() if isinstance(thing, type)}
-    own = {name: thing for name, thing in found.items() if thing.__module__ == sections.__name__}
-    return {name: thing for name, thing in own.items() if issubclass(thing, BaseModel) and not name.startswith("_")}
+    own = {name: thing for name, thing in found.items() if thing.__module__.startswith("relay.config.")}
+    return {name: thing for name, thing in own.items() if issubclass(thing, BaseModel) and thing is not TomlSection}
 
 
 def test_the_page_is_what_the_model_says() -> None:

@@ -8,8 +8,8 @@ import pytest
 from protocol.position import Position
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.config import Config, view_settings
-from relay.config.problems import Wrong
 from relay.config.reload import waiting_for_restart
+from relay.config.text.problems import Wrong
 from relay.view.rules.settings import ViewStart, derived_uuid
 from tests.unit.config.test_config import ACCOUNT, ARCHIVE, SOURCE, loaded, problems
 from tests.unit.config.test_config_sources import FIRST
@@ -83,7 +83,8 @@ def test_an_account_names_its_view(tmp_path: Path) -> None:
         (f'{VIEW}gtids = "make"', "view#1.gtids", '"assign", "anonymous" or "keep"'),
         (f'{VIEW}for = "mysql-4.1"', "view#1.for", '"mysql-8.4" or "mysql-9.7"'),
         (f'{VIEW}target = "mysql-5.6"', "view#1.target", "no such key"),
-        (f'{VIEW}dependencies = "writeset"', "view#1.dependencies", 'Write "serial"'),
+        (f'{VIEW}dependencies = "none"', "view#1.dependencies", '"serial" or "writeset"'),
+        (f'{VIEW}dependencies = "writeset"\nfor = "mysql-5.6"', "view#1.dependencies", "do not read"),
         (f'{VIEW}engines = "myisam"', "view#1.engines", '"keep" or "innodb"'),
         (f'{VIEW}uuid = "a-b"', "view#1.uuid", "this is no uuid"),
         (f'{VIEW}uuid = "00000000-0000-0000-0000-000000000000"', "view#1.uuid", "this is no uuid"),

@@ -13,6 +13,7 @@ from protocol.gtid.dump_refusals import ahead_refused
 from protocol.gtid.dump_request import BinlogDumpGtid
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
+from protocol.gtid.mysql_gtid import parse_uuid
 from protocol.resultset import Value
 from protocol.statements import SourceFacts
 from protocol.statements.session.gtid_variables import GtidVariables
@@ -30,7 +31,7 @@ REQUEST = BinlogDumpGtid(flags=0, server_id=7, file="", offset=4, held=b"")
 class Lookup:
     """An archive that has what a replica has only after `turns` questions, and a source that has `source`."""
 
-    source_uuid = UUID
+    source_uuids = (parse_uuid(UUID),)
 
     def __init__(self, source: GtidSet | None, turns: int = 1 << 30) -> None:
         self.held = source

@@ -1,9 +1,10 @@
 """A mirror and views behind one listener: what a connection sees is decided by its account, when it logs in."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -21,6 +22,7 @@ from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.storage.archived_file import SourceIdentity
 from relay.downstream.clients import Clients
+from relay.downstream.gtid_filter.gtid_lookup import GtidLookup
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.request.source_state import SourceState
 from relay.downstream.served_archive import ServedArchive, ViewOrigin
@@ -28,6 +30,8 @@ from relay.downstream.server import DownstreamServer
 from relay.shown_gtids import ShownGtids, ShownViewGtids
 from relay.view.rules.group import StopReason
 from relay.view.rules.settings import GtidPolicy, ViewSettings
+from relay.view.translate.wait_counts import EVERY_CAUSE, WaitCounts
+from relay.view.unopened_view import UnopenedView
 from tests.support.archive_filling import append_all
 from tests.support.binlog_builder import BinlogBuilder
 from tests.support.console_fakes import FakeSource
@@ -39,6 +43,7 @@ T = TypeVar("T")
 SOURCE_UUID = "11111111-2222-3333-4444-555555555555"
 ASSIGNED = "aaaaaaaa-1111-1111-1111-111111111111"
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
+SERIAL = "Binlog_relay_view_serial_"
 NON_BLOCK = 1
 
 
@@ -58,6 +63,11 @@ class Status:
     behind_bytes: int = 77
     stop: Stop | None = None
     source_generation: int | None = None
+    waits: WaitCounts | None = None
+
+    @property
+    def needed(self) -> Position | None:
+        return self.source
 
 
 @dataclass
@@ -68,7 +78,7 @@ class HandMadeView:
     settings: ViewSettings
     status: Status = field(default_factory=Status)
 
-    def skip(self, file: str, offset: int, by: str) -> None:
+    async def skip(self, file: str, offset: int, by: str) -> None:
         raise AssertionError("nobody asks for it")
 
 
@@ -265,11 +275,18 @@ async def test_an_account_that_is_moved_is_moved_for_new_logins_only(served: Ser
     assert await served.query("SELECT @@gtid_executed", "gtid") == ((f"{ASSIGNED}:1-9",),)
 
 
+@dataclass
+class Awaited:
+    """A view that is not open."""
+
+    told: str
+
+
 @pytest.mark.parametrize("why", ["it is being opened", ""])
 async def test_an_account_whose_view_is_not_served_is_told_why_and_sees_nothing_else(served: Served, why: str) -> None:
     served.give({"early": "not_there"})
     if why:
-        served.server.views.say_why_not("not_there", why)
+        served.server.views.add_awaited("not_there", Awaited(why))
     with pytest.raises(pymysql.MySQLError) as caught:
         await served.client("early")
     assert caught.value.args[0] == 1105
@@ -278,6 +295,153 @@ async def test_an_account_whose_view_is_not_served_is_told_why_and_sees_nothing_
     )
     with pytest.raises(pymysql.MySQLError, match="Access denied"):
         await call(lambda: ReplicaClient(served.server.port, user="early", password="wrong"))
+
+
+def unopened(served: Served, name: str) -> UnopenedView:
+    """A view whose disk is full, with an account."""
+    view = UnopenedView(ViewSettings(name, "assign", UUID(ASSIGNED)), "views/v: No space left on device.")
+    view.could_not(view.why, "Make room.", 1.0e9)
+    shown = Console(served.mirror, served.control, served.clients, view=view, mirror=served.console)
+    served.console.add_view(view)
+    served.server.views.add_awaited(name, view, shown)
+    served.give({name: name})
+    return view
+
+
+WHY = "views/v: No space left on device. Make room. It is tried again by itself, next at 01:46:40 UTC."
+
+
+async def test_people_whose_view_is_not_open_see_why_and_when_it_is_tried_again(served: Served) -> None:
+    unopened(served, "v")
+    await served.add_view("other", "assign", f"{ASSIGNED}:1-9")
+    client = await served.client("v")
+    status = dict(await call(lambda: client.query("SHOW STATUS LIKE 'Binlog_relay_view%'")))
+    assert (status["Binlog_relay_view"], status["Binlog_relay_view_stop"]) == ("v", WHY)
+    (row,) = await call(lambda: client.query("SHOW SLAVE STATUS"))
+    assert WHY in row and "No" in row
+    for user in (USER, "v"):
+        listed = await served.query("CALL binlog_relay.view_list()", f"root_{user}" if user == "v" else "root")
+        assert [(line[0], line[-1]) for line in listed] == [
+            ("gtid", ""),
+            ("v", f"view_not_served: {WHY}"),
+            ("other", ""),
+        ]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SHOW BINARY LOGS",
+        "SHOW MASTER STATUS",
+        "SHOW BINLOG EVENTS",
+        "CALL binlog_relay.view_find('v', 'source', 'a.000001', 4)",
+    ],
+)
+async def test_of_a_view_that_is_not_open_there_are_no_files_to_see(served: Served, statement: str) -> None:
+    unopened(served, "v")
+    with pytest.raises(pymysql.MySQLError, match="The view v is not open: views/v: No space left"):
+        await served.query(statement, "v")
+
+
+@pytest.mark.parametrize("statement", ["SELECT @@server_id", "SELECT @@server_uuid"])
+async def test_a_replica_without_attributes_is_sent_away_before_it_asks_what_would_stop_it(
+    served: Served, statement: str
+) -> None:
+    unopened(served, "v")
+    with pytest.raises(
+        pymysql.MySQLError, match="does not serve the view v of this account: views/v: No space"
+    ) as caught:
+        await served.query(statement, "v")
+    assert caught.value.args[0] == 1053
+    assert await served.query("SELECT @@gtid_executed", "v") == (("",),)
+
+
+async def test_a_dump_of_a_view_that_is_not_open_is_refused_so_that_it_is_asked_for_again(served: Served) -> None:
+    unopened(served, "v")
+    with pytest.raises(pymysql.MySQLError, match="does not serve the view v") as caught:
+        await served.by_position(FIRST, "v", server_id=79)
+    assert caught.value.args[0] == 1105
+
+
+async def test_the_mirror_keeps_the_files_that_a_view_was_not_made_of_while_it_could_not_be_opened(
+    served: Served,
+) -> None:
+    view = unopened(served, "v")
+    await served.query(f"PURGE BINARY LOGS TO '{SECOND}'", "root")
+    assert [file.name for file in served.mirror.current.files] == [FIRST, SECOND]
+    view.made = Position(SECOND, 120), 1
+    served.views["gtid"].status = Status(Position(SECOND, 120))
+    await served.query(f"PURGE BINARY LOGS TO '{SECOND}'", "root")
+    assert [file.name for file in served.mirror.current.files] == [SECOND]
+
+
+async def test_of_a_view_that_is_not_open_no_statement_says_what_the_mirror_has(served: Served) -> None:
+    unopened(served, "v")
+    names = {name for name, _value in await served.query("SHOW STATUS LIKE 'Binlog_relay%'", "v")}
+    assert not {name for name in names if "archive_" in name or "ledger" in name or "violations" in name}
+    assert "Binlog_relay_view_stop" in names
+    space = (
+        "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Binlog_relay_archive_bytes'"
+    )
+    assert await served.query(space, "v") == ()
+    (row,) = await served.query("SHOW SLAVE STATUS", "v")
+    assert str(served.mirror.current.held.total_bytes) not in map(str, row)
+
+
+@pytest.mark.parametrize("statement", ["SHOW SLAVE STATUS", "SHOW MASTER STATUS", "SHOW STATUS", "SELECT @@server_id"])
+async def test_who_logged_in_before_the_view_was_open_is_told_to_come_again_and_then_sees_it(
+    served: Served, statement: str
+) -> None:
+    """A monitor that keeps its connection would see a view for ever that is not open."""
+    unopened(served, "v")
+    client = await served.client("v")
+    await served.add_view("v", "assign", f"{ASSIGNED}:1-9")
+    with pytest.raises(
+        pymysql.MySQLError, match="The view v was opened since this connection began: connect again"
+    ) as caught:
+        await call(lambda: client.query(statement))
+    assert caught.value.args[0] == 1053
+    assert await served.query("SELECT @@gtid_executed", "v") == ((f"{ASSIGNED}:1-9",),)
+
+
+async def refused(request: Awaitable[ReplicaClient]) -> tuple[int, str]:
+    with pytest.raises(pymysql.MySQLError) as caught:
+        await request
+    number, text = caught.value.args
+    return number, text
+
+
+async def test_a_file_that_somebody_deleted_is_named_to_a_request_by_gtid_as_to_one_by_position(served: Served) -> None:
+    archive = served.views["gtid"].archive
+    (archive.directory / FIRST).unlink()
+    number, text = await refused(served.by_gtid(f"{ASSIGNED}:1", "gtid"))
+    assert number == 1236
+    assert text.startswith(
+        f"binlog-relay's archive is damaged at {FIRST}:0: it cannot be opened: No such file or directory."
+    )
+    assert (number, text) == await refused(served.by_position(FIRST, "gtid", server_id=78))
+    assert [place.file for place in archive.current.damaged_files.all] == [FIRST]
+
+
+async def test_a_file_that_is_purged_while_a_request_by_gtid_looks_at_it_is_named(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = served.views["gtid"].archive
+
+    async def purged_meanwhile(lookup: GtidLookup, question: Callable[[Any], Any]) -> Any:
+        looked_at = [lookup._looked_at(generation) for generation in archive.all]
+        found = [one.files[0] for one in looked_at]
+        assert [one.name for one in found] == [FIRST]
+        await archive.current.purge([FIRST], "for a test")
+        (files,) = [replace(one, files=found) for one in looked_at]
+        return await asyncio.to_thread(question, [files])
+
+    monkeypatch.setattr(GtidLookup, "ask", purged_meanwhile)
+    number, text = await refused(served.by_gtid(f"{ASSIGNED}:1", "gtid"))
+    assert (number, text) == (
+        1105,
+        f"{FIRST} was removed from binlog-relay's archive just now. The replica may try again",
+    )
 
 
 async def test_a_purge_removes_the_files_of_what_the_account_sees(served: Served) -> None:
@@ -341,6 +505,38 @@ async def test_the_status_says_how_far_the_view_is_and_what_it_stopped_at(served
     status = dict(await served.query("SHOW STATUS LIKE 'Binlog_relay_view%'", "gtid"))
     assert status["Binlog_relay_view_stop"] == f"{SECOND}:120: UPDATE of i and m writes two engines. view skip."
     assert (status["Binlog_relay_view_source_file"], status["Binlog_relay_view_source_position"]) == ("", "0")
+
+
+async def test_the_status_says_what_may_run_side_by_side_and_why_other_transactions_may_not(served: Served) -> None:
+    why = Counter({("no_key", "shop.log"): 200, ("statement", ""): 10})
+    served.views["gtid"].status = Status(waits=WaitCounts(1000, 789, 125, why))
+    status = dict(await served.query("SHOW STATUS LIKE 'Binlog_relay_view%'", "gtid"))
+    assert status["Binlog_relay_view_transactions"] == "1000"
+    assert status["Binlog_relay_view_transactions_beside"] == "789"
+    assert status["Binlog_relay_view_mean_width"] == "8.00"
+    assert (status["Binlog_relay_view_share_beside"], status["Binlog_relay_view_batches"]) == ("0.7890", "125")
+    assert status["Binlog_relay_view_serial"] == "20.0 % no_key shop.log, 1.0 % statement"
+    causes = {name.removeprefix(SERIAL): value for name, value in status.items() if name.startswith(SERIAL)}
+    assert causes.pop("no_key_of_shop_log") == "200"
+    assert causes == {why: str({"no_key": 200, "statement": 10}.get(why, 0)) for why in EVERY_CAUSE}
+    (row,) = await served.query("CALL binlog_relay.view_list()", "gtid")
+    assert (
+        "78.9 % beside the one before, 8.0 together on average; one by one: 20.0 % no_key shop.log, 1.0 % statement"
+        in row
+    )
+
+
+async def test_few_variables_have_the_name_of_a_table_and_no_two_have_one_name_for_exporters(served: Served) -> None:
+    why = Counter({("same_rows", f"s.t{number}"): 100 + number for number in range(30)})
+    why[("same_rows", "s.x-y")], why[("same_rows", "S.x y")] = 1000, 500
+    served.views["gtid"].status = Status(waits=WaitCounts(9000, 0, 9000, why))
+    status = dict(await served.query("SHOW STATUS LIKE 'Binlog_relay_view_serial%'", "gtid"))
+    of_tables = {name: value for name, value in status.items() if "_of_" in name}
+    assert of_tables == {
+        f"{SERIAL}same_rows_of_s_x_y": "1500",
+        **{f"{SERIAL}same_rows_of_s_t{number}": str(100 + number) for number in range(22, 30)},
+    }
+    assert status[f"{SERIAL}same_rows"] == str(why.total())
 
 
 async def test_a_stopped_view_is_an_sql_thread_that_has_stopped_for_those_who_are_served_it(served: Served) -> None:

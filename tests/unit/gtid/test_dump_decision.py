@@ -39,7 +39,7 @@ FILES = holdings(f"{U}:4-10", f"{U}:11-20,{V}:1-5", f"{U}:21-30", "", purged=f"{
 
 
 def start(held: str, files: MysqlHoldings = FILES, named: int | None = None) -> MysqlStart:
-    return mysql_start(gtids(held), files, source_uuid=parse_uuid(U), version=VERSION, named=named)
+    return mysql_start(gtids(held), files, source_uuids=[parse_uuid(U)], version=VERSION, named=named)
 
 
 @pytest.mark.parametrize(

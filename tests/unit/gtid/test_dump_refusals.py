@@ -28,8 +28,8 @@ NEW, OLD = (9, 7, 4), (5, 6, 24)
 def test_only_the_sources_own_transactions_make_a_replica_ahead() -> None:
     held = GtidSet.from_text(f"{U}:1-12:t:1,{V}:1-99")
     executed = GtidSet.from_text(f"{U}:1-10")
-    assert str(ahead_of(held, executed, parse_uuid(U))) == f"{U}:11-12:t:1"
-    assert not ahead_of(held, executed | held, parse_uuid(U))
+    assert str(ahead_of(held, executed, [parse_uuid(U)])) == f"{U}:11-12:t:1"
+    assert not ahead_of(held, executed | held, [parse_uuid(U)])
 
 
 def test_a_replica_that_is_ahead_is_told_what_it_has_too_much() -> None:

@@ -1,6 +1,7 @@
 """Bodies of the events that begin a transaction, as servers wrote them, read and written again."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from protocol.binlog.gtid_tagged import (
     signed,
     variable_signed,
     variable_unsigned,
+    with_clock,
 )
 from protocol.binlog.mariadb_gtid import (
     GROUP_COMMIT_ID,
@@ -158,3 +160,24 @@ def test_a_flag_without_its_field_is_not_written() -> None:
         encode_mariadb_gtid(MariadbGtid(1, 0, GROUP_COMMIT_ID))
     with pytest.raises(ValueError, match="XA identifier"):
         encode_mariadb_gtid(MariadbGtid(1, 0, PREPARED_XA))
+
+
+@given(WHOLE_GTIDS, NUMBERS, NUMBERS)
+def test_a_tagged_gtid_with_other_numbers_of_dependencies_is_else_the_same(
+    gtid: Gtid, last: int, sequence: int
+) -> None:
+    told = decode_gtid_tagged(with_clock(encode_gtid_tagged(gtid), last, sequence))
+    assert told == replace(gtid, last_committed=last, sequence_number=sequence)
+
+
+def test_a_tagged_gtid_without_numbers_of_dependencies_is_given_none() -> None:
+    body = encode_gtid_tagged(Gtid(1, UUID_OF_ONE, 5, "tag"))
+    assert with_clock(body, 7, 8) == body
+
+
+def test_fields_of_a_tagged_gtid_that_nobody_knows_stay_behind_other_numbers() -> None:
+    body = encode_gtid_tagged(Gtid(1, UUID_OF_ONE, 5, "tag", 3, 4, 123, 123))
+    longer = body[:1] + variable_unsigned(len(body) + 2) + body[2:] + variable_unsigned(60) + variable_unsigned(9)
+    made = with_clock(longer, 1_000_000, 1_000_001)
+    assert made.endswith(variable_unsigned(60) + variable_unsigned(9))
+    assert decode_gtid_tagged(made).sequence_number == 1_000_001

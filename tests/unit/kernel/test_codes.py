@@ -24,7 +24,10 @@ def numbers(module: ModuleType) -> dict[str, int]:
     return {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int)}
 
 
-@pytest.mark.parametrize("module", ["protocol.kernel.codes", "protocol.columns.codes.column_codes"])
+@pytest.mark.parametrize(
+    "module",
+    ["protocol.kernel.codes", "protocol.columns.codes.column_codes", "protocol.dependencies.write_set_codes"],
+)
 def test_the_constants_of_c_are_the_numbers_of_the_text(module: str) -> None:
     text = source_of(module).with_suffix(".pxd").read_text()
 

@@ -2,6 +2,7 @@
 
 import random
 import struct
+import zlib
 from array import array
 from typing import Any
 
@@ -169,6 +170,24 @@ def test_a_format_description_with_a_wrong_checksum_is_named(build: KernelBuild)
     event[30] ^= 1
     got = walk(build, packetise([bytes(event)]))
     assert (got.status, got.position, got.produced) == (codes.BAD_CRC, 4, b"")
+
+
+@pytest.mark.parametrize("packets", [True, False])
+def test_that_the_other_events_have_no_checksum_is_not_believed_of_a_changed_format_description(
+    build: KernelBuild, packets: bool
+) -> None:
+    event = bytearray(EventStream().events[0])
+    event[-5] = 0
+    got = walk(build, packetise([bytes(event)]) if packets else bytes(event), packets=packets)
+    assert (got.status, got.position, got.produced) == (codes.BAD_CRC, 4, b"")
+
+
+@pytest.mark.parametrize("packets", [True, False])
+def test_a_format_description_without_a_checksum_is_archived_with_one(build: KernelBuild, packets: bool) -> None:
+    event = EventStream().events[0][:-5] + bytes(5)
+    got = walk(build, packetise([event]) if packets else event, packets=packets)
+    assert got.produced[:-4] == event[:17] + got.produced[17:19] + event[19:-4]
+    assert int.from_bytes(got.produced[-4:], "little") == zlib.crc32(got.produced[:-4])
 
 
 @pytest.mark.parametrize("version", ["5.1.99", "5.7.99", "10.5.99", "none"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from protocol.binlog.schema.definition_statement import begins_definition
 from tests.support.event_stream import EventStream, query_body, raw_event
 from tests.support.kernel_builds import KernelBuild
 
@@ -18,6 +19,11 @@ DEFINE = [
     "/*M!100100 CREATE TABLE t (a INT) */",
     "-- a comment\n  # another\n CREATE TABLE t (a INT)",
     " \n\tDrop table t",
+    "/*! */ ALTER TABLE t ADD UNIQUE (a)",
+    "/*!50001 *//*!*/CREATE UNIQUE INDEX i ON t (a)",
+    # A blank in the character set of some clients.
+    "/* from a page */\xa0ALTER TABLE t ADD UNIQUE (a)",
+    "ALTER\xa0TABLE t ADD UNIQUE (a)",
 ]
 DEFINE_NOTHING = [
     "INSERT INTO t VALUES (1)",
@@ -58,6 +64,7 @@ def found(build: KernelBuild, *texts: str, packed: bool = False, version: str = 
 @pytest.mark.parametrize("text", DEFINE)
 def test_a_statement_that_defines_tables_is_named(build: KernelBuild, text: str) -> None:
     assert found(build, "INSERT INTO t VALUES (1)", text) == [1]
+    assert begins_definition(text.encode("latin1"))
 
 
 @pytest.mark.parametrize("text", DEFINE_NOTHING)

@@ -1,7 +1,7 @@
 """Whole transactions that a replica has are passed over, and nothing else, however the input is cut."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -19,11 +19,23 @@ CHECKPOINT = event(161, b"\1\0\0\0x", IGNORE)
 
 
 def sent_by(skip: Any, data: bytes, pieces: Sequence[int] = (1 << 20,)) -> bytes:
-    """What of `data`, fed in pieces of these sizes over and over, is to be sent."""
+    """What of `data`, fed in pieces of these sizes over and over, is to be sent: all of it is looked at."""
+    sent, waiting = fed(skip, data, pieces, lambda: False)
+    assert waiting == b""
+    return sent
+
+
+def sent_to_end(skip: Any, data: bytes, pieces: Sequence[int]) -> bytes:
+    """As `sent_by`, of a stream that may end before `data` does."""
+    return fed(skip, data, pieces, lambda: skip.finished)[0]
+
+
+def fed(skip: Any, data: bytes, pieces: Sequence[int], ends: Callable[[], bool]) -> tuple[bytes, bytes]:
+    """(what is to be sent, what was fed and not looked at), up to where the stream ends."""
     sent = b""
     waiting = b""
     at = turn = 0
-    while at < len(data):
+    while at < len(data) and not ends():
         size = pieces[turn % len(pieces)]
         turn += 1
         waiting += data[at : at + size]
@@ -34,8 +46,7 @@ def sent_by(skip: Any, data: bytes, pieces: Sequence[int] = (1 << 20,)) -> bytes
                 sent += waiting[used:end]
             used = end
         waiting = waiting[used:]
-    assert waiting == b""
-    return sent
+    return sent, waiting
 
 
 def body(sizes: Sequence[int]) -> bytes:
@@ -198,24 +209,6 @@ def test_a_mariadb_stream_ends_with_the_last_group_of_all_domains_that_have_an_e
         )
         assert sent_to_end(skip, data, pieces) == wanted
         assert skip.finished == (met == set(limits))
-
-
-def sent_to_end(skip: Any, data: bytes, pieces: Sequence[int]) -> bytes:
-    """As `sent_by`, of a stream that may end before `data` does."""
-    sent = waiting = b""
-    at = turn = 0
-    while at < len(data) and not skip.finished:
-        size = pieces[turn % len(pieces)]
-        turn += 1
-        waiting += data[at : at + size]
-        at += size
-        used = 0
-        while (end := skip.next_range(waiting, used, len(waiting))) > used:
-            if skip.sending:
-                sent += waiting[used:end]
-            used = end
-        waiting = waiting[used:]
-    return sent
 
 
 def test_where_all_ends_are_reached_already_the_stream_ends_behind_the_files_list(build: KernelBuild) -> None:

@@ -28,6 +28,7 @@ from protocol.source_side.connection_states import TRANSITIONS, IllegalInput, In
 from protocol.source_side.connection_terms import Limits, LoginTerms
 from protocol.source_side.machine import READERS, SourceSide
 from protocol.statements import Done, EncodedRows, GivenAnswer, KillConnection, Notice, SourceFacts, StatisticsText
+from tests.support.login_client import packets
 
 PASSWORD = "s3cret"
 FACTS = SourceFacts("mysql", "5.6.24-log", 1, "11111111-2222-3333-4444-555555555555", "CRC32")
@@ -47,15 +48,6 @@ def machine(facts: SourceFacts = FACTS, limits: Limits | None = None) -> SourceS
         wall_offset_s=1_000_000.0,
         limits=limits,
     )
-
-
-def payloads(data: bytes) -> list[tuple[int, bytes]]:
-    found = []
-    while data:
-        size = int.from_bytes(data[:3], "little")
-        found.append((data[3], data[4 : 4 + size]))
-        data = data[4 + size :]
-    return found
 
 
 def scramble_of(greeting: bytes) -> bytes:
@@ -148,7 +140,7 @@ def test_a_client_logs_in_with_the_bits_both_sides_have(capabilities: Capability
     side = machine()
     events = side.receive(login(scramble_of(side.bytes_to_send()), capabilities=capabilities), 100.0)
     assert isinstance(events[0], LoggedIn)
-    assert payloads(side.bytes_to_send())[0] == (2, b"\x00\x00\x00\x02\x00\x00\x00")
+    assert packets(side.bytes_to_send())[0] == (2, b"\x00\x00\x00\x02\x00\x00\x00")
 
 
 def test_a_login_that_comes_byte_by_byte_is_the_same_login() -> None:
@@ -179,7 +171,7 @@ def test_a_client_with_another_plugin_is_switched_and_logs_in() -> None:
     side = machine()
     side.bytes_to_send()
     assert side.receive(login(b"x" * 20, plugin="sha256_password", capabilities=CLIENT_97), 100.0) == []
-    sequence, switch = payloads(side.bytes_to_send())[0]
+    sequence, switch = packets(side.bytes_to_send())[0]
     name = b"\xfemysql_native_password\0"
     assert switch.startswith(name)
     assert switch.endswith(b"\0")
@@ -197,7 +189,7 @@ def test_unknown_users_and_wrong_passwords_get_the_same_answers(user: str, plugi
         assert side.state is State.TOKEN_EXPECTED
         events = side.receive(frame_payload(b"x" * 20, 3), 100.0)
     assert isinstance(events[0], LoginRefused)
-    _, answer = payloads(side.bytes_to_send())[-1]
+    _, answer = packets(side.bytes_to_send())[-1]
     assert answer == b"\xff\x15\x04#28000Access denied for user '%s'@'192.0.2.1' (using password: YES)" % user.encode()
 
 
@@ -205,7 +197,7 @@ def test_after_a_refused_login_nothing_is_answered_not_even_what_came_with_it() 
     side = machine()
     packet = login(scramble_of(side.bytes_to_send()), password="wrong")
     side.receive(packet + command(3, b"SELECT 1"), 100.0)
-    assert len(payloads(side.bytes_to_send())) == 1
+    assert len(packets(side.bytes_to_send())) == 1
     assert side.receive(command(3, b"SELECT 1"), 100.0) == []
     assert side.bytes_to_send() == b""
 
@@ -250,7 +242,7 @@ def test_a_command_with_a_wrong_packet_number_ends_the_connection() -> None:
 def test_a_command_that_is_refused_by_its_header_is_answered_with_the_next_number(packet: bytes, number: int) -> None:
     side = logged_in()
     side.receive(packet, 100.0)
-    ((sequence, answer),) = payloads(side.bytes_to_send())
+    ((sequence, answer),) = packets(side.bytes_to_send())
     assert (sequence, answer[:1]) == (number, b"\xff")
 
 
@@ -293,7 +285,7 @@ def test_a_dump_has_no_deadline() -> None:
 def test_small_commands_are_answered(code: int, body: bytes, first: bytes) -> None:
     side = logged_in()
     assert side.receive(command(code, body), 100.0) == []
-    sequence, answer = payloads(side.bytes_to_send())[0]
+    sequence, answer = packets(side.bytes_to_send())[0]
     assert (sequence, answer[:1]) == (1, first)
 
 
@@ -302,7 +294,7 @@ def test_other_commands_get_1047_and_keep_the_connection(code: int) -> None:
     side = logged_in()
     events = side.receive(command(code), 100.0)
     assert isinstance(events[0], StatementFailed)
-    assert payloads(side.bytes_to_send())[0][1] == b"\xff\x17\x04#08S01Unknown command"
+    assert packets(side.bytes_to_send())[0][1] == b"\xff\x17\x04#08S01Unknown command"
     assert side.state is State.COMMAND_EXPECTED
 
 
@@ -353,7 +345,7 @@ def test_a_refused_dump_gets_its_error_and_the_connection_ends() -> None:
     side = logged_in()
     side.receive(dump(), 100.0)
     assert isinstance(side.refuse_dump(PositionRefused(1236, "no"))[0], Closed)
-    assert payloads(side.bytes_to_send()) == [(1, b"\xff\xd4\x04#HY000no")]
+    assert packets(side.bytes_to_send()) == [(1, b"\xff\xd4\x04#HY000no")]
     assert side.state is State.CLOSED
 
 
@@ -378,7 +370,7 @@ def test_a_gtid_dump_request_is_handed_on() -> None:
 def test_a_gtid_dump_request_whose_sizes_lie_ends_the_connection(body: bytes) -> None:
     side = logged_in()
     assert isinstance(side.receive(command(0x1E, body), 100.0)[0], Closed)
-    assert payloads(side.bytes_to_send()) == [(1, b"\xff\x2b\x07#HY000Malformed communication packet.")]
+    assert packets(side.bytes_to_send()) == [(1, b"\xff\x2b\x07#HY000Malformed communication packet.")]
 
 
 def test_a_set_of_gtids_may_be_greater_than_any_other_command() -> None:
@@ -403,15 +395,15 @@ def test_before_the_login_a_gtid_dump_is_as_limited_as_all_else() -> None:
 def test_after_eof_commands_are_taken_again() -> None:
     side = dumping()
     side.end_dump(200, 102.0)
-    assert payloads(side.bytes_to_send())[0] == (200, b"\xfe\x00\x00\x02\x00")
+    assert packets(side.bytes_to_send())[0] == (200, b"\xfe\x00\x00\x02\x00")
     side.receive(command(0x0E), 102.0)
-    assert payloads(side.bytes_to_send())[0][0] == 1
+    assert packets(side.bytes_to_send())[0][0] == 1
 
 
 def test_an_error_in_the_stream_has_the_streams_number() -> None:
     side = dumping()
     assert isinstance(side.fail_dump(255, PositionRefused(1236, "gone"))[0], Closed)
-    assert payloads(side.bytes_to_send())[0][0] == 255
+    assert packets(side.bytes_to_send())[0][0] == 255
 
 
 @pytest.mark.parametrize("make", [logged_in, dumping])
@@ -440,7 +432,7 @@ def test_the_answer_to_a_request_may_leave_warnings() -> None:
     side = logged_in()
     side.receive(command(3, b"KILL 12"), 100.0)
     side.answer(Done((Notice("Warning", 1867, "in use"),)), 100.0)
-    ok = [payload for _, payload in payloads(side.bytes_to_send())][-1]
+    ok = [payload for _, payload in packets(side.bytes_to_send())][-1]
     assert ok[-2:] == b"\x01\x00"
     assert [notice.number for notice in side.session.notices] == [1867]
 
@@ -455,7 +447,7 @@ def test_a_request_waits_for_the_shell_and_later_commands_wait_too(
     assert events == [StatementRequested(KillConnection(12), side.account)]
     assert side.bytes_to_send() == b""
     side.answer(answer, 100.0)
-    answers = [payload[0] for _, payload in payloads(side.bytes_to_send())]
+    answers = [payload[0] for _, payload in packets(side.bytes_to_send())]
     assert (answers[0], answers[-1]) == (first, 0x00)
 
 
@@ -469,7 +461,7 @@ def test_commands_that_were_sent_ahead_are_answered_a_few_at_a_time_and_in_order
         answered.append(side.bytes_to_send())
     assert len(answered) == 3
     rows = [
-        payload[1:] for _, payload in payloads(b"".join(answered)) if len(payload) in (2, 3) and payload[0] in (1, 2)
+        payload[1:] for _, payload in packets(b"".join(answered)) if len(payload) in (2, 3) and payload[0] in (1, 2)
     ]
     assert rows == [b"%d" % number for number in range(1, 40)]
 

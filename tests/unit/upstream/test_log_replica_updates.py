@@ -89,6 +89,6 @@ async def test_what_the_source_never_wrote_is_in_the_ledger_once_and_the_relay_g
                 assert "log_replica_updates is OFF" in line["what"]
                 ((name, data),) = held.items()
                 await relay.until_held(name, len(data))
-                told = [row for row in ledger(relay.archive) if row.kind == "source_never_logged"]
+            told = [row for row in ledger(relay.archive) if row.kind == "source_never_logged"]
             assert len(told) == rows
         assert told[0].text.endswith(f"in no binlog of it (log_replica_updates is OFF there): {A}:1-9")

@@ -65,7 +65,7 @@ HEADS = {
     + f"-- {OLD}"
     + "\n-- CHANGE MASTER TO MASTER_USE_GTID=slave_pos;\n"
     + DATA,
-    "without comments": SETTINGS + OLD + DATA,
+    "without other comments": SETTINGS + POSITION + OLD + DATA,
     "with line ends of Windows": (heading("MySQL dump 10.13", "5.6.24") + POSITION + OLD + DATA).replace("\n", "\r\n"),
     "head only, data behind it cut off": heading("MySQL dump 10.13", "5.6.24") + POSITION + OLD,
 }
@@ -138,6 +138,19 @@ def test_a_dump_with_the_position_of_a_replica_is_refused_by_name(tmp_path: Path
     assert "dump.sql, line 15" in text and "--dump-slave" in text and "--at mysql-bin.000002:559" in text
 
 
+@pytest.mark.parametrize("statement", [OLD, f"-- {OLD}", NEW, f"-- {NEW}"])
+def test_a_position_without_a_heading_may_be_of_a_replica_and_is_refused(tmp_path: Path, statement: str) -> None:
+    """--dump-slave writes the same as --source-data, if --compact or --skip-comments takes the heading away."""
+    text = refused(dumped(tmp_path, SETTINGS + statement + DATA))
+    assert "dump.sql, line 5" in text and "--dump-slave" in text and "--at mysql-bin.000002:559" in text
+
+
+@pytest.mark.parametrize("name", ["", "c1"])
+def test_a_statement_that_names_a_connection_of_mariadb_is_of_a_replica(tmp_path: Path, name: str) -> None:
+    statement = OLD.replace("MASTER TO", f"MASTER '{name}' TO")
+    assert "own source" in refused(dumped(tmp_path, SETTINGS + POSITION + statement + DATA))
+
+
 def test_a_statement_that_names_a_host_is_of_a_replica(tmp_path: Path) -> None:
     statement = "CHANGE MASTER TO MASTER_HOST='db-older', MASTER_PORT=3306, MASTER_LOG_FILE='mysql-bin.000002', MASTER_LOG_POS=559;"
     assert "'db-older'" in refused(dumped(tmp_path, SETTINGS + statement + DATA))
@@ -150,7 +163,66 @@ def test_the_position_of_a_mydumper_server_that_is_a_replica_is_refused(tmp_path
     assert "was a replica" in text and "mysql-bin.000002:559 is its own position" in text
 
 
-@pytest.mark.parametrize("name", ["xtrabackup_slave_info", "mariadb_backup_slave_info"])
+@pytest.mark.parametrize("section", ["replication", "replication.c1", "Replication.a.b"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "# relay_master_log_file = 'mysql-bin.000009'\n# exec_master_log_pos = 4\n# Executed_Gtid_Set = \n",
+        'SOURCE_LOG_FILE = "mysql-bin.000009"\nSOURCE_LOG_POS = 4\n#SOURCE_AUTO_POSITION = {0|1}\n',
+        "# Source_Host = '10.0.0.1'\n",
+    ],
+)
+@pytest.mark.parametrize("server", ["from 0.14 on", "source", "--source-data"])
+def test_a_channel_of_a_mydumper_server_shows_that_it_is_a_replica(
+    tmp_path: Path, server: str, fields: str, section: str
+) -> None:
+    dumped(tmp_path, f"{METADATA[server]}\n[{section}]\n{fields}", "metadata")
+    text = refused(tmp_path)
+    assert "was a replica" in text and "mysql-bin.000002:559 is its own position" in text
+
+
+def test_a_host_that_mydumper_tells_is_told(tmp_path: Path) -> None:
+    dumped(tmp_path, METADATA["--source-data"], "metadata")
+    assert dump_place(tmp_path).host == "db"
+
+
+SLAVE_INFO = [
+    "xtrabackup_slave_info",
+    "mariadb_backup_slave_info",
+    "xtrabackup_replica_info",
+    "xtrabackup_slave_info.zst",
+]
+
+
+@pytest.mark.parametrize("name", SLAVE_INFO)
+@pytest.mark.parametrize("own", ["xtrabackup_binlog_info", "mariadb_backup_binlog_info"])
+def test_a_backup_of_a_replica_is_refused_though_it_has_a_position_of_its_own(
+    tmp_path: Path, own: str, name: str
+) -> None:
+    path = dumped(tmp_path, BACKUPS["position"], own)
+    dumped(tmp_path, OLD, name)
+    for told in (tmp_path, path):
+        text = refused(told)
+        assert "was a replica" in text and name in text and "mysql-bin.000002:559 is its own position" in text
+
+
+def test_an_empty_slave_info_is_of_a_server_that_is_no_replica(tmp_path: Path) -> None:
+    dumped(tmp_path, BACKUPS["position"], "xtrabackup_binlog_info")
+    dumped(tmp_path, "", "xtrabackup_slave_info")
+    assert dump_place(tmp_path).position == PLACE
+
+
+def test_a_backup_says_which_server_it_is_of(tmp_path: Path) -> None:
+    path = dumped(tmp_path, BACKUPS["position"], "xtrabackup_binlog_info")
+    assert (dump_place(path).server_id, dump_place(path).server_uuid) == (0, "")
+    uuid = "74b64a5b-cfba-11e9-95d0-000c2994d425"
+    dumped(tmp_path, f"# x\n[mysqld]\nserver_id=1000\n\nserver_uuid={uuid}\nmaster_key_id=0\n", "backup-my.cnf")
+    assert (dump_place(path).server_id, dump_place(path).server_uuid) == (1000, uuid)
+    dumped(tmp_path, "\0\1server_id=1\n", "backup-my.cnf")
+    assert dump_place(path).server_id == 0
+
+
+@pytest.mark.parametrize("name", SLAVE_INFO)
 def test_what_xtrabackup_says_of_a_replica_is_refused(tmp_path: Path, name: str) -> None:
     dumped(tmp_path, OLD, name)
     assert "own source" in refused(tmp_path) and "own source" in refused(tmp_path / name)
@@ -165,6 +237,9 @@ def test_what_xtrabackup_says_of_a_replica_is_refused(tmp_path: Path, name: str)
         (SETTINGS + OLD.replace("mysql-bin.000002", "../../etc/passwd") + DATA, "no binlog file's name"),
         (SETTINGS + OLD.replace("mysql-bin.000002", "/var/lib/mysql-bin.000002") + DATA, "no binlog file's name"),
         (SETTINGS + OLD.replace("mysql-bin.000002", "mysql-bin.000002\\0") + DATA, "no binlog file's name"),
+        (SETTINGS + OLD.replace("mysql-bin.000002", "my\x1b[2Jsql-bin.000002") + DATA, "no binlog file's name"),
+        (SETTINGS + OLD.replace("mysql-bin", "m" * 300) + DATA, "no binlog file's name"),
+        ("mysql\x1b[2J-bin.000002\t559\n", "no binlog file's name"),
         (SETTINGS + OLD.replace("559", "3") + DATA, "no position"),
         (SETTINGS + OLD.replace("559", "9" * 30) + DATA, "no position"),
         (SETTINGS + OLD.replace("559", "\u00b2") + DATA, "no position"),
@@ -184,7 +259,7 @@ def test_what_xtrabackup_says_of_a_replica_is_refused(tmp_path: Path, name: str)
 def test_what_cannot_be_believed_is_refused_with_the_file_and_the_reason(tmp_path: Path, text: str, why: str) -> None:
     path = dumped(tmp_path, text)
     message = refused(path)
-    assert message.startswith(str(path)) and why in message and "\0" not in message
+    assert message.startswith(str(path)) and why in message and message.isprintable()
 
 
 def test_what_only_looks_like_coordinates_behind_the_head_is_users_data(tmp_path: Path) -> None:
@@ -198,6 +273,12 @@ def test_other_packings_are_told_with_the_program_that_reads_them(tmp_path: Path
     path = tmp_path / "dump"
     path.write_bytes(magic + bytes(50))
     assert program in refused(path)
+
+
+def test_of_a_packed_dump_that_ends_before_its_first_line_it_is_said_how_much_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "dump.sql.gz"
+    path.write_bytes(gzip.compress(SETTINGS.encode())[:14])
+    assert "of which 0 lines were read" in refused(path)
 
 
 def test_a_packed_dump_that_is_damaged_is_told(tmp_path: Path) -> None:

@@ -54,6 +54,26 @@ async def test_each_place_has_what_is_before_it_and_nothing_else(tmp_path: Path)
             assert got == (GtidSet.from_text(f"{OWN}:1-{gno}") if gno else GtidSet())
 
 
+@pytest.mark.parametrize("behind_magic", [0, 116])
+async def test_in_the_head_of_a_file_all_is_executed_that_the_head_tells_of(tmp_path: Path, behind_magic: int) -> None:
+    """A source without GTIDs stands there after FLUSH LOGS: its file has no Previous_gtids event, the view's has one."""
+    await made(tmp_path, f"{OWN}:1 {OWN}:2", f"{OWN}:3")
+    got = executed_before(tmp_path, settings(), place("mysql-bin.000002", 4 + behind_magic, 2))
+    assert got.line == f"{OWN}:1-2"
+
+
+async def test_a_file_that_has_not_told_yet_what_is_before_it_goes_on_where_the_one_before_ends(tmp_path: Path) -> None:
+    first = mysql_binlog(GtidSet())
+    for gno in (1, 2):
+        add_mysql(first, MysqlGtid.from_text(f"{OWN}:{gno}"))
+    begun = mysql_binlog(None)
+    await fill(tmp_path, ("mysql-bin.000001", first.data), ("mysql-bin.000002", begun.data))
+    got = executed_before(tmp_path, settings(), place("mysql-bin.000002", begun.size, 2))
+    assert got.line == f"{OWN}:1-2"
+    with pytest.raises(PlaceUnknown, match="behind transaction 1 by the view's map"):
+        executed_before(tmp_path, settings(), place("mysql-bin.000002", begun.size, 1))
+
+
 async def test_transactions_that_had_a_gtid_are_in_it_too(tmp_path: Path) -> None:
     (offsets,) = await made(tmp_path, f"{OWN}:1 {SOURCE}:7 {OWN}:2 {SOURCE}:8")
     got = [

@@ -3,8 +3,9 @@
 import pytest
 
 from protocol.binlog.event_type import EventType
-from relay.view.rules.group import CannotBeKept, StopReason
-from tests.support.rule_groups import XID, Item, Other, Rows, RuleRun, Statement, settings
+from relay.view.rules.group import CannotBeKept
+from relay.view.rules.group_parts import PartKind, control_of
+from tests.support.rule_groups import XID, Item, Other, Rows, RuleRun, Statement, settings, stopped
 
 INNO = "CREATE TABLE i (a INT PRIMARY KEY) ENGINE=InnoDB"
 ISAM = "CREATE TABLE m (a INT PRIMARY KEY) ENGINE=MyISAM"
@@ -16,12 +17,6 @@ def run(*definitions: Item, **changes: object) -> RuleRun:
     for definition in ("CREATE DATABASE d", INNO, ISAM, *definitions):
         made.plan(definition)
     return made
-
-
-def stopped(rules: RuleRun, *items: Item) -> StopReason:
-    with pytest.raises(CannotBeKept) as raised:
-        rules.plan(*items)
-    return raised.value.reason
 
 
 def test_what_needs_no_rule_is_copied_as_it_is() -> None:
@@ -328,6 +323,13 @@ def test_where_nothing_gets_a_gtid_nothing_must_be_split() -> None:
         assert len(rules.plan(*group)) == 1
 
 
+def test_what_replicas_may_give_numbers_of_their_own_is_split_too() -> None:
+    group = ("BEGIN", "INSERT INTO i VALUES (1)", "INSERT INTO m VALUES (1)", XID)
+    assert len(run(gtids="anonymous").plan(*group)) == 2
+    assert len(run(gtids="anonymous", target="mysql-5.7").plan(*group)) == 2
+    assert len(run(gtids="anonymous", target="mysql-5.6").plan(*group)) == 1
+
+
 def test_rows_outside_of_a_transaction_are_put_into_one() -> None:
     # 5.1 wrote them so; a 9.7 with GTIDs waits for ever for more, or dies.
     assert run().plan(Rows(["m"])) == [["+BEGIN", "rows of m", "+COMMIT"]]
@@ -438,6 +440,16 @@ def test_partitions_of_engines_that_have_none_any_more_stop_the_view() -> None:
     assert run(target="mysql-5.7").plan(text) == [[text]]
 
 
+@pytest.mark.parametrize(
+    "action", ["ADD c INT", "ADD COLUMN c INT DEFAULT (1) AFTER a", "ADD KEY (a)", "MODIFY a BIGINT", "ADD (c INT)"]
+)
+def test_partitions_behind_a_column_are_seen(action: str) -> None:
+    text = f"ALTER TABLE t {action} PARTITION BY HASH (a) (PARTITION p ENGINE = MyISAM, PARTITION q ENGINE = MyISAM)"
+    assert stopped(run(), text).error == 1178
+    assert run(target="mysql-5.7").plan(text) == [[text]]
+    assert run(engines="innodb").plan(text) == [["+" + text.replace("MyISAM", "InnoDB")]]
+
+
 # ---- statements that failed --------------------------------------------------------------------------------------------
 
 
@@ -449,6 +461,15 @@ def test_a_statement_that_failed_half_way_is_kept_only_where_its_table_keeps_wha
     unknown = Statement("INSERT INTO unheard VALUES (1), (2), (1)", error=1062)
     assert stopped(run(engines="innodb"), "BEGIN", unknown, "COMMIT").name == "failed_half_way"
     assert len(run().plan("BEGIN", unknown, "COMMIT")) == 1
+
+
+@pytest.mark.parametrize("statement", ["UPDATE m JOIN n USING (a) SET v = 1", "UPDATE m SET a = 'not closed"])
+def test_a_failed_statement_whose_tables_cannot_be_told_is_not_taken_for_harmless(statement: str) -> None:
+    failed = Statement(statement, error=1062)
+    assert stopped(run(engines="innodb"), "BEGIN", failed, "COMMIT").name == "failed_half_way"
+    assert len(run().plan("BEGIN", failed, "COMMIT")) == 1
+    dropped = Statement("DROP TABLE m, unheard", error=1051)
+    assert run(engines="innodb").plan(dropped) == [[dropped.text]]
 
 
 # ---- the order of rows --------------------------------------------------------------------------------------------------
@@ -484,6 +505,50 @@ def test_what_hangs_on_the_order_of_rows_is_not_left_to_another_engine(statement
 )
 def test_other_statements_do_not_hang_on_the_order_of_rows(statement: str) -> None:
     assert run(engines="innodb").plan("BEGIN", statement, XID) == [["BEGIN", statement, "(16)"]]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE m JOIN n USING (a) SET v = (@x := @x + 1)",  # whose column v is nobody tells
+        "UPDATE m, n SET m.v = (@x := @x + 1) WHERE m.a = n.a",
+        "INSERT INTO i SELECT a FROM m ORDER BY NULL LIMIT 5",
+        "DELETE FROM m ORDER BY 1 LIMIT 5",
+        "DELETE FROM m ORDER BY RAND() LIMIT 5",
+        "UPDATE m SET a = 1 WHERE a IN (SELECT a FROM i ORDER BY a) LIMIT 1",
+        "INSERT INTO i SELECT x.a FROM (SELECT a FROM m LIMIT 5) AS x ORDER BY x.a",
+        "INSERT INTO i SELECT GROUP_CONCAT(a ORDER BY a) FROM m GROUP BY v LIMIT 1",
+        "INSERT INTO i SELECT GROUP_CONCAT(a) FROM m ORDER BY 1",
+        "INSERT IGNORE INTO i SELECT a FROM m",
+        "REPLACE INTO i SELECT a FROM m",
+        "INSERT INTO i SELECT a FROM m ON DUPLICATE KEY UPDATE a = VALUES(a)",
+        "CREATE TABLE c (a INT PRIMARY KEY) REPLACE SELECT a FROM m",
+        "UPDATE IGNORE m SET a = a + 1",
+        "DELETE FROM m WHERE a = 'not closed LIMIT 1",
+    ],
+)
+def test_what_cannot_be_told_of_the_order_of_rows_stops_the_view_too(statement: str) -> None:
+    assert stopped(run(engines="innodb"), "BEGIN", statement, XID).name == "row_order"
+    without = RuleRun(settings(engines="innodb", plain_tables=("*",)))
+    assert len(without.plan("BEGIN", statement, XID)) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE m JOIN n USING (a) SET v = 1",
+        "INSERT IGNORE INTO i VALUES ((SELECT MAX(a) FROM m))",
+        "REPLACE INTO m VALUES (1), (1)",
+        "INSERT IGNORE INTO i SELECT a FROM m ORDER BY a",
+        "INSERT INTO i SELECT GROUP_CONCAT(a ORDER BY a DESC SEPARATOR ',') FROM m",
+        "CREATE VIEW w AS SELECT a FROM m LIMIT 1",
+        "CREATE TABLE c SELECT a FROM m",
+        "INSERT INTO i SELECT a FROM m IGNORE INDEX (v)",
+        "UPDATE m SET a = 1 WHERE a = 2 ORDER BY a LIMIT 1",
+    ],
+)
+def test_what_can_be_told_not_to_hang_on_the_order_of_rows_is_kept(statement: str) -> None:
+    assert len(run(engines="innodb").plan(statement)) == 1
 
 
 # ---- events ------------------------------------------------------------------------------------------------------------
@@ -559,3 +624,37 @@ def test_a_group_that_was_skipped_is_known_all_the_same() -> None:
     assert rules.group is not None
     rules.rules.skipped(rules.group)
     assert b'"t","MyISAM"' in rules.rules.state()
+
+
+# ---- what clients write in front of words ------------------------------------------------------------------------------
+
+NOTES = ["/* ApplicationName=x */ ", "/**/\n", "-- x\n", "# x\n ", "/*!40000 */", "/* " + "x" * 5000 + " */"]
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_a_comment_in_front_hides_no_return_to_a_savepoint(note: str) -> None:
+    first, undone, kept = (f"INSERT INTO {table} VALUES ({number})" for table, number in (("i", 1), ("i", 2), ("m", 3)))
+    group = ("BEGIN", first, f"{note}SAVEPOINT s", kept, undone, f"{note}ROLLBACK TO s", XID)
+    assert run(engines="innodb").plan(*group) == [["+BEGIN", first, kept, "+COMMIT"]]
+    assert run(engines="keep").plan(*group) == [["+BEGIN", first, "+COMMIT"], ["+BEGIN", kept, "+COMMIT"]]
+    inside = f"{note}ROLLBACK /* x */ WORK/**/TO\tSAVEPOINT `s` /* and so on */"
+    assert run(engines="innodb").plan(*group[:-2], inside, XID) == [["+BEGIN", first, kept, "+COMMIT"]]
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_a_comment_in_front_changes_no_word(note: str) -> None:
+    for text, kind, name in (
+        ("BEGIN", PartKind.BEGIN, b""),
+        ("commit ;", PartKind.COMMIT, b""),
+        ("ROLLBACK", PartKind.ROLLBACK, b""),
+        ("ROLLBACK TO `a b` -- x", PartKind.ROLLBACK_TO, b"a b"),
+        ('SAVEPOINT "a""b";', PartKind.SAVEPOINT, b'a"b'),
+        ("RELEASE SAVEPOINT S", PartKind.RELEASE, b"s"),
+        ("XA START X'78',X'',1", PartKind.XA_START, b"X'78',X'',1"),
+        ("XA END X'78',X'',1", PartKind.XA_END, b"X'78',X'',1"),
+        ("XA COMMIT X'78',X'',1", PartKind.XA_COMMIT, b"X'78',X'',1"),
+        ("XA ROLLBACK X'78',X'',1", PartKind.XA_ROLLBACK, b"X'78',X'',1"),
+        ("INSERT INTO savepoint VALUES (1)", PartKind.STATEMENT, b""),
+        ("BEGINNING", PartKind.STATEMENT, b""),
+    ):
+        assert control_of((note + text).encode()) == (kind, name), text

@@ -7,8 +7,8 @@ import pytest
 
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.view.kept_settings import view_directory
-from relay.view.view import View
+from relay.view.rules.kept_settings import view_directory
+from relay.view.running.view import View
 from relay.view.view_lookup import ViewLookup
 from relay.view.view_place import InsideTransaction
 from tests.support.archive_filling import fill

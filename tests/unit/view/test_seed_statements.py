@@ -1,5 +1,6 @@
 """What a new replica of a view is to be told, in the words of its version."""
 
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from protocol.gtid.gtid_set import GtidSet
 from protocol.position import Position
 from relay.view.rules.settings import GtidPolicy, ViewSettings
+from relay.view.seeding.dump_head import DumpPlace
 from relay.view.seeding.seed_statements import RelayAddress, seed_statements
 from relay.view.view_place import ViewPlace
 
@@ -75,6 +77,29 @@ def test_an_anonymous_view_is_followed_by_its_own_file_and_position() -> None:
     assert "ASSIGN" not in old[0] and "MASTER_LOG_POS = 1223" in old[0]
 
 
+def test_5_5_is_not_told_of_auto_position_which_it_does_not_know() -> None:
+    change, start = statements(settings("mysql-5.5", "anonymous"), GtidSet())
+    assert change.endswith("MASTER_LOG_POS = 1223") and start == "START SLAVE"
+    assert statements(settings("mysql-5.6", "anonymous"), GtidSet())[0].endswith("MASTER_AUTO_POSITION = 0")
+
+
+@pytest.mark.parametrize(
+    ("made_by", "path", "words", "not_there"),
+    [
+        ("mysqldump", "/d/shop.sql", "cat /d/shop.sql) | mysql", "zcat"),
+        ("a dump", "/d/my shop.sql", "cat '/d/my shop.sql') | mysql", "zcat"),
+        ("mydumper", "/d/shop/metadata", "myloader --directory /d/shop.", "| mysql"),
+        ("xtrabackup", "/d/shop/xtrabackup_binlog_info", "5.7, 8.0 and 8.4", "| mysql"),
+    ],
+)
+def test_what_was_copied_is_restored_as_its_program_wants_it(
+    made_by: str, path: str, words: str, not_there: str
+) -> None:
+    taken = DumpPlace(PLACE.source, made_by, Path(path), 1)
+    first = seed_statements(settings(), PLACE, EXECUTED, RELAY, taken=taken).hints[0]
+    assert words in first and not_there not in first and path != first
+
+
 def test_a_view_that_keeps_is_followed_by_gtid_where_the_source_has_any() -> None:
     assert "AUTO_POSITION = 1" in statements(settings(gtids="keep"))[2]
     assert "SOURCE_LOG_POS = 1223" in statements(settings(gtids="keep"), GtidSet())[0]
@@ -83,8 +108,14 @@ def test_a_view_that_keeps_is_followed_by_gtid_where_the_source_has_any() -> Non
 def test_a_replica_in_place_keeps_what_it_has_executed() -> None:
     stop, purged, *_ = statements(settings(), in_place=True)
     assert (stop, purged) == ("STOP REPLICA", f"SET GLOBAL gtid_purged = '+{OWN}:1-126'")
-    assert "gtid_mode" in hints(settings(), in_place=True)
+    assert "gtid_mode must be ON" in hints(settings(), in_place=True)
     assert statements(settings("mysql-5.7"), in_place=True)[1].endswith(f"= '{OWN}:1-126'")
+
+
+@pytest.mark.parametrize("gtids", ["keep", "anonymous"])
+def test_a_replica_in_place_that_follows_by_position_is_not_told_to_refuse_what_has_no_gtid(gtids: GtidPolicy) -> None:
+    told = hints(settings(gtids=gtids), GtidSet(), in_place=True)
+    assert "keeps its data" in told and "gtid_mode must be ON" not in told
 
 
 def test_without_an_account_that_sees_the_view_the_hint_says_which_is_needed() -> None:

@@ -9,11 +9,11 @@ from relay.archive.catalog.catalog import Catalog
 from relay.archive.catalog.catalog_rows import LedgerRow
 from relay.archive.storage.files import CATALOG_NAME, FileLayer
 from relay.view.inspect.standing_stop import standing_stop
-from relay.view.kept_settings import view_directory
-from relay.view.maker import STOPPED, ViewStop
 from relay.view.rules.group import StopReason
-from relay.view.view import skip_row
+from relay.view.rules.kept_settings import view_directory
 from relay.view.view_place import ViewPlace
+from relay.view.view_skips import skip_row
+from relay.view.view_stop import STOPPED, ViewStop, keep_stop
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
 
@@ -51,6 +51,20 @@ async def test_a_view_stands_stopped_where_its_ledger_says(tmp_path: Path) -> No
 async def test_a_view_that_went_on_since_stands_not_stopped(tmp_path: Path) -> None:
     view = await stopped(tmp_path)
     assert standing_stop(tmp_path, view, "gtid", made_to(300)) is None
+
+
+async def test_a_relay_that_was_killed_before_it_said_that_the_view_went_on_leaves_no_transaction_to_be_skipped(
+    tmp_path: Path,
+) -> None:
+    """It is in the view: left out from now on, the view would be another one where it is made again."""
+    view = await stopped(tmp_path)
+    stop = ViewStop("mysql-bin.000001", 120, 300, REASON, 1.0)
+    keep_stop(view, stop, FileLayer())
+    assert standing_stop(tmp_path, view, "gtid", made_to(120)) == stop
+    assert standing_stop(tmp_path, view, "gtid", made_to(300)) is None
+    no_group = stop._replace(group_stop=120)
+    keep_stop(view, no_group, FileLayer())
+    assert standing_stop(tmp_path, view, "gtid", made_to(300)) == no_group
 
 
 async def test_what_somebody_skipped_stops_no_view_any_more(tmp_path: Path) -> None:

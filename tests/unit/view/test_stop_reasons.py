@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from relay.view.rules.group import StopReason
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "ERRORS.md"
 
@@ -29,5 +31,20 @@ def test_every_reason_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("name", sorted(entries()))
 def test_an_entry_says_what_a_replica_would_do_and_the_way_on(name: str) -> None:
-    assert re.match(r"Replica: (none|\d{4,5})", entries()[name])
+    # 22: EE_UNKNOWN_COLLATION, of the servers' own library.
+    assert re.match(r"Replica: (none|22|\d{4,5})\b", entries()[name])
     assert "**Do:**" in entries()[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice", "expected"),
+    [
+        ("x is not known", "use another, or skip", "x is not known. Use another, or skip."),
+        ("x is not known", "Use another.", "x is not known. Use another."),
+        ("x is not known.", "", "x is not known."),
+        ("x is not known", "", "x is not known."),
+        ("One. Two.", "Three.", "One. Two. Three."),
+    ],
+)
+def test_what_stops_a_view_and_the_ways_on_are_told_as_sentences(text: str, advice: str, expected: str) -> None:
+    assert StopReason("name", text, 0, advice).told == expected

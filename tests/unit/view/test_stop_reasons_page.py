@@ -1,4 +1,4 @@
-"""docs/VIEWS.md has every reason for which a view stops."""
+"""docs/VIEWS.md and docs/ERRORS.md have every reason for which a view stops."""
 
 import ast
 import re
@@ -26,3 +26,14 @@ def test_the_page_has_the_reasons_that_there_are_and_no_others() -> None:
         name for row in re.findall(r"^\| (\[?`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
     }
     assert told == names_in_code()
+
+
+def test_each_reason_is_explained_with_what_to_do_and_linked() -> None:
+    page = (ROOT / "docs" / "ERRORS.md").read_text(encoding="utf-8")
+    part = page.partition("## Why a view stops")[2].partition("\n## ")[0]
+    explained = dict(re.findall(r"^### view: (\w+)\n(.*?)(?=^###|\Z)", part, re.MULTILINE | re.DOTALL))
+    assert set(explained) == names_in_code()
+    assert all(re.search(r"Replica: .*Data: .*\*\*Do:\*\* ", text, re.DOTALL) for text in explained.values())
+    views = (ROOT / "docs" / "VIEWS.md").read_text(encoding="utf-8")
+    page_name = "ERRORS.md"
+    assert not {name for name in explained if f"[`{name}`]({page_name}#view-{name})" not in views}

@@ -6,15 +6,19 @@ from pathlib import Path
 import pytest
 
 from protocol.binlog.event_type import EventType
+from protocol.gtid.codec import encode_gtid_set
+from protocol.gtid.gtid_set import GtidSet
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.view.generations.source_breaks import source_changed
-from relay.view.inspect.stops_ahead import LookedAtFile, StopAhead, StopsFound, find_stops
+from relay.view.inspect.file_pass import LookedAtFile
+from relay.view.inspect.stops_ahead import StopAhead, StopsFound, find_stops
 from relay.view.rules.settings import ViewSettings
-from relay.view.translation import FileTranslation, ViewStopped
+from relay.view.translate.view_stopped import ViewStopped
+from relay.view.translation import FileTranslation
 from relay.view.view_checkpoint import ViewCheckpoint
 from relay.view.view_rules import rules_of
 from tests.support.binlog_builder import ALONE, CLOSES, INSIDE, OPENS, BinlogBuilder
-from tests.support.view_making import marked, settings
+from tests.support.view_making import UUID_OF_VIEW, marked, settings
 
 FIRST, SECOND = "mysql-bin.000001", "mysql-bin.000002"
 MIXED = "UPDATE i, m SET i.a = 1, m.a = 1"
@@ -98,7 +102,7 @@ def test_they_are_those_at_which_a_view_stops_when_each_is_skipped(tmp_path: Pat
     assert found.counts["incident"] + found.counts["source_incident"] == 1
     as_the_source = (gtids, engines) == ("keep", "keep")  # what needs no GTID is not taken apart
     assert found.counts["rollback_unclear"] == int(not as_the_source)
-    assert (found.counts["statement_mixes_engines"] > 0) is ((gtids, engines) == ("assign", "keep"))
+    assert (found.counts["statement_mixes_engines"] > 0) is (gtids != "keep" and engines == "keep")
 
 
 def test_what_is_not_listed_is_counted_and_the_first_of_each_reason_is_listed(tmp_path: Path) -> None:
@@ -177,3 +181,65 @@ def test_who_watches_is_told_of_all_bytes(tmp_path: Path) -> None:
     find_stops(files, settings(), on_looked=done.append)
     assert sum(done) == sum(file.end - 4 for file in files)
     assert len(done) > len(files)  # a long transaction is told of when it is done
+
+
+# ---- REPLACE and DELETE ----------------------------------------------------------------------------------------------
+
+REFERRED = (
+    "CREATE DATABASE test",
+    "CREATE TABLE p (id INT PRIMARY KEY)",
+    "CREATE TABLE c (p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)",
+    "CREATE TABLE q (id INT PRIMARY KEY)",
+)
+REPLACES = ["REPLACE INTO q VALUES ({})", "DELETE FROM p WHERE id = {}", "INSERT INTO p VALUES ({})"]
+
+
+def replacing(number: int, *more: str) -> BinlogBuilder:
+    """A transaction of so many statements that need no rule, with some more in the middle."""
+    made = BinlogBuilder(version="5.6.24-log")
+    for text in REFERRED:
+        made.query(text)
+    made.query("BEGIN", OPENS)
+    some = [REPLACES[at % 3].format(at) for at in range(number)]
+    for text in (*some[: number // 2], *more, *some[number // 2 :]):
+        made.query(text, INSIDE)
+    return made.xid()
+
+
+@pytest.mark.parametrize("number", [10, 21_000])
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ("REPLACE INTO p VALUES (1)", "replace_of_parent"),
+        ("replace p SET id = 1", "replace_of_parent"),
+        ("DELETE c, p FROM c JOIN p ON c.p = p.id", "delete_of_several"),
+        ("DELETE FROM c, p USING c JOIN p WHERE c.p = p.id", "delete_of_several"),
+    ],
+)
+def test_a_replace_is_found_in_a_transaction_of_any_length(tmp_path: Path, number: int, more: str, name: str) -> None:
+    found = find_stops([file_of(tmp_path, FIRST, replacing(number, more, more))], settings())
+    assert dict(found.counts) == {name: 1}
+
+
+@pytest.mark.parametrize("number", [10, 21_000])
+def test_nothing_is_found_in_a_transaction_of_any_length_that_needs_no_rule(tmp_path: Path, number: int) -> None:
+    assert find_stops([file_of(tmp_path, FIRST, replacing(number))], settings()).total == 0
+
+
+def test_what_one_file_says_of_gtids_counts_for_those_behind_it(tmp_path: Path) -> None:
+    named = BinlogBuilder()
+    named.event(35, encode_gtid_set(GtidSet.from_text("0f0f0f0f-0000-0000-0000-000000000001:1-7")), ALONE)
+    later = [file_of(tmp_path, f"mysql-bin.00000{number}", mixing(number)) for number in (2, 3)]
+    found = find_stops([file_of(tmp_path, FIRST, named), *later], settings())
+    mixes = "statement_mixes_engines"
+    assert [(stop.file, stop.reason.name) for stop in found.stops] == [
+        (SECOND, "gtids_not_named"), (SECOND, mixes), (SECOND, mixes), *[("mysql-bin.000003", mixes)] * 3,
+    ]  # fmt: skip
+    assert found.unread == []
+
+
+def test_a_number_that_the_view_gave_in_another_file_is_not_the_sources(tmp_path: Path) -> None:
+    own = BinlogBuilder()
+    own.event(33, b"\1" + UUID_OF_VIEW.bytes + bytes(8), OPENS).query("BEGIN", INSIDE).xid()
+    files = [file_of(tmp_path, FIRST, mixing(0).transaction(50)), file_of(tmp_path, SECOND, own)]
+    assert [(stop.file, stop.reason.name) for stop in find_stops(files, settings()).stops] == [(SECOND, "uuid_in_use")]

@@ -20,7 +20,7 @@ from relay.view.inspect.view_comparison import differences
 from relay.view.inspect.view_listing import files_of, view_facts
 from relay.view.inspect.view_outlook import view_outlook
 from relay.view.rules.settings import ViewSettings
-from relay.view.view import View
+from relay.view.running.view import View
 from relay.view.view_place import PlaceUnknown
 from tests.support.binlog_builder import CLOSES
 from tests.support.generation_filling import (
@@ -153,7 +153,7 @@ async def test_what_was_prepared_when_the_relay_was_killed_is_taken_back_and_mad
         await until_all(view, mirror)
         prepared = await view.archive.prepare(identity(B, 2), "a test", "mysql-bin.000009")
         if has_made_from:
-            keep_made_from(prepared.directory, 7, FileLayer())
+            keep_made_from(prepared.directory, 7, Position("mysql-bin.000009", 4), 1, FileLayer())
         shutil.copytree(prepared.directory, tmp_path / "prepared")
     await change_source(mirror, identity(B, 2), FILES_OF_B)
     await mirror.close()
@@ -297,7 +297,7 @@ async def test_a_transaction_of_the_other_source_without_a_gtid_stops_the_view_u
         assert (status.stop.reason.name, status.stop.file, status.stop.offset) == ("source_changed", SECOND, at)
         assert status.stop.generation == 2
         await until(view, lambda status: line(view.archive) == f"{A}:1-6")
-        view.skip(SECOND, at, "a test")
+        await view.skip(SECOND, at, "a test")
         await until_all(view, mirror)
         assert line(view.archive) == f"{A}:1-7"
         assert not any(view.archive.current.gtids.has_anonymous(file.name) for file in view.archive.current.files)

@@ -7,7 +7,7 @@ import pytest
 
 from protocol.position import Position
 from relay.archive.archive import Archive
-from relay.archive.storage.archive_errors import ArchiveConflict
+from relay.view.running.view_opening import ViewNotOpened
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import CLOSES, INSIDE, OPENS, BinlogBuilder
 from tests.support.view_making import (
@@ -127,11 +127,33 @@ async def test_deleted_it_is_made_again_to_the_same_bytes(place: Path) -> None:
 async def test_other_settings_are_refused_with_what_has_changed(place: Path) -> None:
     expected = await made_in_one_go(place)
     mirror = await Archive.open(place)
-    with pytest.raises(ArchiveConflict, match="engines was 'keep', is 'innodb'"):
+    with pytest.raises(ViewNotOpened, match="engines was 'keep', is 'innodb'"):
         async with made_view(mirror, settings(engines="innodb")):
             pass
     await mirror.close()
     assert files_of_view(place / "views" / "v") == expected
+
+
+async def test_answers_that_take_stops_away_are_taken_and_cannot_be_taken_back(place: Path) -> None:
+    expected = await made_in_one_go(place)
+    mirror = await Archive.open(place)
+    for answers in ({"plain_tables": ("d.t",)}, {"plain_tables": ("d.t", "*"), "foreign_keys": "innodb"}):
+        async with made_view(mirror, settings(**answers)) as view:
+            await until_made(view)
+    for fewer in ({"plain_tables": ("d.t", "*")}, {"foreign_keys": "innodb"}, {}):
+        with pytest.raises(ViewNotOpened, match=r"(plain_tables|foreign_keys) was"):
+            async with made_view(mirror, settings(**fewer)):
+                pass
+    with pytest.raises(ViewNotOpened, match="engines was 'keep', is 'innodb'"):
+        async with made_view(
+            mirror, settings(plain_tables=("d.t", "d.u", "*"), foreign_keys="innodb", engines="innodb")
+        ):
+            pass
+    await mirror.close()
+    view_files = files_of_view(place / "views" / "v")
+    assert {name: data for name, data in view_files.items() if name != "view.json"} == {
+        name: data for name, data in expected.items() if name != "view.json"
+    }
 
 
 async def test_what_is_not_what_would_be_made_stops_it(place: Path) -> None:
@@ -193,7 +215,7 @@ async def test_a_transaction_that_cannot_be_kept_is_left_out_only_when_somebody_
         assert status.stop is not None
         assert (status.stop.file, status.stop.offset, status.stop.reason.error) == (SOURCE, at, 1178)
         await until(view, lambda status: str(view.archive.executed) == f"{UUID_OF_VIEW}:1")
-        view.skip(SOURCE, at, "a test")
+        await view.skip(SOURCE, at, "a test")
         await until(view, lambda status: status.stop is None and status.behind_bytes == 0)
         await until_made(view)
         assert str(view.archive.executed) == f"{UUID_OF_VIEW}:1-3"

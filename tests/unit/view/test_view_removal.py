@@ -9,7 +9,7 @@ from relay.archive.storage.archive_errors import ArchiveLocked
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.files import FileLayer
 from relay.view.inspect.view_removal import NotRemoved, remove_view
-from relay.view.kept_settings import view_directory
+from relay.view.rules.kept_settings import view_directory
 
 
 @pytest.fixture

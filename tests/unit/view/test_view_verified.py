@@ -7,10 +7,12 @@ import pytest
 
 from protocol.position import Position
 from relay.archive.archive import Archive
+from relay.archive.storage.archived_file import ArchivedFile
 from relay.commands.outcome import CommandFailed
 from relay.commands.view_changes import rebuild
 from relay.commands.view_command import verify_view
 from relay.view.inspect.named_view import NamedView, named_view
+from relay.view.inspect.view_listing import files_of
 from relay.view.rules.settings import ViewSettings, ViewStart
 from tests.support.archive_filling import fill
 from tests.support.binlog_builder import BinlogBuilder
@@ -52,6 +54,38 @@ def change(view: NamedView, name: str, offset: int) -> None:
     data = bytearray(path.read_bytes())
     data[offset] ^= 1
     path.write_bytes(data)
+
+
+def test_a_view_that_grows_while_it_is_verified_is_no_other_than_the_archive_gives(
+    view: NamedView, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a running relay: what is listed first is of a moment before."""
+    moments = 0
+
+    def listed(directory: Path) -> list[ArchivedFile]:
+        nonlocal moments
+        moments += 1
+        files = files_of(directory)
+        if moments == 1:
+            places = named_view(view.archive, view.settings).places
+            before = places.of_gno(82)
+            files[-1].end = before.view.offset if directory == view.directory else before.source.offset
+        return files
+
+    monkeypatch.setattr("relay.view.inspect.made_again.files_of", listed)
+    assert verify_view(view, as_json=False) == 0
+    assert "not compared" not in capsys.readouterr().out and moments == 2
+
+
+def test_a_file_that_begins_while_the_view_is_verified_is_no_older_one(
+    view: NamedView, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "relay.view.inspect.made_again.files_of",
+        lambda directory: files_of(directory)[: -1 if directory == view.directory else None],
+    )
+    assert verify_view(view, as_json=False) == 0
+    assert "not compared" not in capsys.readouterr().out
 
 
 def test_a_view_that_was_made_is_what_the_archive_gives(view: NamedView, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,11 +8,11 @@ import pytest
 from protocol.binlog.format_description import decode_format_description
 from protocol.gtid.codec import decode_gtid_set, encode_gtid_set
 from protocol.gtid.gtid_set import GtidSet
-from relay.view.file_head import checksum_size, described, format_body, has_wrong_checksums, previous_body
 from relay.view.rules.settings import TARGETS, ViewSettings
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 from relay.view.rules.targets.known.target_collations import collation_name, collation_number, is_known, of_same_charset
 from relay.view.rules.targets.target_format import source_version, target_format, target_previous_gtids
+from relay.view.translate.file_head import checksum_size, described, format_body, has_wrong_checksums, previous_body
 
 LENGTHS = bytes.fromhex("000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000")
 BODY = struct.pack("<H50sIB", 4, b"9.7.4-2", 1_795_423_210, 19) + LENGTHS + b"\1"

@@ -1,6 +1,9 @@
 """Transactions of a newer source for an older target: events that it cannot read, GTIDs, and rules behind these."""
 
 import struct
+import sys
+import tomllib
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -12,6 +15,7 @@ from relay.view.rules.group import CannotBeKept, Copy, New, OutGroup, SourceGrou
 from relay.view.rules.group_rules import MysqlRules
 from relay.view.rules.targets.query_body import decode_query_body
 from relay.view.rules.targets.target_rules import TargetRules
+from relay.view.rules.targets.unpacked_payload import MOST_BYTES
 from tests.support.target_groups import (
     ANONYMOUS,
     BEGIN,
@@ -178,6 +182,81 @@ def test_what_is_in_a_compressed_transaction_is_judged_too() -> None:
     assert stop_of(payload(BEGIN, statement("DELETE FROM t"), XID)).name == "collation_not_in_target"
 
 
+def test_where_a_package_is_missing_that_unpacks_the_stop_names_the_command_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compressed = payload(BEGIN, XID)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    stop = stop_of(compressed)
+    assert (stop.name, stop.advice) == (
+        "compressed_transaction",
+        f"run {sys.executable} -m pip install 'zstandard>=0.23,<1', then start the relay again",
+    )
+
+
+def test_what_is_installed_without_extras_unpacks_compressed_transactions() -> None:
+    project = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml").read_text())["project"]
+    assert any(name.startswith("zstandard") for name in project["dependencies"])
+
+
+@pytest.mark.parametrize("compression", [0, 255])
+@pytest.mark.parametrize("target", ["mysql-8.0", "mysql-8.4"])
+def test_a_compressed_transaction_that_the_target_reads_is_looked_into(target: str, compression: int) -> None:
+    def packed(*events: Event) -> Event:
+        return payload(*events, compression=compression)
+
+    kept = packed(BEGIN, TABLE, rows(), XID)
+    assert made_for(target, ANONYMOUS, kept) == [[kept]]
+    assert stop_of(packed(BEGIN, table_map(242), rows(), XID), target=target).name == "column_type_not_in_target"
+    mode = statement("INSERT INTO t SELECT _utf8'x'", mode=1 << 33)
+    assert stop_of(packed(BEGIN, mode, XID), target=target).name == "sql_mode_not_in_target"
+    newer = packed(BEGIN, statement("DELETE FROM t", more=[(21, b"\0")]), XID)
+    assert types(made_for(target, ANONYMOUS, newer)[0]) == [2, 2, 16]
+    assert (
+        stop_of(packed(BEGIN, statement("DELETE FROM t", more=[(99, b"")]), XID), target=target).name
+        == "status_variable_unknown"
+    )
+
+
+def test_a_compressed_transaction_of_any_size_is_looked_into() -> None:
+    large = Event(EventType.WRITE_ROWS, bytes(MOST_BYTES))
+    kept = payload(BEGIN, TABLE, large, large, XID)
+    assert made_for("mysql-8.0", kept) == [[kept]]
+    assert (
+        stop_of(payload(BEGIN, table_map(242), large, large, XID), target="mysql-8.0").name
+        == "column_type_not_in_target"
+    )
+    assert stop_of(kept).name == "compressed_transaction"
+
+
+def test_a_damaged_compressed_transaction_is_named_by_those_who_look_into_it() -> None:
+    good = payload(BEGIN, TABLE, rows(), XID)
+    plain = payload(BEGIN, TABLE, rows(), XID, compression=255)
+    for body in (
+        good.body[:-30] + bytes(30),
+        plain.body[:-3],
+        plain.body[:-30],
+        payload(Event(2, b"x"), compression=7).body,
+    ):
+        event = Event(EventType.TRANSACTION_PAYLOAD, body)
+        assert stop_of(event, target="mysql-8.4").name == "compressed_transaction"
+
+
+def test_the_value_of_a_user_variable_is_judged() -> None:
+    def variable(value: bytes) -> Event:
+        return Event(
+            EventType.USER_VAR, struct.pack("<I", 1) + b"a\0\0" + struct.pack("<II", 33, len(value)) + value + b"\0"
+        )
+
+    sets = statement("INSERT INTO t VALUES (@a)", collations=(33, 33, 33))
+    offset = variable(b"2020-01-01 10:00:00+02:00")
+    assert stop_of(BEGIN, offset, sets, XID).name == "statement_differs_in_target"
+    assert made_for("mysql-8.0", BEGIN, offset, sets, XID)[0][1] == offset
+    fraction = variable(b"10:00:00.9")
+    assert stop_of(BEGIN, fraction, sets, XID, target="mysql-5.5").name == "statement_differs_in_target"
+    assert made_for("mysql-5.6", BEGIN, fraction, sets, XID)[0][1] == fraction
+
+
 def test_a_compressed_transaction_that_cannot_be_unpacked_is_named() -> None:
     good = payload(BEGIN, XID)
     for body in (good.body[:-3], good.body[:-30] + bytes(30), payload(Event(2, b"x"), compression=7).body):
@@ -284,14 +363,12 @@ def test_a_source_that_is_no_newer_is_left_as_it_is(version: str) -> None:
     assert TargetRules(settings()).plan(group) == [OutGroup([Copy(group.start, group.stop)], "source")]
 
 
-def test_what_is_not_given_of_a_long_transaction_is_copied() -> None:
-    group = group_of(ANONYMOUS, BEGIN, TABLE, rows(), rows(), rows(), XID, whole=(0, 1, 2, 6))
+def test_what_stays_as_it_is_of_a_long_transaction_is_one_copy() -> None:
+    group = group_of(ANONYMOUS, BEGIN, TABLE, rows(), rows(), rows(), XID)
     (outgroup,) = TargetRules(settings()).plan(group)
     begin, *rest = outgroup.pieces
     assert not isinstance(begin, Copy)
-    assert rest == [Copy(group.events[2].offset, group.stop)]
-    cut = group_of(BEGIN, TABLE, rows(), rows(), whole=(0, 1))
-    assert TargetRules(settings()).plan(cut)[0].pieces[1] == Copy(cut.events[1].offset, cut.stop)
+    assert rest == [Copy(list(group.events)[2].offset, group.stop)]
 
 
 @pytest.mark.parametrize(
@@ -343,6 +420,9 @@ class Recorder:
     def source_started(self) -> None:
         self.told.append("started")
 
+    def source_went_on(self, *, decided: bool) -> None:
+        self.told.append(f"went on, {decided}")
+
     def state(self) -> bytes:
         return bytes((len(self.seen),))
 
@@ -358,7 +438,8 @@ def test_rules_behind_these_see_what_the_target_will_see() -> None:
     assert made == [[event] for event in recorder.seen[0]]
     rules.skipped(group_of(*ROW_GROUP))
     rules.source_started()
-    assert (rules.state(), recorder.told) == (b"\1", ["skipped 1000", "started"])
+    rules.source_went_on(decided=True)
+    assert (rules.state(), recorder.told) == (b"\1", ["skipped 1000", "started", "went on, True"])
 
 
 def test_what_they_copy_is_the_sources_where_nothing_changed() -> None:

@@ -1,13 +1,17 @@
 """Statements of a newer source for an older target: what is written otherwise, and what stops the view."""
 
 import struct
+import time
 
 import pytest
 
+from relay.view.rules.group import CannotBeKept
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.rules.targets.query_body import decode_query_body
 from relay.view.rules.targets.query_variables import decode_status
 from relay.view.rules.targets.statement.source_statement import SourceStatement
-from tests.support.target_groups import STRICT, query_made, statement, stop_of, text_made
+from relay.view.rules.targets.target_rules import TargetRules
+from tests.support.target_groups import STRICT, plan, query_made, settings, statement, stop_of, text_made
 
 # ---- under what it runs ---------------------------------------------------------------------------------------------
 
@@ -81,6 +85,33 @@ def test_utf8_that_means_utf8mb4_stops_the_view() -> None:
     assert stop_of(event).name == "sql_mode_not_in_target"
 
 
+def test_a_mode_that_8_x_does_not_have_stops_what_it_changes() -> None:
+    for target in ("mysql-8.0", "mysql-8.4"):
+        changed = statement("CREATE TABLE t (a CHAR(3)) CHARSET=utf8", mode=1 << 33)
+        assert stop_of(changed, target=target).name == "sql_mode_not_in_target"
+        assert query_made(statement("CREATE TABLE t (a INT)", mode=1 << 33), target).number(1, 0) == 0
+        assert stop_of(statement("DROP TABLE t", mode=1 << 40), target=target).name == "sql_mode_not_in_target"
+        assert query_made(statement("BEGIN", mode=1 << 40), target).number(1, 0) == 0
+
+
+def test_load_data_compares_where_it_computes_values() -> None:
+    load = struct.pack("<IIIB", 1, 9, 26, 0)
+    head = "LOAD DATA INFILE '/tmp/x' INTO TABLE `t` "
+    plain = statement(f"{head}CHARACTER SET utf8mb4 (`a`)", load=load)
+    assert query_made(plain).variable(4) == struct.pack("<HHH", 45, 45, 45)
+    for text in ("(@`v`) SET `a`= (@`v` = 'x')", "CHARACTER SET latin1 (@`v`) SET `a`= (@`v` = 'x')"):
+        event = statement(head + text, load=load)
+        assert stop_of(event).name == "collation_not_in_target"
+        assert query_made(event, collations={255: 224}).variable(4) == struct.pack("<HHH", 45, 224, 45)
+    # what comes from the file has the file's set, in its default collation, or in the schema's
+    from_file = statement(f"{head}CHARACTER SET utf8mb4 (@`v`) SET `a`= (@`v` = 'x')", load=load)
+    assert stop_of(from_file).name == "collation_not_in_target"
+    assert stop_of(from_file, collations={255: 224}).name == "statement_differs_in_target"
+    assert query_made(from_file, collations={255: 45}).text.endswith(b"= (@`v` = 'x')")
+    of_schema = statement(f"{head}(@`v`) SET `a`= (@`v` = 'x')", load=load, more=[(8, struct.pack("<H", 255))])
+    assert query_made(of_schema, collations={255: 224}).variable(8) == struct.pack("<H", 224)
+
+
 def test_load_data_keeps_the_place_of_its_file() -> None:
     text = "LOAD DATA INFILE '/tmp/x' INTO TABLE `t` CHARACTER SET utf8mb4 /*!80000 (a) */"
     load = struct.pack("<IIIB", 1, 9, 26, 0)
@@ -115,6 +146,21 @@ def test_load_data_keeps_the_place_of_its_file() -> None:
 )
 def test_what_the_source_read_in_a_version_comment_the_target_reads_too(text: str, made: str) -> None:
     assert text_made(text) == made
+
+
+@pytest.mark.parametrize("target", ["mysql-8.0", "mysql-8.4"])
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("INSERT INTO t VALUES (1) /*!90000 , (2) */", "INSERT INTO t VALUES (1)   , (2)  "),
+        ("CREATE TABLE t (v INT /*!90000 DEFAULT 5 */)", "CREATE TABLE t (v INT   DEFAULT 5  )"),
+        ("CREATE TABLE t (v INT /*!090000 DEFAULT 5 */)", "CREATE TABLE t (v INT   DEFAULT 5  )"),
+        ("DROP TABLE /*!80000 IF EXISTS */ t", "DROP TABLE /*!80000 IF EXISTS */ t"),
+        ("DROP TABLE /*!100000 IF EXISTS */ t", "DROP TABLE /*!100000 IF EXISTS */ t"),
+    ],
+)
+def test_what_9_x_read_in_a_version_comment_8_x_reads_too(target: str, text: str, made: str) -> None:
+    assert text_made(text, target) == made
 
 
 def test_backslashes_are_letters_where_the_mode_says_so() -> None:
@@ -204,6 +250,48 @@ def test_what_is_written_in_rows_of_literals_is_judged_all_the_same() -> None:
             "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4, ADD b INT",
             "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, ADD b INT",
         ),
+        (
+            "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4, MODIFY b VARCHAR(10) COLLATE utf8mb4_bin",
+            "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, MODIFY b VARCHAR(10) COLLATE utf8mb4_bin",
+        ),
+        (
+            "ALTER TABLE t DEFAULT CHARSET utf8mb4, ADD c CHAR(3) COLLATE latin1_bin",
+            "ALTER TABLE t DEFAULT CHARSET utf8mb4 COLLATE utf8mb4_unicode_ci, ADD c CHAR(3) COLLATE latin1_bin",
+        ),
+        (
+            "ALTER TABLE t ADD c CHAR(3) COLLATE latin1_bin, DEFAULT CHARSET utf8mb4, ADD (d CHAR(3) COLLATE latin1_bin)",
+            "ALTER TABLE t ADD c CHAR(3) COLLATE latin1_bin, DEFAULT CHARSET utf8mb4 COLLATE utf8mb4_unicode_ci,"
+            " ADD (d CHAR(3) COLLATE latin1_bin)",
+        ),
+        (
+            "ALTER TABLE t CHARSET utf8mb4, ADD b INT, COLLATE utf8mb4_bin",
+            "ALTER TABLE t CHARSET utf8mb4, ADD b INT, COLLATE utf8mb4_bin",
+        ),
+        (
+            "CREATE TABLE t (a CHAR(3)) CHARSET=utf8mb4 PARTITION BY LIST COLUMNS(a)"
+            " (PARTITION p VALUES IN ('x' COLLATE utf8mb4_bin))",
+            "CREATE TABLE t (a CHAR(3)) CHARSET=utf8mb4 COLLATE utf8mb4_unicode_ci PARTITION BY LIST COLUMNS(a)"
+            " (PARTITION p VALUES IN ('x' COLLATE utf8mb4_bin))",
+        ),
+        (
+            "CREATE TABLE t (a INT) CHARSET=utf8mb4 SELECT b COLLATE utf8mb4_bin AS a FROM u",
+            "CREATE TABLE t (a INT) CHARSET=utf8mb4 COLLATE utf8mb4_unicode_ci SELECT b COLLATE utf8mb4_bin AS a FROM u",
+        ),
+        (
+            "CREATE TABLE t (a CHAR(3) BINARY CHARACTER SET utf8mb4)",
+            "CREATE TABLE t (a CHAR(3) BINARY CHARACTER SET utf8mb4)",
+        ),
+        (
+            "CREATE FUNCTION f(a CHAR(3) CHARSET utf8mb4, b CHAR(3) CHARSET utf8mb4 COLLATE utf8mb4_bin)"
+            " RETURNS CHAR(3) CHARSET utf8mb4 RETURN a COLLATE utf8mb4_bin",
+            "CREATE FUNCTION f(a CHAR(3) CHARSET utf8mb4 COLLATE utf8mb4_unicode_ci, b CHAR(3) CHARSET utf8mb4 COLLATE utf8mb4_bin)"
+            " RETURNS CHAR(3) CHARSET utf8mb4 COLLATE utf8mb4_unicode_ci RETURN a COLLATE utf8mb4_bin",
+        ),
+        (
+            "CREATE FUNCTION f(a CHAR(3) BINARY CHARSET latin1, b CHAR(3) CHARSET utf8mb4 BINARY) RETURNS INT RETURN 1",
+            "CREATE FUNCTION f(a CHAR(3) BINARY CHARSET latin1 COLLATE latin1_bin,"
+            " b CHAR(3) CHARSET utf8mb4 BINARY COLLATE utf8mb4_bin) RETURNS INT RETURN 1",
+        ),
         ("ALTER DATABASE d CHARSET utf8mb4", "ALTER DATABASE d CHARSET utf8mb4 COLLATE utf8mb4_unicode_ci"),
         ("CREATE TABLE t (a CHAR(3)) CHARSET=utf8mb3", "CREATE TABLE t (a CHAR(3)) CHARSET=utf8mb3"),
     ],
@@ -223,6 +311,40 @@ def test_utf8mb4_without_a_collation_needs_a_choice() -> None:
         reason = stop_of(statement("CREATE TABLE t (a INT) CHARSET=utf8mb4", default=default))
         assert reason.name == "collation_not_in_target"
     assert stop_of(statement("UPDATE t SET a = _utf8mb4'x'", collations=(33, 33, 33))).name == "collation_not_in_target"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "CONVERT(b USING utf8mb4)",
+        "CAST(b AS CHAR CHARACTER SET utf8mb4)",
+        "CONVERT(b, CHAR CHARSET utf8mb4)",
+        "_utf8mb4'y'",
+    ],
+)
+def test_a_value_of_utf8mb4_has_the_targets_own_collation(value: str) -> None:
+    text = f"DELETE FROM t WHERE {value} = 'x'"
+    assert stop_of(statement(text, collations=(33, 33, 33))).name == "collation_not_in_target"
+    assert stop_of(statement(text), collations={255: 224}).name == "statement_differs_in_target"
+    assert text_made(text, collations={255: 45}) == text
+    assert text_made(text, default=45, collations={255: 224}) == text
+    named = text.replace(" =", " COLLATE utf8mb4_bin =")
+    assert text_made(named, collations={255: 224}) == named
+
+
+def test_a_statement_of_many_columns_takes_as_long_as_its_length_says() -> None:
+    def seconds(number: int) -> float:
+        columns = ", ".join(
+            f"c{at} CHAR(3) CHARACTER SET utf8mb4, d{at} CHAR(3) COLLATE utf8mb4_bin" for at in range(number)
+        )
+        casts = ", ".join(f"c{at} = CAST(d{at} AS CHAR CHARACTER SET utf8mb4)" for at in range(number))
+        texts = (f"CREATE TABLE t ({columns})", f"UPDATE t SET {casts}")
+        start = time.process_time()
+        for text in texts:
+            text_made(text, collations={255: 45})
+        return time.process_time() - start
+
+    assert min(seconds(2000) for _ in range(3)) < 16 * min(seconds(250) for _ in range(3))
 
 
 def test_a_set_that_the_target_does_not_have_stops_the_view() -> None:
@@ -360,12 +482,17 @@ DIFFERENT = [
     "UPDATE t SET a = 1 WHERE b REGEXP '^.$'", "DELETE FROM t WHERE b RLIKE 'x'",
     "INSERT /*+ SET_VAR(timestamp = 1) */ INTO t VALUES (1)",
     "INSERT INTO t VALUES ('2020-01-01 10:00:00+05:30')", "UPDATE t SET a = b & c", "UPDATE t SET a = ~b", "UPDATE t SET a = b << 2",
+    "UPDATE t SET b = b & 0xFF00", "UPDATE t SET b = 0b11 ^ b", "UPDATE t SET b = (SELECT BIT_OR(c) FROM u)",
+    "UPDATE t SET a = BIT_COUNT(b)", "UPDATE t SET a = CAST(b AS CHAR BINARY) = 'x'",
+    "UPDATE t SET a = CAST(b AS CHAR(3) CHARSET latin1 BINARY) = 'x'",
     "INSERT INTO t VALUES (ST_GeomFromText('POINT(1 2)', 4326))", "CREATE TABLE u SELECT * FROM t",
     "CREATE TABLE u (a INT) AS SELECT 1 AS b",
     "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.a = NEW.b REGEXP 'x'",
 ]  # fmt: skip
 SAME = [
     "UPDATE t SET a = a & 4 WHERE b || c AND d && e", "UPDATE t SET a = 1 << b, c = ~5 WHERE a <> b AND c <= d AND a >= 3",
+    "UPDATE t SET a = 0xFF & 0x0F, b = ~0xFF, c = 0xFF << 2, d = BIT_COUNT(0xFF)",
+    "UPDATE t SET a = CONVERT(b USING binary), c = CAST(d AS BINARY)",
     "INSERT INTO t VALUES (ST_GeomFromText('POINT(1 2)'))", "INSERT /*+ MAX_EXECUTION_TIME(5) */ INTO t VALUES ('REGEXP')",
     "INSERT /*+ SET_VAR(sort_buffer_size = 16M) SET_VAR(`join_buffer_size`=1M) */ INTO t VALUES (1)",
     "INSERT INTO t VALUES ('2020-01-01 10:00:00', '10:00+05:30x')", "UPDATE t SET a = b <=> c WHERE d < e AND f > g",
@@ -376,6 +503,35 @@ SAME = [
 def test_a_statement_with_another_result_is_named(text: str) -> None:
     reason = stop_of(statement(text, collations=(33, 33, 33), default=45))
     assert reason.name in ("statement_differs_in_target", "create_select_statement") and reason.error == 0
+
+
+FRACTIONS = [
+    "INSERT INTO t VALUES ('2020-01-01 10:00:00.9')", "INSERT INTO t VALUES (1, '10:00:00.5'), (2, 3)",
+    "UPDATE t SET a = '1 10:00:00.5'",
+    "INSERT INTO t VALUES (1, 20200101100000.9)", "UPDATE t SET a = 20200101100000.9", "UPDATE t SET a = NOW(6)",
+]  # fmt: skip
+NO_FRACTIONS = [
+    "INSERT INTO t VALUES ('2020-01-01 10:00:00.000')", "UPDATE t SET a = NOW(), b = CURRENT_TIMESTAMP, c = 1.5, d = '1.5'",
+    "INSERT INTO t VALUES (1.5, '10.00.00.5')",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["5.6.24-log", "5.7.44-log"])
+@pytest.mark.parametrize("text", FRACTIONS)
+def test_5_5_cuts_fractions_that_later_versions_round(version: str, text: str) -> None:
+    event = statement(text, collations=(33, 33, 33), default=None)
+    with pytest.raises(CannotBeKept) as stopped:
+        plan(TargetRules(settings("mysql-5.5")), event, version=version)
+    assert stopped.value.reason.name == "statement_differs_in_target"
+    assert query_made(event, "mysql-5.6", collations={255: 45}).text.decode() == text
+
+
+@pytest.mark.parametrize("text", NO_FRACTIONS)
+def test_what_5_5_does_not_cut_is_kept(text: str) -> None:
+    ((made,),) = plan(
+        TargetRules(settings("mysql-5.5")), statement(text, collations=(33, 33, 33)), version="5.6.24-log"
+    )
+    assert decode_query_body(made.body, made.type).text.decode() == text
 
 
 @pytest.mark.parametrize("text", SAME)
@@ -410,6 +566,61 @@ def test_a_table_of_what_is_selected_is_kept_where_it_defines_all_of_it(text: st
 @pytest.mark.parametrize("text", DIFFERENT[:8])
 def test_they_are_kept_where_the_target_does_the_same(text: str) -> None:
     assert text_made(text, "mysql-8.0") == text
+
+
+UNKNOWN_TO_5_6 = {
+    "UPDATE t SET a = REGEXP_REPLACE(b, 'x', 'y')": 1305, "UPDATE t SET a = JSON_EXTRACT(b, '$.a')": 1305,
+    "INSERT INTO t SELECT UUID_TO_BIN(UUID())": 1305, "INSERT INTO t SELECT ROW_NUMBER() OVER () FROM u": 1064,
+    "INSERT INTO t WITH c AS (SELECT 1) SELECT * FROM c": 1064, "WITH RECURSIVE c (a) AS (SELECT 1) DELETE FROM t": 1064,
+    "INSERT INTO t VALUES (1) AS n ON DUPLICATE KEY UPDATE a = n.a": 1064,
+    "INSERT INTO t SET a = 1 AS n ON DUPLICATE KEY UPDATE a = n.a": 1064,
+    "REPLACE INTO t TABLE s": 1064, "INSERT INTO t (a) TABLE s": 1064, "CREATE TABLE t TABLE s": 1064,
+    "CREATE TABLE t AS TABLE `s`": 1064,
+    "INSERT INTO t SELECT * FROM (TABLE s) AS x": 1064, "INSERT INTO t VALUES ROW(1)": 1064,
+    "ALTER INSTANCE ROTATE INNODB MASTER KEY": 1064,
+    "UPDATE t SET a = b->'$.a'": 1064, "DELETE FROM t AS x WHERE x.a = 1": 1064, "DELETE FROM t x": 1064,
+    "UPDATE t SET a = CAST(b AS JSON)": 1064, "UPDATE t SET a = CAST(b AS DOUBLE)": 1064,
+    "INSERT INTO t SELECT 1 EXCEPT SELECT 2": 1064,
+    "INSERT INTO t SELECT a FROM u FOR UPDATE SKIP LOCKED": 1064, "CREATE TABLESPACE x ADD DATAFILE 'x.ibd'": 1064,
+    "CREATE PROCEDURE IF NOT EXISTS p() SELECT 1": 1064, "CREATE VIEW IF NOT EXISTS v AS SELECT 1": 1064,
+    "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW FOLLOWS q SET @a = 1": 1064,
+    "INSERT INTO t SELECT 1 FROM u, LATERAL (SELECT 1) AS x": 1064, "UPDATE t SET a = 1 MEMBER OF ('[1]')": 1064,
+}  # fmt: skip
+KNOWN_TO_5_6 = [
+    "DELETE FROM t", "DELETE FROM d.t WHERE a = 1", "DELETE QUICK FROM `t` ORDER BY a LIMIT 1",
+    "DELETE FROM t USING t JOIN u ON t.a = u.a",
+    "DELETE t FROM t AS x", "DELETE FROM t PARTITION (p0)", "DELETE FROM t.*, u USING t JOIN u",
+    "INSERT INTO t SELECT a AS b FROM u", "INSERT INTO t SELECT a, COUNT(*) FROM u GROUP BY a WITH ROLLUP",
+    "UPDATE t SET a = d.regexp_replace(b), c = x.over, e = 'TABLE'",
+    "INSERT INTO json_set (a) VALUES (1)", "CREATE INDEX i ON json_set (a)",
+    "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "TRUNCATE TABLE t", "RENAME TABLE t TO u",
+    "CREATE TABLE t (`rank` INT, json_set INT)",
+    "CREATE PROCEDURE p() BEGIN DROP TEMPORARY TABLE IF EXISTS t; ANALYZE TABLE u; END", "UPDATE t SET a = `table` + 1",
+    "CREATE TABLE t (a TEXT, FULLTEXT KEY (a) WITH PARSER ngram)", "CREATE VIEW v AS SELECT 1 WITH CHECK OPTION",
+    "CREATE TABLE t (a INT, KEY etag (a))", "INSERT INTO t SELECT 1 AS json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", UNKNOWN_TO_5_6)
+def test_what_came_after_the_target_is_named(text: str) -> None:
+    reason = stop_of(statement(text, collations=(33, 33, 33), default=45))
+    assert (reason.name, reason.error) == ("statement_not_in_target", UNKNOWN_TO_5_6[text])
+
+
+@pytest.mark.parametrize("text", KNOWN_TO_5_6)
+def test_what_only_looks_like_it_is_kept(text: str) -> None:
+    assert query_made(statement(text, collations=(33, 33, 33), default=45)).text.decode() == text
+
+
+def test_what_a_target_has_is_kept_and_names_that_a_source_had_no_function_of_are_the_users() -> None:
+    for text in list(UNKNOWN_TO_5_6)[:10]:
+        assert text_made(text, "mysql-8.0") == text
+    vector = "INSERT INTO t SELECT VECTOR_DIM(a) FROM u"
+    assert stop_of(statement(vector), target="mysql-8.4").error == 1305
+    event = statement("UPDATE t SET a = UUID_TO_BIN(b)", collations=(33, 33, 33), default=None)
+    assert plan(TargetRules(settings("mysql-5.6")), event, version="5.7.44-log")
+    with pytest.raises(CannotBeKept):
+        plan(TargetRules(settings("mysql-5.6")), event, version="8.0.11")
 
 
 def test_damaged_status_variables_stop_the_view() -> None:

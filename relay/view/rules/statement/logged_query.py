@@ -1,5 +1,6 @@
 """A Query or Execute_load_query event of a group: its statement as text whose offsets are those of the bytes, and its setting."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -15,16 +16,31 @@ from protocol.kernel.codes import (
 )
 from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind, sql_tokens
 
+# What commits the transaction that it stands in.
+_DEFINITIONS: Final = (b"create", b"alter", b"drop", b"rename", b"truncate")
 # Bytes of a status variable's value by its code; texts have a length byte.
 # Source: MySQL 9.7 `libs/mysql/binlog/event/statement_events.h`.
 _VALUE_BYTES: Final = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 10: 4, 13: 3, 14: 8, 16: 1, 17: 8, 18: 2, 19: 1, 20: 1}
 _CATALOG_WITH_ZERO, _TIME_ZONE, _CATALOG = 2, 5, 6
+_FLAGS: Final = 0
+_NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
 _SQL_MODE: Final = 1
 _CHARSETS: Final = 4
 # What BEGIN and COMMIT of our own take over of a statement: flags, sql_mode, catalog, character sets.
 _TAKEN_OVER: Final = frozenset((0, _SQL_MODE, _CHARSETS, _CATALOG))
-# Character sets in which a byte below 0x80 may be a part of a character.
-_SHIFTED: Final = frozenset(("big5", "cp932", "gb18030", "gbk", "sjis"))
+_FIRST_WORD: Final = re.compile(
+    rb"(?:\s++|/\*(?![!M])(?:[^*]++|\*(?!/))*+\*/|(?:--|\#)[^\n]*+\n)*+([A-Za-z]++)?", re.VERBOSE
+)
+# Of character sets in which a byte below 0x80 may be a part of a character: its characters of several bytes.
+# Source: MySQL 9.7 `strings/ctype-*.cc`, the `ismbchar` of each.
+_SHIFT_JIS: Final = re.compile(rb"(?:[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc])++")
+_WIDE_CHARACTERS: Final = {
+    "big5": re.compile(rb"(?:[\xa1-\xf9][\x40-\x7e\xa1-\xfe])++"),
+    "cp932": _SHIFT_JIS,
+    "gb18030": re.compile(rb"(?:[\x81-\xfe](?:[\x40-\x7e\x80-\xfe]|[\x30-\x39][\x81-\xfe][\x30-\x39]))++"),
+    "gbk": re.compile(rb"(?:[\x81-\xfe][\x40-\x7e\x80-\xfe])++"),
+    "sjis": _SHIFT_JIS,
+}
 
 
 @dataclass(frozen=True)
@@ -45,10 +61,20 @@ class LoggedQuery:
         """The default database."""
         return self.schema_bytes.decode("utf-8", "backslashreplace")
 
+    @property
+    def is_definition(self) -> bool:
+        """Whether its text begins as that of a definition, or of TRUNCATE. Comments in front are not looked behind."""
+        return self.raw.lstrip()[:8].lower().startswith(_DEFINITIONS)
+
     @cached_property
     def sql_mode(self) -> int:
         """Under which it ran."""
         return int.from_bytes(self._variable(_SQL_MODE), "little")
+
+    @property
+    def foreign_key_checks(self) -> bool:
+        """Whether it ran with foreign_key_checks = 1."""
+        return not int.from_bytes(self._variable(_FLAGS), "little") & _NO_FOREIGN_KEY_CHECKS
 
     @cached_property
     def text(self) -> str:
@@ -57,16 +83,23 @@ class LoggedQuery:
         Where characters may hold bytes below 0x80 (gbk …) the others are no ASCII, so what quotes and ends is found all the same.
         """
         charset = charset_of_column(int.from_bytes(self._variable(_CHARSETS)[:2], "little"))
-        if charset in _SHIFTED:
+        if charset in _WIDE_CHARACTERS:
             return _one_for_each_byte(self.raw, charset)
         return self.raw.decode("latin-1")
+
+    @cached_property
+    def first_word(self) -> str:
+        """In upper case, behind blanks and comments; "": it stands in brackets or in a comment for servers. What is long need not be
+        read for it."""
+        found = _FIRST_WORD.match(self.raw)
+        return "" if found is None or found[1] is None else found[1].decode().upper()
 
     def name(self, token: SqlToken) -> str:
         """The text of a name or a string. Raises: NotSure where it is not of its character set."""
         if token.text.isascii():
             return token.text
         charset = charset_of_column(int.from_bytes(self._variable(_CHARSETS)[:2], "little"))
-        if charset in _SHIFTED:
+        if charset in _WIDE_CHARACTERS:
             raise NotSure("a name in a character set of several bytes")
         made = decode_text(token.text.encode("latin-1"), charset)
         if "\ufffd" in made:
@@ -136,22 +169,11 @@ def read_logged_query(event_type: int, body: bytes, post_lengths: bytes, server_
 
 
 def _one_for_each_byte(raw: bytes, charset: str) -> str:
-    """As latin-1, with the bytes of every character of several bytes replaced by a letter that is none of ASCII's."""
-    made: list[str] = []
-    at = 0
-    while at < len(raw):
-        lead = raw[at]
-        if lead < 0x80 or (charset in ("sjis", "cp932") and 0xA1 <= lead <= 0xDF):
-            made.append(chr(lead))
-            at += 1
-            continue
-        size = 2
-        if charset == "gb18030" and at + 1 < len(raw) and 0x30 <= raw[at + 1] <= 0x39:
-            size = 4
-        size = min(size, len(raw) - at)
-        made.append("\u00e9" * size)
-        at += size
-    return "".join(made)
+    """As latin-1, with the bytes of every character of several bytes replaced by a letter that is none of ASCII's.
+
+    What cannot be the second byte of a character belongs to none, as servers read it: `'\xc4'` of gbk is a string.
+    """
+    return _WIDE_CHARACTERS[charset].sub(lambda found: b"\xe9" * len(found[0]), raw).decode("latin-1")
 
 
 def is_word(token: SqlToken, *words: str) -> bool:

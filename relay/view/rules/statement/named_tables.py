@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NotSure, SqlToken, TokenKind
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.builtin_functions import BUILTIN_FUNCTIONS
-from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.logged_query import LoggedQuery, is_word
 from relay.view.rules.statement.statement_words import StatementWords
 
 _MODIFIERS: Final = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "QUICK", "CONCURRENT", "LOCAL")
@@ -50,6 +50,11 @@ class StatementTables(NamedTuple):
     drops: bool = False
 
 
+def is_simple(query: LoggedQuery) -> bool:
+    """Whether its head tells that it changes one table."""
+    return _SIMPLE_HEAD.match(query.raw) is not None and not query.sql_mode & ANSI_QUOTES
+
+
 def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
     """The tables that a statement names as its targets. Raises: NotSure, also for statements that are none of those known here."""
     simple = _SIMPLE_HEAD.match(query.raw)
@@ -60,6 +65,7 @@ def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
     words = StatementWords(query)
     while words.accept("("):
         pass
+    skip_common_tables(words)
     verb = words.word()
     words.take()
     if verb in ("INSERT", "REPLACE"):
@@ -88,6 +94,45 @@ def written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
             dropped.append(words.table_name())
         return tuple(dropped)
     raise NotSure(f"a {verb} statement" if verb else "a statement of another kind")
+
+
+def perhaps_written_tables(query: LoggedQuery) -> tuple[TableName, ...]:
+    """The tables that a statement may write: all that it joins, where its text does not tell which of them. Raises: NotSure."""
+    try:
+        return written_tables(query)
+    except NotSure:
+        words = StatementWords(query)
+        skip_common_tables(words)
+        if words.word() != "UPDATE":
+            raise
+        return tuple(name for name in tables_by_alias(query).values() if name is not None)
+
+
+def tables_by_alias(query: LoggedQuery) -> dict[str, TableName | None]:
+    """Of an UPDATE: its tables, by the names that columns are qualified with, in lower case; None: a query. Raises: NotSure."""
+    words = StatementWords(query)
+    skip_common_tables(words)
+    words.expect("UPDATE")
+    words.accept_any(*_MODIFIERS)
+    return _table_factor_names(words, ("SET",))
+
+
+def may_write_several(query: LoggedQuery) -> bool:
+    """Whether a statement writes more than one table, or its text does not tell that it does not. Raises: NotSure."""
+    try:
+        return len(written_tables(query)) > 1
+    except NotSure:
+        words = StatementWords(query)
+        words.expect("UPDATE")
+        words.accept_any(*_MODIFIERS)
+        _table_factor_names(words, ("SET",))
+        words.expect("SET")
+        while not words.ended and words.word() not in ("WHERE", "ORDER", "LIMIT"):
+            if words.word() == "(":
+                words.skip_brackets()
+            elif words.take().upper == ",":
+                return True
+        return False
 
 
 def statement_tables(query: LoggedQuery) -> StatementTables:
@@ -119,10 +164,16 @@ def statement_tables(query: LoggedQuery) -> StatementTables:
 
 
 def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
-    """The tables that stand behind FROM and JOIN, in queries in it too. Raises: NotSure."""
+    """The tables that stand behind FROM and JOIN, and behind TABLE as a query, in queries in it too. Raises: NotSure."""
     words = StatementWords(query)
     found: dict[TableName, None] = {}
+    before = ""
     while not words.ended:
+        if words.word() == "TABLE" and before not in _NO_QUERY and words.peek().kind is TokenKind.WORD:
+            words.take()
+            found[words.table_name()] = None
+            continue
+        before = words.word()
         if words.word() in ("FROM", "JOIN", "STRAIGHT_JOIN", "USING") and words.peek().kind is TokenKind.WORD:
             using = words.word() == "USING"
             words.take()
@@ -145,6 +196,40 @@ def read_tables(query: LoggedQuery) -> tuple[TableName, ...]:
     return tuple(found)
 
 
+def called_routines(query: LoggedQuery) -> list[TableName]:
+    """(schema, name) of all that a statement may call and that is no function of the server's own. Raises: NotSure."""
+    tokens = query.tokens
+    found: dict[TableName, None] = {}
+    for index, token in enumerate(tokens[:-1]):
+        if token.kind not in (TokenKind.WORD, TokenKind.NAME):
+            continue
+        qualified = index >= 2 and tokens[index - 1].upper == "."
+        start = index - 2 if qualified else index
+        called = start >= 1 and is_word(tokens[start - 1], "CALL") and tokens[index + 1].upper != "."
+        if not called:
+            if tokens[index + 1].upper != "(" or _stands_for_table(tokens, index):
+                continue
+            if not qualified and token.kind is TokenKind.WORD and token.upper in _NO_CALLS:
+                continue
+        found[(query.name(tokens[start]) if qualified else query.schema, query.name(token))] = None
+    return list(found)
+
+
+def skip_common_tables(words: StatementWords) -> None:
+    """WITH and the queries that it names, in front of UPDATE, DELETE or a query (8.0 and later). Raises: NotSure."""
+    if not words.accept("WITH"):
+        return
+    words.accept("RECURSIVE")
+    while True:
+        words.name()
+        if words.word() == "(":
+            words.skip_brackets()
+        words.expect("AS")
+        words.skip_brackets()
+        if not words.accept(","):
+            return
+
+
 def _stands_for_table(tokens: list[SqlToken], index: int) -> bool:
     """Whether the name before a parenthesis is a table with its columns or partitions: INSERT INTO t (a, b)."""
     start = index
@@ -162,22 +247,26 @@ def _load(words: StatementWords) -> TableName:
     raise NotSure("a LOAD DATA without its table")
 
 
-def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[str, TableName]:
-    """The tables of a list with joins, by the names that columns are qualified with, up to one of the words `stops`."""
-    found: dict[str, TableName] = {}
+def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[str, TableName | None]:
+    """The tables of a list with joins, by the names that columns are qualified with, up to one of the words `stops`; None: it is a
+    query."""
+    found: dict[str, TableName | None] = {}
     expects_table = True
     while not words.ended and words.word() not in stops:
         word = words.word()
         if expects_table:
-            if word == "(":
-                words.take()
-                if words.word() in ("SELECT", "WITH", "VALUES"):
-                    raise NotSure("a table that is a query")
-                continue
-            name = words.table_name()
-            if words.accept("PARTITION"):
+            name: TableName | None = None
+            if word == "(" and words.word(1) in ("SELECT", "WITH", "VALUES", "TABLE"):
                 words.skip_brackets()
-            alias = name[1]
+                alias = ""
+            elif word == "(" or word == "LATERAL":
+                words.take()
+                continue
+            else:
+                name = words.table_name()
+                if words.accept("PARTITION"):
+                    words.skip_brackets()
+                alias = name[1]
             if words.accept("AS"):
                 alias = words.name_or_string()
             elif words.peek().kind is TokenKind.NAME or (
@@ -191,13 +280,14 @@ def _table_factor_names(words: StatementWords, stops: tuple[str, ...]) -> dict[s
         elif word in (",", "JOIN", "STRAIGHT_JOIN"):
             words.take()
             expects_table = True
-        elif word in ("(",):
+        elif word == "(":
             words.skip_brackets()
         else:
             words.take()
     return found
 
 
+_NO_QUERY: Final = ("CREATE", "TEMPORARY", "REPLACE", "INTO", "ALTER", "DROP", "TRUNCATE", "LOCK", "ON", "OF")
 _BEHIND_TABLE: Final = frozenset((
     "JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "NATURAL", "OUTER", "STRAIGHT_JOIN", "ON", "USING", "USE", "FORCE", "IGNORE", "SET",
     "WHERE", "ORDER", "LIMIT", "PARTITION",
@@ -208,8 +298,9 @@ def _update(words: StatementWords) -> tuple[TableName, ...]:
     words.accept_any(*_MODIFIERS)
     tables = _table_factor_names(words, ("SET",))
     words.expect("SET")
-    if len(tables) == 1:
-        return tuple(tables.values())
+    only = next(iter(tables.values()), None)
+    if len(tables) == 1 and only is not None:
+        return (only,)
     written: dict[TableName, None] = {}
     while True:
         name = words.name()
@@ -219,9 +310,10 @@ def _update(words: StatementWords) -> tuple[TableName, ...]:
         if words.accept("."):
             name = column
             words.name()
-        if name.lower() not in tables:
+        table = tables.get(name.lower())
+        if table is None:
             raise NotSure(f"a column of {name}")
-        written[tables[name.lower()]] = None
+        written[table] = None
         while not words.ended and words.word() not in (",", "WHERE", "ORDER", "LIMIT"):
             if words.word() == "(":
                 words.skip_brackets()
@@ -254,6 +346,22 @@ def _delete(words: StatementWords) -> tuple[TableName, ...]:
             raise NotSure(f"a target {target[1]} that is none of its tables")
         found.append(name)
     return tuple(dict.fromkeys(found))
+
+
+def deletes_from_one(query: LoggedQuery) -> bool:
+    """Whether a DELETE is certainly of one table, though its name may not be readable."""
+    try:
+        words = StatementWords(query)
+        skip_common_tables(words)
+        words.expect("DELETE")
+        words.accept_any(*_MODIFIERS)
+        words.expect("FROM")
+        words.take()
+        if words.accept("."):
+            words.take()
+    except NotSure:
+        return False
+    return words.word() not in (",", ".", "USING")
 
 
 def _targets(words: StatementWords) -> list[TableName]:

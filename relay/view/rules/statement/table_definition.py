@@ -1,9 +1,14 @@
-"""What of CREATE TABLE and ALTER TABLE matters to a view, with where it stands in the text: engines and options."""
+"""What of CREATE TABLE and ALTER TABLE matters to a view, with where it stands in the text: engines, options, foreign keys.
+
+The rest of a statement may be anything: a rule that asks for an engine must not be unsure of it for a type of column that came later.
+So this is not `parse_ddl`, which knows every word of a statement or says that it is not sure.
+"""
 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from relay.schema_history.tables.references_clause import ReferencesClause, read_references
 from relay.schema_history.tables.source_table import TableName
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.statement.statement_words import StatementWords
@@ -19,6 +24,13 @@ class TextEdit(NamedTuple):
     start: int
     stop: int
     made: bytes
+
+
+class DefinedForeignKey(NamedTuple):
+    """name: "" where the statement gives none."""
+
+    name: str
+    references: ReferencesClause
 
 
 class OptionAt(NamedTuple):
@@ -38,7 +50,9 @@ class OptionAt(NamedTuple):
 class TableDefinition:
     """`verb`: CREATE or ALTER. `engine`: as the statement names it for the table, "" where it does not.
 
-    engines: each place that names one, partitions included. has_foreign_keys: it defines some by FOREIGN KEY.
+    engines: each place that names one, partitions included. foreign_keys: that it defines by FOREIGN KEY; inline: by REFERENCES
+    behind a column, which servers before 9.0 read and forget. dropped_keys: names of constraints that it takes away. ignores: ALTER
+    IGNORE. numbered: it makes a column with AUTO_INCREMENT.
     """
 
     verb: str
@@ -52,7 +66,21 @@ class TableDefinition:
     options: dict[str, OptionAt] = field(default_factory=dict)
     partitioned: bool = False
     selects: bool = False
-    has_foreign_keys: bool = False
+    foreign_keys: list[DefinedForeignKey] = field(default_factory=list)
+    inline: list[DefinedForeignKey] = field(default_factory=list)
+    dropped_keys: list[str] = field(default_factory=list)
+    ignores: bool = False
+    numbered: bool = False
+
+    @property
+    def has_foreign_keys(self) -> bool:
+        """Whether it defines some by FOREIGN KEY."""
+        return bool(self.foreign_keys)
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether rows that are there get numbers."""
+        return self.verb == "ALTER" and self.numbered
 
 
 def edited(raw: bytes, edits: list[TextEdit]) -> bytes:
@@ -75,11 +103,12 @@ def read_table_definition(query: LoggedQuery) -> TableDefinition | None:
         _create(words, made)
         return made
     if words.accept("ALTER"):
-        words.accept_any("ONLINE", "OFFLINE", "IGNORE")
+        words.accept_any("ONLINE", "OFFLINE")
+        ignores = words.accept("IGNORE")
         if not words.accept("TABLE"):
             return None
         words.accept("IF", "EXISTS")
-        made = TableDefinition("ALTER", words.table_name())
+        made = TableDefinition("ALTER", words.table_name(), ignores=ignores)
         _alter(words, made)
         return made
     return None
@@ -91,12 +120,7 @@ def _create(words: StatementWords, made: TableDefinition) -> None:
         made.like = words.table_name()
         return
     if words.word() == "(" and words.word(1) not in _SELECTS and words.word(1) != "(":
-        words.take()
-        while True:
-            _element(words, made)
-            if words.accept(")"):
-                break
-            words.expect(",")
+        _elements(words, made)
     while not words.ended:
         word = words.word()
         if word in _SELECTS:
@@ -127,14 +151,16 @@ def _alter(words: StatementWords, made: TableDefinition) -> None:
             words.accept("COLUMN")
             words.accept("IF", "NOT", "EXISTS")
             if words.word() == "(":
-                words.take()
-                while True:
-                    _element(words, made)
-                    if words.accept(")"):
-                        break
-                    words.expect(",")
+                _elements(words, made)
             else:
                 _element(words, made)
+        elif (
+            begins and word == "DROP" and (words.accept("DROP", "FOREIGN", "KEY") or words.accept("DROP", "CONSTRAINT"))
+        ):
+            words.accept("IF", "EXISTS")
+            made.dropped_keys.append(words.name())
+        elif word == "REFERENCES":
+            made.inline.append(_reference(words, "", made))  # behind a column that is changed
         elif word == "PARTITION" and words.word(1) == "BY":
             made.partitioned = True
             _partitions(words, made, stop_at_select=False)
@@ -212,15 +238,43 @@ def _partitions(words: StatementWords, made: TableDefinition, *, stop_at_select:
             made.engines.append(OptionAt(start, words.take()))
 
 
+def _elements(words: StatementWords, made: TableDefinition) -> None:
+    """Columns and keys in brackets."""
+    words.expect("(")
+    _element(words, made)
+    while not words.accept(")"):
+        words.expect(",")
+        _element(words, made)
+
+
 def _element(words: StatementWords, made: TableDefinition) -> None:
-    """A column or a key, up to the comma or the bracket behind it."""
+    """A column or a key, up to the comma or the bracket behind it, or to PARTITION BY behind the last action of ALTER TABLE."""
+    name, is_key = "", False
+    first = words.at
     if words.word() in ("CONSTRAINT", "FOREIGN"):
-        ahead = 0
-        while ahead < 3 and words.word(ahead) != "FOREIGN":
-            ahead += 1
-        made.has_foreign_keys |= words.word(ahead) == "FOREIGN" and words.word(ahead + 1) == "KEY"
+        if words.accept("CONSTRAINT") and not _begins_constraint(words):
+            name = words.name()
+        is_key = words.accept("FOREIGN", "KEY")
+        if is_key and words.word() != "(":
+            words.accept("IF", "NOT", "EXISTS")
+            if words.word() != "(":
+                words.name()  # of the index
     while not words.ended and words.word() not in (",", ")"):
+        if words.word() == "PARTITION" and words.word(1) == "BY":
+            return
         if words.word() == "(":
             words.skip_brackets()
+        elif words.word() == "REFERENCES":
+            (made.foreign_keys if is_key else made.inline).append(_reference(words, name, made))
         else:
+            made.numbered = made.numbered or (words.at > first and words.word() in ("AUTO_INCREMENT", "SERIAL"))
             words.take()
+
+
+def _begins_constraint(words: StatementWords) -> bool:
+    """Whether what stands behind CONSTRAINT is no name."""
+    return words.word() in ("FOREIGN", "PRIMARY", "UNIQUE", "CHECK") and words.peek().kind is TokenKind.WORD
+
+
+def _reference(words: StatementWords, name: str, made: TableDefinition) -> DefinedForeignKey:
+    return DefinedForeignKey(name, read_references(words, made.name[0]))

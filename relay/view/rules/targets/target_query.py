@@ -20,9 +20,10 @@ from relay.view.rules.targets.query_variables import (
     StatusVariable,
     UnknownVariable,
 )
-from relay.view.rules.targets.statement.charset_words import CharsetWords
+from relay.view.rules.targets.statement.charset_words import CharsetWords, assigns
+from relay.view.rules.targets.statement.new_syntax import check_syntax
 from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
-from relay.view.rules.targets.statement.statement_differences import INTERPRET_UTF8_AS_UTF8MB4, check_differences
+from relay.view.rules.targets.statement.statement_differences import check_differences, check_value
 from relay.view.rules.targets.statement.statement_kind import (
     is_account_statement,
     is_plain_definition,
@@ -37,7 +38,10 @@ from relay.view.rules.targets.statement.timestamp_columns import ZERO_DATE_MODES
 
 _CHARSETS: Final = struct.Struct("<HHH")
 _NO_CHARSETS: Final = _CHARSETS.pack(33, 33, 33)
+INTERPRET_UTF8_AS_UTF8MB4: Final = 1 << 33
 _FIRST_WITH_0900: Final = 80_001
+_STRING_RESULT: Final = 0
+_LONGEST_TIME: Final = 200
 _PLAIN: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
 _HOW: Final = (("ALGORITHM", ("INSTANT", "INPLACE")), ("LOCK", ("NONE", "SHARED")))
 
@@ -110,21 +114,29 @@ class TargetQuery:
             return replace(self.query, variables=self._variables(self._mode, free=True)).encode()
         query = self.query
         mode = self._mode
+        self._check_unknown_modes()
+        check_clauses(self.statement, query.text, self._source, self._target)
+        check_syntax(self.statement, query.text, self._source, self._target)
         if self._target.version < (8, 0):
             mode = self._rewrite(self.statement)
-            try:
-                query = query.with_text(self.statement.result)
-            except ProtocolError as error:
-                target_stops.not_readable(str(error), query.text)
-        elif self._target.version < (9, 0):
-            check_clauses(self.statement, query.text, self._source, self._target)
+        try:
+            query = query.with_text(self.statement.result)
+        except ProtocolError as error:
+            target_stops.not_readable(str(error), query.text)
         return replace(query, variables=self._variables(mode, free=False)).encode()
+
+    def _check_unknown_modes(self) -> None:
+        """The mode that the target is given has no bits that it does not know: what they do must not be needed."""
+        unknown = self._mode & ~self._target.sql_modes
+        if unknown & INTERPRET_UTF8_AS_UTF8MB4 and b"utf8" in self.query.text.lower():
+            target_stops.sql_mode_missing("INTERPRET_UTF8_AS_UTF8MB4", self.query.text, self._target)
+        if unknown >= INTERPRET_UTF8_AS_UTF8MB4 << 1:
+            target_stops.sql_mode_missing(f"number {unknown.bit_length() - 1}", self.query.text, self._target)
 
     def _rewrite(self, statement: SourceStatement) -> int:
         """Checks and changes the statement for a target before 8.0; the sql_mode that it then needs."""
         text = self.query.text
         default = self.query.number(UTF8MB4_DEFAULT, 255 if self._source >= _FIRST_WITH_0900 else GENERAL)
-        check_clauses(statement, text, self._source, self._target)
         if statement.word(1) in ("DATABASE", "SCHEMA"):
             check_schema_options(statement, text, self._target)
         at = self._atomic_at
@@ -134,8 +146,6 @@ class TargetQuery:
             target_stops.create_select_statement(text, self._target)
         if not is_plain_definition(statement) or (alters(statement) and self._mode > self._target.sql_modes):
             check_differences(statement, text, self._mode, self._source, self._target)
-        if self._mode & INTERPRET_UTF8_AS_UTF8MB4 and b"utf8" in text.lower():
-            target_stops.sql_mode_missing("INTERPRET_UTF8_AS_UTF8MB4", text, self._target)
         CharsetWords(statement, text, default, self._collations, self._target).translate()
         self._without_algorithm(statement)
         if self._target.highest_status >= EXPLICIT_TIMESTAMPS:
@@ -167,11 +177,19 @@ class TargetQuery:
             elif code == CHARSETS:
                 made.append(StatusVariable(code, self._charsets(value, free)))
             elif code == DATABASE_COLLATION:
-                number = self._collations.of_charset(int.from_bytes(value, "little"), self.query.text)
+                # LOAD DATA: what comes from the file has it, where the statement names no other set
+                of = self._collations.of_comparison if self._loads_and_compares else self._collations.of_charset
+                number = of(int.from_bytes(value, "little"), self.query.text)
                 made.append(StatusVariable(code, number.to_bytes(2, "little")))
             else:
                 made.append(StatusVariable(code, value))
         return tuple(made)
+
+    @property
+    def _loads_and_compares(self) -> bool:
+        """Whether it is LOAD DATA with values that are computed from those of the file."""
+        loads = self._event_type == EventType.EXECUTE_LOAD_QUERY
+        return loads and self.statement is not None and assigns(self.statement)
 
     def _charsets(self, value: bytes, free: bool) -> bytes:
         """The collations of the client (only its set matters), of the connection (compares), of new databases."""
@@ -179,7 +197,8 @@ class TargetQuery:
         text = self.query.text
         if free or self.statement is None:
             return _CHARSETS.pack(*map(self._collations.of_nothing, (client, connection, server)))
-        if is_plain_definition(self.statement) or self._event_type == EventType.EXECUTE_LOAD_QUERY:
+        only_loads = self._event_type == EventType.EXECUTE_LOAD_QUERY and not self._loads_and_compares
+        if is_plain_definition(self.statement) or only_loads:
             connection = self._collations.of_nothing(connection)
         else:
             connection = self._collations.of_comparison(connection, text)
@@ -207,8 +226,8 @@ def statement_like(like: QueryBody, text: bytes, target: Target) -> bytes:
     return QueryBody(like.thread_id, 0, 0, b"", tuple(kept), like.schema, text).encode()
 
 
-def user_variable_for(body: bytes, collations: CollationMap) -> bytes:
-    """A User_var event's body with a collation that the target has.
+def user_variable_for(body: bytes, source: int, collations: CollationMap, target: Target) -> bytes:
+    """A User_var event's body with a collation that the target has. source: the version as 90704.
 
     Layout: name length u32, name | is NULL u8 | where it is not: type u8, collation u32, length u32, value, flags.
     Raises: CannotBeKept.
@@ -218,4 +237,7 @@ def user_variable_for(body: bytes, collations: CollationMap) -> bytes:
     if len(body) < at + 4:
         return body
     name = b"user variable @" + body[4 : at - 2]
+    if body[at - 1] == _STRING_RESULT:
+        length = int.from_bytes(body[at + 4 : at + 8], "little")
+        check_value(body[at + 8 : at + 8 + min(length, _LONGEST_TIME)].decode("latin-1"), name, source, target)
     return body[:at] + collations.of_comparison(collation, name).to_bytes(4, "little") + body[at + 4 :]

@@ -1,6 +1,8 @@
 """The events of a compressed transaction (Transaction_payload, MySQL 8.0.20 and later), for versions that know no such event."""
 
-from collections.abc import Iterator
+import io
+import sys
+from collections.abc import Callable, Container, Iterator
 from typing import Final
 
 from protocol.binlog.header import EventHeader, decode_header
@@ -11,6 +13,8 @@ from relay.view.rules.targets.known import target_stops
 
 MOST_BYTES: Final = 64 << 20
 """Of what is unpacked: it is held in memory."""
+_PIECE: Final = 1 << 20
+_Read = Callable[[int], bytes]
 _NONE: Final = 255
 _ZSTD: Final = 0
 _TURN_OFF: Final = "SET GLOBAL binlog_transaction_compression=OFF on the source, and skip the group"
@@ -34,6 +38,59 @@ def unpack_payload(body: bytes) -> Iterator[tuple[EventHeader, bytes]]:
     yield from found
 
 
+def look_into_payload(body: bytes, wanted: Container[int]) -> Iterator[tuple[EventHeader, bytes]]:
+    """Header and body of each event inside, one at a time, so that the whole may be of any size. Bodies of types that are not `wanted`
+    are b"". Raises: CannotBeKept, where it cannot be read."""
+    try:
+        read = _reader(body)
+        while head := _taken(read, HEADER_SIZE):
+            if len(head) < HEADER_SIZE:
+                raise ProtocolError("it ends inside of a header")
+            header = decode_header(head, 0)
+            size = header.size - HEADER_SIZE
+            if header.type not in wanted:
+                _pass_over(read, size)
+                yield header, b""
+                continue
+            if size > MOST_BYTES:
+                why = f"an event in it has {size} bytes, more than the {MOST_BYTES} that a view holds in memory"
+                target_stops.payload_unreadable(why, _TURN_OFF)
+            inside = _taken(read, size)
+            if len(inside) < size:
+                raise ProtocolError(f"its event of type {header.type} ends {size - len(inside)} bytes behind it")
+            yield header, inside
+    except ProtocolError as error:
+        target_stops.payload_unreadable(f"it is damaged: {error}", "repair the archive from the source")
+
+
+def _taken(read: _Read, size: int) -> bytes:
+    """`size` bytes; fewer only at the end."""
+    pieces = []
+    while size and (piece := read(min(size, _PIECE))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def _pass_over(read: _Read, size: int) -> None:
+    while size:
+        passed = len(read(min(size, _PIECE)))
+        if not passed:
+            raise ProtocolError(f"its last event ends {size} bytes behind it")
+        size -= passed
+
+
+def _reader(body: bytes) -> _Read:
+    """What gives up to so many bytes of what is packed, in order, and b"" at the end. It raises ProtocolError."""
+    head = decode_transaction_payload(body)
+    packed = body[head.head_bytes :]
+    if head.compression == _NONE:
+        return io.BytesIO(packed).read
+    if head.compression != _ZSTD:
+        target_stops.payload_unreadable(f"{head.compression_name} is not known here", "use a newer binlog-relay")
+    return _zstd_reader(packed)
+
+
 def _unpacked(body: bytes) -> bytes:
     head = decode_transaction_payload(body)
     packed = body[head.head_bytes :]
@@ -43,24 +100,26 @@ def _unpacked(body: bytes) -> bytes:
         )
     if head.compression == _NONE:
         events = packed
-    elif head.compression == _ZSTD:
-        events = _from_zstd(packed, head.uncompressed_bytes)
     else:
-        target_stops.payload_unreadable(f"{head.compression_name} is not known here", "use a newer binlog-relay")
+        events = _taken(_reader(body), head.uncompressed_bytes + 1)
     if len(events) != head.uncompressed_bytes:
         raise ProtocolError(f"{len(events)} bytes where {head.uncompressed_bytes} are announced")
     return events
 
 
-def _from_zstd(packed: bytes, announced: int) -> bytes:
+def _zstd_reader(packed: bytes) -> _Read:
     try:
         import zstandard
     except ImportError:
-        target_stops.payload_unreadable(
-            "the package zstandard is not installed", "pip install 'binlog-relay[audit]', then start the relay again"
-        )
-    try:
-        events: bytes = zstandard.ZstdDecompressor().stream_reader(packed).read(announced + 1)
-    except zstandard.ZstdError as error:
-        raise ProtocolError(f"zstd cannot read it ({error})") from None
-    return events
+        # Of an installation whose packages are older than its text, or of a Spark executor.
+        advice = f"run {sys.executable} -m pip install 'zstandard>=0.23,<1', then start the relay again"
+        target_stops.payload_unreadable("the package zstandard is not installed", advice)
+    stream = zstandard.ZstdDecompressor().stream_reader(packed)
+
+    def read(size: int) -> bytes:
+        try:
+            return bytes(stream.read(size))
+        except zstandard.ZstdError as error:
+            raise ProtocolError(f"zstd cannot read it ({error})") from None
+
+    return read

@@ -11,6 +11,9 @@ _VECTOR: Final = 242
 _OLD_TYPES: Final = frozenset((*range(17), *range(246, 256)))
 _MODES_32: Final = (1 << 32) - 1
 
+NewClause = tuple[tuple[str, ...], tuple[int, int], str]
+"""(words side by side, the first version that knows them, what they are for people)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

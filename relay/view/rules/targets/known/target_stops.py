@@ -9,6 +9,7 @@ from relay.view.rules.targets.known.target_collations import collation_name
 
 # What 5.6.24 stops with, where it meets one untranslated.
 SYNTAX_ERROR: Final = 1064
+NO_SUCH_FUNCTION: Final = 1305
 NO_SUCH_COLLATION: Final = 22
 NO_CONVERSION: Final = 1677
 CREATE_SELECT: Final = 1786
@@ -114,7 +115,7 @@ def xa_prepared(xid: str, target: Target) -> NoReturn:
         "xa_prepared_transaction",
         f"XA transaction {xid} is prepared here and ends in a later group; {target.title} loses it when it stops between them",
         CORRUPT_EVENT,
-        f"commit XA transactions in one phase on the source, or use none; {_SKIP}, and skip its XA COMMIT too",
+        f"commit XA transactions in one phase on the source, or use none; {_SKIP}; what ends it is then left out too",
     )
 
 
@@ -182,4 +183,25 @@ def payload_unreadable(why: str, advice: str) -> NoReturn:
     """A compressed transaction that cannot be unpacked."""
     stop(
         "compressed_transaction", f"the transaction is compressed and cannot be unpacked: {why}", CORRUPT_EVENT, advice
+    )
+
+
+def charset_in_expression(default: int, chosen: int, text: bytes, target: Target) -> NoReturn:
+    """A value of utf8mb4 with its default collation, where the view's choice for that is not the target's default."""
+    stop(
+        "statement_differs_in_target",
+        f"{target.title} takes utf8mb4_general_ci for a value of utf8mb4 without a collation, where the source takes "
+        f"{collation_name(default)} and the view's `collations` have {collation_name(chosen)}: {quoted(text)}",
+        0,
+        f"name a collation behind it in the statement (COLLATE); let the source write rows (binlog_format=ROW); {_SKIP}",
+    )
+
+
+def syntax_unknown(what: str, error: int, text: bytes, target: Target) -> NoReturn:
+    """The target would stop at the statement. error: SYNTAX_ERROR, or NO_SUCH_FUNCTION."""
+    stop(
+        "statement_not_in_target",
+        f"{target.title} does not know {what}: {quoted(text)}",
+        error,
+        f"let the source write rows (binlog_format=ROW), or write it otherwise; {_SKIP}",
     )

@@ -1,5 +1,6 @@
 """Character sets and collations that a statement names, as a target has them."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -7,10 +8,15 @@ from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.collation_map import CollationMap
 from relay.view.rules.targets.known.target import Target
 from relay.view.rules.targets.known.target_collations import GENERAL, collation_name, collation_number, is_known
+from relay.view.rules.targets.statement.parentheses import enclosing
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.statement.table_clauses import defines_table, definitions
 
 _UTF8MB4: Final = "utf8mb4"
+_SETS: Final = (("CHARACTER", "SET"), ("CHAR", "SET"), ("CHARSET",))
+_CONVERSIONS: Final = frozenset(("CAST", "CONVERT"))
+_BEHIND_OPTIONS: Final = frozenset(("PARTITION", "SELECT", "WITH", "AS", "IGNORE", "REPLACE", "TABLE", "VALUES"))
+_NOT_OF_THE_TABLE: Final = -1
 
 
 class CharsetWords:
@@ -24,22 +30,35 @@ class CharsetWords:
         self._default = default
         self._collations = collations
         self._target = target
+        self._collates = list(self._values("COLLATE"))
+        self._sets = [found for words in _SETS for found in self._values(*words)]
+        self._enclosing = enclosing(statement) if self._sets else []
+        self._defines_table = defines_table(statement)
+        self._owners = self._owner_of_each() if self._sets and self._defines_table else None
+        self._collates_of: dict[tuple[int, int], list[int]] = {}
+        for index, value in self._collates if self._sets else ():
+            self._collates_of.setdefault(self._scope(index), []).append(value)
 
     def translate(self) -> None:
         """Collations that the target lacks become those of the view's map; where the default of utf8mb4 would be another one than
-        the source's, it is written out. Raises: CannotBeKept."""
-        for _, value in self._values("COLLATE"):
+        the source's, it is written out, in definitions. Raises: CannotBeKept.
+
+        Seen on 5.6.24: BINARY behind a set is passed over in CAST and in parameters, and makes columns `_bin` as on 9.7.4.
+        """
+        for _, value in self._collates:
             number = collation_number(self._statement.name(value))
             if number is not None and not is_known(number, self._target):
                 chosen = collation_name(self._collations.of_comparison(number, self._text))
                 self._statement.replace(self._statement.words[value].start, self._statement.words[value].stop, chosen)
-        for index, value in self._charsets():
+        for index, value in self._sets:
             self._charset(index, value)
         if self._default == GENERAL or self._target.version >= (8, 0):
             return
-        converted = any(self._statement.name(index + 1) == _UTF8MB4 for index in self._statement.places("USING"))
-        if converted or self._statement.has("_UTF8MB4"):
-            self._collations.of_comparison(self._default, self._text)
+        for index in self._statement.places("USING"):
+            if self._statement.name(index + 1) == _UTF8MB4:
+                self._in_expression(index + 2)
+        for index in self._statement.places("_UTF8MB4"):
+            self._in_expression(index + 1)
 
     def _values(self, *words: str) -> Iterator[tuple[int, int]]:
         for index in self._statement.places(*words):
@@ -48,36 +67,61 @@ class CharsetWords:
             if self._statement.name(value):
                 yield index, value
 
-    def _charsets(self) -> Iterator[tuple[int, int]]:
-        for words in (("CHARACTER", "SET"), ("CHAR", "SET"), ("CHARSET",)):
-            yield from self._values(*words)
-
     def _charset(self, index: int, value: int) -> None:
         name = self._statement.name(value)
         if name == "gb18030" and self._target.version < (5, 7):
             target_stops.clause_unknown("the character set gb18030", self._text, self._target)
         if self._target.version >= (8, 0):
             return
-        start, stop = self._scope(index)
-        if self._statement.word(value + 1) == "BINARY" or any(
-            self._statement.word(at) == "COLLATE" for at in range(value, stop)
-        ):
+        binary = "BINARY" in (self._statement.word(index - 1), self._statement.word(value + 1))
+        of_default = name == _UTF8MB4 and self._default != GENERAL
+        if self._statement.starts("LOAD"):
+            # the file's bytes are read by it, and variables compared that come from there
+            if of_default and assigns(self._statement):
+                self._in_expression(value)
             return
-        earlier = [at for _, at in self._values("COLLATE") if start <= at < index]
-        if earlier:
+        if self._statement.word(self._enclosing[index] - 1) in _CONVERSIONS:
+            if of_default and not binary:
+                self._in_expression(value + 1)
+            return
+        if not self._is_of_schema_or_table:
+            # parameters and variables of programs: the collation stands behind the type, and BINARY is read and ignored before 8.0
+            last = value + (self._statement.word(value + 1) == "BINARY")
+            if self._statement.word(last + 1) == "COLLATE":
+                return
+            if binary:
+                self._statement.insert_behind(last, f" COLLATE {name}_bin")
+            elif of_default:
+                self._write_out(value)
+            return
+        if binary:
+            return
+        named = self._collates_of.get(self._scope(index), [])
+        behind = bisect_left(named, index)
+        if behind < len(named):
+            return
+        if named:
             # 8.0 and later keep what was named before the set; before, the set's default takes its place
-            if self._defines:
-                self._statement.insert_behind(value, f" COLLATE {self._named(earlier[-1])}")
-            return
-        if name != _UTF8MB4 or self._default == GENERAL or self._statement.starts("LOAD"):
-            return  # of LOAD DATA only the file's bytes are read by it
+            self._statement.insert_behind(value, f" COLLATE {self._named(named[-1])}")
+        elif of_default:
+            self._write_out(value)
+
+    def _write_out(self, value: int) -> None:
         chosen = self._collations.of_comparison(self._default, self._text)
-        if chosen != GENERAL and self._defines:
+        if chosen != GENERAL:
             self._statement.insert_behind(value, f" COLLATE {collation_name(chosen)}")
 
+    def _in_expression(self, last: int) -> None:
+        """utf8mb4 without a collation in a value that ends at `last`: a COLLATE there would also decide against that of columns."""
+        if self._statement.word(last + 1) == "COLLATE":
+            return
+        chosen = self._collations.of_comparison(self._default, self._text)
+        if chosen != GENERAL:
+            target_stops.charset_in_expression(self._default, chosen, self._text, self._target)
+
     @property
-    def _defines(self) -> bool:
-        return defines_table(self._statement) or self._statement.word(1) in ("DATABASE", "SCHEMA")
+    def _is_of_schema_or_table(self) -> bool:
+        return self._defines_table or self._statement.word(1) in ("DATABASE", "SCHEMA")
 
     def _named(self, value: int) -> str:
         """The collation named at `value`, as the target has it."""
@@ -86,13 +130,28 @@ class CharsetWords:
         return name if number is None else collation_name(self._collations.of_comparison(number, self._text))
 
     def _scope(self, index: int) -> tuple[int, int]:
-        """From where to where a COLLATE belongs to the same thing as the words at `index`."""
-        stop = len(self._statement.words)
-        if not defines_table(self._statement):
-            return 0, stop
-        start = 0
-        for definition in definitions(self._statement):
-            if definition.start <= index < definition.stop:
-                return definition.start, definition.stop
-            start = max(start, definition.stop)
-        return start, stop
+        """The same for words that belong to the same column, or to the table, and stand between the same parentheses."""
+        return self._owners[index] if self._owners is not None else 0, self._enclosing[index]
+
+    def _owner_of_each(self) -> list[int]:
+        """Of each word: the number of the definition that it is part of, 0: it is of the table, -1: of what is behind its options."""
+        owners = [0] * len(self._statement.words)
+        last = 0
+        for number, definition in enumerate(definitions(self._statement), 1):
+            last = max(last, definition.stop)
+            for index in range(definition.start, definition.stop):
+                owners[index] = number
+        # by the third word of a CREATE TABLE, and the fourth of an ALTER TABLE, the table is named
+        for index in range(max(last, 4), len(owners)):
+            if self._enclosing[index] < 0 and self._statement.word(index) in _BEHIND_OPTIONS and self._ends(index):
+                return owners[:index] + [_NOT_OF_THE_TABLE] * (len(owners) - index)
+        return owners
+
+    def _ends(self, index: int) -> bool:
+        """Whether the options end before the word at `index`: PARTITION BY does, in front of the partitions."""
+        return self._statement.word(index) != "PARTITION" or self._statement.word(index + 1) == "BY"
+
+
+def assigns(statement: SourceStatement) -> bool:
+    """Whether a LOAD DATA has SET with values that are computed."""
+    return any(statement.word(index - 1) not in ("CHARACTER", "CHAR") for index in statement.places("SET"))

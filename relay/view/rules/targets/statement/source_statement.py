@@ -53,6 +53,7 @@ def _pattern(backslash: bool) -> re.Pattern[str]:
         | (?P<hint> /\*\+ (?:[^*]++|\*(?!/))*+ \*/ )
         | (?P<version> /\*! (?P<digits> \d{{5,6}} )? )
         | (?P<comment> /\*(?![!+]) (?:[^*]++|\*(?!/))*+ \*/ )
+        | (?P<open> /\*(?!!) )
         | (?P<end> \*/ )
         | (?P<string> (?:[nNxXbB](?='))? {single} | {double} )
         | (?P<name> {name} )
@@ -80,7 +81,7 @@ def _row(backslash: bool, ansi_quotes: bool) -> re.Pattern[str]:
 _WITH_BACKSLASH: Final = _pattern(True)
 _WITHOUT_BACKSLASH: Final = _pattern(False)
 _ROWS: Final = {(one, other): _row(one, other) for one in (False, True) for other in (False, True)}
-_HARMLESS: Final = re.compile(r"\s*(?:DEFAULT\s+)?ENCRYPTION\s*=?\s*'[Nn]'\s*", re.IGNORECASE)
+_HARMLESS: Final = re.compile(r"\s*+(?:DEFAULT\s++)?+ENCRYPTION\s*+=?+\s*+'[Nn]'\s*+", re.IGNORECASE)
 
 
 class SourceStatement:
@@ -130,12 +131,16 @@ class SourceStatement:
             group = match.lastgroup
             if group == "space" or group == "comment":
                 continue
+            if group == "open":
+                raise NotReadable("a comment in it has no end")
+            if group == "end" and not marks:
+                at = start + 1  # a product's sign, and a comment behind it
             if group == "hint":
                 self.hints.append(match[0])
             elif match["version"] is not None:
                 at = self._version_comment(match, source, target, marks)
-            elif group == "end":
-                if marks and marks.pop():
+            elif group == "end" and marks:
+                if marks.pop():
                     self.replace(start, at, " ")
             else:
                 self._word(match, bool(sql_mode & ANSI_QUOTES))
@@ -176,6 +181,8 @@ class SourceStatement:
             raise NotReadable(f"it has more than {MOST_WORDS} words and signs")
         text = match[0]
         group = match.lastgroup
+        if group == "end":
+            text = "*"
         if group == "string" and text[0] == '"' and ansi_quotes:
             group = "name"
         if group == "string":
@@ -199,7 +206,7 @@ class SourceStatement:
             self._depth += (value == "(") - (value == ")")
         if kind in (Kind.WORD, Kind.SYMBOL):
             self._places.setdefault(value, []).append(len(self.words))
-        self.words.append(Word(kind, value, match.start(), match.end()))
+        self.words.append(Word(kind, value, match.start(), match.start() + len(text)))
 
     # --- looking ---------------------------------------------------------------------------------------------------------
 

@@ -5,13 +5,24 @@ from typing import Final
 
 from relay.view.rules.targets.known import target_stops
 from relay.view.rules.targets.known.target import Target
+from relay.view.rules.targets.statement.parentheses import closing, enclosing
 from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
-from relay.view.rules.targets.statement.table_clauses import closing
 
 _REGULAR_EXPRESSIONS: Final = frozenset(("REGEXP", "RLIKE"))
-_OFFSET: Final = r"\s*\d{2,4}\D\d{1,2}\D\d{1,2}[ T]+\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?\s*[+-]\d{2}:\d{2}\s*"
+_DATE: Final = r"\d{2,4}\D\d{1,2}\D\d{1,2}[ T]+"
+_OFFSET: Final = rf"\s*{_DATE}\d{{1,2}}:\d{{1,2}}(?::\d{{1,2}}(?:\.\d*)?)?\s*[+-]\d{{2}}:\d{{2}}\s*"
 _WITH_OFFSET: Final = re.compile(_OFFSET)
 _QUOTED_WITH_OFFSET: Final = re.compile(rf"(['\"]){_OFFSET}\1")
+# 10:00:00.5, with a date or days in front or without, and the same without signs between
+_FRACTION: Final = rf"\s*-?(?:(?:{_DATE}|\d+\s+)?\d{{1,3}}:\d{{1,2}}:\d{{1,2}}|\d{{12}}|\d{{14}})\.0*+[1-9]\d*+\s*"
+_WITH_FRACTION: Final = re.compile(_FRACTION)
+_ROW_WITH_FRACTION: Final = re.compile(rf"(?:(['\"]){_FRACTION}\1|[(,]{_FRACTION}[,)])")
+_CLOCKS: Final = frozenset((
+    "NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "SYSDATE", "CURTIME", "CURRENT_TIME", "UTC_TIME", "UTC_TIMESTAMP",
+))  # fmt: skip
+_BEFORE_BYTES: Final = frozenset(("AS", ",", "SET", "CHARSET", "USING"))
+_OF_BITS: Final = frozenset(("BIT_AND", "BIT_OR", "BIT_XOR", "BIT_COUNT"))
+_LITERAL_OF_BITS: Final = re.compile(r"0x[0-9A-F]+|0B[01]+", re.IGNORECASE)
 _GEOMETRIES: Final = re.compile(
     r"(?:ST_)?(?:GEOM|GEOMETRY|GEOMCOLL|GEOMETRYCOLLECTION|POINT|LINE|LINESTRING|POLY|POLYGON|MPOINT|MULTIPOINT|MLINE|"
     r"MULTILINESTRING|MPOLY|MULTIPOLYGON)FROM(?:TEXT|TXT|WKB)"
@@ -22,18 +33,22 @@ _OF_SPEED_ONLY: Final = frozenset((
     "OPTIMIZER_PRUNE_LEVEL", "OPTIMIZER_SEARCH_DEPTH", "OPTIMIZER_SWITCH", "RANGE_OPTIMIZER_MAX_MEM_SIZE", "READ_BUFFER_SIZE",
     "READ_RND_BUFFER_SIZE", "SORT_BUFFER_SIZE", "TMP_TABLE_SIZE",
 ))  # fmt: skip
+_FIRST_THAT_ROUNDS: Final = 50_604
+_FIRST_WITH_OFFSETS: Final = 80_000
 TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
-INTERPRET_UTF8_AS_UTF8MB4: Final = 1 << 33
 
 
 def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, source: int, target: Target) -> None:
     """Raises: CannotBeKept. `source`: its version as 90704.
 
-    Seen on 9.7.4 and 5.6.24: regular expressions are others since 8.0 (ICU's: `'ä' REGEXP '^.$'` is 1 and was 0); `&` and the like
-    of two binary strings give a binary string since 8.0, and a number before; SET_VAR hints are comments before 8.0; an
-    offset in a date (8.0.19 and later) is cut off with a warning where the sql_mode is not strict; functions that make
-    geometries with an SRID take latitude and longitude in the reference system's order since 8.0.
+    Seen on 9.7.4 and 5.6.24: regular expressions are others since 8.0 (ICU's: `'ä' REGEXP '^.$'` is 1 and was 0); `&`, BIT_OR and the
+    like of binary strings give a binary string since 8.0, and a number before, except for literals such as 0xFF00 alone; SET_VAR
+    hints are comments before 8.0; an offset in a date (8.0.19 and later) is cut off with a warning where the sql_mode is not
+    strict; functions that make geometries with an SRID take latitude and longitude in the reference system's order since 8.0; BINARY
+    behind the type of a CAST is passed over before 8.0. From the sources: 5.5 cuts fractions of seconds, 5.6.4 and later round them.
     """
+    if source >= _FIRST_THAT_ROUNDS and target.version < (5, 6):
+        _check_fractions(statement, text, target)
     if source < 80_000 or target.version >= (8, 0):
         return
     if any(name.upper() not in _OF_SPEED_ONLY for hint in statement.hints for name in _SET_VAR.findall(hint)):
@@ -44,17 +59,56 @@ def check_differences(statement: SourceStatement, text: bytes, sql_mode: int, so
         if word.kind is Kind.WORD and word.text in _REGULAR_EXPRESSIONS:
             target_stops.statement_differs("regular expressions", text, target)
         if word.kind is Kind.SYMBOL and word.text in "&|^~<>" and _may_take_bytes(statement, index):
-            target_stops.statement_differs("operations on bits, where both sides are binary strings,", text, target)
+            target_stops.statement_differs("operations on bits, where a side is a binary string,", text, target)
+        if word.kind is Kind.WORD and word.text in _OF_BITS and _counts_bytes(statement, index):
+            target_stops.statement_differs(f"{word.text} of a binary string", text, target)
         if word.kind is Kind.STRING and _WITH_OFFSET.fullmatch(word.text):
             target_stops.statement_differs("a time with an offset", text, target)
         if word.kind is Kind.WORD and _GEOMETRIES.fullmatch(word.text) and _arguments(statement, index + 1) > 1:
             target_stops.statement_differs("a geometry with an SRID", text, target)
+    _check_casts(statement, text, target)
     if sql_mode & TIME_TRUNCATE_FRACTIONAL:
         target_stops.sql_mode_missing("TIME_TRUNCATE_FRACTIONAL", text, target)
 
 
+def check_value(value: str, name: bytes, source: int, target: Target) -> None:
+    """The same of a string that a user variable has. Raises: CannotBeKept."""
+    if source >= _FIRST_WITH_OFFSETS and target.version < (8, 0) and _WITH_OFFSET.fullmatch(value):
+        target_stops.statement_differs("a time with an offset", name, target)
+    if source >= _FIRST_THAT_ROUNDS and target.version < (5, 6) and _WITH_FRACTION.fullmatch(value):
+        target_stops.statement_differs("fractions of a second", name, target)
+
+
+def _check_fractions(statement: SourceStatement, text: bytes, target: Target) -> None:
+    found = any(_ROW_WITH_FRACTION.search(rows) for rows in statement.literals)
+    for index, word in enumerate(statement.words):
+        if word.kind in (Kind.STRING, Kind.NUMBER):
+            found = found or bool(_WITH_FRACTION.fullmatch(word.text))
+        elif word.kind is Kind.WORD and word.text in _CLOCKS and statement.word(index + 1) == "(":
+            found = found or statement.word(index + 2) != ")"
+    if found:
+        target_stops.statement_differs("fractions of a second", text, target)
+
+
+def _check_casts(statement: SourceStatement, text: bytes, target: Target) -> None:
+    places = [
+        index
+        for index in statement.places("BINARY")
+        if statement.word(index + 1) in (")", "CHARACTER", "CHARSET") and statement.word(index - 1) not in _BEFORE_BYTES
+    ]
+    if not places:
+        return
+    around = enclosing(statement)
+    for index in places:
+        called = statement.word(around[index] - 1) in ("CAST", "CONVERT")
+        named = statement.word(index + 1) == ")" and statement.word(index + 2) == "COLLATE"
+        if called and not named:
+            target_stops.statement_differs("BINARY behind the type of a CAST", text, target)
+
+
 def _may_take_bytes(statement: SourceStatement, index: int) -> bool:
-    """Whether the sign at `index` is an operation on bits none of whose sides is written as a number."""
+    """Whether the sign at `index` is an operation on bits that may have a binary string as a side: none is written as a decimal number,
+    and not all are literals such as 0xFF00."""
     sign = statement.words[index]
     twins = [
         at
@@ -64,16 +118,31 @@ def _may_take_bytes(statement: SourceStatement, index: int) -> bool:
     ]
     if sign.text == "<" or sign.text == ">":
         # only << and >>, and only what is moved counts
-        return index + 1 in twins and not _is_number(statement, index - 1)
+        return index + 1 in twins and not _is_number(statement, index - 1, alone=True)
     if sign.text == "~":
-        return not _is_number(statement, index + 1)
+        return not _is_number(statement, index + 1, alone=True)
     if twins:
         return False  # || and &&
-    return not (_is_number(statement, index - 1) or _is_number(statement, index + 1))
+    if all(_is_number(statement, side, alone=True) for side in (index - 1, index + 1)):
+        return False
+    return not any(_is_number(statement, side, alone=False) for side in (index - 1, index + 1))
 
 
-def _is_number(statement: SourceStatement, index: int) -> bool:
-    return 0 <= index < len(statement.words) and statement.words[index].kind is Kind.NUMBER
+def _counts_bytes(statement: SourceStatement, index: int) -> bool:
+    """Whether the function at `index` is called with anything but a number."""
+    if statement.word(index + 1) != "(" or statement.word(index - 1) == ".":
+        return False
+    return not (_is_number(statement, index + 2, alone=True) and statement.word(index + 3) == ")")
+
+
+def _is_number(statement: SourceStatement, index: int, *, alone: bool) -> bool:
+    """Whether a number is written at `index`. `alone`: where no side is another binary string, for then 0xFF00 is a number too."""
+    if not 0 <= index < len(statement.words):
+        return False
+    word = statement.words[index]
+    if word.kind in (Kind.NUMBER, Kind.WORD) and _LITERAL_OF_BITS.fullmatch(word.text):
+        return alone
+    return word.kind is Kind.NUMBER
 
 
 def _arguments(statement: SourceStatement, opened: int) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from relay.view.rules.targets.statement.new_syntax import common_table_at
 from relay.view.rules.targets.statement.source_statement import SourceStatement
 from relay.view.rules.targets.statement.table_clauses import definitions
 
@@ -45,7 +46,7 @@ def is_plain_definition(statement: SourceStatement) -> bool:
 def selects_into_new_table(statement: SourceStatement) -> bool:
     """CREATE TABLE ... SELECT, and its other spellings."""
     made = statement.starts("CREATE", "TABLE") or statement.starts("CREATE", "TEMPORARY", "TABLE")
-    return made and any(statement.has(word) for word in ("SELECT", "WITH"))
+    return made and (statement.has("SELECT") or common_table_at(statement) is not None)
 
 
 def start_transaction_at(statement: SourceStatement) -> int | None:
@@ -64,7 +65,7 @@ def start_transaction_at(statement: SourceStatement) -> int | None:
 def selects_defined_columns(statement: SourceStatement) -> bool:
     """Whether each column that a CREATE TABLE ... SELECT selects is one that it defines: then no version chooses a type."""
     select = next(statement.places("SELECT"), None)
-    if select is None or statement.has("WITH"):
+    if select is None or common_table_at(statement) is not None:
         return False
     defined = {statement.name(definition.start) for definition in definitions(statement) if definition.type_at}
     start = select + 1

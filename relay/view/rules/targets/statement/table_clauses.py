@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from relay.view.rules.targets.known import target_stops
-from relay.view.rules.targets.known.target import Target
+from relay.view.rules.targets.known.target import NewClause, Target
+from relay.view.rules.targets.statement.parentheses import closing
 from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
 
 _NO_COLUMN: Final = frozenset(
@@ -13,9 +14,9 @@ _NO_COLUMN: Final = frozenset(
 _KEYS: Final = frozenset(("PRIMARY", "KEY", "INDEX", "UNIQUE"))
 _FIRST_WITH_DESCENDING: Final = 80_000
 _FIRST_WITH_INLINE_KEYS: Final = 90_000
-# The two words that a column's type or a clause begins with -> since which version, and its name for people.
+# A column's type -> the first version that knows it.
 _TYPES: Final = {"JSON": (5, 7), "VECTOR": (9, 0)}
-_COLUMN_CLAUSES: Final = (
+_COLUMN_CLAUSES: Final[tuple[NewClause, ...]] = (
     (("GENERATED",), (5, 7), "generated columns"),
     (("AS", "("), (5, 7), "generated columns"),
     (("DEFAULT", "("), (8, 0), "expressions as defaults"),
@@ -26,14 +27,14 @@ _COLUMN_CLAUSES: Final = (
     (("SECONDARY_ENGINE_ATTRIBUTE",), (8, 0), "SECONDARY_ENGINE_ATTRIBUTE"),
     (("NOT", "SECONDARY"), (8, 0), "NOT SECONDARY"),
 )
-_KEY_CLAUSES: Final = (
+_KEY_CLAUSES: Final[tuple[NewClause, ...]] = (
     (("(", "("), (8, 0), "keys over expressions"),
     ((",", "("), (8, 0), "keys over expressions"),
     (("INVISIBLE",), (8, 0), "invisible indexes"),
     (("VISIBLE",), (8, 0), "visibility of indexes"),
     (("ENGINE_ATTRIBUTE",), (8, 0), "ENGINE_ATTRIBUTE"),
 )
-_ALTERATIONS: Final = (
+_ALTERATIONS: Final[tuple[NewClause, ...]] = (
     (("RENAME", "COLUMN"), (8, 0), "RENAME COLUMN"),
     (("RENAME", "INDEX"), (5, 7), "RENAME INDEX"),
     (("RENAME", "KEY"), (5, 7), "RENAME KEY"),
@@ -46,7 +47,7 @@ _ALTERATIONS: Final = (
     (("SET", "VISIBLE"), (8, 0), "visibility of columns"),
     (("SET", "DEFAULT", "("), (8, 0), "expressions as defaults"),
 )
-_OPTIONS: Final = (
+_OPTIONS: Final[tuple[NewClause, ...]] = (
     (("ENCRYPTION",), (5, 7), "encryption of tables"),
     (("COMPRESSION",), (5, 7), "COMPRESSION of pages"),
     (("AUTOEXTEND_SIZE",), (8, 0), "AUTOEXTEND_SIZE"),
@@ -103,17 +104,6 @@ def _alterations(statement: SourceStatement) -> Iterator[tuple[int, int]]:
 def _list(statement: SourceStatement, opened: int) -> Iterator[tuple[int, int]]:
     """The members of the list whose ( is at `opened`."""
     yield from _separated(statement, opened + 1, closing(statement, opened))
-
-
-def closing(statement: SourceStatement, opened: int) -> int:
-    """Where the parenthesis that is opened at `opened` is closed; the number of words: nowhere."""
-    depth = 0
-    for index in range(opened, len(statement.words)):
-        symbol = statement.word(index)
-        depth += (symbol == "(") - (symbol == ")")
-        if not depth:
-            return index
-    return len(statement.words)
 
 
 def _separated(statement: SourceStatement, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -222,7 +212,7 @@ def check_schema_options(statement: SourceStatement, text: bytes, target: Target
 
 def _check_words(
     statement: SourceStatement,
-    clauses: tuple[tuple[tuple[str, ...], tuple[int, int], str], ...],
+    clauses: tuple[NewClause, ...],
     start: int,
     stop: int,
     text: bytes,

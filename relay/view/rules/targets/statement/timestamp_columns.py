@@ -8,8 +8,9 @@ written keeps it from any of its own. The zero date as a default needs a sql_mod
 from itertools import pairwise
 from typing import Final
 
+from relay.view.rules.targets.statement.parentheses import closing
 from relay.view.rules.targets.statement.source_statement import SourceStatement
-from relay.view.rules.targets.statement.table_clauses import Definition, closing, defines_table, definitions
+from relay.view.rules.targets.statement.table_clauses import Definition, defines_table, definitions
 
 ZERO_DATE_MODES: Final = 1 << 24 | 1 << 23
 """NO_ZERO_DATE and NO_ZERO_IN_DATE."""

@@ -1,0 +1,1 @@
+complete --command binlog-relay --no-files --arguments "(env _BINLOG_RELAY_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) binlog-relay)" --condition "env _BINLOG_RELAY_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) binlog-relay"

@@ -1,0 +1,1 @@
+"""Which transactions must wait for which, worked out from the rows that they change."""

@@ -1,0 +1,70 @@
+# The numbers of write_set_codes.py as constants of C; a test compares the two.
+from libc.stdint cimport int64_t, uint64_t
+
+cdef enum:
+    PLAN_SERIAL = 1
+    PLAN_CASCADES_DELETE = 2
+    PLAN_FLAGS = 0
+    PLAN_NAMELESS = 1
+    PLAN_KEYS = 2
+    PLAN_TABLE = 3
+    PLAN_HEAD = 4
+    KEY_NUMBER = 0
+    KEY_CLASS = 1
+    KEY_FLAGS = 2
+    KEY_PARTS = 3
+    KEY_HEAD = 4
+    KEY_NAMES_ROW = 1
+    KEY_READS = 2
+    KEY_CASCADES_UPDATE = 4
+    PART_COLUMN = 0
+    PART_FORM = 1
+    PART_PREFIX = 2
+    PART_SIZE = 3
+    FORM_RAW = 0
+    FORM_BINARY = 1
+    FORM_EXACT = 2
+    FORM_FOLDED = 3
+    FORM_REAL = 4
+    FORM_DECIMAL = 5
+    FORM_NONE = 6
+    SET_TAKEN = 0
+    SET_PLAN = 1
+    SERIAL_NOT = 0
+    SERIAL_TABLE = 1
+    SERIAL_CASCADE = 2
+    SERIAL_VALUE = 3
+    SERIAL_LARGE = 4
+    SERIAL_MALFORMED = 5
+    SERIAL_OTHER = 6
+    SERIAL_KEYLESS = 7
+    SERIAL_COMPARED = 8
+    SERIAL_ROWS = 9
+    SERIAL_HISTORY = 10
+    SERIAL_SOURCE = 11
+    SERIAL_CAUSES = 12
+    MOST_GROUP_KEYS = 8192
+    MOST_TABLE_KEYS = 256
+    MOST_TOLD_TABLES = 255
+    NOT_TOLD = -1
+    MOST_PLAN_NUMBERS = 1048576
+    HISTORY_SIZE = 3
+    HISTORY_WRITER = 1
+    HISTORY_ANY = 2
+    VALUE_NULL = -1
+    VALUE_ABSENT = -2
+    ROW_NEW = 0
+    ROW_OLD = 1
+    ROW_BEFORE = 2
+    ROW_AFTER = 3
+    STATE_KNOWN = 0
+    STATE_NULL = 1
+    STATE_UNKNOWN = 2
+
+cdef extern from *:
+    """
+    #define CODES_WRITE_SET_MIX 0x2545F4914F6CDD1DULL
+    #define CODES_MOST_NUMBER 0x3FFFFFFFFFFFFFFFLL
+    """
+    const uint64_t WRITE_SET_MIX "CODES_WRITE_SET_MIX"
+    const int64_t MOST_NUMBER "CODES_MOST_NUMBER"

@@ -1,0 +1,49 @@
+"""[http]: where monitors ask."""
+
+from typing import Annotated, Final
+
+from pydantic import Field, SecretStr
+
+from relay.config.text.passwords import password_text
+from relay.config.toml_section import TomlSection
+from relay.config.values import NonEmpty, PathText, Port, Seconds
+
+HTTP_PORT: Final = 9307
+
+
+class HttpSection(TomlSection):
+    """The HTTP port for monitors: metrics, health, and the state of the relay as JSON. It only reads."""
+
+    enabled: bool = False
+    """`true`: the relay answers HTTP at `http.host` and `http.port`. Example: `true`"""
+    host: NonEmpty = "127.0.0.1"
+    """The address at which it listens for HTTP. Whoever reaches it may ask, unless there is a token. Example:
+    `"10.0.0.5"`"""
+    port: Port = HTTP_PORT
+    """The port at which it listens for HTTP. Example: `9307`"""
+    tls_cert: PathText | None = None
+    """PEM file with the certificate for HTTPS, and those between it and the authority. With `tls_key` it switches TLS on,
+    and then there is no HTTP without it. SIGHUP reads it again. Example: `"/etc/binlog-relay/http-cert.pem"`"""
+    tls_key: PathText | None = None
+    """PEM file with the key of `tls_cert`. SIGHUP reads it again. Example: `"/etc/binlog-relay/http-key.pem"`"""
+    token: SecretStr | None = None
+    """What a request must show (`Authorization: Bearer …`), in clear. Write at most one of `token`, `token_file` and
+    `token_env`; without any, no request needs one. `/healthz` and `/readyz` never need it. Example: `"8NJ0qXrTzC4uPmE2"`"""
+    token_file: PathText | None = None
+    """A file that holds the token and nothing else. A newline at its end is not part of it. SIGHUP reads it again.
+    Example: `"/etc/binlog-relay/http.token"`"""
+    token_env: NonEmpty | None = None
+    """The name of an environment variable that holds the token. Example: `"RELAY_HTTP_TOKEN"`"""
+    ready_behind_s: Seconds = 300.0
+    """`/readyz` says that the relay is not ready while it is further behind its source. Example: `300`"""
+    request_timeout_s: Annotated[float, Field(ge=0.1, le=600, allow_inf_nan=False)] = 10.0
+    """A connection is closed whose request is not complete after so long, or that does not take its answer. Example: `10`"""
+    max_connections: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Most HTTP connections at the same time. One more is closed at once. Example: `64`"""
+
+    def token_text(self) -> str | None:
+        """The token in clear, read from its file or variable now; None: there is none.
+
+        Raises: OSError for a file that cannot be read, KeyError for a variable that is not set, UnicodeDecodeError.
+        """
+        return password_text(self.token, self.token_file, self.token_env, None)

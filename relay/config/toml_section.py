@@ -1,0 +1,11 @@
+"""What all sections of relay.toml have in common."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class TomlSection(BaseModel):
+    """A table of relay.toml: unknown keys and values of another type are refused, and no message shows what was written."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, populate_by_name=True
+    )

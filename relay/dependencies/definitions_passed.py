@@ -1,0 +1,42 @@
+"""Statements that define tables, in the transactions that a view passes."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.layout import HEADER
+from protocol.binlog.schema.definition_statement import defines
+from relay.schema_history.definition_scan import DefinitionEvent, logged_event
+from relay.schema_history.logged_definition import LoggedDefinition
+from relay.view.rules.group import GroupEvent, SourceGroup
+
+_LONGEST_BYTES: Final = 1 << 20
+"""Of a statement that is read; of a longer one nobody knows what it defines."""
+_SEEN_BYTES: Final = 64 << 10
+_TEMPORARY: Final = re.compile(r"\s*+DROP\s++(?:/\*!\d*+\s*+)?TEMPORARY\b", re.IGNORECASE)
+"""A server writes one whenever a connection ends that had such tables, and there may be millions."""
+
+
+def definitions_in(group: SourceGroup) -> Iterator[tuple[int, LoggedDefinition]]:
+    """What the group defines that has columns, and at which offset. That temporary tables go changes none of the others.
+
+    Raises: OSError; ArchiveDamaged.
+    """
+    for event in group.events:
+        if event.type != EventType.QUERY:
+            continue
+        post_length = group.post_lengths[EventType.QUERY]
+        if not defines(_raw(group, event, _SEEN_BYTES), post_length, False):
+            continue
+        raw = _raw(group, event, None) if event.length <= _LONGEST_BYTES else None
+        found = logged_event(DefinitionEvent(event.offset, raw, post_length, False), group.server_version)
+        if found is not None and _TEMPORARY.match(found.text or "") is None:
+            yield event.offset, found
+
+
+def _raw(group: SourceGroup, event: GroupEvent, most: int | None) -> bytes:
+    """The event without a checksum; most: bytes of its body."""
+    body = group.body(event, most)
+    size = HEADER.size + len(body)
+    return HEADER.pack(event.timestamp, event.type, event.server_id, size, 0, event.flags) + body

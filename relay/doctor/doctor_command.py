@@ -1,0 +1,55 @@
+"""`binlog-relay doctor`: asks everything, prints a line for each answer."""
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+
+from relay.commands.outcome import FINDINGS, FINE, WRONG_USE, CommandFailed
+from relay.config import Config, ServerSource
+from relay.doctor.doctor_line import DoctorLine, is_worse
+from relay.doctor.examination import examine
+
+
+def doctor(config: Config, replicas: Sequence[str], *, limit_s: float, strict: bool, as_json: bool) -> int:
+    """Prints the report; the exit code. replicas: as `replica_to_ask` reads them. Raises: CommandFailed."""
+    asked = [replica_to_ask(text) for text in replicas]
+    # What the relay would log of it stands in the lines.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    lines = asyncio.run(examine(config, asked, limit_s))
+    for line in lines:
+        sys.stdout.write((json.dumps(line.record()) if as_json else shown_line(line)) + "\n")
+    if not as_json:
+        sys.stdout.write(summary(lines) + "\n")
+    return FINDINGS if is_worse(lines, strict=strict) else FINE
+
+
+def shown_line(line: DoctorLine) -> str:
+    """level, about, check and what on one line; the cure on the next."""
+    text = f"{line.level:<8} {line.about}: {line.check}: {line.what}"
+    return f"{text}\n{'':9}-> {line.cure}" if line.cure else text
+
+
+def summary(lines: Sequence[DoctorLine]) -> str:
+    """How many of each."""
+    count = {level: sum(line.level == level for line in lines) for level in ("problem", "warning", "unknown", "ok")}
+    problems = f"{count['problem']} problem{'s' if count['problem'] != 1 else ''}"
+    warnings = f"{count['warning']} warning{'s' if count['warning'] != 1 else ''}"
+    unknown = f", {count['unknown']} could not be asked" if count["unknown"] else ""
+    return f"{problems}, {warnings}, {count['ok']} ok{unknown}."
+
+
+def replica_to_ask(text: str) -> ServerSource:
+    """HOST[:PORT],USER,PASSWORD-FILE. Raises: CommandFailed."""
+    parts = text.split(",")
+    host, _, port = (
+        parts[0].rpartition(":") if ":" in parts[0] and not parts[0].endswith("]") else (parts[0], "", "3306")
+    )
+    host = host.removeprefix("[").removesuffix("]")
+    if len(parts) != 3 or not all(parts) or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise CommandFailed("--replica: write HOST:PORT,USER,FILE, where FILE holds the password.", WRONG_USE)
+    return ServerSource(host=host, port=int(port), user=parts[1], password_file=Path(parts[2]), server_id=1)

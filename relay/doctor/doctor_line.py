@@ -1,0 +1,45 @@
+"""One line of the doctor's report."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Level = Literal["ok", "unknown", "warning", "problem"]
+
+_LONGEST_TEXT: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorLine:
+    """about: whose line, such as "source db1:3306". check: what was looked at, one word or two with "_".
+
+    level: "unknown" could not be asked, which is no fault. cure: the next step; empty where none is needed.
+    """
+
+    about: str
+    check: str
+    level: Level
+    what: str
+    cure: str = ""
+
+    def record(self) -> dict[str, str | None]:
+        """For JSON."""
+        return {
+            "about": self.about,
+            "check": self.check,
+            "level": self.level,
+            "what": self.what,
+            "cure": self.cure or None,
+        }
+
+
+def printable(text: str) -> str:
+    """What servers and files call themselves, as a terminal may be shown it: no escapes, one line, bounded."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return shown if len(shown) <= _LONGEST_TEXT else shown[:_LONGEST_TEXT] + "…"
+
+
+def is_worse(lines: Iterable[DoctorLine], *, strict: bool) -> bool:
+    """Whether there is a problem; strict: or a warning."""
+    bad = ("problem", "warning") if strict else ("problem",)
+    return any(line.level in bad for line in lines)

@@ -1,0 +1,206 @@
+"""The relay's own machine: the archive's disk, the port, descriptors, and files that hold secrets. Blocking, all of it."""
+
+import errno
+import os
+import re
+import resource
+import socket
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from relay.archive.storage.files import FILE_MODE, LOCK_NAME, TEMPORARY_SUFFIX, FileLayer
+from relay.commands.archive_place import try_archive_place
+from relay.commands.outcome import CommandFailed
+from relay.config import Config
+from relay.doctor.doctor_line import DoctorLine, printable
+from relay.doctor.source_judgement import shown_bytes
+from relay.process.descriptors import wanted_descriptors
+
+_SYNCS: Final = 20
+_SYNC_TIME_S: Final = 3.0
+_SLOW_SYNC_S: Final = 0.05
+_DAY_S: Final = 86_400
+_DAYS_PROBLEM: Final = 2.0
+_DAYS_WARNING: Final = 14.0
+_IN_MEMORY: Final = ("tmpfs", "ramfs")
+_OVER_THE_NETWORK: Final = ("nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p")
+_PORT: Final = "port"
+_ABOUT: Final = "this machine"
+
+
+def relay_pid(archive: Path) -> int | None:
+    """The process that has the archive open for writing; None: none that can be seen from here. Changes nothing."""
+    try:
+        found = os.stat(archive / LOCK_NAME)
+        text = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
+        return None
+    inode = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    match = re.search(rf"^\d+: FLOCK +\w+ +WRITE +(\d+) {inode} ", text, re.MULTILINE)
+    return int(match[1]) if match is not None else None
+
+
+def machine_lines(config: Config, rate_bytes_s: float | None, source_bytes: int | None) -> Iterator[DoctorLine]:
+    """rate_bytes_s: what the source writes in binlogs; None: not known. source_bytes: what it holds and is still to come."""
+    pid = relay_pid(config.archive_directory)
+    yield _running(pid)
+    yield from _archive_lines(config.archive_directory, rate_bytes_s, source_bytes)
+    yield _port_line(config.listen.host, config.listen.port, pid)
+    yield _descriptor_line(config, pid)
+
+
+def _running(pid: int | None) -> DoctorLine:
+    what = "no relay has this archive open" if pid is None else f"the relay runs on this archive (process {pid})"
+    return DoctorLine(_ABOUT, "relay", "ok", what)
+
+
+def _archive_lines(directory: Path, rate_bytes_s: float | None, source_bytes: int | None) -> Iterator[DoctorLine]:
+    about = f"archive {directory}"
+    try:
+        try_archive_place(directory)
+    except CommandFailed as failure:
+        yield DoctorLine(
+            about, "writable", "problem", printable(str(failure)), "As said; run doctor as the relay's user."
+        )
+        return
+    yield DoctorLine(about, "writable", "ok", "files can be made, written and synced")
+    place = next(place for place in (directory, *directory.parents) if place.exists())
+    kind = _file_system(place)
+    if kind in _IN_MEMORY:
+        text = f"{kind}: in memory, gone when this machine restarts"
+        yield DoctorLine(about, "file_system", "warning", text, "Put archive.dir on a disk.")
+    elif kind in _OVER_THE_NETWORK:
+        text = f"{kind}: over the network, a server that is away stops the archive"
+        yield DoctorLine(about, "file_system", "warning", text, "Put archive.dir on a disk of this machine.")
+    else:
+        yield DoctorLine(about, "file_system", "ok", kind or "not known")
+    yield _sync_line(about, place)
+    yield space_line(about, FileLayer().free_bytes(place), rate_bytes_s, source_bytes)
+
+
+def _sync_line(about: str, place: Path) -> DoctorLine:
+    try:
+        took = _sync_times(place)
+    except OSError as error:
+        cure = "Run doctor as the relay's user."
+        return DoctorLine(about, "fsync", "unknown", f"not measured in {place}: {error.strerror}", cure)
+    return sync_verdict(about, statistics.median(took), max(took))
+
+
+def sync_verdict(about: str, median_s: float, longest_s: float) -> DoctorLine:
+    """What the time of a sync means."""
+    text = f"a sync of 4 KiB takes {median_s * 1000:.2f} ms, the longest {longest_s * 1000:.1f} ms"
+    if median_s < _SLOW_SYNC_S:
+        return DoctorLine(about, "fsync", "ok", text)
+    cure = 'A faster disk, or archive.sync = "interval"; with source.ack = "synced" each commit at the source waits so long.'
+    return DoctorLine(about, "fsync", "warning", f"{text}: slow", cure)
+
+
+def _sync_times(place: Path) -> list[float]:
+    path = place / f"doctor-{os.getpid()}{TEMPORARY_SUFFIX}"
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+    try:
+        took: list[float] = []
+        begun = time.monotonic()
+        while len(took) < _SYNCS and (not took or time.monotonic() - begun < _SYNC_TIME_S):
+            os.write(fd, bytes(4096))
+            before = time.perf_counter()
+            os.fdatasync(fd)
+            took.append(time.perf_counter() - before)
+        return took
+    finally:
+        os.close(fd)
+        path.unlink()
+
+
+def space_line(about: str, free: int, rate_bytes_s: float | None, to_come: int | None) -> DoctorLine:
+    """Room against what the source writes, and against what an empty archive will fetch first."""
+    cure = "Give the archive a larger disk, or remove what no replica needs any more (PURGE BINARY LOGS at the relay)."
+    text = f"{shown_bytes(free)} free"
+    if to_come is not None and to_come > free:
+        text += f", and the source holds {shown_bytes(to_come)} of binlogs that are to come"
+        return DoctorLine(about, "space", "problem", text, f'{cure} Or write source.start = "latest".')
+    if rate_bytes_s is None or rate_bytes_s <= 0:
+        return DoctorLine(about, "space", "unknown", f"{text}; how much the source writes is not known yet")
+    days = free / rate_bytes_s / _DAY_S
+    shown = f"{days:.1f} days" if days < 1000 else "years"
+    text += f"; the source writes {shown_bytes(rate_bytes_s * _DAY_S)} a day: full in {shown}"
+    if days < _DAYS_PROBLEM:
+        return DoctorLine(about, "space", "problem", text, cure)
+    return DoctorLine(
+        about, "space", "warning" if days < _DAYS_WARNING else "ok", text, cure if days < _DAYS_WARNING else ""
+    )
+
+
+def _file_system(place: Path) -> str | None:
+    """Its type, by the longest mount point that the path is under."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    path = f"{place.resolve()}/"
+    best = ("", None)
+    for words in (line.split(" ") for line in mounts):
+        point = words[1].replace("\\040", " ").rstrip("/") + "/"
+        if path.startswith(point) and len(point) >= len(best[0]):
+            best = point, words[2]  # type: ignore[assignment]
+    return best[1]
+
+
+def _port_line(host: str, port: int, pid: int | None) -> DoctorLine:
+    where = f"listen {host}:{port}"
+    try:
+        family, kind, number, _name, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, number) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE and pid is not None:
+            return DoctorLine(where, _PORT, "ok", "in use while the relay runs, as it should be")
+        cure = {
+            errno.EADDRINUSE: f"Another process has it ('ss -ltnp sport = :{port}' names it): stop it, or choose another listen.port.",
+            errno.EACCES: "Ports below 1024 need a privilege: choose another listen.port.",
+            errno.EADDRNOTAVAIL: "listen.host must be an address of this machine, such as 0.0.0.0 or ::.",
+        }.get(error.errno or 0, "listen.host must be an address or a name of this machine.")
+        return DoctorLine(where, _PORT, "problem", f"cannot be listened on: {error.strerror}", cure)
+    if pid is not None:
+        text = "nobody listens there, though the relay runs: it is starting, or was started with another port"
+        return DoctorLine(
+            where, _PORT, "warning", text, "Look at the relay's log; restart it where relay.toml was changed."
+        )
+    return DoctorLine(where, _PORT, "ok", "free")
+
+
+def _descriptor_line(config: Config, pid: int | None) -> DoctorLine:
+    wanted = wanted_descriptors(config.listen.max_connections, len(config.views))
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    whose = "of this shell; a service has its own, LimitNOFILE="
+    if pid is not None:
+        try:
+            limits = Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
+            match = re.search(r"^Max open files +\S+ +(\S+)", limits, re.MULTILINE)
+            if match is not None:
+                allowed = resource.RLIM_INFINITY if match[1] == "unlimited" else int(match[1])
+                whose = "of the relay"
+        except OSError:
+            pass
+    text = f"{'unlimited' if allowed == resource.RLIM_INFINITY else allowed} ({whose}); {wanted} are wanted"
+    if allowed == resource.RLIM_INFINITY or allowed >= wanted:
+        return DoctorLine(_ABOUT, "descriptors", "ok", text)
+    cure = "Raise the limit of open files (LimitNOFILE= of the unit, ulimit -n), or lower listen.max_connections."
+    return DoctorLine(_ABOUT, "descriptors", "warning", f"{text}: fewer connections are taken", cure)
+
+
+def archive_rate(files: Mapping[str, tuple[int, int, int]], now: float) -> float | None:
+    """Bytes a second over the last week at most. files: (bytes, first time, last time) by name, Unix seconds, oldest first."""
+    held = [one for one in files.values() if one[1] and one[2] > now - 7 * _DAY_S]
+    if not held:
+        return None
+    span = max(one[2] for one in held) - min(one[1] for one in held)
+    return sum(one[0] for one in held) / span if span >= 3600 else None

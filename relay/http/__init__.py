@@ -1,0 +1,1 @@
+"""The HTTP port for monitors: metrics, health, and the relay's state as JSON. It only reads."""

@@ -1,0 +1,1 @@
+"""What is answered: the page of metrics, readiness, JSON and its description."""

@@ -1,0 +1,237 @@
+"""The metrics by name: kind, meaning, labels. docs/METRICS.md is made of this.
+
+python -m relay.http.answers.metric_families > docs/METRICS.md
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+PREFIX: Final = "binlog_relay_"
+Kind = Literal["gauge", "counter", "histogram"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFamily:
+    """name: without the prefix, with `_total`. part: of the page. labels: each with a bounded number of values."""
+
+    part: str
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """As it is served."""
+        return PREFIX + self.name
+
+
+_REPLICA: Final = ("server_id", "account", "host", "view")
+
+
+def _source(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
+    return MetricFamily("The source", name, kind, text, labels)
+
+
+def _archive(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
+    return MetricFamily("The archive", name, kind, text, labels)
+
+
+def _view(name: str, kind: Kind, text: str) -> MetricFamily:
+    return MetricFamily("Views", name, kind, text, ("view",))
+
+
+def _replicas(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
+    return MetricFamily("Replicas and clients", name, kind, text, labels)
+
+
+def _process(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
+    return MetricFamily("The process", name, kind, text, labels)
+
+
+FAMILIES: Final = (
+    _source("source_connected", "gauge", "1 while a stream of the source is received, else 0."),
+    _source("source_given_up", "gauge", "1 when the relay does not try its source again before somebody acts, else 0."),
+    _source("source_stopped_by_operator", "gauge", "1 after STOP REPLICA, until START REPLICA."),
+    _source(
+        "source_trouble", "gauge", "1 for why the source is not followed, by the name in docs/ERRORS.md.", "trouble"
+    ),
+    _source("source_info", "gauge", "Always 1; of which kind the source is.", "kind", "flavour", "version"),
+    _source(
+        "source_lag_seconds",
+        "gauge",
+        "Age of the newest archived event while events come, 0 when all that came is archived. "
+        "No sample: there is no stream, or it is too new.",
+    ),
+    _source(
+        "source_lag_bytes",
+        "gauge",
+        "Bytes that the relay received from the source and has not archived as whole "
+        "transactions. What the source has not sent yet is not in it.",
+    ),
+    _source(
+        "source_last_event_timestamp_seconds", "gauge", "Time of the newest archived event, by the source's clock."
+    ),
+    _source("source_last_received_timestamp_seconds", "gauge", "When events came from the source last."),
+    _source("source_last_heartbeat_timestamp_seconds", "gauge", "When a heartbeat came last. No sample: none yet."),
+    _source("source_heartbeat_period_seconds", "gauge", "How often a silent source sends heartbeats; 0: a directory."),
+    _source("source_heartbeats_total", "counter", "Heartbeats from the source."),
+    _source("source_received_bytes_total", "counter", "Bytes of binlogs from the source."),
+    _source("source_received_events_total", "counter", "Events from the source."),
+    _source("source_received_transactions_total", "counter", "Transactions from the source."),
+    _source("source_attempts_total", "counter", "How often the relay began to connect to the source."),
+    _source("source_streams_total", "counter", "How often the source gave the relay a stream."),
+    _source("source_losses_total", "counter", "Attempts and streams that ended, by the kind of failure.", "kind"),
+    _source("source_acknowledgements_total", "counter", "Acknowledgements to a semi-synchronous source."),
+    _source("kernel_seconds", "histogram", "How long the compiled part took for what came from the source at once."),
+    _archive("archive_up", "gauge", "1 while the archive can be written, 0 after a write failed."),
+    _archive("archive_files", "gauge", "Binlogs in the archive, without those of views."),
+    _archive("archive_bytes", "gauge", "Bytes of these binlogs."),
+    _archive("archive_generations", "gauge", "Generations of the archive, one for each source."),
+    _archive("archive_queued_bytes", "gauge", "Bytes that were received and are not written yet."),
+    _archive("archive_damaged_files", "gauge", "Files that are known not to be what was archived."),
+    _archive("archive_oldest_event_timestamp_seconds", "gauge", "Time of the oldest archived event."),
+    _archive("archive_purged_bytes_total", "counter", "Bytes of binlogs that were removed."),
+    _archive("archive_sync_seconds", "histogram", "How long fdatasync of the newest binlog took."),
+    _archive("disk_free_bytes", "gauge", "What the relay may still write to the archive's file system."),
+    _archive("disk_size_bytes", "gauge", "The size of this file system."),
+    _archive(
+        "disk_full_seconds",
+        "gauge",
+        "Until this file system is full, at the rate of the last six hours and if nothing is "
+        "removed; +Inf where nothing comes.",
+    ),
+    _archive(
+        "ledger_rows",
+        "gauge",
+        "Rows of the ledger, by the kind in docs/ERRORS.md. No sample: it cannot be read.",
+        "kind",
+    ),
+    _archive(
+        "ledger_entries", "gauge", "Rows of the ledger of all kinds but `purged`: what happened and was not ordered."
+    ),
+    _archive("scrub_files_due", "gauge", "Files whose check is due."),
+    _archive("scrub_checked_bytes", "gauge", "Bytes of complete files that were checked within archive.scrub."),
+    _archive("scrub_total_bytes", "gauge", "Bytes of complete files."),
+    _archive("scrub_oldest_check_timestamp_seconds", "gauge", "When the file was checked that is unchecked longest."),
+    _view("view_up", "gauge", "1 while the view is open and goes on, 0 when it is not open or has stopped."),
+    _view("view_behind_bytes", "gauge", "Archived bytes that are not in the view yet."),
+    _view("view_files", "gauge", "Binlogs of the view."),
+    _view("view_bytes", "gauge", "Bytes of these binlogs."),
+    _replicas(
+        "replicas",
+        "gauge",
+        "Replicas by state: streaming, at_end, waiting for a position, registered without a stream, gone "
+        "within the last day.",
+        "state",
+    ),
+    _replicas("replicas_lag_seconds_max", "gauge", "The lag of the replica that is furthest behind."),
+    _replicas(
+        "replica_up",
+        "gauge",
+        "1 while this replica is connected, 0 for a day after it left. "
+        "At most 500 replicas are told one by one, those that are furthest behind.",
+        *_REPLICA,
+    ),
+    _replicas(
+        "replica_lag_seconds",
+        "gauge",
+        "How long ago the archive had what this replica was sent last. "
+        "What it has applied of that, only the replica knows.",
+        *_REPLICA,
+    ),
+    _replicas("replica_lag_bytes", "gauge", "Bytes of binlogs that this replica was not sent yet.", *_REPLICA),
+    _replicas("replica_sent_bytes", "gauge", "Bytes that this replica was sent in the stream that runs.", *_REPLICA),
+    _replicas("connections_open", "gauge", "Connections of replicas and clients now."),
+    _replicas("connections_total", "counter", "Connections that came."),
+    _replicas(
+        "connections_refused_total", "counter", "Connections that got an error in place of a greeting.", "reason"
+    ),
+    _replicas(
+        "connections_aborted_total",
+        "counter",
+        "Connections that ended without a login, or later without a goodbye.",
+        "when",
+    ),
+    _replicas("logins_total", "counter", "Logins by result: accepted, refused.", "result"),
+    _replicas("dumps_total", "counter", "Streams that began."),
+    _replicas(
+        "dumps_refused_total",
+        "counter",
+        "Requests for binlogs that were answered with an error, by its number.",
+        "error",
+    ),
+    _replicas("statements_total", "counter", "Statements of clients."),
+    _replicas("sent_bytes_total", "counter", "Bytes sent to replicas and clients."),
+    _replicas("received_bytes_total", "counter", "Bytes received from replicas and clients."),
+    _process("build_info", "gauge", "Always 1; what runs.", "version", "python", "kernel"),
+    _process("ready", "gauge", "1 when /readyz says that the relay is ready, else 0."),
+    _process("start_time_seconds", "gauge", "When the relay began, Unix time."),
+    _process("loop_delay_seconds", "histogram", "How late the event loop came to a timer of 100 ms."),
+    _process(
+        "certificate_expiry_timestamp_seconds",
+        "gauge",
+        "Until when a certificate is valid: listen, http, source.",
+        "use",
+    ),
+    _process("facts_age_seconds", "gauge", "How old the figures of disk and ledger are."),
+    _process("http_connections", "gauge", "HTTP connections now."),
+    _process("http_requests_total", "counter", "HTTP requests that were answered.", "path", "code"),
+    _process("http_refusals_total", "counter", "HTTP connections and requests that were refused.", "reason"),
+)
+
+_HEAD: Final = """\
+# Metrics
+
+<!-- Written by python -m relay.http.answers.metric_families: change the texts there. -->
+
+With `[http] enabled = true` ([CONFIGURATION.md](CONFIGURATION.md#http)) the relay answers at `http.host` and `http.port`:
+
+| path | answer |
+|---|---|
+| `/metrics` | the metrics of this page, in the text format of Prometheus |
+| `/healthz` | `200 ok` while the process lives and its event loop answers. Never needs the token |
+| `/readyz` | `200 ready`, or `503` with a line for each reason. Never needs the token |
+| `/api/v1/…` | the same and more as JSON, described in [openapi.json](openapi.json) (`/api/v1/openapi.json`) |
+
+`/readyz` says why it is not ready: `archive_failed` (a write failed), `source_not_attached` (nothing is received),
+`source_behind` (by more than `http.ready_behind_s`). Below `/api/v1/` there are `overview`, `source`, `archive`, `files`, `map`,
+`replicas`, `views`, `ledger`, `scrub`, `history` and `positions?file=…&offset=…`, which tells whether a replica may start there.
+
+It only reads: there is no request that changes anything. Requests are `GET` or `HEAD`, without a body. With a token:
+`curl -H "Authorization: Bearer $(cat /etc/binlog-relay/http.token)" http://127.0.0.1:9307/metrics`.
+
+In Prometheus:
+
+    scrape_configs:
+      - job_name: binlog-relay
+        scrape_interval: 15s
+        authorization: { credentials_file: /etc/prometheus/binlog-relay.token }   # where there is a token
+        static_configs: [{ targets: ["relay.example:9307"] }]
+
+Alert rules: [deploy/prometheus/binlog-relay.rules.yml](../deploy/prometheus/binlog-relay.rules.yml). A dashboard for Grafana:
+[deploy/grafana/binlog-relay.json](../deploy/grafana/binlog-relay.json).
+
+All names begin with `binlog_relay_`. Units are seconds and bytes; times are Unix times in seconds. Counters begin anew with the
+relay. Labels have a bounded number of values: replicas at most 500, kinds of the ledger at most 100. Beside them there are the usual
+`process_…` metrics: processor time, memory, descriptors. Disk, ledger and certificates are looked at every 10 s, whatever the
+scrape's interval.
+"""
+
+
+def page() -> str:
+    """docs/METRICS.md."""
+    lines = [_HEAD]
+    for part in dict.fromkeys(one.part for one in FAMILIES):
+        lines.append(f"## {part}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|")
+        lines += [
+            f"| `{one.full_name}` | {one.kind} | {', '.join(f'`{label}`' for label in one.labels)} | {one.help} |"
+            for one in FAMILIES
+            if one.part == part
+        ]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201 - a command's own output

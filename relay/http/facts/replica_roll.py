@@ -1,0 +1,94 @@
+"""The replicas that are there, and those that left not long ago: what tells a replica that is gone from one that never was."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from relay.archive.archive import Archive
+from relay.downstream.connection.client_status import ClientStatus
+from relay.http.facts.relay_snapshot import ReplicaState
+from relay.http.facts.replica_lag import ReplicaLag
+
+MOST_LISTED: Final = 500
+"""So many replicas have lines of their own in metrics; of more, those that are furthest behind."""
+_FORGOTTEN_AFTER_S: Final = 86400.0
+_LONGEST_TEXT: Final = 96
+
+
+class ReplicaRoll:
+    """On the event loop only. `note` once a second, with the archives that are served by the names of views; empty: the mirror."""
+
+    def __init__(self) -> None:
+        self._lags: dict[str, ReplicaLag] = {}
+        self._known: dict[tuple[int, str, str, str], ReplicaState] = {}
+
+    def note(self, archives: Mapping[str, Archive]) -> None:
+        """What archives there are now, and how far they have grown."""
+        for name, archive in archives.items():
+            lag = self._lags.get(name)
+            if lag is None or lag.archive is not archive:
+                lag = self._lags[name] = ReplicaLag(archive)
+            lag.note()
+
+    def follow(self, clients: Iterable[ClientStatus]) -> list[ReplicaState]:
+        """All that are known, the furthest behind first. Of two connections of one replica the one that is further behind is told."""
+        now, loop_now = time.time(), asyncio.get_running_loop().time()
+        here: dict[tuple[int, str, str, str], ReplicaState] = {}
+        for client in clients:
+            if client.sent_position is None and client.registered is None and not client.waits_for_position:
+                continue
+            facts = self._facts(client, now, loop_now)
+            other = here.get(facts.identity)
+            if other is None or _urgency(facts) > _urgency(other):
+                here[facts.identity] = facts
+        for identity, facts in here.items():
+            if facts.state != "registered" and facts.server_id:
+                self._known.pop(identity, None)
+                self._known[identity] = facts
+        for identity, facts in list(self._known.items()):
+            if now - facts.last_seen > _FORGOTTEN_AFTER_S or len(self._known) > MOST_LISTED:
+                del self._known[identity]
+            elif identity not in here:
+                here[identity] = replace(facts, state="gone", behind_bytes=None, behind_s=None, connection_id=0)
+        return sorted(here.values(), key=_urgency, reverse=True)
+
+    def _facts(self, client: ClientStatus, now: float, loop_now: float) -> ReplicaState:
+        view = client.view or ""
+        file, offset = client.sent_position or client.requested_position or ("", 0)
+        behind: tuple[int | None, float | None] = (None, None)
+        state = "registered"
+        if client.sent_position is not None:
+            state = "at_end" if client.is_at_end else "streaming"
+            lag = self._lags.get(view)
+            if client.is_at_end:
+                behind = 0, 0.0
+            elif lag is not None:
+                behind = lag.behind(client.generation, file, offset)
+        elif client.waits_for_position:
+            state = "waiting"
+        acknowledged = client.acknowledged_position or ("", 0)
+        return ReplicaState(
+            server_id=client.server_id or (client.registered.server_id if client.registered is not None else 0),
+            account=client.user[:_LONGEST_TEXT],
+            host=client.address.rpartition(":")[0][:_LONGEST_TEXT],
+            view=view,
+            state=state,
+            file=file[:_LONGEST_TEXT],
+            offset=offset,
+            generation=client.generation,
+            behind_bytes=behind[0],
+            behind_s=behind[1],
+            sent_bytes=client.sent_bytes,
+            connection_id=client.connection_id,
+            uuid=client.replica_uuid[:_LONGEST_TEXT],
+            connected_s=max(0.0, loop_now - client.dump_began_at) if client.sent_position is not None else 0.0,
+            acknowledged_file=acknowledged[0][:_LONGEST_TEXT],
+            acknowledged_offset=acknowledged[1],
+            last_seen=now,
+        )
+
+
+def _urgency(facts: ReplicaState) -> tuple[bool, float, int]:
+    return facts.is_connected, facts.behind_s or 0.0, facts.behind_bytes or 0

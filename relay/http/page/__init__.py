@@ -1,0 +1,1 @@
+"""The page at `/`, which only reads: files that a browser gets as they are."""

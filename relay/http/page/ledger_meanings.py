@@ -1,0 +1,32 @@
+"""What each kind of the ledger's rows means and what to do, for the page: made of docs/ERRORS.md.
+
+python -m relay.http.page.ledger_meanings docs/ERRORS.md > relay/http/page/assets/ledger_meanings.json
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+_ENTRY: Final = re.compile(r"^### (?:ledger|source): (\w+)\n(.*?)(?=^#|\Z)", re.DOTALL | re.MULTILINE)
+_LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+
+
+def meanings(page: str) -> dict[str, dict[str, str]]:
+    """`means` and `do` as plain text, by kind. page: the text of docs/ERRORS.md."""
+    found: dict[str, dict[str, str]] = {}
+    for entry in _ENTRY.finditer(page):
+        means, _, advice = entry[2].partition("**Do:**")
+        # A ledger's own entry comes before the one of the trouble with a source of that name.
+        found.setdefault(entry[1], {"means": _plain(means), "do": _plain(advice)})
+    return dict(sorted(found.items()))
+
+
+def _plain(text: str) -> str:
+    words = " ".join(_LINK.sub(r"\1", text).replace("`", "").replace("**", "").split())
+    return words[:1].upper() + words[1:]
+
+
+if __name__ == "__main__":
+    print(json.dumps(meanings(Path(sys.argv[1]).read_text(encoding="utf-8")), indent=1, ensure_ascii=False))  # noqa: T201 - a command's own output

@@ -1,0 +1,231 @@
+"""Which files go now, and what keeps the others: a function of facts, without a clock, a disk or a connection.
+
+1. what is held stays, and all behind it: the newest file, what is read, what a known replica or a view still needs
+2. keep_for and keep_bytes: a file goes when either says so, the oldest first
+3. min_free: then the oldest of all archives, as long as the disk has less room
+4. keep_at_least keeps young files from keep_bytes and min_free
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from relay.retention.retention_limits import RetentionLimits
+
+Place = tuple[int, int]
+"""A file's generation and number: later files have greater ones."""
+
+
+class Limit(Enum):
+    """Of `[retention]`, what has a file removed."""
+
+    KEEP_FOR = "keep_for"
+    KEEP_BYTES = "keep_bytes"
+    MIN_FREE = "min_free"
+
+
+class HolderKind(Enum):
+    """What keeps a file that a limit would have removed."""
+
+    NEWEST = "newest"
+    READER = "reader"
+    REPLICA = "replica"
+    VIEW = "view"
+    YOUNG = "keep_at_least"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFile:
+    """A file of an archive. time: of its newest event, Unix seconds, never lower than that of the file before; 0: not known."""
+
+    generation: int
+    number: int
+    name: str
+    size_bytes: int
+    time: float
+
+    @property
+    def place(self) -> Place:
+        """Its place among the files of its archive."""
+        return self.generation, self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Who needs the file at `place`, and all behind it. who: for people."""
+
+    kind: HolderKind
+    who: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFacts:
+    """An archive. name: of the view, "" for the mirror; files: the oldest first. age_allowance: so many bytes may go by age in this
+    step, at least one file in any case; None: all."""
+
+    name: str
+    files: Sequence[HeldFile]
+    holds: Sequence[Hold] = ()
+    age_allowance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionFacts:
+    """now: Unix seconds, from which age is counted back. free_bytes: of the file system; None: not known."""
+
+    archives: Sequence[ArchiveFacts]
+    now: float
+    free_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A file that goes, and why."""
+
+    archive: str
+    file: HeldFile
+    limit: Limit
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A limit that is not met: `hold` keeps `file`, and with it so many files and bytes that would have gone.
+
+    missing_bytes: of min_free, how much room is missing when all that may go is gone."""
+
+    archive: str
+    limit: Limit
+    hold: Hold
+    file: str
+    files: int
+    size_bytes: int
+    missing_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionDecision:
+    """removals: of each archive the oldest first."""
+
+    removals: tuple[Removal, ...]
+    held_back: tuple[HeldBack, ...]
+
+
+def decide(facts: RetentionFacts, limits: RetentionLimits) -> RetentionDecision:
+    """What goes. Nothing is changed by it; asked again with what is left, it removes nothing more, but what `age_allowance` kept."""
+    parts = [_ArchivePart(archive, facts.now, limits) for archive in facts.archives]
+    held_back = [one for part in parts for one in part.by_own_limits()]
+    held_back += _free_room(parts, facts.free_bytes, limits.min_free_bytes)
+    return RetentionDecision(tuple(one for part in parts for one in part.removals), tuple(held_back))
+
+
+def _free_room(parts: "Sequence[_ArchivePart]", free_bytes: int | None, wanted: int | None) -> list[HeldBack]:
+    """Removes the oldest of all, a view's before the mirror's of the same time, until there is room."""
+    if wanted is None or free_bytes is None:
+        return []
+    missing = wanted - free_bytes - sum(one.file.size_bytes for part in parts for one in part.removals)
+    while missing > 0:
+        able = [part for part in parts if part.going < part.most_for_room]
+        if not able:
+            return [part.keeps_room(missing) for part in parts if part.archive.files]
+        oldest = min(able, key=lambda part: (part.next_file.time, not part.archive.name))
+        missing -= oldest.next_file.size_bytes
+        oldest.remove(Limit.MIN_FREE)
+    return []
+
+
+class _ArchivePart:
+    """One archive, while it is decided about."""
+
+    def __init__(self, archive: ArchiveFacts, now: float, limits: RetentionLimits) -> None:
+        self.archive = archive
+        self.removals: list[Removal] = []
+        self._now = now
+        self._limits = limits
+        files = archive.files
+        holds = sorted(archive.holds, key=lambda hold: hold.place)
+        first = holds[0] if holds else None
+        if files and (first is None or first.place >= files[-1].place):
+            # The newest is held by nobody else, or as long as by anybody.
+            first = Hold(HolderKind.NEWEST, "it is the newest file", files[-1].place)
+        self._hold = first
+        self._held = _first(files, lambda file: first is not None and file.place >= first.place)
+        since = now - limits.keep_at_least_s
+        young = _first(files, lambda file: not file.time or file.time > since) if limits.keep_at_least_s else len(files)
+        self.most_for_room = min(self._held, young)
+        """So many files may go for room: the others are held, or too young."""
+
+    @property
+    def going(self) -> int:
+        """How many files go."""
+        return len(self.removals)
+
+    @property
+    def next_file(self) -> HeldFile:
+        """The oldest that stays."""
+        return self.archive.files[self.going]
+
+    def remove(self, limit: Limit) -> None:
+        """The next file goes."""
+        self.removals.append(Removal(self.archive.name, self.next_file, limit))
+
+    def by_own_limits(self) -> list[HeldBack]:
+        """keep_for and keep_bytes; what they cannot have removed."""
+        held_back = []
+        aged, over = self._aged(), self._over()
+        for _ in range(min(self._paced(aged), self._held)):
+            self.remove(Limit.KEEP_FOR)
+        for _ in range(self.going, min(over, self.most_for_room)):
+            self.remove(Limit.KEEP_BYTES)
+        if aged > self._held:
+            held_back.append(self._held_back(Limit.KEEP_FOR, self._held, aged))
+        if over > self.most_for_room:
+            held_back.append(self._held_back(Limit.KEEP_BYTES, self.most_for_room, over))
+        return held_back
+
+    def keeps_room(self, missing: int) -> HeldBack:
+        """Of min_free: what keeps the oldest file that stays."""
+        return self._held_back(Limit.MIN_FREE, self.going, len(self.archive.files), missing)
+
+    def _aged(self) -> int:
+        """How many files are older than keep_for."""
+        if self._limits.keep_for_s is None:
+            return 0
+        until = self._now - self._limits.keep_for_s
+        return _first(self.archive.files, lambda file: not 0 < file.time < until)
+
+    def _paced(self, aged: int) -> int:
+        """How many of them may go in this step."""
+        allowance = self.archive.age_allowance
+        if allowance is None:
+            return aged
+        size_bytes = 0
+        for count, file in enumerate(self.archive.files[:aged]):
+            size_bytes += file.size_bytes
+            if count and size_bytes > allowance:
+                return count
+        return aged if allowance > 0 else 0
+
+    def _over(self) -> int:
+        """How many files have to go until the others have no more than keep_bytes."""
+        if self._limits.keep_bytes is None:
+            return 0
+        excess = sum(file.size_bytes for file in self.archive.files) - self._limits.keep_bytes
+        for count, file in enumerate(self.archive.files):
+            if excess <= 0:
+                return count
+            excess -= file.size_bytes
+        return len(self.archive.files)
+
+    def _held_back(self, limit: Limit, first: int, stop: int, missing: int = 0) -> HeldBack:
+        files = self.archive.files[first:stop]
+        hold = self._hold
+        if first < self._held or hold is None:
+            hold = Hold(HolderKind.YOUNG, f'keep_at_least = "{self._limits.section.keep_at_least}"', files[0].place)
+        size_bytes = sum(file.size_bytes for file in files)
+        return HeldBack(self.archive.name, limit, hold, files[0].name, len(files), size_bytes, missing)
+
+
+def _first(files: Sequence[HeldFile], is_it: Callable[[HeldFile], bool]) -> int:
+    """The first file's number for which that is true; how many there are, where there is none."""
+    return next((number for number, file in enumerate(files) if is_it(file)), len(files))

@@ -1,0 +1,183 @@
+"""Which replicas there are, connected or not, and from which file on each still needs the archive.
+
+A replica is who registered as one (COM_REGISTER_SLAVE) and was sent binlogs. What was given to its socket may not have arrived: it is
+taken to need as much before that as both systems' buffers may hold, until it was seen at rest with nothing unread.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Final, NamedTuple
+
+from protocol.errors import Malformed
+from protocol.position import binlog_number
+from relay.archive.storage.replica_marks import ARRIVED_AFTER_BYTES
+from relay.downstream.connection.client_status import ClientStatus
+from relay.retention.decision import HeldFile, Place
+
+MOST_REPLICAS: Final = 10_000
+"""Of more, those that have been away longest are forgotten."""
+
+
+class SeenReplica(NamedTuple):
+    """A connection as it is now. unread_bytes: written and not read by the replica, as far as the system tells; None: not known."""
+
+    status: ClientStatus
+    unread_bytes: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class KnownReplica:
+    """One replica of the mirror, or of a view (`view`: its name, else ""). generation, file, offset: up to where it was sent.
+
+    arrived_generation, arrived_file: the newest file that all before has arrived of, for sure; empty: none. seen: Unix seconds when it
+    was connected last. absent_s: for how long it has not been, in time that the relay ran.
+    """
+
+    view: str
+    server_id: int
+    server_uuid: str
+    user: str
+    address: str
+    generation: int
+    file: str
+    offset: int
+    arrived_generation: int = 0
+    arrived_file: str = ""
+    seen: float = 0.0
+    absent_s: float = 0.0
+    connected: bool = False
+
+    @property
+    def named(self) -> str:
+        """For people."""
+        away = "" if self.connected else f", away for {duration_text(self.absent_s)}"
+        return f"replica {self.server_id} ('{self.user}'@'{self.address}'{away})"
+
+
+class KnownReplicas:
+    """All of one relay. On the event loop; `records` and `of_records` are for keeping them in a file."""
+
+    def __init__(self, replicas: Iterable[KnownReplica] = ()) -> None:
+        self._replicas = {_key(replica): replica for replica in replicas}
+        for replica in self._replicas.values():
+            replica.connected = False
+
+    def __iter__(self) -> Iterator[KnownReplica]:
+        return iter(tuple(self._replicas.values()))
+
+    def __len__(self) -> int:
+        return len(self._replicas)
+
+    def look(self, connections: Iterable[SeenReplica], elapsed_s: float, now: float) -> None:
+        """Who is connected. elapsed_s: since the last look, by a clock that does not jump; now: Unix seconds."""
+        present = set()
+        for status, unread_bytes in connections:
+            if status.registered is None or not status.server_id:
+                continue
+            if status.sent_position is None or status.generation is None:
+                continue
+            present.add(self._look_at(status, unread_bytes, now))
+        for key, replica in self._replicas.items():
+            if key not in present:
+                replica.connected = False
+                replica.absent_s += elapsed_s
+        if len(self._replicas) > MOST_REPLICAS:
+            kept = sorted(self._replicas.values(), key=lambda replica: replica.absent_s)[:MOST_REPLICAS]
+            self._replicas = {_key(replica): replica for replica in kept}
+
+    def _look_at(self, status: ClientStatus, unread_bytes: int | None, now: float) -> tuple[str, int, str]:
+        assert status.sent_position is not None and status.generation is not None
+        key = (status.view or "", status.server_id, status.replica_uuid)
+        (file, offset), generation = status.sent_position, status.generation
+        replica = self._replicas.get(key)
+        if replica is None:
+            replica = KnownReplica(
+                view=key[0],
+                server_id=key[1],
+                server_uuid=key[2],
+                user=status.user,
+                address=status.address.rpartition(":")[0],
+                generation=generation,
+                file=file,
+                offset=offset,
+            )
+            self._replicas[key] = replica
+        rests = replica.connected and (replica.generation, replica.file, replica.offset) == (generation, file, offset)
+        if rests and status.is_at_end and unread_bytes == 0:
+            replica.arrived_generation, replica.arrived_file = generation, file
+        elif _is_before(generation, file, replica):
+            # It was sent back, to another place than where it had come to.
+            replica.arrived_generation, replica.arrived_file = 0, ""
+        replica.generation, replica.file, replica.offset = generation, file, offset
+        replica.user, replica.address = status.user, status.address.rpartition(":")[0]
+        replica.connected, replica.absent_s, replica.seen = True, 0.0, now
+        return key
+
+    def forget(self, replica: KnownReplica) -> None:
+        """It keeps nothing any more."""
+        self._replicas.pop(_key(replica), None)
+
+    def records(self) -> list[dict[str, object]]:
+        """As they are kept."""
+        return [asdict(replica) for replica in self._replicas.values()]
+
+    @classmethod
+    def of_records(cls, records: object) -> "KnownReplicas":
+        """As they were kept. Raises: ValueError for what is none of ours."""
+        if not isinstance(records, list):
+            raise ValueError("no list of replicas")
+        names = {field.name for field in fields(KnownReplica)}
+        replicas = []
+        for record in records:
+            if not isinstance(record, dict) or not names >= record.keys():
+                raise ValueError("a replica with unknown facts")
+            try:
+                replica = KnownReplica(**record)
+                binlog_number(replica.file)
+                replica.absent_s, replica.generation = float(replica.absent_s), int(replica.generation)
+                replica.offset, replica.server_id = int(replica.offset), int(replica.server_id)
+            except (TypeError, Malformed) as error:
+                raise ValueError(f"a replica that cannot be understood: {error}") from error
+            replicas.append(replica)
+        return cls(replicas)
+
+
+FileOrder = Mapping[tuple[int, str], int]
+"""How many files are before the one of a generation and a name."""
+
+
+def order_of(files: Sequence[HeldFile]) -> FileOrder:
+    """Of all files of an archive, oldest first."""
+    return {(file.generation, file.name): number for number, file in enumerate(files)}
+
+
+def needed_place(replica: KnownReplica, files: Sequence[HeldFile], order: FileOrder) -> Place | None:
+    """From which of the archive's files on the replica needs it; None: the archive does not have that file any more, nor a later one
+    that the replica could go on with."""
+    number = order.get((replica.generation, replica.file))
+    if number is None:
+        return None
+    arrived = order.get((replica.arrived_generation, replica.arrived_file), 0)
+    before = replica.offset
+    while number > arrived and before < ARRIVED_AFTER_BYTES:
+        number -= 1
+        before += files[number].size_bytes
+    return files[number].place
+
+
+def duration_text(seconds: float) -> str:
+    """Rounded down: 3 days, 5 hours, 12 minutes, 40 seconds."""
+    for unit, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= unit:
+            count = int(seconds // unit)
+            return f"{count} {name}" if count == 1 else f"{count} {name}s"
+    return f"{int(seconds)} seconds"
+
+
+def _key(replica: KnownReplica) -> tuple[str, int, str]:
+    return replica.view, replica.server_id, replica.server_uuid
+
+
+def _is_before(generation: int, file: str, replica: KnownReplica) -> bool:
+    arrived = (replica.arrived_generation, binlog_number(replica.arrived_file) if replica.arrived_file else 0)
+    return (generation, binlog_number(file)) < arrived

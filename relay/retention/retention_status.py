@@ -1,0 +1,35 @@
+"""What the retention did and what keeps it from its limits, for metrics and people."""
+
+from dataclasses import dataclass, field
+
+from relay.retention.decision import HeldBack, Limit
+
+
+@dataclass(slots=True)
+class RetentionStatus:
+    """Plain facts, read at any time on the event loop. Times are Unix seconds, 0: never.
+
+    is_on: whether [retention] has any limit. last_pass: when it was decided last, passes: how often. took_s: how long that took.
+    removed_files, removed_bytes: since the start of the process, by the name of the limit. held_back: what is kept although a limit
+    would remove it now. missing_bytes: of min_free, how much room is missing although all that may go is gone; 0: none.
+    failure: why files could not be removed when it was tried last, empty: they could. failures: how often.
+    known_replicas, away_replicas, forgotten_replicas: all, those not connected, those of them that keep nothing any more.
+    left_behind: replicas that will be refused as what they need was removed, since the start of the process.
+    clock_ahead_s: by how much the system's clock jumped and is not believed yet; 0: it is believed.
+    """
+
+    is_on: bool = False
+    last_pass: float = 0.0
+    passes: int = 0
+    took_s: float = 0.0
+    removed_files: dict[str, int] = field(default_factory=lambda: {limit.value: 0 for limit in Limit})
+    removed_bytes: dict[str, int] = field(default_factory=lambda: {limit.value: 0 for limit in Limit})
+    held_back: tuple[HeldBack, ...] = ()
+    missing_bytes: int = 0
+    failure: str = ""
+    failures: int = 0
+    known_replicas: int = 0
+    away_replicas: int = 0
+    forgotten_replicas: int = 0
+    left_behind: int = 0
+    clock_ahead_s: float = 0.0

@@ -1,0 +1,76 @@
+"""REFERENCES and what belongs to it: where a foreign key's definition, or a column's, says which rows it is about."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from relay.schema_history.tables.source_table import TableName
+from relay.schema_history.tables.token_cursor import TokenCursor
+
+_TWO_WORDS: Final = frozenset(("SET", "NO"))
+"""What SET NULL, SET DEFAULT and NO ACTION begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencesClause:
+    """The clause as it is written; what servers make of it is ServerDialect's.
+
+    `tokens`: all of its own. `columns`: names, in the order of the foreign key's; none: the parent's primary key. `on_delete`,
+    `on_update`: in upper case, "" where it says nothing. `before_match`: what is in front of MATCH, as a clause of its own; None:
+    it has no MATCH.
+    """
+
+    tokens: tuple[SqlToken, ...]
+    parent: TableName
+    columns: tuple[SqlToken, ...]
+    on_delete: str
+    on_update: str
+    before_match: "ReferencesClause | None" = None
+
+    @property
+    def from_match(self) -> tuple[SqlToken, ...]:
+        """MATCH and what follows it; empty: it has none."""
+        return self.tokens[len(self.before_match.tokens) :] if self.before_match is not None else ()
+
+
+def read_references(cursor: TokenCursor, schema: str) -> ReferencesClause:
+    """REFERENCES table (columns) MATCH … ON DELETE … ON UPDATE …; the cursor is behind it then.
+
+    schema: of the table that has the key, which a parent without one is in, and not the connection's. Raises: NotSure.
+    """
+    start = cursor.at
+    cursor.expect("REFERENCES")
+    table = cursor.name()
+    parent = (table, cursor.name()) if cursor.accept(".") else (schema, table)
+    columns = _columns(cursor) if cursor.word() == "(" else ()
+    on_delete, on_update = "", ""
+    before_match: ReferencesClause | None = None
+    while True:
+        tokens = tuple(cursor.tokens[start : cursor.at])
+        if cursor.accept("MATCH"):
+            cursor.take()
+            before_match = before_match or ReferencesClause(tokens, parent, columns, on_delete, on_update)
+        elif cursor.accept("ON", "DELETE"):
+            on_delete = _action(cursor)
+        elif cursor.accept("ON", "UPDATE"):
+            on_update = _action(cursor)
+        else:
+            return ReferencesClause(tokens, parent, columns, on_delete, on_update, before_match)
+
+
+def _columns(cursor: TokenCursor) -> tuple[SqlToken, ...]:
+    cursor.expect("(")
+    found = []
+    while True:
+        token = cursor.take()
+        if token.kind not in (TokenKind.WORD, TokenKind.NAME):
+            raise NotSure(f"{token.text} in place of a column")
+        found.append(token)
+        if cursor.accept(")"):
+            return tuple(found)
+        cursor.expect(",")
+
+
+def _action(cursor: TokenCursor) -> str:
+    first = cursor.take().upper
+    return f"{first} {cursor.take().upper}" if first in _TWO_WORDS else first

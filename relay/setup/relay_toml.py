@@ -1,0 +1,63 @@
+"""The text of a first relay.toml."""
+
+import json
+
+from relay.setup.setup_answers import SetupAnswers, SourceSurvey
+
+VIEW_NAME = "translated"
+
+
+def relay_toml(answers: SetupAnswers, survey: SourceSurvey, server_id: int, ssl_mode: str) -> str:
+    """With comments; passes check-config."""
+    lines = [
+        "# Configuration of binlog-relay, written by 'binlog-relay init'. All keys: CONFIGURATION.md.",
+        "# Check it with: binlog-relay check-config --config FILE; ask source and machine with: binlog-relay doctor --config FILE",
+        "",
+        "[source]",
+        f"# {survey.shown}",
+        'kind = "server"',
+        'name = "source"                 # its directory in the archive',
+        f"host = {toml(answers.source_host)}",
+        f"port = {answers.source_port}",
+        f"user = {toml(answers.source_user)}",
+        f"password_file = {toml(str(answers.source_password_file))}",
+        'start = "earliest"              # where an empty archive begins; "latest": with the newest binlog',
+        f"server_id = {server_id:<19} # ours; no other server of this replication may have it",
+        f"ssl_mode = {toml(ssl_mode):<20} # verify_identity with ssl_ca keeps out who sits between",
+    ]
+    if ssl_mode == "disabled" and answers.ssl_mode is None:
+        lines.append("# MySQL before 5.7 speaks TLS 1.1 at most, the relay 1.2 and 1.3: keep the way to it private.")
+    lines += [
+        "",
+        "[archive]",
+        f"dir = {toml(str(answers.archive))}",
+        'sync = "interval"               # transaction: nothing is lost in a crash of this machine, and slower',
+        "",
+        "[listen]",
+        f"host = {toml(answers.listen_host)}",
+        f"port = {answers.listen_port}",
+        '# tls_cert = "/etc/binlog-relay/server-cert.pem"     # TLS for replicas',
+        '# tls_key = "/etc/binlog-relay/server-key.pem"',
+    ]
+    if answers.view is not None:
+        lines += [
+            "",
+            "[[view]]                        # a second set of binlogs, for replicas of another version",
+            f"name = {toml(VIEW_NAME)}",
+            f"for = {toml(answers.view)}",
+        ]
+    lines += [
+        "",
+        "[[account]]                     # by which replicas log in here; it has nothing to do with the source's accounts",
+        f"user = {toml(answers.replica_user)}",
+        f"password_file = {toml(str(answers.replica_password_file))}",
+        'host = "%"                      # narrower: "10.0.0.0/24"',
+    ]
+    if answers.view is not None:
+        lines.append(f"view = {toml(VIEW_NAME)}")
+    return "\n".join(lines) + "\n"
+
+
+def toml(text: str) -> str:
+    """A basic string."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -1,0 +1,68 @@
+"""What `init` was not told by options: asked at a terminal, or refused by name where there is none."""
+
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, TypeVar
+
+import typer
+
+from relay.commands.outcome import WRONG_USE, CommandFailed
+from relay.setup.setup_answers import SetupAnswers
+from relay.view.rules.settings import TARGETS
+
+_SSL_MODES: Final = ("disabled", "preferred", "required")
+_REPLICAS: Final = (*TARGETS, "mariadb-10.11", "mariadb-11.8")
+_Answer = TypeVar("_Answer", str, int)
+
+
+def answered(config: Path, given: Mapping[str, str | int | Path | None]) -> SetupAnswers:
+    """The options, and what a terminal was asked for besides. given: by the names of SetupAnswers. Raises: CommandFailed."""
+    _check_word("--ssl-mode", given["ssl_mode"], _SSL_MODES)
+    _check_word("--view", given["view"], TARGETS)
+    _check_word("--replica-version", given["replica_version"], _REPLICAS)
+    if (given["ask_user"] is None) != (given["ask_password_file"] is None):
+        raise CommandFailed("--ask-user and --ask-password-file belong together.", WRONG_USE)
+    config = config.absolute()
+    beside = config.parent
+    values: dict[str, object] = dict(given)
+    values["source_host"] = _text(given["source_host"], "--source-host", "Host of the source", None)
+    values["source_port"] = _text(given["source_port"], "--source-port", "Port of the source", 3306)
+    values["source_user"] = _text(given["source_user"], "--source-user", "The relay's account there", "repl")
+    values["archive"] = Path(
+        _text(_shown(given["archive"]), "--archive", "Directory of the archive", "/var/lib/binlog-relay")
+    ).absolute()
+    values["listen_port"] = _text(given["listen_port"], "--listen-port", "Port for replicas", 3307)
+    values["replica_user"] = _text(given["replica_user"], "--replica-user", "Account of the replicas here", "replica")
+    values["listen_host"] = given["listen_host"] or "0.0.0.0"
+    values["relay_host"] = given["relay_host"] or socket.gethostname()
+    values["source_password_file"] = Path(
+        _shown(given["source_password_file"]) or beside / "source.password"
+    ).absolute()
+    values["replica_password_file"] = Path(
+        _shown(given["replica_password_file"]) or beside / "replica.password"
+    ).absolute()
+    if given["ask_password_file"] is not None:
+        values["ask_password_file"] = Path(str(given["ask_password_file"])).absolute()
+    return SetupAnswers(config=config, **values)  # type: ignore[arg-type]
+
+
+def _shown(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _text(value: object, option: str, question: str, default: _Answer | None) -> _Answer:
+    """value, as it was given; else what the terminal says; else the default."""
+    if value is not None and value != "":
+        return value  # type: ignore[return-value]
+    if sys.stdin is not None and sys.stdin.isatty():
+        return typer.prompt(question, default=default)  # type: ignore[no-any-return]
+    if default is None:
+        raise CommandFailed(f"{option} is missing, and there is no terminal to ask at.", WRONG_USE)
+    return default
+
+
+def _check_word(option: str, value: object, words: tuple[str, ...]) -> None:
+    if value is not None and value not in words:
+        raise CommandFailed(f"{option} {value}: write one of {', '.join(words)}.", WRONG_USE)

@@ -1,0 +1,74 @@
+"""The statements for source and replica, in the words of their versions.
+
+Passwords are placeholders for whoever prints them: `{source_password}` and `{replica_password}` stand for SQL strings.
+"""
+
+from relay.setup.setup_answers import SetupAnswers, SourceSurvey, version_numbers
+
+SOURCE_PASSWORD = "{source_password}"
+REPLICA_PASSWORD = "{replica_password}"
+
+
+def source_statements(answers: SetupAnswers, survey: SourceSurvey) -> list[str]:
+    """They make the relay's account at the source."""
+    account = f"{sql_text(answers.source_user)}@'%'"
+    statements = []
+    if survey.flavour == "mysql" and survey.number < (8, 0, 0):
+        statements.append("SET sql_log_bin = 0;  -- newer replicas cannot apply this version's CREATE USER")
+    return [
+        *statements,
+        f"CREATE USER {account} IDENTIFIED BY {SOURCE_PASSWORD};  -- '%' is everywhere: better the relay's address",
+        f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, REFERENCES ON *.* TO {account};",
+    ]
+
+
+def replica_statements(answers: SetupAnswers, survey: SourceSurvey) -> list[str]:
+    """They attach a replica to the relay, from the source's oldest binlog, or by GTID."""
+    flavour, number = _replica(answers, survey)
+    new_words = flavour == "mysql" and number >= (8, 0, 23)
+    word, verb = ("SOURCE", "REPLICA") if new_words else ("MASTER", "SLAVE")
+    change = "CHANGE REPLICATION SOURCE TO" if new_words else "CHANGE MASTER TO"
+    options = [
+        f"{word}_HOST = {sql_text(answers.relay_host)}",
+        f"{word}_PORT = {answers.listen_port}",
+        f"{word}_USER = {sql_text(answers.replica_user)}",
+        f"{word}_PASSWORD = {REPLICA_PASSWORD}",
+    ]
+    if flavour == "mysql" and number >= (8, 0, 0):
+        options += [f"{word}_SSL = 0", f"GET_{word}_PUBLIC_KEY = 1"]
+    elif flavour == "mariadb" and number >= (11, 4, 0):
+        options += ["MASTER_SSL = 0", "MASTER_SSL_VERIFY_SERVER_CERT = 0"]
+    before: list[str] = []
+    if answers.view is not None or (flavour == survey.flavour == "mysql" and survey.gtid_mode == "ON"):
+        options.append(f"{word}_AUTO_POSITION = 1")
+        if number < (8, 0, 0):
+            before.append(
+                "-- gtid_mode and enforce_gtid_consistency must be ON in its my.cnf, with log_bin and log_slave_updates"
+            )
+    elif flavour == survey.flavour == "mariadb":
+        options.append("MASTER_USE_GTID = slave_pos")
+        before.append("-- a replica with data from a backup: SET GLOBAL gtid_slave_pos = '…' of the backup first")
+    else:
+        options += [f"{word}_LOG_FILE = {sql_text(survey.oldest or 'mysql-bin.000001')}", f"{word}_LOG_POS = 4"]
+        before.append("-- a replica with data from a backup: file and position of the backup instead")
+        if flavour == "mysql" and number >= (8, 0, 0):
+            before += [
+                "SET GLOBAL gtid_mode = ON_PERMISSIVE;",
+                "SET GLOBAL gtid_mode = OFF_PERMISSIVE;",
+                "SET GLOBAL enforce_gtid_consistency = OFF;",
+            ]
+    return [*before, f"{change} {', '.join(options)};", f"START {verb};"]
+
+
+def _replica(answers: SetupAnswers, survey: SourceSurvey) -> tuple[str, tuple[int, ...]]:
+    """Flavour and version of the replicas: as said, else the view's, else the source's."""
+    named = answers.replica_version or answers.view
+    if named is not None:
+        flavour, _, version = named.partition("-")
+        return flavour, version_numbers(version if version.count(".") > 1 else f"{version}.99")
+    return survey.flavour or "mysql", survey.number
+
+
+def sql_text(text: str) -> str:
+    """A string of SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,182 @@
+"""All facts of one look at a relay: what the files say, and what it says itself."""
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from protocol.errors import Malformed
+from protocol.position import binlog_number
+from relay.archive.catalog.catalog import CatalogUnreadable
+from relay.archive.catalog.generation_directories import generation_path
+from relay.archive.inspect.listing import damaged_places, list_generations, read_ledgers
+from relay.archive.storage.archive_errors import ArchiveError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import CATALOG_NAME, FileLayer
+from relay.commands.archive_command import shown_name, time_text
+from relay.commands.outcome import CommandFailed
+from relay.commands.view_command import configured_views
+from relay.config import Config
+from relay.doctor.machine_judgement import relay_pid
+from relay.status.running_relay import DumpTo, RelayAnswers, ask_relay
+from relay.view.inspect.view_listing import view_facts
+from relay.view.view_place import PlaceUnknown
+
+_NEWEST_ROWS: Final = 5
+
+
+async def relay_status(config: Config, known: RelayAnswers | None = None) -> dict[str, Any]:
+    """As JSON has it. known: what is taken for the relay's answers, instead of asking it."""
+    pid = await asyncio.to_thread(relay_pid, config.archive_directory)
+    answers = RelayAnswers(why="it does not run")
+    if pid is not None or config.listen.host not in ("127.0.0.1", "::1"):
+        answers = known if known is not None else await ask_relay(config)
+    is_running = pid is not None or answers.asked_as is not None
+    status: dict[str, Any] = {
+        "relay": {
+            "running": is_running,
+            "pid": pid,
+            "asked_as": answers.asked_as,
+            "not_asked": answers.why,
+            "listen": f"{config.listen.host}:{config.listen.port}",
+        },
+        "source": _source(config, answers),
+    }
+    status |= await asyncio.to_thread(_from_files, config, answers)
+    status["problems"] = problems(status)
+    return status
+
+
+def _source(config: Config, answers: RelayAnswers) -> dict[str, Any]:
+    told = answers.source
+    source = config.source
+    address = str(source.path) if source.kind == "directory" else f"{source.host}:{source.port}"
+    if told.get("host") and source.kind != "directory":
+        address = f"{told['host']}:{told['port']}"
+    errors = [str(told[name]) for name in ("receive_error", "publish_error") if told.get(name)]
+    return {
+        "address": address,
+        "state": told.get("state"),
+        "attached": told.get("receives") == "Yes" if told else None,
+        "publishes": told.get("publishes") == "Yes" if told else None,
+        "file": told.get("file") or None,
+        "position": told.get("position") if told else None,
+        "seconds_behind": told.get("seconds_behind"),
+        "error": "; ".join(errors) or None,
+    }
+
+
+def _from_files(config: Config, answers: RelayAnswers) -> dict[str, Any]:
+    directory = config.archive_directory
+    if not (directory / CATALOG_NAME).exists():
+        archive = {"directory": str(directory), "files": 0, "bytes": 0, "trouble": None}
+        return {"archive": archive, "views": [], "replicas": [], "ledger": {"rows": 0, "newest": []}}
+    trouble: str | None = None
+    held: list[tuple[int, list[ArchivedFile]]] = []
+    damaged: list[str] = []
+    ledger: list[dict[str, Any]] = []
+    try:
+        held = list_generations(directory)
+        damaged = [f"{shown_name(number, name)}:{at}" for (number, name), at in damaged_places(directory).items()]
+        rows = read_ledgers(directory)
+        ledger = [
+            {"time": time_text(row.time), "kind": row.kind, "file": shown_name(number, row.file), "text": row.text}
+            for number, row in rows
+        ]
+    except (CatalogUnreadable, ArchiveError, sqlite3.Error, OSError) as error:
+        trouble = str(error)
+    sizes = _sizes(directory, held)
+    files = [file for _number, one in held for file in one]
+    newest = held[-1][1][-1] if held and held[-1][1] else None
+    archive = {
+        "directory": str(directory),
+        "files": len(files),
+        "bytes": sum(size for _name, size in sizes),
+        "oldest": shown_name(held[0][0], files[0].name) if files else None,
+        "newest": shown_name(held[-1][0], newest.name) if newest is not None else None,
+        "end": sizes[-1][1] if sizes else None,
+        "last_time": time_text(newest.last_timestamp) if newest is not None and newest.last_timestamp else None,
+        "free_bytes": FileLayer().free_bytes(directory),
+        "damaged": damaged,
+        "trouble": trouble,
+    }
+    return {
+        "archive": archive,
+        "views": _views(config) if files else [],
+        "replicas": [_replica(config, one, sizes) for one in answers.replicas],
+        "ledger": {"rows": len(ledger), "newest": ledger[-_NEWEST_ROWS:]},
+    }
+
+
+def _sizes(directory: Path, held: Sequence[tuple[int, Sequence[ArchivedFile]]]) -> list[tuple[str, int]]:
+    """Name and bytes of each file. Those of the one that grows are its size: the catalog has it once a second."""
+    found = [(shown_name(number, file.name), file.end) for number, files in held for file in files]
+    if found and not held[-1][1][-1].sealed:
+        path = generation_path(directory, held[-1][0]) / held[-1][1][-1].name
+        if path.exists():
+            found[-1] = found[-1][0], max(found[-1][1], path.stat().st_size)
+    return found
+
+
+def _views(config: Config) -> list[dict[str, Any]]:
+    shown = []
+    try:
+        for view in configured_views(config):
+            facts = view_facts(view.archive, view.directory, view.settings, view.places)
+            stop = facts.stop
+            shown.append(
+                {
+                    "name": view.name,
+                    "for": view.settings.target,
+                    "files": facts.files,
+                    "bytes": facts.size_bytes,
+                    "made_up_to": facts.made.source_text if facts.made is not None else None,
+                    "behind_bytes": facts.behind_bytes,
+                    "stopped": f"{stop.reason.name}: {stop.reason.told}" if stop is not None else None,
+                }
+            )
+    except (CommandFailed, CatalogUnreadable, PlaceUnknown, sqlite3.Error, OSError) as error:
+        done = {one["name"] for one in shown}
+        shown += [{"name": one.name, "trouble": str(error)} for one in config.views if one.name not in done]
+    return shown
+
+
+def _replica(config: Config, one: DumpTo, sizes: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    sees_view = any(account.view is not None for account in config.accounts if account.user == one.user)
+    behind = None if sees_view else bytes_behind(one.place, sizes)
+    return {"user": one.user, "address": one.address, "state": one.state, "place": one.place, "behind_bytes": behind}
+
+
+def bytes_behind(place: str, sizes: Sequence[tuple[str, int]]) -> int | None:
+    """From FILE:OFFSET to the end. sizes: of all files, oldest first. None: the file is not among them, or among them twice."""
+    name, _, offset = place.rpartition(":")
+    found = [number for number, (held, _size) in enumerate(sizes) if held.rpartition("/")[2] == name]
+    try:
+        binlog_number(name)
+    except Malformed:
+        return None
+    if len(found) != 1 or not offset.isdecimal():
+        return None
+    return max(0, sum(size for _name, size in sizes[found[0] :]) - int(offset))
+
+
+def problems(status: dict[str, Any]) -> list[str]:
+    """What somebody should do something about; empty: the night is quiet."""
+    found = []
+    relay, source, archive = status["relay"], status["source"], status["archive"]
+    if not relay["running"]:
+        found.append("the relay does not run")
+    if source["attached"] is False:
+        found.append(f"the relay does not follow its source: {source['error'] or source['state'] or 'stopped'}")
+    elif source["publishes"] is False:
+        found.append(f"nothing more is published: {source['error'] or 'the archive takes nothing'}")
+    if archive["trouble"]:
+        found.append(f"the archive cannot be read: {archive['trouble']}")
+    found += [f"damaged: {place}" for place in archive.get("damaged", ())]
+    for view in status["views"]:
+        if view.get("stopped"):
+            found.append(f"view {view['name']} is stopped: {view['stopped']}")
+        if view.get("trouble"):
+            found.append(f"view {view['name']}: {view['trouble']}")
+    return found

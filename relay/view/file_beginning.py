@@ -1,0 +1,191 @@
+"""Where a file of a view begins, found out again where its map does not say: by the files before it, which are made in memory.
+
+A view is a cache. Its maps may be lost, cut or damaged, one or all of them: what they say follows from the source's binlogs, from
+the nearest file on whose map still says something, or from the beginning of the view.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from protocol.position import binlog_number
+from relay.archive.catalog.generation_directories import FIRST
+from relay.archive.generation import Generation
+from relay.archive.read.file_reads import OpenFile
+from relay.archive.storage.files import FileLayer
+from relay.view.generations.view_generations import begun_with
+from relay.view.rules.settings import ViewSettings
+from relay.view.translate.view_stopped import ViewStopped
+from relay.view.translation import BUFFER_BYTES, FileTranslation
+from relay.view.view_checkpoint import ViewCheckpoint
+from relay.view.view_disk import own_file
+from relay.view.view_map import MapWriter, ViewMap
+from relay.view.view_rules import rules_of
+
+
+class SourceBinlog(Protocol):
+    """A binlog of the source, open."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes. Raises: OSError."""
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        """Reads at `offset`; returns how many bytes came, 0 only at the end. Raises: OSError; ArchiveDamaged."""
+
+    def close(self) -> None:
+        """Lets go of it."""
+
+
+class ViewedFile(NamedTuple):
+    """A file of a view. path: of the view. open_source: opens the source's; None: it is purged. is_cut: the source's may end inside a
+    transaction. skips: as of `FileTranslation`."""
+
+    path: Path
+    open_source: Callable[[], SourceBinlog | None]
+    is_cut: bool
+    skips: Mapping[int, int]
+
+
+class FileBeginning:
+    """Of the last one of `files`, which are those of one generation of a view, without holes, oldest first. Blocking.
+
+    begun: where the first one of these begins, if that is known. own_gtids: as of `FileTranslation`. layer: maps that were lost are
+    written again by it, and what the disk refuses to the view's files is ViewDiskFailed; None: they are not, and it is OSError.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[ViewedFile],
+        settings: ViewSettings,
+        begun: ViewCheckpoint | None,
+        *,
+        own_gtids: bool,
+        layer: FileLayer | None = None,
+    ) -> None:
+        self._files = files
+        self._settings = settings
+        self._own_gtids = own_gtids
+        self._layer = layer
+        self._begun = begun
+        self._index = len(files) - 1
+        with self._own(files[-1]):
+            self._at = ViewMap.read(files[-1].path).beginning()
+        self.found: ViewCheckpoint | None = None
+        """None: it cannot be found out."""
+
+    def step(self) -> bool:
+        """A map is read or a file made; whether that was all. Raises: ViewDiskFailed; of the source's file OSError, ArchiveDamaged."""
+        last = len(self._files) - 1
+        if self._at is not None:
+            if self._index == last:
+                self.found = self._at
+                return True
+            self._at = self._behind(self._files[self._index], self._at)
+            self._index += 1
+            return self._at is None
+        if self._index == 0:
+            self._at = self._begun
+            return self._at is None
+        self._index -= 1
+        file = self._files[self._index]
+        with self._own(file):
+            self._at = ViewMap.read(file.path).last()
+        return False
+
+    def _own(self, file: ViewedFile, *, is_written: bool = False) -> AbstractContextManager[None]:
+        return own_file(file.path, self._layer, is_written=is_written) if self._layer is not None else nullcontext()
+
+    def _behind(self, file: ViewedFile, begin: ViewCheckpoint) -> ViewCheckpoint | None:
+        """Where the file that follows begins; None: this one cannot be made any more."""
+        source = file.open_source()
+        if source is None:
+            return None
+        writer: MapWriter | None = None
+        try:
+            if self._layer is not None:
+                with self._own(file, is_written=True):
+                    writer = MapWriter(self._layer, file.path, begin)
+            translation = FileTranslation(
+                file.path.name,
+                source.read_into,
+                self._settings,
+                rules_of(self._settings),
+                begin,
+                file.skips,
+                own_gtids=self._own_gtids,
+            )
+            out, end = bytearray(BUFFER_BYTES), source.size
+            while not translation.done:
+                if not translation.fill(out, 0, end, sealed=True, ends_cut=file.is_cut) and not translation.done:
+                    return None  # the source's file does not reach to where it was begun
+                if writer is not None and self._settings.dependencies == "serial":
+                    with self._own(file, is_written=True):
+                        writer.add(translation.marks)
+                translation.marks.clear()
+        except ViewStopped:
+            return None
+        finally:
+            source.close()
+            if writer is not None:
+                writer.close()
+        return translation.checkpoint().next_file()
+
+
+def beginning_of(search: FileBeginning) -> ViewCheckpoint | None:
+    """All steps in one go."""
+    while not search.step():
+        pass
+    return search.found
+
+
+def made_beginning(
+    made: Generation,
+    name: str,
+    source: Generation,
+    settings: ViewSettings,
+    skips: Mapping[tuple[int, str], Mapping[int, int]],
+    layer: FileLayer,
+) -> FileBeginning:
+    """Of the file `name` of `made`, a generation of the view that is made from the archive's `source`. Blocking.
+
+    Raises: ViewDiskFailed.
+    """
+    files = [file for file in made.files if file.number <= binlog_number(name)]
+    with own_file(made.directory, layer):
+        begun = begun_checkpoint(made.directory, files[0].name)
+    return FileBeginning(
+        [
+            ViewedFile(
+                made.directory / file.name,
+                partial(_opened, source, file.name, layer),
+                _is_cut(source, file.name),
+                skips.get((source.number, file.name), {}),
+            )
+            for file in files
+        ],
+        settings,
+        begun,
+        own_gtids=made.number != FIRST,
+        layer=layer,
+    )
+
+
+def _opened(source: Generation, name: str, layer: FileLayer) -> SourceBinlog | None:
+    file = source.file(name)
+    return None if file is None else OpenFile(layer, source.directory / name, source.summed.of(file))
+
+
+def _is_cut(source: Generation, name: str) -> bool:
+    file = source.file(name)
+    return file is not None and file.cut
+
+
+def begun_checkpoint(directory: Path, first: str) -> ViewCheckpoint | None:
+    """Where `first` begins, a file of a view's generation in `directory`, if that began with it. Blocking. Raises: OSError."""
+    begun = begun_with(directory)
+    if begun is None or begun.position.file != first:
+        return None
+    return ViewCheckpoint.of_file(begun.next_gno, begun.known, begun.position.offset)

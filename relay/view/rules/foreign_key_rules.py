@@ -1,0 +1,136 @@
+"""REPLACE and DELETE as statements, which servers carry out otherwise than older ones where foreign keys or triggers are concerned.
+
+No server reports it: the statement succeeds on the replica, and other rows are there than at the source. What is looked at is what
+was tried with MySQL 5.6.24 and 9.7.4; rows in place of statements have none of it.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from protocol.binlog.format_description import version_numbers
+from protocol.errors import ProtocolError
+from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules import stop_reasons
+from relay.view.rules.group_parts import GroupPart, PartKind
+from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.named_tables import deletes_from_one, written_tables
+from relay.view.rules.statement.row_picks import verb_of
+from relay.view.rules.statement.statement_words import StatementWords
+from relay.view.rules.tables.table_engines import TableEngines
+
+BY_THE_SERVER_SINCE: Final = (9, 6)
+"""From here on foreign keys are carried out by the server and not by InnoDB, where innodb_native_foreign_keys is OFF."""
+_REMOVES: Final = ("REPLACE", "DELETE")
+_PERHAPS: Final = (*_REMOVES, "LOAD", "WITH", "")
+"""First words; none: it stands in brackets or in a comment for servers."""
+
+
+def may_differ(settings: ViewSettings) -> bool:
+    """Whether there may be sources whose REPLACE and DELETE the target carries out otherwise."""
+    return settings.target_version >= (5, 7)
+
+
+def check_removals(parts: Iterable[GroupPart], engines: TableEngines, settings: ViewSettings) -> None:
+    """Raises: CannotBeKept for a REPLACE, LOAD DATA … REPLACE or DELETE that leaves other rows behind on the target, or may do so."""
+    for part in parts:
+        query = part.query
+        if part.kind is PartKind.STATEMENT and query is not None and query.first_word in _PERHAPS:
+            _check(query, engines, settings)
+
+
+def _check(query: LoggedQuery, engines: TableEngines, settings: ViewSettings) -> None:
+    try:
+        verb = verb_of(query)
+        if verb == "LOAD":
+            verb = "REPLACE" if load_replaces(query) else ""
+    except (NotSure, ProtocolError):
+        return  # the replica reads it or refuses it
+    if verb not in _REMOVES:
+        return
+    try:
+        tables = written_tables(query)
+    except (NotSure, ProtocolError) as error:
+        _check_unknown(query, verb, str(error), engines, settings)
+        return
+    check_removal(query, verb, tables, engines, settings)
+
+
+def check_removal(
+    query: LoggedQuery, verb: str, tables: tuple[TableName, ...], engines: TableEngines, settings: ViewSettings
+) -> None:
+    """Of a REPLACE or DELETE of these tables in `query`, or inside of what it fires. Raises: CannotBeKept as `check_removals`."""
+    if version_numbers(query.server_version)[:2] == settings.target_version:
+        return
+    by_others = _carried_out_by_others(query, settings)
+    if verb == "REPLACE":
+        for table in engines.behind_views(tables) if by_others else ():
+            _check_replace(query, table, engines)
+        return
+    if len(tables) > 1:
+        _check_several(query, engines.behind_views(tables), engines)
+    if by_others:
+        for table in engines.behind_views(tables):
+            behind = engines.references.left_unfinished(table)
+            if behind:
+                raise stop_reasons.cascade_unfinished(query, table, behind)
+
+
+def _carried_out_by_others(query: LoggedQuery, settings: ViewSettings) -> bool:
+    """Whether the source's InnoDB carries foreign keys out and the target's server, or the other way round."""
+    source = version_numbers(query.server_version)[:2]
+    moved = (source >= BY_THE_SERVER_SINCE) != (settings.target_version >= BY_THE_SERVER_SINCE)
+    return moved and settings.foreign_keys == "server" and query.foreign_key_checks
+
+
+def _check_unknown(query: LoggedQuery, verb: str, why: str, engines: TableEngines, settings: ViewSettings) -> None:
+    """Raises: CannotBeKept for a statement of which nobody can tell what tables it is about, where it matters for some."""
+    if version_numbers(query.server_version)[:2] == settings.target_version:
+        return
+    references, by_others = engines.references, _carried_out_by_others(query, settings)
+    if verb == "REPLACE":
+        if by_others and references.acting_parents:
+            raise stop_reasons.replace_unclear(query, why)
+    elif by_others and references.deep_parents:
+        raise stop_reasons.cascade_unclear(query, why)
+    elif (references.acting_parents or engines.has_triggers) and not deletes_from_one(query):
+        raise stop_reasons.delete_unclear(query, why)
+
+
+def _check_replace(query: LoggedQuery, table: TableName, engines: TableEngines) -> None:
+    changed = engines.references.changed_with(table)
+    if changed or not engines.knows_references_to(table, query.thread_id):
+        raise stop_reasons.replace_of_parent(query, table, changed)
+
+
+def _check_several(query: LoggedQuery, tables: tuple[TableName, ...], engines: TableEngines) -> None:
+    """In which order the tables of a join are gone through is the server's choice, and so is which rows a cascade takes before their
+    triggers fire."""
+    lower = {(schema.lower(), name.lower()) for schema, name in tables}
+    for table in tables:
+        facts = engines.facts(table, query.thread_id)
+        if facts is not None and facts.temporary:
+            continue
+        if any(trigger.event in ("DELETE", "") for trigger in engines.known_triggers(table)):
+            raise stop_reasons.delete_of_several(query, f"{stop_reasons.named([table])} has DELETE triggers")
+        if not engines.knows_triggers_of(table) and not engines.is_told_plain(table):
+            raise stop_reasons.delete_of_several(
+                query, f"nobody knows whether {stop_reasons.named([table])} has triggers"
+            )
+        reached = engines.references.reached_from(table) & (lower - {(table[0].lower(), table[1].lower())})
+        if reached and query.foreign_key_checks:
+            raise stop_reasons.delete_of_several(
+                query,
+                f"rows of {stop_reasons.named(sorted(reached))} go or change with rows of {stop_reasons.named([table])}",
+            )
+
+
+def load_replaces(query: LoggedQuery) -> bool:
+    """Whether LOAD DATA takes the place of rows. Raises: NotSure."""
+    words = StatementWords(query)
+    while not words.ended and words.word() != "INTO":
+        if words.accept("REPLACE"):
+            return words.word() == "INTO"
+        words.take()
+    return False

@@ -1,0 +1,135 @@
+"""`view.json` in a view's directory: the settings that its files were made with. Other settings make other bytes."""
+
+import json
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from protocol.position import is_binlog_name
+from relay.archive.storage.archive_errors import ArchiveConflict
+from relay.archive.storage.files import VIEW_NAME, FileLayer, replace_file
+from relay.view.rules.settings import ViewSettings
+
+_LAYOUT: Final = 1
+_DEPENDENCIES: Final = "serial"
+_FLAVOUR: Final = "mysql"
+_ANSWERS: Final = ("foreign_keys", "plain_tables")
+"""Settings without which a view stops; no byte is another with them."""
+VIEWS_DIRECTORY: Final = "views"
+"""In the archive's directory of a source: a directory for each view, of the view's name."""
+
+
+def view_directory(archive: Path, name: str) -> Path:
+    """Where a view of the archive in `archive` is."""
+    return archive / VIEWS_DIRECTORY / name
+
+
+def kept_record(settings: ViewSettings) -> dict[str, object]:
+    """The settings as they are kept."""
+    start = settings.start
+    return {
+        "layout": _LAYOUT,
+        "gtids": settings.gtids,
+        "uuid": str(settings.uuid),
+        "for": settings.target,
+        "engines": settings.engines,
+        "account_statements": settings.account_statements,
+        "explicit_defaults_for_timestamp": settings.explicit_timestamps,
+        "collations": {str(number): other for number, other in sorted(settings.collations.items())},
+        "known_engines": dict(sorted(settings.known_engines.items())),
+        "foreign_keys": settings.foreign_keys,
+        "plain_tables": sorted(settings.plain_tables),
+        "start": None if start is None else [start.position.file, start.position.offset, start.next_gno],
+        # Left out where it is what older versions made.
+        **({} if settings.dependencies == _DEPENDENCIES else {"dependencies": settings.dependencies}),
+        **({} if settings.flavour == _FLAVOUR else _of_mariadb(settings)),
+    }
+
+
+def _of_mariadb(settings: ViewSettings) -> dict[str, object]:
+    kinds = dict(sorted(settings.known_kinds.items()))
+    return {"flavour": settings.flavour, "json_columns": settings.json_columns, "known_kinds": kinds}
+
+
+def kept_uuid(directory: Path) -> UUID | None:
+    """Whose GTIDs the view in `directory` has, where there is one. Blocking. A source that is followed later changes them not."""
+    try:
+        return UUID(json.loads((directory / VIEW_NAME).read_bytes())["uuid"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def check_kept(directory: Path, settings: ViewSettings, layer: FileLayer) -> None:
+    """Compares the settings with those that the view in `directory` was made with; keeps them where there is none yet, and another
+    `start` where nothing is made: the one before may have been refused. Blocking.
+
+    Raises: ArchiveConflict where they differ, or what is kept cannot be read; OSError.
+    """
+    if not check_unchanged(directory, settings):
+        layer.make_directory(directory)
+        replace_file(layer, directory / VIEW_NAME, json.dumps(kept_record(settings)).encode())
+
+
+def check_unchanged(directory: Path, settings: ViewSettings) -> bool:
+    """The same, and nothing is kept. False: it is to be kept; less of what only ends stops, or nothing was kept before. Blocking.
+
+    Raises: ArchiveConflict; OSError.
+    """
+    path = directory / VIEW_NAME
+    wanted = kept_record(settings)
+    try:
+        kept = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return False
+    except ValueError as error:
+        raise ArchiveConflict(f"{path}: {error}", file=None, offset=None, advice=_advice(settings.name)) from error
+    if isinstance(kept, dict) and _only_stops_less(kept, wanted):
+        return False
+    if not isinstance(kept, dict) or kept != wanted:
+        if _is_other_start(kept, wanted) and not any(is_binlog_name(path.name) for path in directory.iterdir()):
+            return False
+        others = kept if isinstance(kept, dict) else {}
+        defaults = {"dependencies": _DEPENDENCIES, "flavour": _FLAVOUR}
+        before, now = defaults | others, defaults | wanted
+        changed = [f"{key} was {before.get(key)!r}, is {now[key]!r}" for key in now if before.get(key) != now[key]]
+        text = f"view {settings.name} was made with other settings: {'; '.join(changed) or 'some are not known here'}"
+        raise ArchiveConflict(text, file=None, offset=None, advice=_advice(settings.name))
+    return True
+
+
+def damage_advice(name: str) -> str:
+    """What to do about damaged files of the view itself: nobody has them but the relay, which makes them again."""
+    return (
+        f'Stop the relay, run "binlog-relay view rebuild {name}" and start it: the view is made again from the archive.'
+    )
+
+
+def _only_stops_less(kept: dict[str, object], wanted: dict[str, object]) -> bool:
+    """Whether the settings differ in answers alone, and say more: the view stops at less, and what was made of it stays right."""
+    before = {"foreign_keys": "server", "plain_tables": [], **kept}
+    kinds = before.get("known_kinds")
+    if isinstance(kinds, dict) and isinstance(wanted.get("known_kinds"), dict):
+        # What was asked for at a stop; what was said before stays.
+        before["known_kinds"] = {**wanted["known_kinds"], **kinds}  # type: ignore[dict-item]
+    tables = before["plain_tables"]
+    if kept == wanted or before | {key: wanted[key] for key in _ANSWERS} != wanted or not isinstance(tables, list):
+        return False
+    told = wanted["plain_tables"]
+    return (
+        before["foreign_keys"] in ("server", wanted["foreign_keys"])
+        and isinstance(told, list)
+        and set(tables) <= set(told)
+    )
+
+
+def _is_other_start(kept: object, wanted: dict[str, object]) -> bool:
+    """Whether nothing else is different."""
+    return isinstance(kept, dict) and {**kept, "start": wanted["start"]} == wanted
+
+
+def _advice(name: str) -> str:
+    return (
+        f'Take the change back, or stop the relay and run "binlog-relay view rebuild {name}": the view is made anew, with other '
+        "positions, and its replicas have to be seeded anew. A view of another name with the new settings leaves this one to its "
+        "replicas."
+    )

@@ -1,0 +1,164 @@
+"""What a statement or a program names, as far as it matters for whether replicas do the same."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from relay.schema_history.tables.ddl_tokens import SqlToken, TokenKind
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
+from relay.view.rules.mariadb.statement.expression_words import differing_function
+from relay.view.rules.mariadb.statement.known_program import NamedWords
+
+_VERBS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"))
+_MODIFIERS: Final = frozenset(("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE", "QUICK", "LATERAL", "ONLY"))
+_BEFORE_TABLES: Final = frozenset(("INTO", "FROM", "JOIN", "STRAIGHT_JOIN", "UPDATE", "INSERT", "REPLACE"))
+_NO_TABLES: Final = frozenset((
+    "SELECT", "SET", "VALUES", "VALUE", "DUAL", "OUTFILE", "DUMPFILE", "NOWAIT", "WAIT", "SKIP", "OF", "TABLE", "DELETE", "UPDATE", "(",
+    "INFILE", "ON", "WHERE",
+))  # fmt: skip
+"""What may stand there and is no name."""
+_WHOLE_ROWS: Final = frozenset(("DISTINCT", "DISTINCTROW", "UNION", "EXCEPT", "INTERSECT", "MINUS"))
+_COMPARES: Final = frozenset((
+    "WHERE", "ON", "HAVING", "CASE", "IF", "STRCMP", "DISTINCT", "GROUP", "ORDER", "UNION", "LIKE", "IN", "GREATEST", "LEAST", "NULLIF",
+    "FIELD", "FIND_IN_SET", "LOCATE", "INSTR", "REPLACE", "MIN", "MAX",
+))  # fmt: skip
+_ENDS_ASSIGNMENTS: Final = frozenset(("WHERE", "ORDER", "LIMIT", "RETURNING", "SELECT", "FROM"))
+_BUILT_IN: Final = frozenset(("information_schema", "performance_schema"))
+
+
+def named_words(
+    words: EditableStatement, first: int, stop: int, schema: str, *, is_program: bool = False
+) -> NamedWords:
+    """Of the words [first, stop). schema: that names without one are in. is_program: they are a body, or the query of a view."""
+    at_word, tokens = words.at_word, words.tokens
+    upper = {tokens[index].upper for index in range(first, stop) if tokens[index].kind is TokenKind.WORD}
+    function = differing_function(words, first, stop)
+    differs = f"the function {tokens[function].text}" if function is not None else _collate(words, first, stop)
+    skipped = set() if is_program else _targets(words, first, stop)
+    common = {
+        tokens[index].text.lower()
+        for index in range(first, stop - 2)
+        if at_word(index + 1) == "AS" and at_word(index + 2) == "(" and at_word(index - 1) in ("WITH", "RECURSIVE", ",")
+    }
+    has_star = any(
+        at_word(index) == "*" and at_word(index - 1) in ("SELECT", ".", ",", "DISTINCT", "ALL")
+        for index in range(first, stop)
+    )
+    return NamedWords(
+        frozenset(_qualified(words, index, schema) for index in range(first, stop) if is_name(tokens[index])),
+        frozenset(_tables(words, first, stop, schema, common)),
+        frozenset(tokens[index].text.lower() for index in range(first, stop) if index not in skipped and is_name(tokens[index])),
+        "NATURAL" in upper or (has_star and (is_program or bool(upper & _WHOLE_ROWS))),
+        bool(upper & {"IGNORE", "DUPLICATE"}) or _replaces(words, first, stop),
+        bool(upper & _COMPARES) and any(_is_value(tokens[index]) for index in range(first, stop)),
+        frozenset(upper & _VERBS),
+        differs,
+    )  # fmt: skip
+
+
+def _collate(words: EditableStatement, first: int, stop: int) -> str:
+    context = words.context
+    for index in range(first, stop - 1):
+        if words.at_word(index) == "COLLATE" and words.tokens[index].kind is TokenKind.WORD:
+            token = words.tokens[index + 1 + (words.at_word(index + 1) == "=")]
+            if context.collations.is_alike(words.text_of(token), "", context.defaults) is False:
+                return f"comparisons by COLLATE {token.text}"
+    return ""
+
+
+def _replaces(words: EditableStatement, first: int, stop: int) -> bool:
+    """Whether REPLACE stands there, and is not the function."""
+    return any(words.at_word(index) == "REPLACE" and words.at_word(index + 1) != "(" for index in range(first, stop))
+
+
+def _is_value(token: SqlToken) -> bool:
+    return token.kind is TokenKind.STRING or token.upper == "@"
+
+
+def _qualified(words: EditableStatement, index: int, schema: str) -> TableName:
+    before = words.tokens[index - 2] if words.at_word(index - 1) == "." and index > 1 else None
+    return (words.text_of(before) if before is not None and is_name(before) else schema), words.text_of(
+        words.tokens[index]
+    )
+
+
+def _targets(words: EditableStatement, first: int, stop: int) -> set[int]:
+    """Where names of columns stand that are written and not read: of INSERT (a, b), and SET a = …"""
+    found: set[int] = set()
+    at = first
+    if words.at_word(at) in ("INSERT", "REPLACE"):
+        while at < stop and words.at_word(at) not in ("(", "SET", "VALUES", "VALUE", "SELECT", "WITH"):
+            at += 1
+        if words.at_word(at) == "(" and words.at_word(at + 1) not in ("SELECT", "WITH", "VALUES"):
+            found.update(range(at, words.closing(at)))
+    depth, assigns = 0, False
+    for index in range(first, stop):
+        word = words.at_word(index)
+        depth += {"(": 1, ")": -1}.get(word, 0)
+        if word == "SET" or (word == "UPDATE" and words.at_word(index - 1) == "KEY"):
+            assigns, depth = True, 0
+        elif not depth and word in _ENDS_ASSIGNMENTS:
+            assigns = False
+        elif assigns and not depth and word == "=" and is_name(words.tokens[index - 1]):
+            start = index - 1
+            while words.at_word(start - 1) == ".":
+                start -= 2
+            if words.at_word(start - 1) in ("SET", ",", "UPDATE"):
+                found.update(range(start, index))
+    return found
+
+
+def _tables(words: EditableStatement, first: int, stop: int, schema: str, common: set[str]) -> Iterable[TableName]:
+    """Names that stand where a table does, but for those of WITH."""
+    opened: list[bool] = []
+    listed = False
+    for index in range(first, stop):
+        word = words.at_word(index)
+        if word == "(":
+            opened.append(listed)
+            listed = False
+        elif word == ")":
+            listed = opened.pop() if opened else False
+        elif word in ("WHERE", "SET", "GROUP", "ORDER", "HAVING", "LIMIT", "ON", "USING", "SELECT", "VALUES", ";"):
+            listed = False
+        begins = words.tokens[index].kind is TokenKind.WORD and word in _BEFORE_TABLES
+        if (
+            begins
+            and (word != "FROM" or not _is_inside_function(words, index, first))
+            and words.at_word(index - 1) != "."
+        ):
+            listed = True
+        elif not (listed and word == ","):
+            continue
+        at = index + 1
+        while words.at_word(at) in _MODIFIERS and words.tokens[at].kind is TokenKind.WORD:
+            at += 1
+        while (
+            words.at_word(at) == "(" and words.at_word(at + 1) not in ("SELECT", "WITH", "VALUES") and word != "REPLACE"
+        ):
+            at += 1
+        if at >= stop or not is_name(words.tokens[at]) or words.at_word(at) in (*_NO_TABLES, *_BEFORE_TABLES):
+            continue
+        if words.at_word(index - 1) in ("KEY", "FOR") and word == "UPDATE":
+            listed = False
+            continue
+        if words.at_word(at + 1) == ".":
+            at += 2
+        name = _qualified(words, at, schema)
+        if name[1].lower() not in common and name[0].lower() not in _BUILT_IN and words.at_word(at - 1) != "@":
+            yield name
+
+
+def _is_inside_function(words: EditableStatement, index: int, first: int) -> bool:
+    """Whether FROM stands in EXTRACT(… FROM …), TRIM, SUBSTRING and the like."""
+    depth = 0
+    for at in range(index - 1, first - 1, -1):
+        word = words.at_word(at)
+        depth += {")": 1, "(": -1}.get(word, 0)
+        if depth < 0:
+            return words.tokens[at - 1].kind is TokenKind.WORD and words.at_word(at - 1) in (
+                "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY",
+            )  # fmt: skip
+        if not depth and word in ("SELECT", "DELETE", ";"):
+            return False
+    return False

@@ -1,0 +1,90 @@
+"""The parts of one view's rules, made for its settings."""
+
+from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
+from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace, StatusMade
+from relay.view.rules.mariadb.rows.column_rule import TargetChoice
+from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition
+from relay.view.rules.mariadb.rows.mariadb_tables import MariadbTables
+from relay.view.rules.mariadb.statement.statement_context import StatementContext
+from relay.view.rules.mariadb.statement_translation import is_dml, translate_statement
+from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
+from relay.view.rules.mariadb.status.mariadb_user_variable import translate_user_variable
+from relay.view.rules.mariadb.status.status_translation import StatusTranslation
+from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+
+
+class StatementsOfView:
+    """Translates statements, and tells the tables what they define."""
+
+    def __init__(self, settings: ViewSettings, tables: MariadbTables, collations: MariadbCollations) -> None:
+        self._settings = settings
+        self._tables = tables
+        self._collations = collations
+
+    def is_dml(self, text: bytes) -> bool:
+        """See Statements."""
+        return is_dml(text)
+
+    def translate(self, text: bytes, place: StatementPlace) -> list[bytes]:
+        """See Statements."""
+        context = StatementContext(
+            place.schema,
+            place.status.sql_mode,
+            place.status.charset,
+            place.server_version,
+            self._settings.target_version,
+            self._collations,
+            place.status.defaults,
+            place.rows_follow,
+            self._settings.json_columns,
+            place.status.connection,
+            place.thread_id,
+            place.status.if_exists,
+            self._keys_by_server(place.status.status),
+        )
+        made = translate_statement(text, context, self._tables)
+        told = ToldDefinition(
+            made.source,
+            made.replica,
+            made.sequences_made,
+            made.sequences_dropped,
+            made.versioned,
+            place.thread_id,
+            made.programs,
+            made.programs_dropped,
+            self._collations.charset_of(place.status.server),
+        )
+        self._tables.learn(told)
+        return list(made.texts)
+
+    def _keys_by_server(self, status: bytes) -> bool:
+        """Whether replicas carry out foreign keys otherwise than a MariaDB, in a statement with these variables."""
+        settings = self._settings
+        moved = settings.foreign_keys == "server" and settings.target_version >= BY_THE_SERVER_SINCE
+        return moved and LoggedQuery(b"", b"", 0, 0, b"", status, "").foreign_key_checks
+
+
+class StatusesOfView:
+    """Translates status variables and user variables."""
+
+    def __init__(self, collations: MariadbCollations) -> None:
+        self._collations = collations
+        self._translation = StatusTranslation(collations)
+
+    def translate(self, status: bytes, text: bytes, *, is_dml: bool) -> StatusMade:
+        """See Statuses."""
+        return self._translation.translate(status, text, is_dml=is_dml)
+
+    def user_variable(self, body: bytes) -> bytes:
+        """See Statuses."""
+        return translate_user_variable(body, self._collations)
+
+
+def parts_of(settings: ViewSettings) -> MariadbParts:
+    """New ones, which know no tables yet."""
+    collations = MariadbCollations(settings.collations, TARGETS_BY_NAME[settings.target])
+    choice = TargetChoice(settings.target_version, settings.json_columns)
+    tables = MariadbTables(collations.number_of, choice, settings.known_kinds, settings.plain_tables)
+    return MariadbParts(tables, StatementsOfView(settings, tables, collations), StatusesOfView(collations))

@@ -1,0 +1,202 @@
+"""The rules of a view of a MariaDB source: each group as MySQL writes it."""
+
+from contextlib import suppress
+from typing import Final
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.mariadb_gtid import PREPARED_XA, MariadbGtid, decode_mariadb_gtid, says_alters_nothing
+from protocol.errors import ProtocolError
+from protocol.gtid.gtid_set import GtidSet
+from protocol.gtid.mariadb import GtidList
+from relay.view.rules import stop_reasons
+from relay.view.rules.group import CannotBeKept, GivenGtid, OutGroup, SourceGroup
+from relay.view.rules.mariadb import mariadb_stops
+from relay.view.rules.mariadb.given_gtids import GivenGtids, given_before
+from relay.view.rules.mariadb.group_translation import GroupTranslation
+from relay.view.rules.mariadb.parts import MariadbParts
+from relay.view.rules.settings import ViewSettings
+from relay.view.rules.xa.left_out_xa import LeftOutXa
+
+_BETWEEN_GROUPS: Final = frozenset((
+    EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.START_ENCRYPTION, EventType.FORMAT_DESCRIPTION, EventType.ROTATE,
+    EventType.STOP,
+))  # fmt: skip
+
+
+class MariadbRules:
+    """GroupRules of a MariaDB source. Pure: the same groups in the same order give the same answers."""
+
+    def __init__(self, settings: ViewSettings, parts: MariadbParts) -> None:
+        self._settings = settings
+        self._parts = parts
+        self.given = GivenGtids(settings.uuid)
+        self.first_statement: int | None = None
+        """Where in the file the first group begins of which replicas run statements that change rows; None: there was none yet."""
+        self._server_version = ""
+        self._left_out_xa = LeftOutXa()
+        self._left_out: GivenGtid | None = None
+
+    @property
+    def wants_statements(self) -> bool:
+        """Always: MySQL reads no group of MariaDB's as it is."""
+        return True
+
+    @property
+    def watched(self) -> bytes | None:
+        """Every statement."""
+        return None
+
+    @property
+    def wants_removals(self) -> bool:
+        """Every group is looked at in any case."""
+        return False
+
+    @property
+    def removals(self) -> bytes | None:
+        """None are left out."""
+        return None
+
+    @property
+    def look_at(self) -> bytes:
+        """Every type that stands in a group."""
+        return bytes(kind not in _BETWEEN_GROUPS for kind in range(256))
+
+    # --- what is known ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> bytes:
+        """The GTIDs that were given, XA transactions that were left out, and what is known of tables."""
+        given = self.given.state()
+        return len(given).to_bytes(4, "little") + given + self._left_out_xa.in_front_of(self._parts.tables.state())
+
+    def restore(self, state: bytes) -> None:
+        """Knows what `state` says and nothing else."""
+        stop = 4 + int.from_bytes(state[:4], "little")
+        self.given.restore(state[4:stop])
+        self._parts.tables.restore(self._left_out_xa.taken_from(state[stop:]))
+
+    def behind_source(self, state: bytes) -> bytes:
+        """What is known where another source goes on, `state` at the end of the former one: the GTIDs that were given, and none of the
+        tables, of which the other's binlogs tell anew. Raises: CannotBeKept where rows may then be taken for others."""
+        self.restore(state)
+        table = self._parts.tables.told_by_definition
+        if table:
+            raise mariadb_stops.definition_of_former_source(table)
+        given = given_before(self.given.state())
+        return len(given).to_bytes(4, "little") + given
+
+    def source_started(self) -> None:
+        """The source was started anew before the next group."""
+        self.given.begin_file()
+        self._parts.tables.source_started()
+
+    def source_went_on(self, *, decided: bool) -> None:
+        """The next file begins: a server that goes on with it has ended the transactions of the one before."""
+        self.given.begin_file()
+
+    def check_unfinished(self, group: SourceGroup, *, is_followed: bool) -> None:
+        """A group without an end is never kept: it is written in one go, and before it is committed; the source's replicas undo it."""
+
+    def executed_before(self, groups: GtidList) -> None:
+        """What a file's Gtid_list says."""
+        self.given.executed_before(groups)
+
+    def executed(self) -> GtidSet:
+        """The view's GTIDs up to here, with those of what the source executed before the view's start."""
+        return self.given.executed()
+
+    # --- for the kernel -----------------------------------------------------------------------------------------------------
+
+    def begin_file(self, server_version: str) -> None:
+        """The groups that come are of a file of such a server."""
+        self._server_version = server_version
+
+    @property
+    def changes(self) -> object:
+        """Another object where `plain_map` may give other answers."""
+        return self._parts.tables.changes
+
+    def plain_map(self, body: bytes) -> bytes | None:
+        """What a Table_map with this body becomes where its rows stay as they are; None: groups with it are for `plan`."""
+        try:
+            conversion = self._parts.tables.convert_map(body, self._server_version)
+        except (CannotBeKept, ProtocolError):
+            return None
+        return conversion.map_body if conversion.rows_are_same else None
+
+    # --- groups -------------------------------------------------------------------------------------------------------------
+
+    def plan(self, group: SourceGroup) -> list[OutGroup]:
+        """As `GroupRules.plan`."""
+        tables = self._parts.tables
+        tables.begin()
+        try:
+            made = self._plan(group)
+        except CannotBeKept:
+            tables.take_back()
+            raise
+        except ProtocolError as error:
+            tables.take_back()
+            raise stop_reasons.malformed(str(error)) from error
+        tables.keep()
+        return made
+
+    def _plan(self, group: SourceGroup) -> list[OutGroup]:
+        gtid, body = _head(group)
+        self.given.check(gtid.domain_id, gtid.sequence_number)
+        translation = GroupTranslation(group, gtid, self._parts)
+        if says_alters_nothing(body) or (gtid.xid is not None and self._ends_left_out(gtid)):
+            made = [translation.nothing()]
+        else:
+            made = translation.groups()
+            if translation.changes_by_statement and self.first_statement is None:
+                self.first_statement = next(iter(group.events)).offset
+        if gtid.flags & PREPARED_XA and gtid.xid is not None:
+            self._left_out_xa.prepared(str(gtid.xid).encode(), left_out=translation.prepares_nothing)
+        return self._numbered(gtid, made)
+
+    def _ends_left_out(self, gtid: MariadbGtid) -> bool:
+        """Whether it ends an XA transaction that the view does not have."""
+        return gtid.is_standalone and not gtid.flags & PREPARED_XA and self._left_out_xa.ended(str(gtid.xid).encode())
+
+    def _numbered(self, gtid: MariadbGtid, made: list[OutGroup]) -> list[OutGroup]:
+        """With the GTIDs that they get, which are given then."""
+        domain, number = gtid.domain_id, gtid.sequence_number
+        back = self.given.give(domain, number, gtid.commit_id, len(made))
+        last = len(made) - 1
+        return [
+            out._replace(number=GivenGtid(self.given.uuid(domain, last - index).bytes, number, back))
+            for index, out in enumerate(made)
+        ]
+
+    def skipped(self, group: SourceGroup) -> None:
+        """As `GroupRules.skipped`. Its GTID is given to what stands in its place, see `left_out`."""
+        self._left_out = None
+        try:
+            gtid, body = _head(group)
+        except (CannotBeKept, ProtocolError):
+            return
+        with suppress(CannotBeKept):
+            self.given.check(gtid.domain_id, gtid.sequence_number)
+            self._left_out = self._numbered(gtid, [OutGroup(())])[0].number
+        if gtid.xid is not None and gtid.flags & PREPARED_XA:
+            self._left_out_xa.prepared(str(gtid.xid).encode(), left_out=True)
+        elif gtid.xid is not None:
+            self._left_out_xa.ended(str(gtid.xid).encode())
+        if not says_alters_nothing(body):
+            with suppress(CannotBeKept, ProtocolError):
+                GroupTranslation(group, gtid, self._parts).learn()
+
+    def left_out(self, empty: OutGroup) -> list[OutGroup]:
+        """What stands in the place of the group that was `skipped` last: `empty` under its GTID; nothing, where it can have none."""
+        return [] if self._left_out is None else [empty._replace(number=self._left_out)]
+
+
+def _head(group: SourceGroup) -> tuple[MariadbGtid, bytes]:
+    """What the Gtid event says, and its body. Raises: CannotBeKept; Truncated."""
+    first = next(iter(group.events))
+    if first.type == EventType.INCIDENT:
+        raise stop_reasons.incident()
+    if first.type != EventType.MARIADB_GTID:
+        raise mariadb_stops.gtid_missing()
+    body = group.body(first)
+    return decode_mariadb_gtid(body), body

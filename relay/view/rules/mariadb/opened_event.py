@@ -1,0 +1,76 @@
+"""An event of MariaDB as MySQL writes it, for what is only packed or numbered otherwise."""
+
+from typing import Final
+
+from protocol.binlog.compression import unpack_compressed
+from protocol.binlog.event_type import EventType
+from protocol.binlog.fields import Fields
+from protocol.kernel import codes
+from relay.view.rules import stop_reasons
+
+MOST_BYTES: Final = 256 << 20
+"""Of an event that is unpacked: it is held in memory."""
+_V1_ROWS: Final = range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1)
+_PACKED_V1: Final = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
+_PACKED_V2: Final = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
+_V2_ROWS: Final = range(EventType.WRITE_ROWS, EventType.DELETE_ROWS + 1)
+_UPDATES: Final = frozenset((
+    EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS, EventType.UPDATE_ROWS_COMPRESSED_V1, EventType.UPDATE_ROWS_COMPRESSED,
+))  # fmt: skip
+PACKED_ROWS: Final = frozenset((*_PACKED_V1, *_PACKED_V2))
+ROWS: Final = frozenset((*_V1_ROWS, *_V2_ROWS)) | PACKED_ROWS
+"""All events with rows."""
+ROWS_FLAGS_AT: Final = 6
+_V1_POST: Final = 8
+
+
+def opened_rows(kind: int, body: bytes) -> tuple[int, bytes]:
+    """Type and body of an event with rows, its rows unpacked. Raises: Truncated, Malformed; CannotBeKept where it is too large."""
+    if kind not in PACKED_ROWS:
+        return kind, body
+    at = _rows_at(kind, body)
+    rows = _unpacked(body[at:])
+    plain = kind - _PACKED_V1.start + _V1_ROWS.start if kind in _PACKED_V1 else kind - _PACKED_V2.start + _V2_ROWS.start
+    return plain, body[:at] + rows
+
+
+def as_version_2(kind: int, body: bytes) -> tuple[int, bytes]:
+    """Type and body of an event with rows that are not packed, in version 2."""
+    if kind not in _V1_ROWS:
+        return kind, body
+    return kind - _V1_ROWS.start + _V2_ROWS.start, body[:_V1_POST] + b"\x02\x00" + body[_V1_POST:]
+
+
+def opened_query(body: bytes, post: int) -> bytes:
+    """The body of a Query, from that of a Query_compressed: the text behind the schema is packed. post: bytes of its fixed part.
+
+    Raises: Truncated, Malformed; CannotBeKept.
+    """
+    fields = Fields(body)
+    fields.skip(post + int.from_bytes(body[11:13], "little") + body[codes.QUERY_SCHEMA_LENGTH_AT] + 1)
+    at = len(body) - fields.remaining
+    return body[:at] + _unpacked(body[at:])
+
+
+def with_statement_end(body: bytes) -> bytes:
+    """The body of an event with rows that is its statement's last."""
+    flags = int.from_bytes(body[ROWS_FLAGS_AT : ROWS_FLAGS_AT + 2], "little") | codes.ROWS_STATEMENT_END
+    return body[:ROWS_FLAGS_AT] + flags.to_bytes(2, "little") + body[ROWS_FLAGS_AT + 2 :]
+
+
+def _rows_at(kind: int, body: bytes) -> int:
+    """Where the rows begin: behind the head, the number of columns and which of them are there."""
+    fields = Fields(body)
+    fields.skip(_V1_POST)
+    if kind in _PACKED_V2 or kind in _V2_ROWS:
+        fields.skip(fields.u16() - 2)
+    columns = fields.lenenc_int()
+    fields.skip((columns + 7) // 8 * (2 if kind in _UPDATES else 1))
+    return len(body) - fields.remaining
+
+
+def _unpacked(data: bytes) -> bytes:
+    made = unpack_compressed(data, MOST_BYTES + 1)
+    if len(made) > MOST_BYTES:
+        raise stop_reasons.too_large(f"an event of it has more than {MOST_BYTES >> 20} MiB when it is unpacked")
+    return made

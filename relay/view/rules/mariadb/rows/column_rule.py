@@ -1,0 +1,208 @@
+"""What becomes of each column of a MariaDB table: its type in the Table_map, and how its values are made."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final, Literal, NamedTuple
+
+from protocol.errors import Malformed
+from relay.schema_history.table_agreement import type_parts
+from relay.schema_history.tables.source_table import Column, TableName
+from relay.view.rules.mariadb.rows import row_stops
+from relay.view.rules.mariadb.rows.old_temporal import MOST_DIGITS, datetime_bytes, time_bytes, timestamp_bytes
+from relay.view.rules.mariadb.rows.table_map_body import (
+    BIT,
+    BLOB,
+    BLOB_COMPRESSED,
+    DATETIME,
+    DATETIME_OLD,
+    DECIMAL,
+    GEOMETRY,
+    JSON,
+    STRING,
+    TIME,
+    TIME_OLD,
+    TIMESTAMP,
+    TIMESTAMP_OLD,
+    VARCHAR,
+    VARCHAR_COMPRESSED,
+    VECTOR,
+    MapColumn,
+)
+
+JsonPolicy = Literal["longtext", "binary"]
+_MOST_SCALE: Final = 30
+_LENGTH_BYTES: Final = 4
+_FIRST_WITH_VECTOR: Final = (9, 0)
+_FLOAT_BYTES: Final = 4
+_WIDEST: Final = 8
+"""Bytes of a number, an ENUM, a SET, a BIT."""
+_FIXED: Final = {1: 1, 2: 2, 3: 4, 8: 8, 9: 3, 10: 3, 13: 1, 14: 3}
+_TEMPORAL_WHOLE: Final = {TIMESTAMP: 4, DATETIME: 5, TIME: 3}
+_REALS: Final = frozenset((4, 5))
+_SAME: Final = frozenset((*_FIXED, *_TEMPORAL_WHOLE, *_REALS, BIT, VARCHAR, BLOB, GEOMETRY, STRING))
+_OLD_NAMES: Final = {TIMESTAMP_OLD: "TIMESTAMP", DATETIME_OLD: "DATETIME", TIME_OLD: "TIME"}
+_OF_TODAY: Final = {TIMESTAMP_OLD: TIMESTAMP, DATETIME_OLD: DATETIME, TIME_OLD: TIME}
+_OLD_BYTES: Final = {TIMESTAMP_OLD: timestamp_bytes, DATETIME_OLD: datetime_bytes, TIME_OLD: time_bytes}
+_DIGIT_GROUP: Final = 9
+_GROUP_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
+
+
+class Change(IntEnum):
+    """What is done to a value."""
+
+    NONE = 0
+    OLD_TIME = 1
+    OLD_DATETIME = 2
+    OLD_TIMESTAMP = 3
+    UNPACK = 4
+    VECTOR = 5
+    JSON = 6
+
+
+_OLD_CHANGES: Final = {
+    TIMESTAMP_OLD: Change.OLD_TIMESTAMP,
+    DATETIME_OLD: Change.OLD_DATETIME,
+    TIME_OLD: Change.OLD_TIME,
+}
+
+
+class ColumnRule(NamedTuple):
+    """Of one column. after: how it stands in the target's Table_map.
+
+    Where a value ends: it has `size` bytes, or, with a prefix, what the number in the first `prefix` bytes says. new_prefix: of the
+    made value, where it has one. digits: of a time's fraction. most: how long a value without its prefix may become, in bytes.
+    dimension: of a VECTOR; 0: it is none.
+    """
+
+    after: MapColumn
+    change: Change = Change.NONE
+    size: int = 0
+    prefix: int = 0
+    new_prefix: int = 0
+    digits: int = 0
+    most: int = 0
+    dimension: int = 0
+
+
+class TargetChoice(NamedTuple):
+    """Of a view: for which version, and what JSON columns become."""
+
+    version: tuple[int, int] = (9, 7)
+    json: JsonPolicy = "longtext"
+
+
+def column_rules(
+    name: TableName, columns: Sequence[MapColumn], definitions: Sequence[Column] | None, choice: TargetChoice
+) -> list[ColumnRule]:
+    """What becomes of a table's columns. definitions: of the first of them, in their order; None: not known.
+
+    Raises: CannotBeKept; Malformed for metadata that no server writes.
+    """
+    known = definitions or ()
+    return [
+        _rule(name, number, column, known[number - 1] if number <= len(known) else None, choice)
+        for number, column in enumerate(columns, 1)
+    ]
+
+
+def _rule(
+    name: TableName, number: int, column: MapColumn, definition: Column | None, choice: TargetChoice
+) -> ColumnRule:
+    kind = column.type
+    told, argument, _ = type_parts(definition.type) if definition is not None else ("", "", False)
+    if kind in _OLD_NAMES:
+        return _old_temporal(name, number, kind, told, argument)
+    if kind == DECIMAL:
+        return _decimal(name, number, column)
+    if kind == VARCHAR and told == "vector" and choice.version >= _FIRST_WITH_VECTOR:
+        return _vector(column)
+    if kind == BLOB and told == "json" and choice.json == "binary":
+        after = MapColumn(JSON, bytes((_LENGTH_BYTES,)))
+        most = (1 << 8 * _LENGTH_BYTES) - 1
+        return ColumnRule(after, Change.JSON, prefix=_blob_prefix(column), new_prefix=_LENGTH_BYTES, most=most)
+    if kind in (VARCHAR_COMPRESSED, BLOB_COMPRESSED):
+        return _compressed(column)
+    if kind not in _SAME:
+        row_stops.column_type(name, number, kind)
+    size, prefix = _extent(column)
+    return ColumnRule(column, size=size, prefix=prefix)
+
+
+def _extent(column: MapColumn) -> tuple[int, int]:
+    """Bytes of a value that stays as it is, or of its length. Raises: Malformed."""
+    kind = column.type
+    if kind in _TEMPORAL_WHOLE:
+        return _TEMPORAL_WHOLE[kind] + (_bounded(column.number, MOST_DIGITS) + 1) // 2, 0
+    if kind in (BLOB, GEOMETRY):
+        return 0, _blob_prefix(column)
+    if kind == VARCHAR:
+        return 0, _prefix(column.number)
+    if kind == STRING and column.real_type == STRING:
+        return 0, _prefix(column.string_bytes)
+    if kind == STRING:
+        return _bounded(column.metadata[1], _WIDEST), 0
+    if kind == BIT:
+        bits, whole = column.metadata
+        return _bounded(whole + (1 if bits else 0), _WIDEST), 0
+    if kind in _REALS:
+        return _bounded(column.number, _WIDEST), 0
+    return _FIXED[kind], 0
+
+
+def _compressed(column: MapColumn) -> ColumnRule:
+    if column.type == BLOB_COMPRESSED:
+        prefix = _blob_prefix(column)
+        after = MapColumn(BLOB, column.metadata)
+        return ColumnRule(after, Change.UNPACK, prefix=prefix, new_prefix=prefix, most=(1 << 8 * prefix) - 1)
+    most = column.number - 1
+    if most < 0:
+        raise Malformed("a compressed VARCHAR of no length")
+    after = MapColumn(VARCHAR, most.to_bytes(2, "little"))
+    return ColumnRule(after, Change.UNPACK, prefix=_prefix(column.number), new_prefix=_prefix(most), most=most)
+
+
+def _vector(column: MapColumn) -> ColumnRule:
+    after = MapColumn(VECTOR, bytes((_LENGTH_BYTES,)))
+    most = column.number
+    return ColumnRule(
+        after, Change.VECTOR, prefix=_prefix(most), new_prefix=_LENGTH_BYTES, most=most, dimension=most // _FLOAT_BYTES
+    )
+
+
+def _decimal(name: TableName, number: int, column: MapColumn) -> ColumnRule:
+    precision, scale = column.metadata
+    if scale > _MOST_SCALE:
+        row_stops.decimal_scale(name, number, precision, scale)
+    if not 0 < precision <= 65 or scale > precision:
+        raise Malformed(f"a DECIMAL({precision},{scale})")
+    return ColumnRule(column, size=_digit_bytes(precision - scale) + _digit_bytes(scale))
+
+
+def _digit_bytes(digits: int) -> int:
+    return digits // _DIGIT_GROUP * 4 + _GROUP_BYTES[digits % _DIGIT_GROUP]
+
+
+def _old_temporal(name: TableName, number: int, kind: int, told: str, argument: str) -> ColumnRule:
+    if told != _OLD_NAMES[kind].lower() or not (argument or "0").strip().isdecimal():
+        row_stops.old_temporal(name, number, _OLD_NAMES[kind])
+    digits = _bounded(int(argument or 0), MOST_DIGITS)
+    after = MapColumn(_OF_TODAY[kind], bytes((digits,)))
+    return ColumnRule(after, _OLD_CHANGES[kind], size=_OLD_BYTES[kind](digits), digits=digits)
+
+
+def _bounded(told: int, most: int) -> int:
+    if told > most:
+        raise Malformed(f"metadata that say {told}, where servers have at most {most}")
+    return told
+
+
+def _prefix(most: int) -> int:
+    """Bytes of the length of a value that has so many at most."""
+    return 2 if most > 255 else 1
+
+
+def _blob_prefix(column: MapColumn) -> int:
+    """The same of a BLOB, as its metadata say."""
+    if not column.number:
+        raise Malformed("a BLOB whose length has no bytes")
+    return _bounded(column.number, _LENGTH_BYTES)

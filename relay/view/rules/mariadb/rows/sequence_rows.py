@@ -1,0 +1,26 @@
+"""Whether rows are of a sequence, which MariaDB keeps as a table of one row, and MySQL does not have."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from relay.view.rules.mariadb.rows.table_map_body import TableMapBody
+
+_VALUE_TYPES: Final = frozenset((1, 2, 3, 8, 9))
+_REST: Final = bytes((8, 8, 1, 8))
+"""increment, cache size, whether it cycles, how often it did."""
+_VALUES: Final = 4
+_NAMES: Final = [
+    b"next_not_cached_value", b"minimum_value", b"maximum_value", b"start_value", b"increment", b"cache_size", b"cycle_option",
+    b"cycle_count",
+]  # fmt: skip
+
+
+def may_be_sequence(table: TableMapBody, names: Sequence[bytes] | None) -> bool:
+    """Whether the columns are those of a sequence: four of one type of integers (BIGINT up to 11.4), then those that all have. names:
+    of the columns, where the event tells them."""
+    types = table.types
+    if len(types) != _VALUES + len(_REST) or any(table.nullable):
+        return False
+    if names is not None and list(names) != _NAMES:
+        return False
+    return len(set(types[:_VALUES])) == 1 and types[0] in _VALUE_TYPES and types[_VALUES:] == _REST

@@ -1,0 +1,112 @@
+"""Character sets and collations that definitions name, and those that they mean where they name none."""
+
+from typing import Final
+
+from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
+
+_OF_ANY_SET: Final = "uca1400_"
+
+
+def plain_charset(name: str) -> str:
+    """`utf8` is utf8mb3 with both servers' defaults."""
+    lower = name.lower()
+    return "utf8mb3" if lower == "utf8" else lower
+
+
+def replace_collation(words: EditableStatement, index: int, charset: str) -> str:
+    """The collation that is named at a place becomes the target's. `charset`: of the text, "" for not known. Raises: CannotBeKept,
+    and NotSure where a name fits several sets and it is not known which is meant."""
+    named = words.text_of(words.tokens[index]).lower()
+    if named in ("default", "binary"):
+        return named
+    full = f"utf8mb3_{named.removeprefix('utf8_')}" if named.startswith("utf8_") else named
+    if named.startswith(_OF_ANY_SET):
+        if not charset:
+            raise NotSure(f"the collation {named} is of any character set, and it is not known of which here")
+        full = f"{charset}_{named}"
+    made = words.context.collations.name_of(full)
+    if made != full:
+        words.put(index, made)
+    return made
+
+
+def needs_collation(words: EditableStatement, charset: str) -> str:
+    """The collation to write out behind a bare `CHARACTER SET charset`; "" where MySQL means the same by itself."""
+    charset = plain_charset(charset)
+    if charset in ("binary", "default"):
+        return ""
+    meant = words.context.collations.default_of(charset, words.context.defaults)
+    return "" if meant == _DEFAULTS_OF_MYSQL.get(charset, meant) else meant
+
+
+_DEFAULTS_OF_MYSQL: Final = {
+    "utf8mb3": "utf8mb3_general_ci", "utf8mb4": "utf8mb4_general_ci", "ucs2": "ucs2_general_ci", "utf16": "utf16_general_ci",
+    "utf16le": "utf16le_general_ci", "utf32": "utf32_general_ci",
+}  # fmt: skip
+"""Where the two may differ: what an applier takes where the event says nothing of utf8mb4."""
+
+
+class CharsetClauses:
+    """The clauses of one column, of a table's options, of a database, of CONVERT TO: a COLLATE is written out where none is."""
+
+    def __init__(self, words: EditableStatement) -> None:
+        self._words = words
+        self.charset = ""
+        self._set_at = -1
+        self._collates: list[int] = []
+        self._binary = False
+
+    def accept(self) -> bool:
+        """Takes [DEFAULT] CHARACTER SET or COLLATE; False: none comes."""
+        words = self._words
+        ahead = 1 if words.word() == "DEFAULT" else 0
+        word = words.word(ahead)
+        is_set = word == "CHARSET" or (word in ("CHARACTER", "CHAR") and words.word(ahead + 1) == "SET")
+        if not is_set and word != "COLLATE":
+            return False
+        for _ in range(ahead + 1 + (word in ("CHARACTER", "CHAR"))):
+            words.take()
+        words.accept("=")
+        if words.kind not in (TokenKind.WORD, TokenKind.NAME, TokenKind.STRING):
+            raise NotSure("a character set or collation without a name")
+        token = words.take()
+        if is_set:
+            self.charset, self._set_at = plain_charset(words.text_of(token)), words.at - 1
+        else:
+            self._collates.append(words.at - 1)
+        return True
+
+    def take_national(self) -> None:
+        """The word just taken means utf8mb3."""
+        self.charset, self._set_at = "utf8mb3", self._words.at - 1
+
+    def take_unicode(self, charset: str) -> None:
+        """The word just taken (ASCII, UNICODE) means a character set."""
+        self.charset, self._set_at = charset, self._words.at - 1
+
+    def take_binary(self) -> None:
+        """BINARY: the set's collation by bytes."""
+        self._binary = True
+
+    @property
+    def is_said(self) -> bool:
+        """Whether any clause was there."""
+        return self._set_at >= 0 or bool(self._collates)
+
+    def done(self, outer: str = "", behind: int | None = None) -> None:
+        """Edits them. `outer`: the character set of what these are in; "" for not known. `behind`: where COLLATE may stand at the
+        earliest, such as behind the length of NCHAR."""
+        named = next((self._of_collation(at) for at in self._collates if self._of_collation(at)), "")
+        for at in self._collates:
+            replace_collation(self._words, at, self.charset or named or outer)
+        if self._set_at < 0 or self._collates or self._binary:
+            return
+        collation = needs_collation(self._words, self.charset)
+        if collation:
+            self._words.behind(max(self._set_at, behind or 0), f" COLLATE {collation}")
+
+    def _of_collation(self, at: int) -> str:
+        """The set that a collation's name begins with; "" for those of any."""
+        name = self._words.text_of(self._words.tokens[at]).lower()
+        return "" if name.startswith((_OF_ANY_SET, "default")) else plain_charset(name.partition("_")[0])

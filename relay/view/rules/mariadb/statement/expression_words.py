@@ -1,0 +1,267 @@
+"""Values, queries and programs: what MySQL does not know in them, names to quote, collations."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from relay.view.rules.mariadb.statement import statement_stops
+from relay.view.rules.mariadb.statement.collate_clauses import replace_collation
+from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
+from relay.view.rules.mariadb.statement.mysql_words import (
+    MISSING_FUNCTIONS,
+    MISSING_KEYWORDS,
+    MISSING_SINCE_9_6,
+    RESERVED_WORDS,
+    SEQUENCE_FUNCTIONS,
+    WINDOW_FUNCTIONS,
+)
+
+_SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?", re.IGNORECASE)
+# In front of the name of a table: a bracket behind it opens a list of columns.
+_BEFORE_TABLES: Final = frozenset(
+    ("INTO", "TABLE", "JOIN", "UPDATE", "FROM", "REFERENCES", "INSERT", "WITH", "RECURSIVE", "REPLACE", "IGNORE")
+)
+_KEYWORD_BEHIND: Final = {
+    "FUNCTION": frozenset(("CREATE", "DROP", "ALTER", "SHOW", "AGGREGATE", "EXISTS")),
+    "OPTION": frozenset(("CHECK", "GRANT", "ADMIN")),
+    "DATABASE": frozenset(("CREATE", "DROP", "ALTER", "SHOW")),
+    "SCHEMA": frozenset(("CREATE", "DROP", "ALTER", "SHOW")),
+    "ROW": frozenset(("EACH", "CURRENT", "FIRST", "NEXT")),
+}
+"""A word that is a keyword where one of these stands in front."""
+_MISSING_CASTS: Final = frozenset(("UUID", "INET4", "INET6", "VARCHAR", "VARCHAR2", "INTERVAL", "XMLTYPE"))
+_SAME_FUNCTIONS: Final = frozenset(("JSON_VALID", "JSON_LENGTH", "ST_SRID"))
+_SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT", "ALL", "DISTINCT", "AS"))
+
+
+def read_expressions(words: EditableStatement, first: int, stop: int, *, is_program: bool = False) -> None:
+    """Makes what MySQL reads of the words [first, stop). `is_program`: they are run later, so a function that is not there matters
+    only then, and is reported. Raises: CannotBeKept."""
+    duplicate = False
+    for index in range(first, stop):
+        token = words.tokens[index]
+        if token.kind is TokenKind.NAME or token.kind is TokenKind.WORD:
+            _check_sequence_table(words, index)
+        if token.kind is not TokenKind.WORD or words.at_word(index - 1) in (".", "@"):
+            continue
+        if words.at_word(index + 1) == ".":
+            words.quote(index)
+            continue
+        word = token.upper
+        duplicate = duplicate or word == "DUPLICATE"
+        if word in RESERVED_WORDS and not _is_keyword(words, index):
+            words.quote(index)
+        if words.at_word(index + 1) == "(" and words.at_word(index - 1) not in _BEFORE_TABLES:
+            _check_function(words, index, is_program)
+            if word in SEQUENCE_FUNCTIONS:
+                statement_stops.syntax_unknown(words.context, words.query, f"sequences ({token.text})")
+        if word in ("VALUES", "VALUE"):
+            _values(words, index, duplicate)
+        elif word in _RULES:
+            _RULES[word](words, index)
+
+
+def _check_function(words: EditableStatement, index: int, is_program: bool) -> None:
+    token = words.tokens[index]
+    if token.upper not in MISSING_FUNCTIONS and (token.upper not in MISSING_SINCE_9_6 or words.context.target < (9, 6)):
+        return
+    if token.upper in MISSING_KEYWORDS:
+        _stop(words, f"the function {token.text}")
+    if not is_program:
+        _stop(words, f"the function {token.text}", statement_stops.NO_SUCH_FUNCTION)
+    words.reports.append(f"the function {token.text}, which {words.context.target_title} does not have")
+
+
+def differing_function(words: EditableStatement, first: int, stop: int) -> int | None:
+    """Where the words [first, stop) call a function that gives other values on MySQL; None: nowhere.
+
+    Seen on MariaDB 10.11 and MySQL 9.7: `\\1` is no group of REGEXP_REPLACE there, but `$1`; JSON values lose zeros and their order;
+    SRID 4326 has latitude first.
+    """
+    for index in range(first, stop):
+        word = words.at_word(index)
+        if (
+            words.at_word(index + 1) != "("
+            or words.at_word(index - 1) in (".", *_BEFORE_TABLES)
+            or word in _SAME_FUNCTIONS
+        ):
+            continue
+        if word.startswith(("JSON_", "REGEXP_")) or (word.startswith("ST_") and not _is_plain_geometry(words, index)):
+            return index
+    return None
+
+
+def _is_plain_geometry(words: EditableStatement, index: int) -> bool:
+    """Whether it makes a geometry without an SRID."""
+    if not words.at_word(index).endswith(("FROMTEXT", "FROMWKB")):
+        return False
+    depth = 0
+    for at in range(index + 1, words.closing(index + 1)):
+        depth += {"(": 1, ")": -1}.get(words.at_word(at), 0)
+        if depth == 1 and words.at_word(at) == ",":
+            return False
+    return True
+
+
+def _stop(words: EditableStatement, what: str, error: int = statement_stops.SYNTAX_ERROR) -> None:
+    statement_stops.syntax_unknown(words.context, words.query, what, error)
+
+
+def _check_sequence_table(words: EditableStatement, index: int) -> None:
+    name = words.tokens[index].text
+    before = words.at_word(index - 1)
+    if _SEQUENCE_TABLE.fullmatch(name) and before in ("FROM", "JOIN", ",", "."):
+        _stop(words, f"the table {name}, which MariaDB makes up", statement_stops.NO_SUCH_TABLE)
+
+
+def _is_keyword(words: EditableStatement, index: int) -> bool:
+    """Whether a word that MySQL has reserved is no name here, but stands for what it does in MySQL too."""
+    word, before, behind = words.at_word(index), words.at_word(index - 1), words.at_word(index + 1)
+    if before in _KEYWORD_BEHIND.get(word, ()):
+        return True
+    if word in WINDOW_FUNCTIONS:
+        return behind == "(" and words.at_word(words.closing(index + 1) + 1) == "OVER"
+    if word in ("DATABASE", "SCHEMA"):
+        return behind == "(" and words.at_word(index + 2) == ")"
+    if word == "ROW":
+        return behind == "(" and before not in _BEFORE_TABLES
+    if word == "JSON_TABLE":
+        return behind == "("
+    if word == "GET":
+        return behind in ("DIAGNOSTICS", "CURRENT", "STACKED")
+    if word == "WINDOW":
+        return words.at_word(index + 2) == "AS" and words.at_word(index + 3) == "("
+    return False
+
+
+def _values(words: EditableStatement, index: int, duplicate: bool) -> None:
+    if words.at_word(index + 1) != "(":
+        return
+    if duplicate:
+        if words.at_word(index) == "VALUE":
+            words.put(index, "VALUES")
+        return
+    before = words.at_word(index - 1)
+    if index == 0 or before in _SET_OPERATIONS or (before == "(" and words.at_word(index) == "VALUES"):
+        _stop(words, "VALUES as a query without ROW")
+
+
+def _next_value(words: EditableStatement, index: int) -> None:
+    if words.at_word(index + 1) == "VALUE" and words.at_word(index + 2) == "FOR":
+        _stop(words, "sequences (VALUE FOR)")
+
+
+def _behind_for(words: EditableStatement, index: int) -> None:
+    behind = words.at_word(index + 1)
+    if behind in ("SYSTEM_TIME", "PORTION"):
+        _stop(words, f"FOR {behind}")
+    if words.at_word(index + 2) == "IN" and behind not in ("UPDATE", "SHARE"):
+        _stop(words, "FOR … IN loops")
+
+
+def _group_concat(words: EditableStatement, index: int) -> None:
+    if words.at_word(index + 1) != "(":
+        return
+    depth = 0
+    for at in range(index + 1, words.closing(index + 1)):
+        depth += {"(": 1, ")": -1}.get(words.at_word(at), 0)
+        if depth == 1 and words.at_word(at) == "LIMIT":
+            _stop(words, "LIMIT in GROUP_CONCAT")
+
+
+def _as(words: EditableStatement, index: int) -> None:
+    opened = index - 1
+    behind = words.at_word(index + 1)
+    if behind not in _MISSING_CASTS and behind not in ("INT", "INTEGER"):
+        return
+    depth = 0
+    while opened >= 0 and (depth or words.at_word(opened) != "("):
+        depth += {")": 1, "(": -1}.get(words.at_word(opened), 0)
+        opened -= 1
+    if words.at_word(opened - 1) != "CAST":
+        return
+    if behind in _MISSING_CASTS:
+        _stop(words, f"CAST to {behind}")
+    words.put(index + 1, "SIGNED")
+
+
+def _collate(words: EditableStatement, index: int) -> None:
+    value = index + 1 + (words.at_word(index + 1) == "=")
+    token = words.tokens[value]
+    if token.kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.STRING):
+        replace_collation(words, value, "")
+
+
+def _charset_of_value(words: EditableStatement, index: int) -> None:
+    """CONVERT(… USING x), CAST(… CHARACTER SET x): of the set's default collation, which decides what is equal."""
+    if words.at_word(index) == "USING":
+        value = index + 1
+        if words.tokens[value].kind not in (TokenKind.WORD, TokenKind.NAME) or words.at_word(value + 1) != ")":
+            return
+    elif words.at_word(index + 1) == "SET" and words.at_word(0) != "LOAD":
+        value = index + 2
+    else:
+        return
+    if words.at_word(value) == "(" or words.at_word(value) == "=":
+        return
+    charset = words.text_of(words.tokens[value]).lower()
+    charset = "utf8mb3" if charset == "utf8" else charset
+    of_mysql = {"utf8mb4": ("utf8mb4_general_ci", "utf8mb4_0900_ai_ci")}.get(charset, (f"{charset}_general_ci",))
+    if charset not in ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"):
+        return
+    if words.context.collations.default_of(charset, words.context.defaults) not in of_mysql:
+        statement_stops.statement_differs(
+            words.context, words.query, f"the character set {charset} of a value without a collation"
+        )
+
+
+def _limit(words: EditableStatement, index: int) -> None:
+    if words.at_word(index + 1) == "ROWS" or words.at_word(index + 2) == "ROWS":
+        _stop(words, "LIMIT … ROWS EXAMINED")
+
+
+def _fetch(words: EditableStatement, index: int) -> None:
+    if words.at_word(index + 1) in ("FIRST", "NEXT") and words.at_word(index + 3) != "INTO":
+        _stop(words, "FETCH FIRST … ROWS")
+
+
+def _followed(what: str, *behind: str) -> Callable[[EditableStatement, int], None]:
+    def rule(words: EditableStatement, index: int) -> None:
+        if all(words.at_word(index + 1 + number) == word for number, word in enumerate(behind)):
+            _stop(words, what)
+
+    return rule
+
+
+def _returning(words: EditableStatement, index: int) -> None:
+    raise NotSure("RETURNING stands where it is not known")
+
+
+def _update_wait(words: EditableStatement, index: int) -> None:
+    if words.tokens[index + 1].kind is TokenKind.NUMBER and words.at_word(index - 1) in ("UPDATE", "MODE"):
+        _stop(words, "FOR UPDATE WAIT")
+
+
+_RULES: Final[dict[str, Callable[[EditableStatement, int], None]]] = {
+    "NEXT": _next_value,
+    "PREVIOUS": _next_value,
+    "FOR": _behind_for,
+    "GROUP_CONCAT": _group_concat,
+    "JSON_ARRAYAGG": _group_concat,
+    "AS": _as,
+    "COLLATE": _collate,
+    "USING": _charset_of_value,
+    "CHARACTER": _charset_of_value,
+    "CHAR": _charset_of_value,
+    "LIMIT": _limit,
+    "FETCH": _fetch,
+    "WAIT": _update_wait,
+    "RETURNING": _returning,
+    "EXECUTE": _followed("EXECUTE IMMEDIATE", "IMMEDIATE"),
+    "BEGIN": _followed("BEGIN NOT ATOMIC", "NOT", "ATOMIC"),
+    "TYPE": _followed("TYPE OF", "OF"),
+    "PROCEDURE": _followed("PROCEDURE ANALYSE", "ANALYSE"),
+    "DELETE": _followed("DELETE HISTORY", "HISTORY"),
+    "WITHOUT": _followed("WITHOUT OVERLAPS", "OVERLAPS"),
+}

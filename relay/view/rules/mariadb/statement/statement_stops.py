@@ -1,0 +1,103 @@
+"""Why a statement of MariaDB cannot be kept for MySQL: each reason with its words."""
+
+from typing import Final, NoReturn
+
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.group import CannotBeKept, StopReason
+from relay.view.rules.mariadb.statement.statement_context import StatementContext
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.stop_reasons import shown
+
+SYNTAX_ERROR: Final = 1064
+NO_SUCH_FUNCTION: Final = 1305
+NO_SUCH_TABLE: Final = 1146
+NO_SUCH_ENGINE: Final = 1286
+_SKIP: Final = "or skip the group and do by hand on the replicas what it does"
+
+
+def _stop(name: str, text: str, error: int, advice: str) -> NoReturn:
+    raise CannotBeKept(StopReason(name, text, error, advice))
+
+
+def clause_unknown(context: StatementContext, query: LoggedQuery, clause: str, error: int = SYNTAX_ERROR) -> NoReturn:
+    """A clause of a definition that replicas would stop at."""
+    _stop(
+        "definition_not_in_target",
+        f"{context.target_title} does not know {clause}: {shown(query)}",
+        error,
+        f"define it on the source without that; {_SKIP}",
+    )
+
+
+def clause_ignored(context: StatementContext, query: LoggedQuery, clause: str, effect: str) -> NoReturn:
+    """A clause that replicas would read over in silence."""
+    _stop(
+        "definition_ignored_by_target",
+        f"{context.target_title} reads {clause} and does nothing about it, {effect}: {shown(query)}",
+        0,
+        f"define it on the source without that; {_SKIP}",
+    )
+
+
+def syntax_unknown(context: StatementContext, query: LoggedQuery, what: str, error: int = SYNTAX_ERROR) -> NoReturn:
+    """Words or a function of a statement, a view or a program that replicas would stop at."""
+    _stop(
+        "statement_not_in_target",
+        f"{context.target_title} does not know {what}: {shown(query)}",
+        error,
+        f"let the source write rows (binlog_format=ROW), or write it otherwise; {_SKIP}",
+    )
+
+
+def statement_differs(context: StatementContext, query: LoggedQuery, what: str) -> NoReturn:
+    """What replicas would take otherwise, in silence."""
+    _stop(
+        "statement_differs_in_target",
+        f"{context.target_title} takes {what} otherwise than the source: {shown(query)}",
+        0,
+        f"let the source write rows (binlog_format=ROW); {_SKIP}",
+    )
+
+
+def changes_unknown_table(query: LoggedQuery, name: TableName, where: str) -> NoReturn:
+    """A statement over a table that nobody knows: it may have columns, keys or collations that are others there."""
+    _stop(
+        "statement_over_unknown_table",
+        f"whether replicas change the same rows cannot be told, because the definition of {'.'.join(name)}{where} is not known: "
+        f"{shown(query)}",
+        0,
+        f"let the source write rows (binlog_format=ROW); or look at the table: if it has no columns of UUID, INET4, INET6, no system "
+        f"versioning, no UNIQUE key over BLOB or TEXT, no default of a sequence, no triggers, and only collations that MySQL has, "
+        f"name it in the view's `plain_tables`; {_SKIP}",
+    )
+
+
+def definition_differs(context: StatementContext, query: LoggedQuery, what: str) -> NoReturn:
+    """A definition that would make something else of the tables there."""
+    _stop(
+        "definition_differs_in_target",
+        f"{context.target_title} takes {what} otherwise than the source: {shown(query)}",
+        0,
+        f"bring tables of source and replicas to the same by hand and {_SKIP.partition(' and ')[0].removeprefix('or ')}",
+    )
+
+
+def table_not_known(query: LoggedQuery, name: TableName, needed: str) -> NoReturn:
+    """Whether a clause with IF [NOT] EXISTS did something depends on a table that nobody knows."""
+    _stop(
+        "definition_needs_table",
+        f"whether {needed} did something cannot be told, because the table {'.'.join(name)} was made before the archive "
+        f"or by a statement that nobody understands: {shown(query)}",
+        SYNTAX_ERROR,
+        f"write it without IF [NOT] EXISTS on the source; {_SKIP}",
+    )
+
+
+def not_readable(query: LoggedQuery, why: str) -> NoReturn:
+    """A text that cannot be understood with certainty."""
+    _stop(
+        "statement_not_readable",
+        f"the statement cannot be judged, {why}: {shown(query)}",
+        0,
+        f"see whether the replicas can run it; {_SKIP}",
+    )

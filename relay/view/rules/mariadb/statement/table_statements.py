@@ -1,0 +1,684 @@
+"""CREATE TABLE and ALTER TABLE."""
+
+from typing import Final
+
+from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from relay.schema_history.tables.source_table import Table, TableName
+from relay.view.rules.mariadb.statement import statement_stops
+from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
+from relay.view.rules.mariadb.statement.column_rewriting import GEOMETRIES, ColumnRewriting, DefinedColumn
+from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
+from relay.view.rules.mariadb.statement.expression_words import read_expressions
+from relay.view.rules.mariadb.statement.key_rewriting import (
+    MOST_KEY_BYTES,
+    DefinedKey,
+    accept_if,
+    add_prefixes,
+    is_left_out,
+    name_in_schema,
+    read_key,
+)
+from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
+from relay.view.rules.mariadb.statement.mysql_words import MADE_INNODB
+from relay.view.rules.mariadb.statement.option_rewriting import OptionRewriting
+
+_BYTES_BECOME: Final = frozenset(("UUID", "INET4", "INET6"))
+_QUERIES: Final = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
+_NOT_UNIQUE: Final = 6125
+_NO_BLOBS: Final = 1163
+_IN_MEMORY: Final = frozenset(("MEMORY", "HEAP"))
+_BYTES_OF: Final = {"utf8mb4": 4, "utf32": 4, "utf16": 4, "utf16le": 4, "utf8mb3": 3, "ucs2": 2}
+"""A character; of other sets at most 2, and of those that are met in long keys 1."""
+ROW_START: Final = "row_start"
+ROW_END: Final = "row_end"
+
+
+class TableElements:
+    """Columns and keys that a statement defines, each with its words, and what is to be done when all of it is read."""
+
+    def __init__(self, words: EditableStatement, name: TableName, known: TablesAtSource) -> None:
+        self.words = words
+        self.name = name
+        self.known = known
+        self.columns: dict[str, DefinedColumn] = {}
+        self.keys: list[tuple[DefinedKey, int, int]] = []
+        self._rewritings: list[ColumnRewriting] = []
+        self.left_out: set[int] = set()
+        """First words of elements that go."""
+
+    def read(self) -> DefinedKey | DefinedColumn:
+        """A column or a key."""
+        words, first = self.words, self.words.at
+        key = read_key(words, self.name)
+        if key is not None:
+            self.keys.append((key, first, words.at))
+            return key
+        return self.read_column(words.name(), first)
+
+    def read_column(self, name: str, first: int) -> DefinedColumn:
+        """A column behind its name."""
+        rewriting = ColumnRewriting(self.words, name, first, self.name[0])
+        column = rewriting.read()
+        self._rewritings.append(rewriting)
+        self.columns[name.lower()] = column
+        return column
+
+    def finish(self, table_charset: str, table: Table | None, *, engine: str) -> None:
+        """When the table's options are known. `table`: that is altered. engine: in upper case, "" for not known."""
+        forgets_references = engine in MADE_INNODB
+        self._check_vectors(engine)
+        for rewriting in self._rewritings:
+            rewriting.finish(table_charset)
+        for key, first, _stop in self.keys:
+            if key.kind == "UNIQUE" and self._is_too_long(key, table_charset, table):
+                self._leave_out(first, f"the UNIQUE key {key.name or key.parts[0][0]}, over texts of any length")
+            elif key.kind == "":
+                add_prefixes(self.words, key, self._long_columns(key, table_charset, table))
+            elif key.kind == "VECTOR":
+                self._leave_out(first, f"the VECTOR key {key.name or key.parts[0][0]}")
+            elif key.kind == "PERIOD":
+                self.left_out.add(first)
+            elif key.kind == "FOREIGN":
+                self._check_parent(key, forgets_references)
+        for column in self.columns.values():
+            if column.unique and column.is_blob:
+                self.words.cut(*column.unique)
+                self.words.reports.append(f"the UNIQUE key {column.name}, over texts of any length")
+            if column.parents and forgets_references:
+                raise NotSure("a foreign key that the source forgets, because of its table's engine")
+        self._check_expressions()
+
+    def _check_vectors(self, engine: str) -> None:
+        """To MySQL they are BLOBs."""
+        vectors = [column.name for column in self.columns.values() if column.type == "VECTOR"]
+        if vectors and engine in _IN_MEMORY and self.words.context.target >= (9, 0):
+            what = f"the VECTOR column {vectors[0]} in a table of the engine MEMORY"
+            statement_stops.clause_unknown(self.words.context, self.words.query, what, _NO_BLOBS)
+
+    def _long_columns(self, key: DefinedKey, table_charset: str, table: Table | None) -> set[str]:
+        """Of a key the columns that are longer than a key may be."""
+        old = old_blobs(table)
+        long = {name.lower() for name, _prefix in key.parts if name.lower() in old and name.lower() not in self.columns}
+        for name, _prefix in key.parts:
+            column = self.columns.get(name.lower())
+            if column is not None and column.type not in GEOMETRIES:
+                one = DefinedKey("", parts=[(name, None)])
+                if column.is_blob or self._bytes(one, table_charset) > MOST_KEY_BYTES:
+                    long.add(name.lower())
+        return long
+
+    def _leave_out(self, first: int, what: str) -> None:
+        self.left_out.add(first)
+        self.words.reports.append(what)
+
+    def _is_too_long(self, key: DefinedKey, table_charset: str, table: Table | None) -> bool:
+        """Whether MariaDB keeps a UNIQUE key as a hash, which MySQL cannot."""
+        old = {column.name.lower(): column for column in table.columns} if table is not None else {}
+        for name, prefix in key.parts:
+            column = self.columns.get(name.lower())
+            if column is not None:
+                if column.is_blob and prefix is None:
+                    return True
+            elif name.lower() not in old:
+                return False  # a replica refuses a text of any length (1170)
+            elif old[name.lower()].type.partition("(")[0].endswith(("text", "blob")) and prefix is None:
+                return True
+        return self._bytes(key, table_charset) > MOST_KEY_BYTES
+
+    def _bytes(self, key: DefinedKey, table_charset: str) -> int:
+        """Of a key over columns that the statement defines, as far as they are VARCHAR: others are short."""
+        total = 0
+        for name, prefix in key.parts:
+            column = self.columns.get(name.lower())
+            if column is not None and column.type.startswith("VARCHAR"):
+                total += (prefix or column.length) * _BYTES_OF.get(column.charset or table_charset, 1)
+        return total
+
+    def _check_parent(self, key: DefinedKey, forgets: bool) -> None:
+        words = self.words
+        if forgets:
+            raise NotSure("a foreign key that the source forgets, because of its table's engine")
+        if key.references is None:
+            return
+        parent = key.references.parent
+        if self.known.is_versioned(parent):
+            statement_stops.clause_unknown(
+                words.context, words.query, "a foreign key to a table with system versioning", _NOT_UNIQUE
+            )
+        table = self.known.table(parent)
+        columns = tuple(words.text_of(token).lower() for token in key.references.columns)
+        if table is None or not columns or parent == self.name:
+            return
+        if not any(one.unique and tuple(map(str.lower, one.columns)) == columns for _name, one in table.keys):
+            statement_stops.clause_unknown(
+                words.context,
+                words.query,
+                f"a foreign key to columns of {'.'.join(parent)} that are not unique",
+                _NOT_UNIQUE,
+            )
+
+    def _check_expressions(self) -> None:
+        """Types that become bytes are nothing that a CHECK or a generated column may compute with."""
+        of_bytes = {name for name, column in self.columns.items() if column.type in _BYTES_BECOME}
+        if not of_bytes:
+            return
+        words = self.words
+        for index in range(words.end):
+            if words.at_word(index) in ("CHECK", "AS") and words.at_word(index + 1) == "(":
+                for at in range(index + 2, words.closing(index + 1)):
+                    if words.tokens[at].text.lower() in of_bytes:
+                        statement_stops.definition_differs(
+                            words.context,
+                            words.query,
+                            f"an expression over the column {words.tokens[at].text} (UUID or INET)",
+                        )
+
+
+def old_blobs(table: Table | None) -> set[str]:
+    """The names, in lower case, of a table's columns that have no greatest length in keys."""
+    return {
+        column.name.lower()
+        for column in (table.columns if table is not None else ())
+        if column.type.partition("(")[0].endswith(("text", "blob"))
+    }
+
+
+class CreateTableRewriting:
+    """CREATE TABLE from behind its name on. versioned, sequence: what it turned out to be."""
+
+    def __init__(self, words: EditableStatement, name: TableName, known: TablesAtSource, *, temporary: bool) -> None:
+        self._words = words
+        self._name = name
+        self._known = known
+        self._temporary = temporary
+        self.versioned = False
+        self.sequence = False
+
+    def read(self) -> None:
+        """All of it. Raises: NotSure, CannotBeKept."""
+        words = self._words
+        if words.accept("LIKE") or (words.word() == "(" and words.word(1) == "LIKE"):
+            bracket = words.accept("(", "LIKE")
+            parent = words.table_name()
+            if bracket:
+                words.expect(")")
+            self.versioned = self._known.is_versioned(parent)
+            self.sequence = self._known.is_sequence(parent)
+            self._end()
+            return
+        elements = TableElements(words, self._name, self._known)
+        ranges: list[tuple[int, int]] = []
+        closed = words.at - 1
+        if words.word() == "(" and words.word(1) not in _QUERIES and words.word(1) != "(":
+            words.take()
+            while True:
+                first = words.at
+                elements.read()
+                ranges.append((first, words.at))
+                if words.accept(")"):
+                    break
+                words.expect(",")
+            closed = words.at - 1
+        rewriting = OptionRewriting(words)
+        rewriting.options.last = closed
+        while rewriting.accept():
+            words.accept(",")
+        if words.word() == "PARTITION" and words.word(1) == "BY":
+            rewriting.partitions(stop_at_query=True)
+        options = rewriting.options
+        if options.sequence:
+            self.sequence = True
+            return
+        selects = self._query()
+        self._end()
+        rewriting.finish()
+        elements.finish(options.charset, None, engine=options.engine)
+        self.versioned = options.versioned
+        if any(column.row for column in elements.columns.values()) != any(
+            key.kind == "PERIOD" for key, _, _ in elements.keys
+        ):
+            raise NotSure("a period for the system time without its columns")
+        if self.versioned:
+            if selects or not ranges:
+                raise NotSure("a table with system versioning from a query")
+            self._versioning(elements, closed)
+        elif any(column.row for column in elements.columns.values()):
+            raise NotSure("columns of system versioning without it")
+        leave_out(words, ranges, elements.left_out)
+        if words.context.rows_follow and not selects and not options.starts_transaction and not self._temporary:
+            if options.engine not in ("", "INNODB", "INNOBASE", *MADE_INNODB):
+                statement_stops.clause_unknown(
+                    words.context,
+                    words.query,
+                    f"CREATE … SELECT of the engine {options.engine} in one transaction",
+                    3979,
+                )
+            words.behind(options.last, " START TRANSACTION")
+
+    def _query(self) -> bool:
+        """AS SELECT and what follows."""
+        words, first = self._words, self._words.at
+        words.accept("IGNORE") or words.accept("REPLACE")
+        words.accept("AS")
+        if words.word() not in _QUERIES and words.word() != "(":
+            words.at = first
+            return False
+        read_expressions(words, words.at, words.end)
+        words.at = words.end
+        return True
+
+    def _end(self) -> None:
+        if not self._words.ended:
+            raise NotSure(f"{self._words.peek().text} behind the end of what is known")
+
+    def _versioning(self, elements: TableElements, closed: int) -> None:
+        """Two columns more, and the end of a row's life in each key that is unique: history rows share all else."""
+        words = self._words
+        start = next((column for column in elements.columns.values() if column.row == "START"), None)
+        end = next((column for column in elements.columns.values() if column.row == "END"), None)
+        for column in (start, end):
+            if column is not None and not column.type.startswith("TIMESTAMP"):
+                statement_stops.clause_unknown(words.context, words.query, "system versioning by transactions")
+            if column is not None and not column.not_null:
+                words.behind(column.first + 4, " NOT NULL")
+        ending = end.name if end is not None else ROW_END
+        made = ""
+        if start is None and end is None:
+            made = "".join(f", `{name}` timestamp(6) NOT NULL INVISIBLE" for name in (ROW_START, ROW_END))
+        for column in elements.columns.values():
+            if column.type == "SERIAL":
+                raise NotSure("a SERIAL column of a table with system versioning")
+            for place, kind in ((column.primary, "PRIMARY KEY"), (column.unique, "UNIQUE KEY")):
+                if place is None or column.is_blob:
+                    continue
+                if kind == "PRIMARY KEY" and not column.not_null:
+                    words.put(place[0], "NOT NULL")
+                    words.cut(place[0] + 1, place[1])
+                else:
+                    words.cut(*place)
+                name = column.name.replace("`", "``")
+                own = f" `{name}`" if kind == "UNIQUE KEY" else ""
+                made += f", {kind}{own} (`{name}`, `{ending}`)"
+        for key, _first, _stop in elements.keys:
+            if key.kind in ("PRIMARY", "UNIQUE") and ending.lower() not in [name.lower() for name, _ in key.parts]:
+                words.before(key.closed, f", `{ending}`")
+        if made:
+            words.before(closed, made)
+
+
+def leave_out(words: EditableStatement, ranges: list[tuple[int, int]], firsts: set[int]) -> bool:
+    """Cuts members of a list with their commas; whether any is left. Raises: NotSure where a list in brackets would be empty."""
+    kept = False
+    for first, stop in ranges:
+        if first not in firsts:
+            kept = True
+        elif kept:
+            words.cut(first - 1, stop)
+        else:
+            words.cut(first, stop + (words.at_word(stop) == ","))
+    return kept
+
+
+class AlterTableRewriting:
+    """ALTER TABLE from behind its name on."""
+
+    def __init__(self, words: EditableStatement, name: TableName, known: TablesAtSource) -> None:
+        self._words = words
+        self._name = name
+        self._known = known
+        self._table = known.table(name)
+        self._elements = TableElements(words, name, known)
+        self._added: set[str] = set()
+        self._did_nothing: set[int] = set()
+
+    def read(self) -> bool:
+        """All of it; False: it did nothing, so nothing is left. Raises: NotSure, CannotBeKept."""
+        words = self._words
+        if self._known.is_versioned(self._name):
+            statement_stops.definition_differs(words.context, words.query, "changes of a table with system versioning")
+        rewriting = OptionRewriting(words)
+        ranges: list[tuple[int, int]] = []
+        gone: set[int] = set()
+        while words.word() in ("WAIT", "NOWAIT"):
+            self._wait()
+        while not words.ended:
+            first = words.at
+            if words.word() == "PARTITION" and words.word(1) == "BY":
+                rewriting.partitions(stop_at_query=False)
+                break
+            kept = self._action(rewriting)
+            while not words.ended and words.word() != "," and rewriting.accept():
+                pass
+            ranges.append((first, words.at))
+            if not kept:
+                gone.add(first)
+            if (
+                words.accept(",")
+                or words.ended
+                or words.word() == "PARTITION"
+                or words.accept("REMOVE", "PARTITIONING")
+            ):
+                continue
+            raise NotSure(f"{words.peek().text} in ALTER TABLE")
+        table = self._table
+        rewriting.finish(table.engine if table else "", _charset(table))
+        engine = rewriting.options.engine or (table.engine.upper() if table else "")
+        self._elements.finish(rewriting.options.charset or _charset(table), table, engine=engine)
+        gone |= self._did_nothing
+        for first, stop in ranges:
+            if any(first <= at < stop for at in self._elements.left_out):
+                gone.add(first)
+        if not ranges or rewriting.options.partitioned:
+            leave_out(words, ranges, gone)
+            return True
+        return leave_out(words, ranges, gone)
+
+    def _wait(self) -> None:
+        words, at = self._words, self._words.at
+        if words.take().upper == "WAIT":
+            words.take()
+        words.cut(at, words.at)
+
+    def _action(self, rewriting: OptionRewriting) -> bool:
+        """One between commas; False: it goes."""
+        words, word, following = self._words, self._words.word(), self._words.word(1)
+        if word == "ADD":
+            return self._add()
+        if word in ("CHANGE", "MODIFY"):
+            return self._change(word)
+        if word == "DROP":
+            return self._drop()
+        if word == "RENAME":
+            return self._rename()
+        if word == "ALTER":
+            return self._alter()
+        if word == "CONVERT":
+            words.take()
+            if not words.accept("TO"):
+                statement_stops.clause_unknown(words.context, words.query, "CONVERT of partitions")
+            clauses = CharsetClauses(words)
+            while clauses.accept():
+                pass
+            clauses.done()
+        elif word in ("ALGORITHM", "LOCK"):
+            words.take()
+            words.accept("=")
+            return words.take().upper in ("COPY", "DEFAULT", "EXCLUSIVE")
+        elif word == "ORDER" and following == "BY":
+            words.at += 2
+            while True:
+                words.name()
+                words.accept("ASC") or words.accept("DESC")
+                if words.word() != ",":
+                    break
+                words.take()
+        elif word in ("ENABLE", "DISABLE") and following == "KEYS":
+            words.at += 2
+        elif word == "FORCE":
+            words.take()
+        elif word == "REMOVE" and following == "PARTITIONING":
+            words.at += 2
+        elif word in (
+            "TRUNCATE",
+            "COALESCE",
+            "REORGANIZE",
+            "ANALYZE",
+            "CHECK",
+            "OPTIMIZE",
+            "REBUILD",
+            "REPAIR",
+            "EXCHANGE",
+        ) and (following == "PARTITION"):
+            self._partition_action(rewriting)
+        elif not rewriting.accept():
+            raise NotSure(f"{words.peek().text} in ALTER TABLE")
+        return True
+
+    def _partition_action(self, rewriting: OptionRewriting) -> None:
+        words = self._words
+        for index in range(words.at, words.end):
+            if words.at_word(index) == "IF" and words.at_word(index + 1) in ("EXISTS", "NOT"):
+                statement_stops.table_not_known(words.query, self._name, "IF [NOT] EXISTS of a partition")
+        partitioned = rewriting.options.partitioned
+        rewriting.partitions(stop_at_query=False)
+        rewriting.options.partitioned = partitioned
+
+    def _has_column(self, name: str, needed: str) -> bool:
+        if self._table is None:
+            statement_stops.table_not_known(self._words.query, self._name, needed)
+        return any(column.name.lower() == name.lower() for column in self._table.columns)
+
+    def _has_key(self, name: str, needed: str, *, foreign: bool = False) -> bool:
+        table = self._table
+        if table is None or (foreign and table.foreign_keys is None):
+            statement_stops.table_not_known(self._words.query, self._name, needed)
+        if foreign:
+            return any(one.lower() == name.lower() for one, _key in table.foreign_keys or ())
+        return any(one.lower() == name.lower() for one, _key in table.keys)
+
+    def _is_left_out(self, name: str) -> bool:
+        """Whether the replica does not have that key of the table."""
+        table = self._table
+        return table is not None and any(
+            one.lower() == name.lower() and is_left_out(key, table) for one, key in table.keys
+        )
+
+    def _add(self) -> bool:
+        words = self._words
+        words.take()
+        if words.word() == "PARTITION":
+            self._partition_action(OptionRewriting(words))
+            return True
+        if words.word() == "SYSTEM" and words.word(1) == "VERSIONING":
+            statement_stops.definition_differs(words.context, words.query, "ADD SYSTEM VERSIONING")
+        if words.word() == "PERIOD" and words.word(1) == "FOR":
+            statement_stops.clause_unknown(words.context, words.query, "PERIOD FOR")
+        is_column = words.accept("COLUMN")
+        exists = accept_if(words, "NOT")
+        if words.word() == "(":
+            if exists is not None:
+                raise NotSure("IF NOT EXISTS of several columns in brackets")
+            words.take()
+            ranges = []
+            while True:
+                first = words.at
+                self._elements.read()
+                self._position()
+                ranges.append((first, words.at))
+                if words.accept(")"):
+                    return True
+                words.expect(",")
+        first = words.at
+        if is_column or exists is not None:
+            made: DefinedKey | DefinedColumn = self._elements.read_column(words.name(), first)
+        else:
+            made = self._elements.read()
+        if isinstance(made, DefinedKey):
+            return self._added_key(made)
+        self._position()
+        if exists is None:
+            return True
+        words.cut(*exists)
+        there = self._has_column(made.name, "ADD COLUMN IF NOT EXISTS") or made.name.lower() in self._added
+        self._added.add(made.name.lower())
+        return not there
+
+    def _position(self) -> None:
+        words = self._words
+        if not words.accept("FIRST") and words.accept("AFTER"):
+            words.name()
+
+    def _added_key(self, key: DefinedKey) -> bool:
+        if key.if_not_exists is None:
+            return True
+        needed = "IF NOT EXISTS of a key"
+        if not key.name or key.kind == "CHECK":
+            statement_stops.table_not_known(self._words.query, self._name, needed)
+        self._words.cut(*key.if_not_exists)
+        return not self._has_key(key.name, needed, foreign=key.kind == "FOREIGN")
+
+    def _change(self, verb: str) -> bool:
+        words = self._words
+        words.take()
+        words.accept("COLUMN")
+        exists = accept_if(words)
+        first = words.at
+        old = words.name()
+        new = words.name() if verb == "CHANGE" else old
+        column = self._elements.read_column(new, words.at - 1)
+        self._position()
+        self._check_conversion(old, column)
+        if exists is None:
+            return True
+        words.cut(*exists)
+        assert first > exists[0]
+        return self._has_column(old, f"{verb} COLUMN IF EXISTS")
+
+    def _check_conversion(self, old: str, column: DefinedColumn) -> None:
+        """UUID and INET are bytes at the replica: what is there would be converted otherwise."""
+        table, words = self._table, self._words
+        before = (
+            ""
+            if table is None
+            else next((one.type.upper() for one in table.columns if one.name.lower() == old.lower()), "")
+        )
+        if before == column.type or not {before, column.type} & _BYTES_BECOME:
+            return
+        statement_stops.definition_differs(
+            words.context, words.query, f"the conversion of {old} from or to {column.type}"
+        )
+
+    def _drop(self) -> bool:
+        words = self._words
+        words.take()
+        word = words.word()
+        if word == "PARTITION":
+            self._partition_action(OptionRewriting(words))
+            return True
+        if word in ("SYSTEM", "PERIOD") and words.word(1) in ("VERSIONING", "FOR"):
+            statement_stops.definition_differs(words.context, words.query, "DROP of system versioning")
+        if word == "PRIMARY" and words.word(1) == "KEY":
+            words.at += 2
+            return True
+        if word in ("INDEX", "KEY", "CONSTRAINT", "CHECK") and words.peek(1).kind in (TokenKind.WORD, TokenKind.NAME):
+            words.take()
+            exists = accept_if(words)
+            name = words.name()
+            if word in ("CONSTRAINT", "CHECK"):
+                name_in_schema(words, words.at - 1, self._name[1])
+            if exists is not None:
+                words.cut(*exists)
+                there = self._has_key(name, f"DROP {word} IF EXISTS")
+                if not there and word in ("CONSTRAINT", "CHECK"):
+                    there = self._has_key(name, f"DROP {word} IF EXISTS", foreign=True)
+                    if not there:  # it may be a CHECK, of which nothing is known
+                        statement_stops.table_not_known(words.query, self._name, f"DROP {word} IF EXISTS")
+                if not there:
+                    return False
+            return not self._is_left_out(name)
+        if word == "FOREIGN" and words.word(1) == "KEY":
+            words.at += 2
+            exists = accept_if(words)
+            name = words.name()
+            if exists is None:
+                return True
+            words.cut(*exists)
+            return self._has_key(name, "DROP FOREIGN KEY IF EXISTS", foreign=True)
+        words.accept("COLUMN")
+        exists = accept_if(words)
+        name = words.name()
+        words.accept("RESTRICT") or words.accept("CASCADE")
+        if exists is None:
+            return True
+        words.cut(*exists)
+        return self._has_column(name, "DROP COLUMN IF EXISTS")
+
+    def _rename(self) -> bool:
+        words = self._words
+        words.take()
+        kind = words.word()
+        if kind not in ("COLUMN", "INDEX", "KEY"):
+            words.accept("TO") or words.accept("AS") or words.accept("=")
+            words.table_name()
+            return True
+        words.take()
+        exists = accept_if(words)
+        old = words.name()
+        words.expect("TO")
+        words.name()
+        if exists is not None:
+            words.cut(*exists)
+            needed = f"RENAME {kind} IF EXISTS"
+            if not (self._has_column(old, needed) if kind == "COLUMN" else self._has_key(old, needed)):
+                return False
+        return kind == "COLUMN" or not self._is_left_out(old)
+
+    def _alter(self) -> bool:
+        words = self._words
+        words.take()
+        kind = words.word()
+        if kind in ("INDEX", "KEY"):
+            words.take()
+            if kind == "KEY":
+                words.put(words.at - 1, "INDEX")
+            exists = accept_if(words)
+            name = words.name()
+            at = words.at
+            if not (words.accept("VISIBLE") or words.accept("INVISIBLE")):
+                visible = "VISIBLE" if words.accept("NOT") else "INVISIBLE"
+                words.expect("IGNORED")
+                words.cut(at, words.at - 1)
+                words.put(words.at - 1, visible)
+            if exists is not None:
+                words.cut(*exists)
+                if not self._has_key(name, "ALTER INDEX IF EXISTS"):
+                    return False
+            return not self._is_left_out(name)
+        words.accept("COLUMN")
+        exists = accept_if(words)
+        name = words.name()
+        if words.accept("DROP"):
+            words.expect("DEFAULT")
+        else:
+            words.expect("SET", "DEFAULT")
+            start = words.at
+            if words.word() == "(":
+                words.skip_brackets()
+                read_expressions(words, start, words.at)
+            else:
+                self._set_default(name, start)
+        if exists is None:
+            return True
+        words.cut(*exists)
+        return self._has_column(name, "ALTER COLUMN IF EXISTS")
+
+    def _set_default(self, name: str, start: int) -> None:
+        words = self._words
+        if words.word() in ("+", "-"):
+            words.take()
+        token = words.take()
+        literal = token.kind in (TokenKind.STRING, TokenKind.NUMBER) or token.upper in ("NULL", "TRUE", "FALSE")
+        if literal and token.upper != "NULL":
+            column = (
+                None
+                if self._table is None
+                else next((one for one in self._table.columns if one.name.lower() == name.lower()), None)
+            )
+            if column is None:
+                return  # a replica refuses a literal of a BLOB (1101), and takes any other
+            if column.type.upper() in _BYTES_BECOME:
+                raise NotSure(f"the default of the column {name} of type {column.type}")
+            literal = not column.type.partition("(")[0].endswith(("text", "blob"))
+        if not literal:
+            if words.word() == "(":
+                words.skip_brackets()
+            read_expressions(words, start, words.at)
+            # a literal in brackets is one all the same here (1101)
+            words.before(start, "(" if words.tokens[start].kind is TokenKind.WORD else "(concat(")
+            words.behind(words.at - 1, ")" if words.tokens[start].kind is TokenKind.WORD else "))")
+
+
+def _charset(table: Table | None) -> str:
+    if table is None or not table.charset:
+        return ""
+    return "utf8mb3" if table.charset == "utf8" else table.charset

@@ -1,0 +1,129 @@
+"""The replicas' collation for each that a MariaDB has: as the view's settings say, else the same one, else the nearest."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from protocol.binlog.schema.collation_names import compiled_collation
+from relay.view.rules.mariadb.status import status_stops
+from relay.view.rules.mariadb.status.nearest_collations import is_alike, nearest
+from relay.view.rules.mariadb.status.source_collations import (
+    NUMBERS_BY_NAME,
+    SOURCE_COLLATIONS,
+    SourceCollation,
+    charset_in,
+    plain_charset,
+)
+from relay.view.rules.mariadb.status.target_names import TARGET_NAMES, TARGET_NUMBERS
+from relay.view.rules.targets.known.target import Target
+
+_UCA1400: Final = "uca1400_"
+_OLD_NAME: Final = "utf8_"
+
+
+class MariadbCollations:
+    """chosen: the settings' `collations`, by number. target: the replicas' version, 8.0 or later: those have the same collations.
+
+    A collation that nobody has put into words here, and one without any mapping, raises CannotBeKept: a server passes over
+    statements with numbers that it does not know, some of them without a word.
+    """
+
+    def __init__(self, chosen: Mapping[int, int], target: Target) -> None:
+        self.title = target.title
+        self._chosen = chosen
+        self._numbers = {number: self._given(one, chosen) for number, one in SOURCE_COLLATIONS.items()}
+        self._wrong = {
+            number: chosen[number]
+            for number, given in self._numbers.items()
+            if number in chosen and given != chosen[number]
+        }
+
+    @staticmethod
+    def _given(source: SourceCollation, chosen: Mapping[int, int]) -> int:
+        """0: nothing that would do."""
+        if source.number in chosen:
+            name = TARGET_NAMES.get(chosen[source.number], "")
+            return chosen[source.number] if charset_in(name) == source.charset else 0
+        if source.number in TARGET_NAMES:
+            return source.number
+        return TARGET_NUMBERS.get(nearest(source), 0)
+
+    def is_same(self, number: int) -> bool:
+        """Whether the replicas have the collation itself."""
+        return self._numbers.get(number) == number
+
+    def compares_alike(self, number: int) -> bool:
+        """Whether a statement that compares by it finds the same rows on the replicas, but for rare characters."""
+        if self.is_same(number):
+            return True
+        return number not in self._chosen and number in SOURCE_COLLATIONS and is_alike(SOURCE_COLLATIONS[number])
+
+    def is_alike(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool | None:
+        """The same of a name, as a definition has it, or where that is empty of the character set's own; None: nobody knows which.
+
+        defaults: `TranslatedStatus.defaults` of the statement that compares, for that of the one that defined the column: a source
+        has the same ones all the time, or nearly so.
+        """
+        if collation:
+            number = NUMBERS_BY_NAME.get(_full_name(collation.lower(), charset.lower()))
+            if number is None and not charset and collation.lower().startswith(_UCA1400):
+                number = NUMBERS_BY_NAME.get(_full_name(collation.lower(), "utf8mb4"))
+        else:
+            number = NUMBERS_BY_NAME.get(_full_name(compiled_collation(plain_charset(charset.lower()))))
+            number = defaults.get(number, number) if number is not None else None
+        return None if number is None else self.compares_alike(number)
+
+    def charset_of(self, number: int) -> tuple[str, str]:
+        """The character set of a collation of the source, and its name; ("", ""): it is not known."""
+        found = SOURCE_COLLATIONS.get(number)
+        return (found.charset, found.name) if found is not None else ("", "")
+
+    def number_of(self, number: int) -> int:
+        """The one that is given where texts are compared by it, or columns defined. Raises: CannotBeKept."""
+        given = self._numbers.get(number, 0)
+        if given:
+            return given
+        if number in self._wrong:
+            status_stops.collation_mapped_wrong(number, self._wrong[number], self.title)
+        return status_stops.collation_missing(number, self.title)
+
+    def number_of_charset(self, number: int) -> int:
+        """The same for where only the character set matters. Raises: CannotBeKept for a number that no MariaDB is known to have."""
+        given = self._numbers.get(number, 0)
+        if given or number not in SOURCE_COLLATIONS:
+            return given or self.number_of(number)
+        charset = plain_charset(SOURCE_COLLATIONS[number].charset)
+        return NUMBERS_BY_NAME[_full_name(compiled_collation(charset))]
+
+    def name_of(self, name: str, charset: str = "") -> str:
+        """The replicas' name for one that a statement of the source has, as it is written where it stands for the same in MySQL.
+
+        charset: of what it stands behind, such as `utf8mb4`, for names that leave it out (`uca1400_ai_ci`); "": not known.
+
+        Raises: CannotBeKept.
+        """
+        full = _full_name(name.lower(), charset.lower())
+        number = NUMBERS_BY_NAME.get(full)
+        if number is None:
+            status_stops.collation_name_unknown(name, self.title)
+        given = TARGET_NAMES[self.number_of(number)]
+        return name if given == full else given
+
+    def default_of(self, charset: str, defaults: Mapping[int, int]) -> str:
+        """The replicas' collation for a character set that a statement names without one. defaults: `TranslatedStatus.defaults`.
+
+        Raises: CannotBeKept.
+        """
+        full = _full_name(compiled_collation(plain_charset(charset.lower())))
+        number = NUMBERS_BY_NAME.get(full)
+        if number is None:
+            status_stops.charset_unknown(charset, self.title)
+        return TARGET_NAMES[self.number_of(defaults.get(number, number))]
+
+
+def _full_name(name: str, charset: str = "") -> str:
+    """As `SourceCollation.name`: `utf8_` is `utf8mb3_`, and a name may leave out its character set."""
+    if name.startswith(_OLD_NAME):
+        return "utf8mb3_" + name.removeprefix(_OLD_NAME)
+    if name.startswith(_UCA1400):
+        return f"{'utf8mb3' if charset == 'utf8' else charset}_{name}"
+    return name

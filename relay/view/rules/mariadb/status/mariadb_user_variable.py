@@ -1,0 +1,29 @@
+"""A User_var event of a MariaDB, with a collation that the replicas have."""
+
+from typing import Final
+
+from relay.view.rules.mariadb.status import status_stops
+from relay.view.rules.mariadb.status.mariadb_collations import MariadbCollations
+
+_LENGTH: Final = 4
+_KNOWN_VALUE: Final = 9
+"""Type u8, collation u32, length u32."""
+
+
+def translate_user_variable(body: bytes, collations: MariadbCollations) -> bytes:
+    """The body, as long as before.
+
+    Layout: name length u32, name | is NULL u8 | where it is not: type u8, collation u32, length u32, value, flags.
+    Raises: CannotBeKept: the replicas stop at a number that they do not know (13117).
+    """
+    name_stop = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
+    if len(body) <= name_stop:
+        status_stops.variable_damaged(body[_LENGTH:])
+    if body[name_stop]:
+        return body
+    at = name_stop + 2
+    value = at + _KNOWN_VALUE - 1
+    if len(body) < value + int.from_bytes(body[value - _LENGTH : value], "little"):
+        status_stops.variable_damaged(body[_LENGTH:name_stop])
+    number = int.from_bytes(body[at : at + 4], "little")
+    return body[:at] + collations.number_of(number).to_bytes(4, "little") + body[at + 4 :]

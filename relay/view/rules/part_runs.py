@@ -1,0 +1,153 @@
+"""Parts of a group that belong together, in little memory however many they are: what is left out of it, what may stand in one
+transaction of the view, and the events of that."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from relay.view.rules import stop_reasons
+from relay.view.rules.group import Copy, GroupEvent, New
+from relay.view.rules.group_parts import GroupPart, PartKind
+
+MOST_RANGES: Final = 100_000
+MOST_TRANSACTIONS: Final = 100_000
+"""That one group becomes: what is held of them is some 50 MB."""
+MOST_BYTES: Final = 96 << 20
+"""Of what is held of a group in the making."""
+_OF_A_COPY, _OF_AN_EVENT = 150, 250
+"""Bytes in memory, of the second without its body."""
+_CHANGES: Final = (PartKind.STATEMENT, PartKind.ROWS)
+
+
+class PartRanges:
+    """Places [start, stop) of a group, each added behind those before it, or over them."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._stops: list[int] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def __contains__(self, place: int) -> bool:
+        at = bisect_right(self._starts, place) - 1
+        return at >= 0 and place < self._stops[at]
+
+    def add(self, start: int, stop: int) -> None:
+        """[start, stop), with what lies in it or ends where it begins. Raises: CannotBeKept where there are too many."""
+        while self._starts and self._starts[-1] >= start:
+            self._starts.pop()
+            self._stops.pop()
+        if self._stops and self._stops[-1] >= start:
+            self._stops[-1] = stop
+            return
+        if len(self._starts) >= MOST_RANGES:
+            raise stop_reasons.too_large(f"more than {MOST_RANGES} stretches of it were rolled back or are left out")
+        self._starts.append(start)
+        self._stops.append(stop)
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Up to a statement that commits. splits: some of it stands alone for what its tables are; there are no savepoints then."""
+
+    splits: bool = False
+
+
+@dataclass(slots=True)
+class PartRun:
+    """Parts side by side, in [start, stop) of the file. last: event, last_change: of what changes something. is_statement: its last
+    part is one. commits: it is one that commits by itself."""
+
+    start: int
+    stop: int
+    last: GroupEvent
+    last_change: GroupEvent
+    is_statement: bool
+    stretch: _Stretch
+    commits: bool = False
+    parts: int = 0
+    changes: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many of its parts are kept."""
+        return self.changes if self.stretch.splits else self.parts
+
+    @property
+    def ends_with(self) -> GroupEvent:
+        """The last event that is kept."""
+        return self.last_change if self.stretch.splits else self.last
+
+    def takes(self, part: GroupPart) -> bool:
+        """Whether a part of [start, stop) is kept. Savepoints of what is split are not: what was undone is no longer there, and
+        behind a table without transactions they are refused (1837)."""
+        return part.kind in _CHANGES or not self.stretch.splits
+
+
+class PartRuns:
+    """Runs in the making. parts: of all of them."""
+
+    def __init__(self) -> None:
+        self.all: list[PartRun] = []
+        self.parts = 0
+        self._stretch = _Stretch()
+        self._open = False
+
+    def add(self, part: GroupPart) -> None:
+        """A part that may stand with those before it. Raises: CannotBeKept."""
+        if not self._open:
+            self._begin(part)
+            self._open = True
+        run = self.all[-1]
+        run.stop, run.last = part.stop, part.event
+        run.parts += 1
+        self.parts += 1
+        if part.kind in _CHANGES:
+            run.changes += 1
+            run.last_change = part.event
+            run.is_statement = part.query is not None
+
+    def add_alone(self, part: GroupPart, *, commits: bool = False) -> None:
+        """A part that stands alone: it commits by itself, or must be parted from the others. Raises: CannotBeKept."""
+        self._open = False
+        self.add(part)
+        self._open = False
+        if commits:
+            self.all[-1].commits = True
+            self._stretch = _Stretch()
+        else:
+            self._stretch.splits = True
+
+    def _begin(self, part: GroupPart) -> None:
+        if len(self.all) >= MOST_TRANSACTIONS:
+            raise stop_reasons.too_large(f"it would become more than {MOST_TRANSACTIONS} transactions")
+        self.all.append(PartRun(part.start, part.stop, part.event, part.event, part.query is not None, self._stretch))
+
+
+class Pieces:
+    """What a transaction of the view consists of; neighbours that are copied are one copy. held: bytes that others have."""
+
+    def __init__(self, held: int = 0) -> None:
+        self.all: list[Copy | New] = []
+        self.held = held
+
+    def extend(self, pieces: Iterable[Copy | New]) -> None:
+        """The following pieces. Raises: CannotBeKept."""
+        for piece in pieces:
+            self.add(piece)
+
+    def add(self, piece: Copy | New) -> None:
+        """The next piece. Raises: CannotBeKept."""
+        if isinstance(piece, New):
+            self.held += _OF_AN_EVENT + len(piece.body)
+        else:
+            last = self.all[-1] if self.all else None
+            if isinstance(last, Copy) and last.stop == piece.start:
+                self.all[-1] = Copy(last.start, piece.stop)
+                return
+            self.held += _OF_A_COPY
+        if self.held > MOST_BYTES:
+            raise stop_reasons.too_large(f"more than {MOST_BYTES >> 20} MiB of it would have to be written anew")
+        self.all.append(piece)

@@ -1,0 +1,58 @@
+"""Foreign keys with parts in comments for servers, `/*!50000 … */`: InnoDB of MySQL before 8.0 reads keys from the text of a definition
+without any comments (tried: 5.6.24), newer servers act by what stands in them (tried: 9.7.4)."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from relay.schema_history.tables.ddl_tokens import SqlToken, sql_tokens
+from relay.view.rules.statement.logged_query import LoggedQuery, is_word
+from relay.view.rules.statement.table_definition import TableDefinition
+
+_READS_ALL: Final = "9.99.99"
+"""A version that reads what stands in the comments for any server."""
+_COMMENT: Final = re.compile(r"--(?=[\s\x00-\x1f]|\Z)[^\n]*+|#[^\n]*+|(/\*!)|/\*.*?\*/|(\*/)", re.DOTALL)
+_NOW: Final = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
+
+
+def has_commented_keys(query: LoggedQuery, made: TableDefinition) -> bool:
+    """Whether a word of a FOREIGN KEY stands in such a comment, of the definition that the query is, as read. Raises: NotSure.
+
+    REFERENCES behind a column is none: before 9.0 no server makes anything of it.
+    """
+    if b"/*!" not in query.raw:
+        return False
+    tokens = sql_tokens(query.text, query.sql_mode, _READS_ALL)
+    inline = {token.start for key in made.inline for token in key.references.tokens}
+    keys = [_range_of_key(query.tokens, key.references.tokens) for key in made.foreign_keys]
+    return any(
+        tokens[at].start not in inline and (_is_of_key(tokens, at) or any(tokens[at].start in one for one in keys))
+        for at in _commented(query.text, tokens)
+    )
+
+
+def _commented(text: str, tokens: list[SqlToken]) -> Iterator[int]:
+    """Which of the tokens stand in comments for servers; all of them are among `tokens`."""
+    depth, stop = 0, 0
+    for at, token in enumerate(tokens):
+        for opens, closes in _COMMENT.findall(text[stop : token.start]):
+            depth += bool(opens) - bool(closes)
+        if depth:
+            yield at
+        stop = token.stop
+
+
+def _is_of_key(tokens: list[SqlToken], at: int) -> bool:
+    """Whether the word belongs to a foreign key wherever it stands."""
+    if is_word(tokens[at], "ON") and is_word(tokens[at + 1], "DELETE", "UPDATE"):
+        return not is_word(tokens[at + 2], *_NOW)
+    return is_word(tokens[at], "FOREIGN", "REFERENCES", "MATCH", "CASCADE")
+
+
+def _range_of_key(tokens: list[SqlToken], references: tuple[SqlToken, ...]) -> range:
+    """From CONSTRAINT or FOREIGN of a key to its end, as offsets in the text."""
+    at = tokens.index(references[0])
+    while not is_word(tokens[at], "FOREIGN"):
+        at -= 1
+    begin = next((before for before in (at - 1, at - 2) if is_word(tokens[before], "CONSTRAINT")), at)
+    return range(tokens[begin].start, references[-1].stop)

@@ -1,0 +1,76 @@
+"""The body of a trigger, a function or a procedure: which tables it changes, and what it calls.
+
+Such bodies hold no prepared statements, and no definitions but of temporary tables: their text tells all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from protocol.errors import ProtocolError
+from relay.schema_history.tables.ddl_tokens import NotSure, SqlToken, TokenKind
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.statement.logged_query import LoggedQuery, is_word
+from relay.view.rules.statement.named_tables import called_routines, may_write_several, perhaps_written_tables
+
+_CHANGES: Final = ("INSERT", "REPLACE", "UPDATE", "DELETE")
+# In front of such a word that begins no statement: FOR UPDATE, ON DUPLICATE KEY UPDATE, ON DELETE, AFTER INSERT.
+_NO_STATEMENT: Final = ("FOR", "KEY", "ON", "AFTER", "BEFORE")
+
+
+class BodyChange(NamedTuple):
+    """verb: INSERT, REPLACE, UPDATE or DELETE; tables: those that it writes, or may write. on_duplicate: of INSERT … ON DUPLICATE KEY
+    UPDATE. several: it writes more than one of them, or may."""
+
+    verb: str
+    tables: tuple[TableName, ...]
+    on_duplicate: bool = False
+    several: bool = False
+
+
+class RoutineBody(NamedTuple):
+    """calls: (schema, name) of what may be functions and procedures. What is there twice is listed once."""
+
+    changes: tuple[BodyChange, ...] = ()
+    calls: tuple[TableName, ...] = ()
+
+
+def read_routine_body(query: LoggedQuery, tokens: Sequence[SqlToken], schema: str) -> RoutineBody:
+    """Of the words `tokens` of the statement `query`, from the body's first on. schema: that names without one are in.
+
+    A change of which nobody can tell the tables is left out: a server that reads it as this does refuses it. Raises: NotSure.
+    """
+    changes: dict[BodyChange, None] = {}
+    for index, token in enumerate(tokens):
+        if not is_word(token, *_CHANGES) or tokens[index + 1].upper == "(":
+            continue
+        if index and (tokens[index - 1].upper in (".", *_NO_STATEMENT)):
+            continue
+        if token.upper == "REPLACE" and is_word(tokens[index + 1], "SELECT", "AS"):
+            continue
+        one = _statement(query, tokens, index, schema)
+        try:
+            changes[change_of(one, token.upper)] = None
+        except (NotSure, ProtocolError):
+            continue
+    whole = _slice(query, tokens[0], tokens, len(tokens) - 1, schema) if len(tokens) > 1 else None
+    return RoutineBody(tuple(changes), tuple(called_routines(whole)) if whole is not None else ())
+
+
+def change_of(query: LoggedQuery, verb: str) -> BodyChange:
+    """What a statement changes itself. verb: of the change; that of LOAD DATA is another than the statement's. Raises: NotSure."""
+    on_duplicate = verb == "INSERT" and any(is_word(token, "DUPLICATE") for token in query.tokens)
+    return BodyChange(verb, perhaps_written_tables(query), on_duplicate, may_write_several(query))
+
+
+def _statement(query: LoggedQuery, tokens: Sequence[SqlToken], at: int, schema: str) -> LoggedQuery:
+    """The statement of the body that begins at the token `at`."""
+    stop = at
+    while tokens[stop].kind is not TokenKind.END and tokens[stop].upper != ";":
+        stop += 1
+    return _slice(query, tokens[at], tokens, stop, schema)
+
+
+def _slice(query: LoggedQuery, first: SqlToken, tokens: Sequence[SqlToken], stop: int, schema: str) -> LoggedQuery:
+    raw = query.raw[first.start : tokens[stop - 1].stop]
+    return replace(query, raw=raw, schema_bytes=schema.encode("utf-8", "backslashreplace"))

@@ -1,0 +1,1 @@
+"""What is known of the source's tables at one place of its binlogs, as the rules need it."""

@@ -1,0 +1,139 @@
+"""Triggers, functions and procedures that the archive has the definitions of: what happens inside of them when a statement runs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.statement.routine_body import BodyChange, RoutineBody
+
+_FIRES: Final = {
+    "INSERT": frozenset(("INSERT", "")),
+    "REPLACE": frozenset(("INSERT", "DELETE", "")),
+    "UPDATE": frozenset(("UPDATE", "")),
+    "DELETE": frozenset(("DELETE", "")),
+}
+"""Events of triggers by the statement's verb; "": nobody knows which."""
+_ON_DUPLICATE: Final = frozenset(("INSERT", "UPDATE", ""))
+
+
+class RoutineName(NamedTuple):
+    """kind: FUNCTION or PROCEDURE, which may have the same name. name: in lower case."""
+
+    kind: str
+    schema: str
+    name: str
+
+
+class KnownTrigger(NamedTuple):
+    """name: (schema, trigger). event: INSERT, UPDATE, DELETE, or "" where nobody knows."""
+
+    name: TableName
+    table: TableName
+    event: str
+    body: RoutineBody
+
+
+class StoredBody(NamedTuple):
+    """told: `the trigger d.tr`, for people."""
+
+    told: str
+    body: RoutineBody
+
+
+class InnerChange(NamedTuple):
+    """A change that is made inside of something else."""
+
+    change: BodyChange
+    inside: StoredBody
+
+
+class BodiesFound(NamedTuple):
+    """tables: in lower case, whose triggers are among them. functions: whether functions are."""
+
+    tables: tuple[TableName, ...]
+    functions: bool
+
+
+class StoredBodies:
+    """Names are compared without regard to case. tables_of: the tables behind names that may be views'."""
+
+    def __init__(
+        self,
+        triggers: Iterable[KnownTrigger],
+        routines: Mapping[RoutineName, RoutineBody],
+        tables_of: Callable[[Iterable[TableName]], Iterable[TableName]] = tuple,
+    ) -> None:
+        self._tables_of = tables_of
+        self._all: list[StoredBody] = []
+        self._by_table: dict[TableName, list[tuple[str, StoredBody]]] = {}
+        for one in triggers:
+            stored = StoredBody(f"the trigger {'.'.join(one.name)}", one.body)
+            self._all.append(stored)
+            self._by_table.setdefault(_lower(one.table), []).append((one.event, stored))
+        self._called: dict[TableName, list[StoredBody]] = {}
+        self._told_functions: list[str] = []
+        for name, body in routines.items():
+            stored = StoredBody(f"the {name.kind.lower()} {name.schema}.{name.name}", body)
+            self._all.append(stored)
+            self._called.setdefault(_lower((name.schema, name.name)), []).append(stored)
+            if name.kind == "FUNCTION":
+                self._told_functions.append(stored.told)
+        self.functions = frozenset(name.name for name in routines if name.kind == "FUNCTION")
+        """Their names without schemas, in lower case."""
+        self.any_on_update = any(event in _FIRES["UPDATE"] for some in self._by_table.values() for event, _ in some)
+        """Whether UPDATE of some table fires a trigger."""
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def has_update_trigger(self, table: TableName) -> bool:
+        """Whether UPDATE of the table fires one."""
+        return any(event in _FIRES["UPDATE"] for event, _body in self._by_table.get(_lower(table), ()))
+
+    def leading_to(self, wanted: Callable[[BodyChange], bool]) -> "BodiesFound":
+        """The triggers and functions in which, or inside of what they set off, such a change is made."""
+        open_ends = [one.told for one in self._all if any(map(wanted, one.body.changes))]
+        found: set[str] = set()
+        while open_ends:
+            told = open_ends.pop()
+            if told not in found:
+                found.add(told)
+                open_ends += self._set_off_by.get(told, ())
+        tables = (table for table, bodies in self._by_table.items() if any(one.told in found for _event, one in bodies))
+        return BodiesFound(tuple(tables), any(told in found for told in self._told_functions))
+
+    @cached_property
+    def _set_off_by(self) -> dict[str, list[str]]:
+        """Of each body those that set it off themselves."""
+        made: dict[str, list[str]] = {}
+        for one in self._all:
+            for inside in self._inside(one.body.changes, one.body.calls):
+                made.setdefault(inside.told, []).append(one.told)
+        return made
+
+    def reached(self, changes: Iterable[BodyChange], calls: Iterable[TableName]) -> list[InnerChange]:
+        """All that is changed inside where these changes are made and these routines are called, to any depth."""
+        found: list[InnerChange] = []
+        seen: set[str] = set()
+        open_ends = self._inside(changes, calls)
+        while open_ends:
+            one = open_ends.pop()
+            if one.told in seen:
+                continue
+            seen.add(one.told)
+            found += (InnerChange(change, one) for change in one.body.changes)
+            open_ends += self._inside(one.body.changes, one.body.calls)
+        return found
+
+    def _inside(self, changes: Iterable[BodyChange], calls: Iterable[TableName]) -> list[StoredBody]:
+        found = [body for name in calls for body in self._called.get(_lower(name), ())]
+        for change in changes:
+            events = _ON_DUPLICATE if change.on_duplicate else _FIRES[change.verb]
+            for table in self._tables_of(change.tables):
+                found += (body for event, body in self._by_table.get(_lower(table), ()) if event in events)
+        return found
+
+
+def _lower(name: TableName) -> TableName:
+    return name[0].lower(), name[1].lower()

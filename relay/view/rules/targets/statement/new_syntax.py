@@ -1,0 +1,183 @@
+"""Words and functions of statements that came after a target's version: it would stop at them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from relay.view.rules.targets.known import target_stops
+from relay.view.rules.targets.known.target import NewClause, Target
+from relay.view.rules.targets.known.target_stops import NO_SUCH_FUNCTION, SYNTAX_ERROR
+from relay.view.rules.targets.statement.new_functions import FIRST_WITH_FUNCTION
+from relay.view.rules.targets.statement.parentheses import closing, enclosing
+from relay.view.rules.targets.statement.source_statement import Kind, SourceStatement
+
+# Words that a statement begins with.
+_BEGINNINGS: Final[tuple[NewClause, ...]] = (
+    (("ALTER", "INSTANCE"), (5, 7), "ALTER INSTANCE"),
+    (("CREATE", "TABLESPACE"), (5, 7), "tablespaces of InnoDB"),
+    (("DROP", "TABLESPACE"), (5, 7), "tablespaces of InnoDB"),
+    (("CREATE", "UNDO"), (8, 0), "tablespaces for undo"),
+    (("ALTER", "UNDO"), (8, 0), "tablespaces for undo"),
+    (("DROP", "UNDO"), (8, 0), "tablespaces for undo"),
+    (("ALTER", "TABLESPACE"), (8, 0), "tablespaces that are altered"),
+    (("CREATE", "RESOURCE"), (8, 0), "resource groups"),
+    (("ALTER", "RESOURCE"), (8, 0), "resource groups"),
+    (("DROP", "RESOURCE"), (8, 0), "resource groups"),
+    (("CREATE", "SPATIAL", "REFERENCE"), (8, 0), "definitions of spatial reference systems"),
+    (("CREATE", "OR", "REPLACE", "SPATIAL"), (8, 0), "definitions of spatial reference systems"),
+    (("DROP", "SPATIAL"), (8, 0), "definitions of spatial reference systems"),
+    (("CREATE", "LIBRARY"), (9, 0), "libraries"),
+    (("ALTER", "LIBRARY"), (9, 0), "libraries"),
+    (("DROP", "LIBRARY"), (9, 0), "libraries"),
+)
+# Words side by side that mean nothing else, anywhere.
+_PAIRS: Final[tuple[NewClause, ...]] = (
+    (("GET", "DIAGNOSTICS"), (5, 6), "GET DIAGNOSTICS"),
+    (("GET", "CURRENT", "DIAGNOSTICS"), (5, 6), "GET DIAGNOSTICS"),
+    (("GET", "STACKED", "DIAGNOSTICS"), (5, 7), "GET STACKED DIAGNOSTICS"),
+    (("EACH", "ROW", "FOLLOWS"), (5, 7), "an order of triggers"),
+    (("EACH", "ROW", "PRECEDES"), (5, 7), "an order of triggers"),
+    (("->",), (5, 7), "-> for values inside of JSON"),
+    (("->>",), (5, 7), "->> for values inside of JSON"),
+    ((")", "OVER"), (8, 0), "window functions"),
+    (("LATERAL", "("), (8, 0), "LATERAL"),
+    (("MEMBER", "OF", "("), (8, 0), "MEMBER OF"),
+    (("AT", "TIME", "ZONE"), (8, 0), "AT TIME ZONE"),
+    (("SKIP", "LOCKED"), (8, 0), "SKIP LOCKED"),
+    (("UPDATE", "NOWAIT"), (8, 0), "NOWAIT"),
+    (("FOR", "SHARE"), (8, 0), "FOR SHARE"),
+    (("VALUES", "ROW", "("), (8, 0), "VALUES ROW"),
+    (("INTERSECT",), (8, 0), "INTERSECT"),
+    (("EXCEPT",), (8, 0), "EXCEPT"),
+    (("PROCEDURE", "IF", "NOT"), (8, 0), "IF NOT EXISTS for programs"),
+    (("FUNCTION", "IF", "NOT"), (8, 0), "IF NOT EXISTS for programs"),
+    (("TRIGGER", "IF", "NOT"), (8, 0), "IF NOT EXISTS for programs"),
+    (("VIEW", "IF", "NOT"), (9, 0), "IF NOT EXISTS for views"),
+    (("LANGUAGE", "JAVASCRIPT"), (9, 0), "programs in JavaScript"),
+    (("DUALITY", "VIEW"), (9, 0), "duality views"),
+)
+_CASTS: Final = {
+    "JSON": (5, 7), "FLOAT": (8, 0), "DOUBLE": (8, 0), "REAL": (8, 0), "YEAR": (8, 0), "POINT": (8, 0), "LINESTRING": (8, 0),
+    "POLYGON": (8, 0), "MULTIPOINT": (8, 0), "MULTILINESTRING": (8, 0), "MULTIPOLYGON": (8, 0), "GEOMETRYCOLLECTION": (8, 0),
+    "VECTOR": (9, 0),
+}  # fmt: skip
+# In front of a name and its columns, where the name may be that of a function.
+_BEFORE_NAMES: Final = frozenset((
+    ".", "INTO", "TABLE", "EXISTS", "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "REFERENCES", "CONSTRAINT",
+    "FUNCTION", "PROCEDURE", "VIEW", "CALL", "PARTITION", "IGNORE", "REPLACE",
+))  # fmt: skip
+_BEFORE_TABLE: Final = frozenset((
+    "", ".", "CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "FLUSH", "LOCAL",
+    "NO_WRITE_TO_BINLOG", "TEMPORARY", "INTO", "ON", "LOCK", "UNLOCK", "IGNORE", "ONLINE", "OFFLINE", "WITH", "IMPORT", "SHOW",
+))  # fmt: skip
+_WRITES: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"))
+_BEHIND_TABLE: Final = frozenset(
+    ("", ".", ",", "*", ";", "WHERE", "ORDER", "LIMIT", "PARTITION", "USING", "FORCE", "USE")
+)
+
+
+def check_syntax(statement: SourceStatement, text: bytes, source: int, target: Target) -> None:
+    """Raises: CannotBeKept for the first that the target does not know. `source`: its version as 90704; a name that it had no function
+    of either is the user's own."""
+    for since, what, error in _new_to_older(statement):
+        if target.version < since and source >= since[0] * 10_000 + since[1] * 100:
+            target_stops.syntax_unknown(what, error, text, target)
+
+
+def common_table_at(statement: SourceStatement) -> int | None:
+    """Where a WITH stands that names queries (8.0 and later), and not WITH PARSER, WITH ROLLUP and so on; None: nowhere."""
+    for index in statement.places("WITH"):
+        if statement.word(index + 1) == "RECURSIVE":
+            return index
+        behind = index + 2
+        if statement.word(behind) == "(":
+            behind = closing(statement, behind) + 1
+        if statement.name(index + 1) and statement.word(behind) == "AS" and statement.word(behind + 1) == "(":
+            return index
+    return None
+
+
+def _new_to_older(statement: SourceStatement) -> Iterator[tuple[tuple[int, int], str, int]]:
+    """Since which version there is each of the things in it that there were not always, its name, and the error of older ones."""
+    for words, since, what in _BEGINNINGS:
+        if statement.starts(*words):
+            yield since, what, SYNTAX_ERROR
+    for words, since, what in _PAIRS:
+        if any(statement.word(index - 1) != "." for index in statement.places(*words)):
+            yield since, what, SYNTAX_ERROR
+    if common_table_at(statement) is not None:
+        yield (8, 0), "WITH in front of a query", SYNTAX_ERROR
+    if any(
+        statement.word(index - 1) not in _BEFORE_TABLE or _is_named_before(statement, index)
+        for index in statement.places("TABLE")
+    ):
+        yield (8, 0), "TABLE as a query", SYNTAX_ERROR
+    yield from _of_writes(statement)
+    yield from _casts(statement)
+    for index, word in enumerate(statement.words):
+        if word.kind is not Kind.WORD or word.text not in FIRST_WITH_FUNCTION or statement.word(index + 1) != "(":
+            continue
+        if statement.word(index - 1) not in _BEFORE_NAMES and not _is_indexed(statement, index):
+            yield FIRST_WITH_FUNCTION[word.text], f"the function {word.text}", NO_SUCH_FUNCTION
+
+
+def _is_named_before(statement: SourceStatement, index: int) -> bool:
+    """Whether a quoted name, or a literal, stands in front: no keyword."""
+    return index > 0 and statement.words[index - 1].kind not in (Kind.WORD, Kind.SYMBOL)
+
+
+def _is_indexed(statement: SourceStatement, index: int) -> bool:
+    """Whether the table of a CREATE INDEX stands there."""
+    return (
+        statement.word(index - 1) == "ON"
+        and statement.word(0) == "CREATE"
+        and "INDEX" in (statement.word(1), statement.word(2))
+    )
+
+
+def _of_writes(statement: SourceStatement) -> Iterator[tuple[tuple[int, int], str, int]]:
+    first = statement.word(0)
+    if first not in _WRITES:
+        return
+    if statement.has("PARTITION", "("):
+        yield (5, 6), "partitions of a table that is written to", SYNTAX_ERROR
+    if first == "INSERT" and _has_row_alias(statement):
+        yield (8, 0), "a name for the rows of an INSERT", SYNTAX_ERROR
+    if first == "DELETE" and _has_table_alias(statement):
+        yield (8, 0), "another name for the table of a DELETE", SYNTAX_ERROR
+
+
+def _has_row_alias(statement: SourceStatement) -> bool:
+    depth = 0
+    for index in range(len(statement.words)):
+        symbol = statement.word(index)
+        depth += (symbol == "(") - (symbol == ")")
+        if depth:
+            continue
+        if symbol in ("SELECT", "TABLE", "WITH", "DUPLICATE"):
+            return False
+        if symbol == "AS":
+            return True
+    return False
+
+
+def _has_table_alias(statement: SourceStatement) -> bool:
+    start = next(statement.places("FROM"), None)
+    if start is None or any(
+        statement.word(index) not in ("DELETE", "LOW_PRIORITY", "QUICK", "IGNORE") for index in range(start)
+    ):
+        return False
+    behind = start + 2
+    while statement.word(behind) == ".":
+        behind += 2
+    if behind >= len(statement.words):
+        return False
+    return statement.words[behind].kind is Kind.NAME or statement.word(behind) not in _BEHIND_TABLE
+
+
+def _casts(statement: SourceStatement) -> Iterator[tuple[tuple[int, int], str, int]]:
+    places = [index for index in statement.places("AS") if statement.word(index + 1) in _CASTS]
+    around = enclosing(statement) if places else []
+    for index in places:
+        if statement.word(around[index] - 1) == "CAST":
+            kind = statement.word(index + 1)
+            yield _CASTS[kind], f"CAST to {kind}", SYNTAX_ERROR

@@ -1,0 +1,117 @@
+"""What a source that crashed inside a transaction kept of it, though its binlog has no end of it.
+
+Tried on 5.6.24: a replica that gets such a group and then the next file's format description rolls it back, and keeps what it did
+in tables without transactions, as the source does. Where another transaction follows in the same file, its BEGIN commits all of it.
+A 9.7 waits for the end for ever.
+"""
+
+import json
+from typing import Final
+
+from protocol.errors import ProtocolError
+from protocol.kernel.codes import TABLE_MAP_EVENT
+from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules import stop_reasons
+from relay.view.rules.group import SourceGroup
+from relay.view.rules.group_parts import GroupPart, GroupParts, PartKind
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.named_tables import statement_tables
+from relay.view.rules.tables.table_engines import TableEngines
+
+_STATE: Final = b'{"open_end":'
+
+
+class OpenEnd:
+    """Whether a file ended inside a transaction that changed tables, all of them with transactions.
+
+    A source that starts anew has rolled it back. One that goes on could not write the rest (a full disk, a limit of a file's size), and
+    a replica that gets the next file commits what it has with the next BEGIN (tried: 5.6.24).
+    """
+
+    def __init__(self) -> None:
+        self._statement: str | None = None
+        """One of it, for people."""
+
+    def note(self, changed: GroupPart | None) -> None:
+        """The file ended inside a transaction with this change; None: it changed nothing."""
+        self._statement = None if changed is None else stop_reasons.shown(changed.query)
+
+    def source_went_on(self) -> None:
+        """The next file begins, and no server was started in between. Raises: CannotBeKept, and nothing is forgotten."""
+        if self._statement is not None:
+            raise stop_reasons.open_end(self._statement)
+
+    def in_front_of(self, state: bytes) -> bytes:
+        """`state` with what is known here in front of it, if there is something."""
+        return state if self._statement is None else _STATE + json.dumps(self._statement).encode() + b"}\n" + state
+
+    def taken_from(self, state: bytes) -> bytes:
+        """Knows what stands in front of a state and nothing else; the rest of it."""
+        self._statement = None
+        if not state.startswith(_STATE):
+            return state
+        line, _, rest = state.partition(b"\n")
+        self._statement = str(json.loads(line)["open_end"])
+        return rest
+
+
+def check_unfinished(group: SourceGroup, engines: TableEngines, *, is_followed: bool) -> GroupPart | None:
+    """Raises: CannotBeKept where a replica of the source may keep something of a group without an end. is_followed: another group
+    follows in its file. Gives a change of it; None: it has none."""
+    try:
+        return _check(group, engines, is_followed)
+    except ProtocolError as error:
+        raise stop_reasons.without_end(str(error), None) from error
+
+
+def _check(group: SourceGroup, engines: TableEngines, is_followed: bool) -> GroupPart | None:
+    changed: GroupPart | None = None
+    for part in GroupParts(group):
+        if part.kind is PartKind.PACKED:
+            raise stop_reasons.without_end("it is compressed", None)
+        # An open statement has its last event: where that is a Table_map, no rows came.
+        changes = part.kind is PartKind.STATEMENT or (part.kind is PartKind.ROWS and part.event.type != TABLE_MAP_EVENT)
+        if not changes:
+            continue
+        if is_followed:
+            raise stop_reasons.without_end("another transaction follows it in the same file", part.query)
+        why = _of_rows(part, engines) if part.query is None else _of_statement(part.query, engines)
+        if why:
+            raise stop_reasons.without_end(why, part.query)
+        changed = changed or part
+    return changed
+
+
+def _of_rows(part: GroupPart, engines: TableEngines) -> str:
+    return next((why for name in part.tables if (why := _of_table(name, engines, None))), "")
+
+
+def _of_statement(query: LoggedQuery, engines: TableEngines) -> str:
+    """Why something of it may be kept; empty: nothing is."""
+    if query.is_definition:
+        return "a definition commits what stands before it"
+    try:
+        tables = statement_tables(query)
+    except (NotSure, ProtocolError) as error:
+        return str(error)
+    if tables.calls or not tables.writes:
+        return "it may call stored functions, or changes no table that it names"
+    for name in tables.writes:
+        why = _of_table(name, engines, query.thread_id)
+        if why:
+            return why
+        facts = engines.facts(name, query.thread_id)
+        if facts is not None and not facts.temporary and engines.triggers_of(name) != []:
+            return f"{stop_reasons.named([name])} has triggers, or may have some"
+    return ""
+
+
+def _of_table(name: TableName, engines: TableEngines, thread_id: int | None) -> str:
+    facts = engines.facts(name, thread_id)
+    keeps = facts.keeps_rollbacks if facts is not None else None
+    if facts is not None and facts.temporary:
+        return ""  # It is gone with the crash.
+    if keeps is None:
+        return f"nobody knows the engine of {stop_reasons.named([name])}"
+    return f"{stop_reasons.named([name])} has no transactions" if keeps else ""

@@ -1,0 +1,447 @@
+"""Follows the archive with one view: what is published there becomes the view's, until something cannot be translated."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import structlog
+
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.position import Position, binlog_number
+from relay.archive.archive import Archive
+from relay.archive.catalog.generation_directories import FIRST
+from relay.archive.generation import Generation
+from relay.archive.read.file_reads import OpenFile
+from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError, ArchiveMisuse, ArchiveWriteError
+from relay.archive.storage.archived_file import ArchivedFile
+from relay.archive.storage.files import FileLayer
+from relay.dependencies.source_tables import SourceTables
+from relay.dependencies.tables_file import TablesFile
+from relay.process.background import begin_task, tell_fault
+from relay.process.growing_pause import growing_pause
+from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
+from relay.view.first_numbers import FirstNumbers
+from relay.view.generations.source_breaks import gap_in_archive
+from relay.view.rules.group import GroupRules
+from relay.view.rules.settings import ViewSettings
+from relay.view.running.maker_thread import MakerThread
+from relay.view.running.making_progress import MakingProgress, ViewStatus
+from relay.view.running.making_stops import (
+    AGAIN_S,
+    LONGEST_PAUSE_S,
+    MakingWaits,
+    check_writing,
+    is_same,
+    only_decided,
+    stop_by,
+    stop_by_fault,
+    tell_stop,
+)
+from relay.view.running.source_parts import SourcePart, SourceParts
+from relay.view.translate.view_stopped import ViewStopped
+from relay.view.translate.wait_counts import WaitCounts, keep_counts, kept_counts
+from relay.view.translation import FileTranslation
+from relay.view.view_disk import ViewDiskFailed, own_file
+from relay.view.view_stop import ViewStop, keep_stop
+
+log = structlog.get_logger()
+
+_AT_ONCE_BYTES: Final = 4 << 10
+"""So much is made on the event loop: a thread's turn takes longer. Where rules look at each statement it is a millisecond."""
+_MOST_QUEUED_BYTES: Final = 8 << 20
+_KEEP_WAITS_S: Final = 10.0
+_ADOPT_S: Final = 1.0
+
+
+class ViewMaker:
+    """All on the event loop, but for the translation of what is much. `begin`, then `close`.
+
+    rules: makes the rules, which know nothing yet. What nobody foresaw is a stop, too, and tried again.
+    """
+
+    def __init__(
+        self,
+        mirror: Archive,
+        archive: Archive,
+        settings: ViewSettings,
+        rules: Callable[[], GroupRules],
+        skips: Mapping[tuple[int, str], Mapping[int, int]],
+    ) -> None:
+        self._mirror = mirror
+        self._archive = archive
+        self._settings = settings
+        self._rules = rules
+        self._skips = skips
+        self._work = f"making the view {settings.name}"
+        self._layer = FileLayer()
+        self._buffers = MakingBuffers()
+        self._thread = MakerThread()
+        self._moved = asyncio.Event()
+        self._decided = asyncio.Event()
+        self._deciders = 0
+        self._stands = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._maker: FileMaker | None = None
+        self._waits_kept = 0
+        """How many transactions were counted in what is kept, and when that was."""
+        self._waits_kept_at = 0.0
+        self._recorded = (0, 0)
+        """What was recorded of the source's tables when it was looked at, and when it is looked at again."""
+        self._adopts_at = 0.0
+        self._tables: tuple[int, SourceTables] | None = None
+        """The source's, with the number of the generation of the view that is made; None: not read, or not wanted."""
+        self._group: tuple[int, int] | None = None
+        """Of the source's file, what the last attempt was looking at when it ended."""
+        self._kept: ViewStop | str | None = "not known"
+        """What stands in the view's directory of why it stands still."""
+        self._faults = 0
+        self._has_told_statements = False
+        self._progress = MakingProgress(mirror, archive, settings.name)
+        self._numbers = FirstNumbers(mirror, archive, settings)
+        self._parts = SourceParts(
+            mirror, archive, settings, skips, self._numbers, self._progress, self._thread, self._moved
+        )
+
+    def begin(self) -> None:
+        """Makes the view from now on."""
+        self._mirror.watch(self._moved.set)
+        self._task = begin_task(self._run(), self._work)
+
+    async def close(self) -> None:
+        """Ends; the view's archive is the caller's to close."""
+        self._mirror.unwatch(self._moved.set)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self._let_go()
+        await self._thread.run(self._keep_waits)
+        if not self._numbers.is_noted and self._archive.current.end is not None:
+            await self._thread.run(self._numbers.note)
+        self._thread.end()
+
+    async def stands_within(self, longest_s: float) -> bool:
+        """Whether it stands still at `status.stop`, and nothing is tried there just now, or that ends so in time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stands.wait(), longest_s)
+        return self._stands.is_set()
+
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """Somebody decides about what it stands at: it is not tried again meanwhile, and at once behind it."""
+        self._deciders += 1
+        try:
+            yield
+        finally:
+            self._deciders -= 1
+            self._decided.set()
+
+    @property
+    def status(self) -> ViewStatus:
+        """As it is now."""
+        return self._progress.status
+
+    # --- one attempt after the other ------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._attempt()
+            except Exception as error:
+                await self._stand_faulted(error)
+
+    async def _attempt(self) -> None:
+        """Until somebody decides, or it is time to try again. Raises: what nobody foresaw."""
+        while self._deciders:
+            self._decided.clear()
+            await self._decided.wait()
+        self._decided.clear()  # what is decided from here on may come too late for this attempt: then there is another at once
+        self._stands.clear()
+        try:
+            await self._follow()
+        except ArchiveMisuse:
+            raise
+        except (ViewStopped, ViewDiffers, MakingWaits, ViewDiskFailed, ArchiveError, OSError) as error:
+            if isinstance(error, ArchiveDamaged):
+                self._progress.followed.damaged_files.report(error)
+            self._stand_still(stop_by(error, self._settings.name, self._progress.source))
+            await self._keep_stop()
+            await self._until_decided(None if only_decided(error) else AGAIN_S)
+        finally:
+            await self._let_go()
+
+    async def _stand_faulted(self, error: Exception) -> None:
+        """The mirror and other views know nothing of it. Told once, however often it is met in the same place."""
+        progress, name = self._progress, self._settings.name
+        stop = stop_by_fault(error, name, progress.source, self._group)._replace(generation=progress.followed.number)
+        is_known = is_same(stop, progress.stop)
+        if not is_known:
+            tell_fault("task_failed", error, task=self._work)
+        self._faults = self._faults + 1 if is_known else 1
+        self._stand_still(stop)
+        await self._keep_stop()
+        await self._until_decided(growing_pause(self._faults, AGAIN_S, LONGEST_PAUSE_S, random.Random()))
+
+    async def _until_decided(self, at_most_s: float | None) -> None:
+        """Until somebody decided something, or it is time to try again."""
+        try:
+            async with asyncio.timeout(at_most_s):
+                await self._decided.wait()
+        except TimeoutError:
+            pass
+
+    def _stand_still(self, stop: ViewStop) -> None:
+        progress = self._progress
+        stop = stop._replace(generation=progress.followed.number)
+        self._stands.set()
+        if not is_same(stop, progress.stop):
+            progress.stop = stop
+            tell_stop(stop, self._settings.name, self._archive)
+
+    async def _keep_stop(self) -> None:
+        """For commands beside the relay. Where the disk refuses it, with the next stop."""
+        stop = self._progress.stop
+        if stop == self._kept:
+            return
+        try:
+            await self._thread.run(lambda: keep_stop(self._archive.directory, stop, self._layer))
+        except OSError as error:
+            log.info("view_stop_not_kept", view=self._settings.name, why=str(error), note="the next attempt says more")
+            return
+        self._kept = stop
+
+    async def _let_go(self) -> None:
+        await self._thread.until_idle()
+        maker, self._maker, self._group = self._maker, None, None
+        if maker is not None:
+            self._group = maker.translation.group
+            maker.close()
+        try:
+            await self._archive.discard_prepared()
+        except ArchiveError as error:
+            log.info("prepared_generation_not_closed", why=str(error), note="the next attempt says more")
+
+    # --- following --------------------------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        """Until something stands in the way. Raises: ViewStopped, ViewDiffers, MakingWaits, ViewDiskFailed, ArchiveError, OSError."""
+        part = await self._parts.resumed()
+        while True:
+            generation = part.generation
+            try:
+                generation.watch_failure(self._write_failed)
+                part = await self._make_part(part)
+            finally:
+                generation.unwatch_failure(self._write_failed)
+
+    async def _make_part(self, part: SourcePart) -> SourcePart:
+        """All of it; what follows."""
+        self._progress.begins(Position(part.file.name, part.checkpoint.source))
+        self._maker = maker = await self._thread.run(lambda: self._made_for(part))
+        if part.end is None:
+            self._begin_file(part)
+        await self._make_file(part.generation, maker, part.file)
+        following = await self._parts.after(part, maker.checkpoint())
+        maker.close()
+        self._maker = None
+        return following
+
+    def _write_failed(self, _: ArchiveWriteError) -> None:
+        """What was handed over did not get into the files: seen at once, and not with the source's next transaction."""
+        self._moved.set()
+
+    def _begin_file(self, part: SourcePart) -> None:
+        generation, known = part.generation, self._progress.followed.identity
+        if known is not None and generation.identity != known:
+            generation.set_identity(known)
+        generation.start_file(part.file.name)
+        log.info("view_file_begins", view=self._settings.name, file=part.file.name)
+
+    async def _make_file(self, generation: Generation, maker: FileMaker, file: ArchivedFile) -> None:
+        """Until the file is complete."""
+        progress = self._progress
+        while not maker.is_done:
+            self._moved.clear()
+            check_writing(generation)
+            if not self._numbers.is_noted:
+                await self._thread.run(self._numbers.note)
+            end = progress.followed.served_end(file)
+            sealed = file.sealed and not file.damaged and end == file.end
+            await self._adopt_tables(generation, maker, file.name)
+            left = end - maker.translation.offset
+            if left <= _AT_ONCE_BYTES and not maker.is_comparing and not maker.translation.looks_back:
+                made = maker.make(end, sealed=sealed, ends_cut=file.cut)
+            else:
+                made = await self._thread.run(lambda: maker.make(end, sealed=sealed, ends_cut=file.cut))  # noqa: B023
+                progress.catches_up()
+            if made.runs and not self._numbers.is_begun:
+                await self._thread.run(self._numbers.begun)
+            self._count(maker)
+            if self._tables is not None and self._tables[1].unsaved:
+                await self._thread.run(lambda: self._save_tables(generation))
+            for run in made.runs:
+                generation.append(run)
+            progress.source = Position(file.name, maker.translation.offset)
+            if maker.translation.cut_at is not None:
+                log.info(
+                    "view_left_out_cut_group", view=self._settings.name, file=file.name, offset=maker.translation.cut_at
+                )
+                maker.translation.cut_at = None
+            self._tell_statements(maker)
+            if made.runs:
+                progress.goes_on()
+                await self._keep_stop()
+            while generation.queued_bytes > _MOST_QUEUED_BYTES:
+                await _written(generation)
+            if self._waits_due():
+                await self._thread.run(self._keep_waits)
+            if made.is_idle and not maker.is_done:
+                if file.damaged and end == file.end:
+                    raise ArchiveDamaged("not all of it could be recovered", file=file.name, offset=end, boundary=end)
+                if end < file.end and end == progress.followed.served_end(file):
+                    raise MakingWaits(file.name, end, gap_in_archive(file.name))
+                if not self._moved.is_set():
+                    progress.goes_on()
+                    progress.caught_up()
+                    await self._keep_stop()
+                    await self._until_moved()
+
+    def _tell_statements(self, maker: FileMaker) -> None:
+        """Once: a source that writes statements is trusted with more than one that writes rows."""
+        offset = maker.translation.first_statement
+        if offset is None or self._has_told_statements:
+            return
+        self._has_told_statements = True
+        log.warning(
+            "view_has_statements",
+            view=self._settings.name,
+            file=maker.translation.name,
+            offset=offset,
+            advice="MySQL runs them, and may do otherwise what the view cannot tell: binlog_format = ROW at the MariaDB writes rows "
+            "(docs/VIEWS.md, Statements of a MariaDB)",
+        )
+
+    async def _until_moved(self) -> None:
+        """Until the archive has more. What was counted last is kept meanwhile."""
+        waits = self._progress.waits
+        if waits is not None and waits.groups != self._waits_kept:
+            try:
+                async with asyncio.timeout(max(0.0, self._waits_kept_at + _KEEP_WAITS_S - time.monotonic())):
+                    await self._moved.wait()
+                return
+            except TimeoutError:
+                await self._thread.run(self._keep_waits)
+        await self._moved.wait()
+
+    def _count(self, maker: FileMaker) -> None:
+        waits = self._progress.waits
+        if waits is not None:
+            waits.add(maker.counts)
+            maker.counts = WaitCounts()
+
+    def _waits_due(self) -> bool:
+        waits = self._progress.waits
+        is_due = waits is not None and time.monotonic() - self._waits_kept_at >= _KEEP_WAITS_S
+        return is_due and waits is not None and waits.groups != self._waits_kept
+
+    def _keep_waits(self) -> None:
+        """For commands beside the relay, and the next start. In the thread; where the disk refuses it, later."""
+        waits = self._progress.waits
+        if waits is None or waits.groups == self._waits_kept:
+            return
+        groups = waits.groups
+        self._waits_kept_at = time.monotonic()
+        with suppress(OSError):
+            keep_counts(self._archive.directory, waits, self._layer)
+            self._waits_kept = groups
+
+    def _tables_for(self, part: SourcePart) -> SourceTables | None:
+        """What is known of the source's tables, where that is wanted. In the thread. Raises: ViewDiskFailed."""
+        if self._settings.dependencies == "serial":
+            return None
+        generation, name = part.generation, part.file.name
+        place = (binlog_number(name), part.checkpoint.source)
+        if self._progress.waits is None:
+            with own_file(generation.directory, self._layer):
+                self._progress.waits = kept_counts(self._archive.directory) or WaitCounts()
+        with self._own_tables(generation) as kept:
+            if self._tables is None or self._tables[0] != generation.number:
+                self._tables = generation.number, kept.open(name, place)
+            oldest = self._progress.followed.files[0].name
+            self._tables = generation.number, kept.without_purged(self._tables[1], oldest)
+            return self._tables[1]
+
+    async def _adopt_tables(self, generation: Generation, maker: FileMaker, file: str) -> None:
+        """Where definitions are wanted that are not known, and the relay has recorded some since: they hold from here on."""
+        translation = maker.translation
+        tables = self._tables[1] if self._tables is not None else None
+        is_between = translation.group is None and not maker.is_comparing and not translation.looks_back
+        if tables is None or not tables.lacks_some or not is_between or time.monotonic() < self._adopts_at:
+            return
+        self._adopts_at = time.monotonic() + _ADOPT_S
+        place = (binlog_number(file), translation.offset)
+
+        def adopt() -> bool:
+            with self._own_tables(generation) as kept:
+                recorded = kept.recorded_now()
+                is_new = recorded != self._recorded
+                self._recorded = recorded
+                if is_new:
+                    kept.adopt(tables, file, place)
+                return is_new
+
+        if await self._thread.run(adopt):
+            translation.tables_changed()
+
+    def _save_tables(self, generation: Generation) -> None:
+        """In the thread. Raises: ViewDiskFailed."""
+        if self._tables is not None:
+            with self._own_tables(generation) as kept:
+                kept.save(self._tables[1])
+
+    @contextmanager
+    def _own_tables(self, generation: Generation) -> Iterator[TablesFile]:
+        source = self._progress.followed.directory
+        kept = TablesFile(generation.directory, self._settings.name, source, self._layer)
+        with own_file(kept.path, self._layer, is_written=True):
+            yield kept
+
+    def _made_for(self, part: SourcePart) -> FileMaker:
+        """In the thread."""
+        mirror, name = self._progress.followed, part.file.name
+        source = OpenFile(self._layer, mirror.directory / name, mirror.summed.of(part.file))
+        try:
+            tables = self._tables_for(part)
+            translation = FileTranslation(
+                name,
+                source.read_into,
+                self._settings,
+                self._rules(),
+                part.checkpoint,
+                self._skips.get((mirror.number, name), {}),
+                own_gtids=part.generation.number != FIRST,
+            )
+            translation.tables = tables
+            written = part.generation.directory / name
+            written_to = part.end.offset if part.end is not None else FIRST_EVENT
+            with own_file(written, self._layer):
+                return FileMaker(translation, source, written, written_to, self._buffers, self._layer)
+        except BaseException:
+            source.close()
+            raise
+
+
+async def _written(generation: Generation) -> None:
+    """Until some of what was handed over is written. Raises: ArchiveWriteError."""
+    moved = asyncio.Event()
+    generation.watch(moved.set)
+    try:
+        check_writing(generation)
+        async with asyncio.timeout(1.0):
+            await moved.wait()
+    except TimeoutError:
+        pass
+    finally:
+        generation.unwatch(moved.set)

@@ -1,0 +1,91 @@
+"""A view is opened at the relay's start: its settings compared, its archive recovered, decisions about it read.
+
+What keeps it from that is told with whether it may go away by itself.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+from relay.archive.archive import Archive
+from relay.archive.inspect.listing import read_ledgers
+from relay.archive.storage.archive_errors import ArchiveError, ArchiveLocked, ArchiveWriteError
+from relay.archive.storage.disk_advice import disk_advice, start_advice
+from relay.archive.storage.files import FileLayer
+from relay.archive.write.options import ArchiveOptions
+from relay.view.inspect.view_removal import NotRemoved, remove_leftover
+from relay.view.rules.kept_settings import check_kept, damage_advice, view_directory
+from relay.view.rules.settings import ViewSettings
+from relay.view.running.view import View
+from relay.view.view_skips import Skips, skips_of
+
+
+class ViewNotOpened(Exception):
+    """A view could not be opened. what: a sentence; advice: the next step, may be empty. kind: the same for the same trouble.
+
+    may_pass: it may go away while the relay runs, by itself or because somebody makes room, gives a permission or ends another
+    process; then trying again is right. What needs other settings or other files needs a restart, and is not tried again.
+    """
+
+    def __init__(self, what: str, advice: str, *, may_pass: bool, kind: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.advice = advice
+        self.may_pass = may_pass
+        self.kind = kind
+
+
+async def open_view(
+    mirror: Archive,
+    settings: ViewSettings,
+    options: ArchiveOptions,
+) -> View:
+    """The view of the open archive `mirror`; its directory is made where it is missing. `begin` it.
+
+    Raises: ViewNotOpened.
+    """
+    directory = view_directory(mirror.directory, settings.name)
+    with contextlib.suppress(NotRemoved, OSError):  # the view itself needs nothing of it
+        await asyncio.to_thread(remove_leftover, mirror.directory, settings.name)
+    await asyncio.to_thread(_check_settings, directory, settings)
+    skips = await asyncio.to_thread(_decided, mirror.directory, settings.name)
+    try:
+        archive = await Archive.open(directory, replace(options, damage_advice=damage_advice(settings.name)))
+    except ArchiveError as error:
+        raise _of_archive(error) from error
+    return View(mirror, archive, settings, skips)
+
+
+def _check_settings(directory: Path, settings: ViewSettings) -> None:
+    """Blocking. Raises: ViewNotOpened."""
+    layer = FileLayer()
+    try:
+        check_kept(directory, settings, layer)
+    except ArchiveError as error:
+        # relay.toml is read at the start; `view rebuild` wants the relay stopped.
+        raise ViewNotOpened(f"{error.text}.", error.advice, may_pass=False, kind="settings") from error
+    except OSError as error:
+        number = error.errno or 0
+        advice = disk_advice(layer, directory, number) or start_advice(layer, directory, number)
+        what = f"{error.filename or directory}: {error.strerror or error}."
+        raise ViewNotOpened(what, advice, may_pass=True, kind=f"system {number}") from error
+
+
+def _decided(archive: Path, name: str) -> Skips:
+    """Blocking. Raises: ViewNotOpened. A catalog of the mirror that cannot be read is made again by the running relay."""
+    try:
+        return skips_of([row for _number, row in read_ledgers(archive)], name)
+    except (ArchiveError, OSError, sqlite3.Error) as error:
+        what = (
+            f"the ledger of the archive, with what the view leaves out, cannot be read: {str(error).removesuffix('.')}."
+        )
+        raise ViewNotOpened(what, "", may_pass=True, kind="ledger") from error
+
+
+def _of_archive(error: ArchiveError) -> ViewNotOpened:
+    """A full or failing disk, a missing permission, another process pass; files that are damaged or in each other's place do not."""
+    may_pass = isinstance(error, ArchiveLocked | ArchiveWriteError)
+    number = error.errno if isinstance(error, ArchiveWriteError) else 0
+    return ViewNotOpened(f"{error.text}.", error.advice, may_pass=may_pass, kind=f"{type(error).__name__} {number}")

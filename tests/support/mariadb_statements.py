@@ -1,0 +1,126 @@
+"""Statements of a MariaDB for tests of their translation: a context, names of collations, tables that are known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from relay.schema_history.schema_state import SchemaState, Teller
+from relay.schema_history.tables.ddl_parser import parse_ddl
+from relay.schema_history.tables.source_table import UNKNOWN_CHARSET, Table, TableName
+from relay.view.rules.group import CannotBeKept, StopReason
+from relay.view.rules.mariadb.statement.known_program import KnownProgram
+from relay.view.rules.mariadb.statement.known_tables import TablesAtSource
+from relay.view.rules.mariadb.statement.statement_context import StatementContext
+from relay.view.rules.mariadb.statement_translation import StatementTranslation, translate_statement
+from relay.view.rules.tables.foreign_keys import References
+
+MARIADB_10 = "10.11.19-MariaDB-log"
+MARIADB_11 = "11.8.6-MariaDB-log"
+_UTF8MB4 = 45
+
+
+@dataclass
+class FewCollations:
+    """uca1400_ai_ci becomes 0900_ai_ci of utf8mb4, unicode_520_ci of others; `uca1400`: whether it is the default of Unicode's sets."""
+
+    uca1400: bool = False
+    others: tuple[int, ...] = ()
+    """Numbers of collations by which MySQL compares otherwise; so it does by those that are called nopad."""
+
+    def name_of(self, mariadb_name: str) -> str:
+        charset = mariadb_name.partition("_")[0]
+        if "uca1400_ai_ci" in mariadb_name:
+            return "utf8mb4_0900_ai_ci" if charset == "utf8mb4" else f"{charset}_unicode_520_ci"
+        return mariadb_name
+
+    def default_of(self, charset: str, defaults: Mapping[int, int]) -> str:
+        if self.uca1400 and charset in ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"):
+            return self.name_of(f"{charset}_uca1400_ai_ci")
+        return {"latin1": "latin1_swedish_ci"}.get(charset, f"{charset}_general_ci")
+
+    def compares_alike(self, number: int) -> bool:
+        return number not in self.others
+
+    def is_alike(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool | None:
+        return None if not collation and charset == UNKNOWN_CHARSET else "nopad" not in collation
+
+
+@dataclass
+class ToldTables:
+    """Tables by the statements that made them, at the source."""
+
+    tables: dict[TableName, Table] = field(default_factory=dict)
+    absent: set[TableName] = field(default_factory=set)
+    sequences: set[TableName] = field(default_factory=set)
+    versioned: set[TableName] = field(default_factory=set)
+
+    def table(self, name: TableName) -> Table | None:
+        return self.tables.get(name)
+
+    def is_there(self, name: TableName) -> bool | None:
+        return True if name in self.tables or name in self.sequences else False if name in self.absent else None
+
+    def is_sequence(self, name: TableName) -> bool:
+        return name in self.sequences
+
+    def is_versioned(self, name: TableName) -> bool:
+        return name in self.versioned
+
+    def is_temporary(self, thread_id: int, name: TableName) -> bool:
+        return False
+
+    def is_told_plain(self, name: TableName) -> bool:
+        return True
+
+    @property
+    def references(self) -> References:
+        return References({})
+
+    def programs_behind(self, name: TableName) -> Sequence[KnownProgram]:
+        return ()
+
+
+def told(*statements: str) -> ToldTables:
+    """What is known behind these definitions in the schema `shop`."""
+    state = SchemaState()
+    state.note_charset("shop", "utf8mb4", "utf8mb4_general_ci")
+    for text in statements:
+        state.apply(parse_ddl(text, "shop", 0, MARIADB_10), Teller())
+    return ToldTables(dict(state.tables))
+
+
+def context_of(version: str = MARIADB_10, **settings: object) -> StatementContext:
+    """As a client in utf8mb4 in the schema `shop` has it; `settings`: of StatementContext."""
+    made: dict[str, object] = {
+        "schema": b"shop",
+        "sql_mode": 0,
+        "charset": _UTF8MB4,
+        "server_version": version,
+        "target": (9, 7),
+        "collations": FewCollations(version == MARIADB_11),
+    }
+    return StatementContext(**{**made, **settings})  # type: ignore[arg-type]
+
+
+def translated(
+    text: str, known: TablesAtSource | None = None, version: str = MARIADB_10, **settings: object
+) -> list[str]:
+    """The texts that a statement becomes."""
+    return [one.decode() for one in translation_of(text, known, version, **settings).texts]
+
+
+def translation_of(
+    text: str, known: TablesAtSource | None = None, version: str = MARIADB_10, **settings: object
+) -> StatementTranslation:
+    """The translation of a statement."""
+    return translate_statement(text.encode(), context_of(version, **settings), known)
+
+
+def stop_of(
+    text: str, known: TablesAtSource | None = None, version: str = MARIADB_10, **settings: object
+) -> StopReason:
+    """Why a statement cannot be translated."""
+    try:
+        made = translation_of(text, known, version, **settings)
+    except CannotBeKept as error:
+        return error.reason
+    raise AssertionError(f"it became {made.texts}")

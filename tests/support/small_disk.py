@@ -1,0 +1,26 @@
+"""File systems that are soon full."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@contextlib.contextmanager
+def small_disk(place: Path, size: str) -> Iterator[Path]:
+    """A tmpfs at `place`, which is made. size: as mount takes it, such as 24m. Where none can be mounted, the test is skipped."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    place.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    mounted = subprocess.run(command, capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs here: {mounted.stderr.decode().strip()}")
+    try:
+        yield place
+    finally:
+        # Lazily: a test that failed may have files open there.
+        subprocess.run(["umount", "--lazy", str(place)], check=True)

@@ -1,0 +1,59 @@
+"""The names of the threads of a program in Python that a test starts: which they are, not only how many.
+
+Pools of threads fill as work comes, so that their number says little. `hook` is put before the program's own modules.
+"""
+
+import os
+import re
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+_ASKED_BY: Final = signal.SIGUSR2
+_HOOK: Final = f"""\
+import os, signal, threading
+
+def _tell(*_):
+    path = os.path.join(os.path.dirname(__file__), "threads")
+    with open(path + ".new", "w") as file:
+        file.write("".join(thread.name + "\\n" for thread in threading.enumerate()))
+    os.rename(path + ".new", path)
+
+signal.signal({int(_ASKED_BY)}, _tell)
+"""
+_WORKER: Final = re.compile(r"_(\d+)$")
+_MOST_WORKERS: Final = max(8, (os.cpu_count() or 1) + 4)
+"""No pool of the relay is larger, nor is the event loop's own, which goes by the number of processors."""
+_GIVEN_UP_S: Final = 20.0
+
+
+def hook(directory: Path) -> dict[str, str]:
+    """What the program needs in its environment; `directory` is new, and is where it answers."""
+    directory.mkdir(parents=True)
+    (directory / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
+    paths = [str(directory), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+
+def thread_names(pid: int, directory: Path) -> list[str]:
+    """The names of all threads of Python of the process, sorted."""
+    answer = directory / "threads"
+    answer.unlink(missing_ok=True)
+    os.kill(pid, _ASKED_BY)
+    deadline = time.monotonic() + _GIVEN_UP_S
+    while not answer.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"process {pid} does not name its threads in {answer}")
+        time.sleep(0.01)
+    return sorted(answer.read_text(encoding="utf-8").splitlines())
+
+
+def left_over(before: list[str], after: list[str]) -> list[str]:
+    """Threads that should not be there: none of a pool and new, of a pool made a second time, or of one without a bound."""
+    new = Counter(name for name in after if not _WORKER.search(name))
+    new.subtract(name for name in before if not _WORKER.search(name))
+    of_pools = Counter(name for name in after if _WORKER.search(name))
+    unbounded = [name for name in of_pools if int(_WORKER.search(name)[1]) >= _MOST_WORKERS]  # type: ignore[index]
+    return sorted([*(+new).elements(), *(name for name, count in of_pools.items() if count > 1), *unbounded])

@@ -1,0 +1,296 @@
+"""No text of a source or a client makes a regular expression slow: `re` holds the interpreter's lock, so the whole relay would stand.
+
+Each pattern of the modules that read such texts runs against hostile texts of two sizes: what leads up to one of its repeats, and from
+there on something over and over. What takes longer than in proportion fails.
+"""
+
+import ast
+import contextlib
+import functools
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from re import _constants as codes  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
+from time import perf_counter, thread_time
+from types import ModuleType
+from typing import Any, Final
+from uuid import UUID
+
+import pytest
+
+from protocol.binlog.schema.definition_names import defined_names
+from protocol.errors import StatementRefused
+from protocol.statements.expression.tokens import tokenize
+from protocol.statements.session.secrets import without_secrets
+from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.view.rules.definition_rules import define
+from relay.view.rules.definitions_learned import learn
+from relay.view.rules.group import CannotBeKept
+from relay.view.rules.group_parts import control_of
+from relay.view.rules.settings import ViewSettings
+from relay.view.rules.statement.logged_query import LoggedQuery
+from relay.view.rules.statement.named_tables import read_tables, written_tables
+from relay.view.rules.tables.table_engines import TableEngines
+from relay.view.rules.targets.known.target import TARGETS_BY_NAME
+from relay.view.rules.targets.statement.source_statement import NotReadable, SourceStatement
+
+PACKAGES: Final = ("protocol", "relay.admin", "relay.schema_history", "relay.view")
+FEW: Final = (12, 16, 20, 24)
+"""So many repeats show what doubles with each."""
+SMALL: Final = 1_000
+TIMES: Final = 8
+SLOWER: Final = 20
+"""So many times as long may TIMES times the text take."""
+FLOOR_SECONDS: Final = 0.01
+"""What takes less is fast enough, whatever it is compared with."""
+SHORTENED: Final = 4
+NEARLY_LINEAR: Final = 10
+UNITS: Final = (
+    " ", "\n", "\t \n", "'", "''", '"', "`", "``", "\\", "\\'", "a", "A ", "a.", "`a`.", "0", "1", "1.", "(", ")", ",", "=", " = ", "/",
+    "*", "/*", "*/", "/**/", "/* */ ", "/*!", "/*!50001 ", "/*!*/", "-", "-- ", "--\n", "-- x\n", "#", "#\n", "@", "@@", "$", "_", "\0",
+    ":", ":=", "\u00e9",
+)  # fmt: skip
+SUFFIXES: Final = ("", "!")
+SEARCHES: Final = ("search", "finditer", "findall", "sub", "subn", "split")
+
+
+def modules() -> Iterator[ModuleType]:
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        yield package
+        for found in pkgutil.walk_packages(package.__path__, name + "."):
+            if not found.name.endswith("__main__"):
+                yield importlib.import_module(found.name)
+
+
+def patterns_in(value: object) -> Iterator[re.Pattern[Any]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from patterns_in(one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from patterns_in(one)
+
+
+def searched_names(module: ModuleType) -> set[str]:
+    """The names of the module that are looked for anywhere in a text, and not only where it begins."""
+    try:
+        tree = ast.parse(inspect.getsource(module))
+    except OSError:
+        return set()
+    return {
+        node.value.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in SEARCHES and isinstance(node.value, ast.Name)
+    }
+
+
+def all_patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
+    """Where each stands -> the pattern, and whether it is searched for."""
+    found: dict[str, tuple[re.Pattern[Any], bool]] = {}
+    for module in modules():
+        searched = searched_names(module)
+        for name, value in vars(module).items():
+            for number, pattern in enumerate(patterns_in(value)):
+                found[f"{module.__name__}.{name}.{number}"] = pattern, name in searched
+    return found
+
+
+PATTERNS: Final = all_patterns()
+
+
+def a_match(tree: Any) -> str:
+    """Some text that the pattern matches, or nearly."""
+    return "".join(map(_example, tree))
+
+
+def _example(item: Any) -> str:
+    code, given = item
+    if code is codes.LITERAL:
+        return chr(given)
+    if code is codes.NOT_LITERAL:
+        return "a" if given != ord("a") else "b"
+    if code is codes.ANY:
+        return "a"
+    if code is codes.IN:
+        return _of_class(given)
+    if code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
+        return a_match(given[2]) * max(given[0], 1 if given[1] is codes.MAXREPEAT else 0)
+    if code is codes.SUBPATTERN:
+        return a_match(given[-1])
+    if code is codes.ATOMIC_GROUP:
+        return a_match(given)
+    if code is codes.BRANCH:
+        return a_match(given[1][0])
+    return ""
+
+
+def _of_class(items: Any) -> str:
+    negated = items[0][0] is codes.NEGATE
+    for one in "a 0'_.+A\n":
+        if any(_holds(item, one) for item in items if item[0] is not codes.NEGATE) != negated:
+            return one
+    return "a"
+
+
+def _holds(item: Any, one: str) -> bool:
+    code, given = item
+    if code is codes.LITERAL:
+        return bool(ord(one) == given)
+    if code is codes.RANGE:
+        return bool(given[0] <= ord(one) <= given[1])
+    category = str(given)
+    is_of = (
+        one.isspace() if "SPACE" in category else one.isdigit() if "DIGIT" in category else one.isalnum() or one == "_"
+    )
+    return is_of != ("NOT" in category)
+
+
+def starts(tree: Any, before: str = "") -> Iterator[tuple[str, str]]:
+    """(what leads up to a repeat, one time of it) for each repeat of the pattern."""
+    for item in tree:
+        code, given = item
+        if code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
+            yield before, a_match(given[2])
+            yield from starts(given[2], before)
+        elif code is codes.SUBPATTERN:
+            yield from starts(given[-1], before)
+        elif code is codes.ATOMIC_GROUP:
+            yield from starts(given, before)
+        elif code is codes.BRANCH:
+            for branch in given[1]:
+                yield from starts(branch, before)
+        before += _example(item)
+
+
+def hostile_texts(pattern: re.Pattern[Any]) -> dict[tuple[str, str, str], None]:
+    """(beginning, unit to be repeated, end)."""
+    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    flags = pattern.flags & ~re.UNICODE
+    found: dict[tuple[str, str, str], None] = {}
+    words = dict.fromkeys(re.findall("[A-Za-z]{2,}", source))
+    for before, once in dict.fromkeys([("", "a"), *starts(parser.parse(source, flags))]):
+        for unit in dict.fromkeys([once, *UNITS, *words, *(word + " " for word in words)]):
+            for end in SUFFIXES:
+                found[before, unit or "a", end] = None
+    return found
+
+
+def seconds(run: Callable[[Any], object], text: Any) -> float:
+    """Of the processor's time."""
+    started = thread_time()
+    run(text)
+    return thread_time() - started
+
+
+def takes_less(run: Callable[[Any], object], text: Any, limit: float) -> bool:
+    """Whether it takes so many seconds at the most, by the clock that costs least to ask; by the processor's where it is not sure."""
+    started = perf_counter()
+    run(text)
+    return perf_counter() - started < limit or min(seconds(run, text) for _ in range(2)) < limit
+
+
+def is_slow(run: Callable[[Any], object], text: Callable[[int], Any], floor: float = FLOOR_SECONDS) -> bool:
+    """Whether more of the same text takes longer than in proportion. text: of so many repeats."""
+    if doubles(run, text, floor):
+        return True
+    if is_quick(run, text, floor) or seconds(run, text(SMALL * TIMES)) < floor:
+        return False
+    small = min(seconds(run, text(SMALL)) for _ in range(5))
+    large = min(seconds(run, text(SMALL * TIMES)) for _ in range(3))
+    return large > max(SLOWER * small, floor)
+
+
+def doubles(run: Callable[[Any], object], text: Callable[[int], Any], floor: float) -> bool:
+    """Whether a few repeats more take much longer. What the fewest do at once, the most can be tried with."""
+    at_once = takes_less(run, text(FEW[0]), floor / 200)
+    return not all(takes_less(run, text(few), floor) for few in (FEW[-1:] if at_once else FEW))
+
+
+def is_quick(run: Callable[[Any], object], text: Callable[[int], Any], floor: float) -> bool:
+    """Whether shorter texts show that it is not slow; so they do nearly always.
+
+    What takes `floor` for the long text, and grows with its cube at most, takes a 64th of it for a fourth of the text. Of what takes
+    more, the part that grows with the square makes it 14 times as much for TIMES times the text; what is linear, TIMES as much.
+    """
+    short = SMALL // SHORTENED
+    if takes_less(run, text(short * TIMES), floor / SHORTENED**3):
+        return True
+    return seconds(run, text(short * TIMES)) < NEARLY_LINEAR * min(seconds(run, text(short)) for _ in range(2))
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_no_text_makes_a_pattern_slow(name: str) -> None:
+    pattern, searched = PATTERNS[name]
+    of_bytes = isinstance(pattern.pattern, bytes)
+    method = "search" if searched else "match"
+
+    def run(text: Any) -> None:
+        if method == "search":
+            for _ in pattern.finditer(text):
+                pass
+        else:
+            pattern.fullmatch(text)  # it goes each way that `match` goes, and where that is content, further
+
+    for pieces in hostile_texts(pattern):
+        text = partial(repeated, *(piece.encode("utf-8") for piece in pieces) if of_bytes else pieces)
+        assert not is_slow(run, text), (
+            f"{method} of {pattern.pattern!r}: {pieces[0]!r}, many times {pieces[1]!r}, {pieces[2]!r}"
+        )
+
+
+def repeated(before: Any, unit: Any, end: Any, size: int) -> Any:
+    """A text of so many bytes or characters; with few ones of so many units."""
+    return before + unit * (size if size in FEW else size // len(unit) + 1) + end
+
+
+@functools.lru_cache(maxsize=16)
+def _a_query(text: str) -> LoggedQuery:
+    """For all readers: its words are cut out once."""
+    return LoggedQuery(b"", text.encode(), 7, 0, b"d", b"\x04\x08\0\x08\0\x08\0", "5.6.24-log")
+
+
+def _a_definition(text: str) -> None:
+    define(_a_query(text), ViewSettings("v", "assign", UUID(int=16), engines="innodb"), TableEngines())
+
+
+def _learned(text: str) -> None:
+    learn(TableEngines(), _a_query(text))
+
+
+def _source_statement(text: str) -> None:
+    SourceStatement(text.encode(), 8, 0, 90704, TARGETS_BY_NAME["mysql-5.6"])
+
+
+READERS: Final[dict[str, Callable[[str], object]]] = {
+    "tokens of definitions": lambda text: _a_query(text).tokens,
+    "tokens of clients": lambda text: tokenize(text),
+    "definition": _a_definition,
+    "learned": _learned,
+    "written tables": lambda text: written_tables(_a_query(text)),
+    "read tables": lambda text: read_tables(_a_query(text)),
+    "control": lambda text: control_of(text.encode()),
+    "defined names": lambda text: defined_names(text.encode()),
+    "source statement": _source_statement,
+    "secrets": without_secrets,
+}
+BEGINNINGS: Final = ("", "CREATE TABLE t (a INT) ", "INSERT INTO t VALUES (1")
+REFUSALS: Final = (NotSure, NotReadable, CannotBeKept, StatementRefused)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_no_text_makes_a_reader_of_statements_slow(unit: str) -> None:
+    def run(text: str) -> None:
+        with contextlib.suppress(*REFUSALS):
+            READERS[name](text)
+
+    for before in BEGINNINGS:
+        text = functools.cache(partial(repeated, before, unit, ""))
+        for name in READERS:
+            assert not is_slow(run, text, 0.1), (name, before, unit)

@@ -1,0 +1,164 @@
+"""Statements of a MariaDB that stop a view: never a guess."""
+
+import pytest
+
+from relay.view.rules.mariadb.statement_translation import is_dml
+from tests.support.mariadb_statements import MARIADB_11, ToldTables, stop_of, told, translated, translation_of
+
+DEFINITION, STATEMENT, DIFFERS, CHANGES, UNREADABLE, UNKNOWN = (
+    "definition_not_in_target",
+    "statement_not_in_target",
+    "statement_differs_in_target",
+    "definition_differs_in_target",
+    "statement_not_readable",
+    "definition_needs_table",
+)
+ORACLE = 1 << 9
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "error"),
+    [
+        ("CREATE TABLE t (a DECIMAL(65,31))", DEFINITION, 1425),
+        ("CREATE TABLE t (a YEAR(2))", DEFINITION, 1818),
+        ("CREATE TABLE t (a INT, s DATE, e DATE, PERIOD FOR p (s, e))", DEFINITION, 1064),
+        (
+            "CREATE TABLE t (a INT) PARTITION BY SYSTEM_TIME (PARTITION p HISTORY, PARTITION q CURRENT)",
+            DEFINITION,
+            1064,
+        ),
+        ("CREATE TABLE t (a INT, p DATE, UNIQUE (a, p WITHOUT OVERLAPS))", DEFINITION, 1064),
+        ("CREATE TABLE t (a INT) ENGINE=CONNECT", DEFINITION, 1286),
+        ("ALTER IGNORE TABLE t ADD UNIQUE (a)", DEFINITION, 1064),
+        ("ALTER TABLE t CONVERT PARTITION p TO TABLE x", DEFINITION, 1064),
+        ("ALTER TABLE t ADD SYSTEM VERSIONING", CHANGES, 0),
+        ("ALTER TABLE t DROP SYSTEM VERSIONING", CHANGES, 0),
+        ("ALTER TABLE t MODIFY a UUID", CHANGES, 0),
+        ("CREATE TABLE t (a UUID, b INT AS (length(a)) STORED)", CHANGES, 0),
+        ("CREATE TABLE t (a TEXT, b TEXT AS (json_extract(a, '$.b')) VIRTUAL)", CHANGES, 0),
+        ("ALTER TABLE t ADD COLUMN IF NOT EXISTS a INT", UNKNOWN, 1064),
+        ("DROP INDEX IF EXISTS a ON t", UNKNOWN, 1064),
+        ("ALTER TABLE t DROP PARTITION IF EXISTS p", UNKNOWN, 1064),
+        ("ALTER TABLE IF EXISTS t ADD a INT", UNKNOWN, 1064),
+        ("CREATE AGGREGATE FUNCTION f(x INT) RETURNS INT RETURN 1", DEFINITION, 1064),
+        ("CREATE PACKAGE p AS FUNCTION f RETURN INT; END", DEFINITION, 1064),
+        ("CREATE PROCEDURE p(x INT DEFAULT 5) SELECT x", DEFINITION, 1064),
+        ("CREATE PROCEDURE p() BEGIN DECLARE u UUID; END", DEFINITION, 1064),
+        ("CREATE PROCEDURE p() BEGIN DECLARE r ROW (a INT); END", DEFINITION, 1064),
+        ("CREATE PROCEDURE p() BEGIN DECLARE x TYPE OF t.a; END", STATEMENT, 1064),
+        ("CREATE PROCEDURE p() FOR i IN 1..5 DO SELECT i; END FOR", STATEMENT, 1064),
+        ("CREATE PROCEDURE p() EXECUTE IMMEDIATE 'SELECT 1'", STATEMENT, 1064),
+        ("CREATE PROCEDURE p() SELECT password('x')", STATEMENT, 1064),
+        ("CREATE FUNCTION f RETURNS INT SONAME 'x.so'", DEFINITION, 1126),
+        ("CREATE TABLE t (id INT, v VECTOR(3)) ENGINE=MEMORY", DEFINITION, 1163),
+        ("ALTER TABLE t ADD COLUMN v VECTOR(3), ENGINE=HEAP", DEFINITION, 1163),
+        ("CREATE VIEW v AS SELECT nvl(a, 1) FROM t", STATEMENT, 1305),
+        ("CREATE VIEW v AS SELECT md5(a) FROM t", STATEMENT, 1305),
+        ("CREATE VIEW v AS SELECT * FROM seq_1_to_10", STATEMENT, 1146),
+        ("CREATE TABLE t (a INT DEFAULT (nvl(1, 2)))", STATEMENT, 1305),
+        ("INSERT INTO t VALUES (sformat('{}', 1))", STATEMENT, 1305),
+        ("INSERT INTO t VALUES (nextval(s))", STATEMENT, 1064),
+        ("INSERT INTO t VALUES (NEXT VALUE FOR s)", STATEMENT, 1064),
+        ("INSERT INTO t SELECT GROUP_CONCAT(a ORDER BY b LIMIT 1) FROM x", STATEMENT, 1064),
+        ("DELETE FROM t FOR PORTION OF p FROM '2020-01-01' TO '2021-01-01'", STATEMENT, 1064),
+        ("INSERT INTO t SELECT * FROM x FOR SYSTEM_TIME ALL", STATEMENT, 1064),
+        ("DELETE HISTORY FROM t", STATEMENT, 1064),
+        ("INSERT INTO t (VALUES (1), (2))", STATEMENT, 1064),
+        ("UPDATE t SET a = CAST(b AS INET6)", STATEMENT, 1064),
+        ("INSERT INTO t SELECT a FROM x LIMIT ROWS EXAMINED 5", STATEMENT, 1064),
+        ("INSERT INTO mysql.user VALUES (1)", DIFFERS, 0),
+        ("CREATE TABLE t (a GEOGRAPHY)", UNREADABLE, 0),
+        ("CREATE TABLE t (a INT) NEW_OPTION=1", UNREADABLE, 0),
+        ("CREATE TABLE t (a INT NEW_ATTRIBUTE)", UNREADABLE, 0),
+        ("CREATE TABLE t (a INT DEFAULT 1 + 1)", UNREADABLE, 0),
+        ("ALTER TABLE t NEW_ACTION", UNREADABLE, 0),
+        ("CREATE TABLE t (a INT /*M! , b INT)", UNREADABLE, 0),
+        ("CREATE TABLE t (a INT /* /*M!999999 , b INT */)", UNREADABLE, 0),
+        ("INSERT INTO t VALUES ('x)", UNREADABLE, 0),
+        ("CREATE TABLE t (a CHAR(3) COLLATE uca1400_ai_ci)", UNREADABLE, 0),
+        ("CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES p (a)) ENGINE=Aria", UNREADABLE, 0),
+        ("SET GLOBAL a = 1", UNREADABLE, 0),
+        ("NEW STATEMENT", UNREADABLE, 0),
+    ],
+)
+def test_a_statement_that_mysql_does_not_have_stops_by_name(text: str, name: str, error: int) -> None:
+    reason = stop_of(text)
+    assert (reason.name, reason.error) == (name, error), reason.text
+    assert reason.advice
+
+
+def test_oracles_grammar_stops() -> None:
+    assert stop_of("CREATE TABLE t (a DATE)", sql_mode=ORACLE).name == UNREADABLE
+    assert stop_of("CREATE PROCEDURE p AS BEGIN NULL; END", sql_mode=ORACLE).name == DEFINITION
+
+
+def test_statements_over_tables_that_are_others_at_the_replica_stop() -> None:
+    known = told(
+        "CREATE TABLE u (a UUID, b INT)",
+        "CREATE TABLE h (a TEXT, UNIQUE KEY ha (a))",
+        "CREATE TABLE d (a INT DEFAULT nextval(`shop`.`s`), b INT)",
+        "CREATE TABLE plain (a INT)",
+    )
+    for table, why in (("u", "type uuid"), ("h", "unique key ha"), ("d", "of a sequence")):
+        reason = stop_of(f"UPDATE {table} SET b = 1", known)
+        assert reason.name == DIFFERS and why in reason.text
+        assert stop_of(f"INSERT INTO plain SELECT b FROM shop.`{table}`", known).name == DIFFERS
+    assert translated("UPDATE plain SET a = 1", known) == ["UPDATE plain SET a = 1"]
+    versioned = ToldTables(versioned={("shop", "v")})
+    assert stop_of("UPDATE v SET b = 1", versioned).name == DIFFERS
+    assert stop_of("ALTER TABLE v ADD b INT", versioned).name == CHANGES
+    assert stop_of("CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES v (a))", versioned).error == 6125
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        r"REGEXP_REPLACE('abc', '(b)', '[\\1]')",
+        "JSON_EXTRACT(j, '$.b')",
+        "json_set(j, '$.b', 1.50)",
+        "ST_GeomFromText('POINT(1 2)', 4326)",
+        "ST_AsText(g)",
+    ],
+)
+def test_functions_of_statements_that_give_other_values_stop(value: str) -> None:
+    reason = stop_of(f"UPDATE x SET v = {value}")
+    assert (reason.name, reason.error) == (DIFFERS, 0) and "binlog_format=ROW" in reason.advice
+    assert len(translated(f"CREATE VIEW v AS SELECT {value} AS a FROM x")) == 1
+    assert len(translated("INSERT INTO x VALUES (ST_GeomFromText('POINT(1 2)'), POINT(1, 2))")) == 1
+
+
+def test_a_foreign_key_to_what_is_not_unique_stops() -> None:
+    known = told("CREATE TABLE p (a INT PRIMARY KEY, b INT, KEY (b))")
+    assert stop_of("CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES p (b))", known).error == 6125
+    assert len(translated("CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES p (a))", known)) == 1
+
+
+def test_references_behind_a_column_stop_where_mysql_forgets_them() -> None:
+    text = "CREATE TABLE c (a INT REFERENCES p (a))"
+    assert stop_of(text, target=(8, 4)).name == "definition_ignored_by_target"
+    assert translated(text) == [text]
+
+
+def test_a_value_of_another_collation_stops_where_the_servers_mean_others() -> None:
+    text = "CREATE VIEW v AS SELECT CONVERT(a USING utf8mb3) AS b FROM t"
+    assert stop_of(text, version=MARIADB_11).name == DIFFERS
+    assert translated(text) == [text]
+
+
+def test_create_select_of_an_engine_without_transactions_stops() -> None:
+    assert stop_of("CREATE TABLE t (a INT) ENGINE=MyISAM", rows_follow=True).error == 3979
+
+
+def test_a_program_is_kept_whose_functions_are_missing_and_that_is_told() -> None:
+    made = translation_of("CREATE PROCEDURE p() SELECT nvl(1, md5(2))")
+    assert made.texts == (b"CREATE PROCEDURE p() SELECT nvl(1, md5(2))",)
+    assert made.reports == (
+        "the function nvl, which MySQL 9.7 does not have",
+        "the function md5, which MySQL 9.7 does not have",
+    )
+    assert translation_of("CREATE PROCEDURE p() SELECT md5(2)", target=(8, 4)).reports == ()
+
+
+def test_what_changes_rows_is_known_by_its_first_word() -> None:
+    assert is_dml(b"/* c */ INSERT INTO t VALUES (1)") and is_dml(b"LOAD DATA INFILE 'x'") and is_dml(b"(SELECT 1)")
+    assert not is_dml(b"CREATE TABLE t (a INT)") and not is_dml(b"") and not is_dml(b"/*M! INSERT */ x")
