@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,11 @@ def wait_received(chain: Chain, replica: Server) -> str:
     return end.file
 
 
+def held_back_by(relay: RelayProcess, kept_by: str) -> list[dict[str, Any]]:
+    """The lines that say so."""
+    return [line for line in relay.logged("retention_held_back") if line["kept_by"] == kept_by]
+
+
 def begin(chain: Chain) -> None:
     chain.source.sql("CREATE DATABASE d")
     chain.source.sql("CREATE TABLE d.t (a INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT) ENGINE=InnoDB")
@@ -92,9 +98,11 @@ def test_what_a_stopped_replica_needs_stays_until_it_has_it_and_a_dead_one_is_to
     assert all(not line["goes"] for line in preview(relay))
 
     set_size(relay, LOOSE, TIGHT)
-    line = wait_for_line(relay, "retention_held_back", timeout_s=PASS_S)
     wait_until(lambda: kept_from(relay) == needed, "all before what the replica needs is gone", PASS_S)
-    assert (line["kept_by"], line["file"]) == ("replica", needed)
+    # Its old connection is a reader until the relay knows that it has ended.
+    wait_until(lambda: held_back_by(relay, "replica"), "the replica keeps the rest", PASS_S)
+    line = held_back_by(relay, "replica")[0]
+    assert line["file"] == needed
     assert "needs it" in line["what"] and f"'{REPLICA_USER}'@'127.0.0.1', away for" in line["what"]
     assert {str(line["why"]).partition(" (")[0] for line in preview(relay)} == {
         f"replica {known(relay)[0]['server_id']}"
