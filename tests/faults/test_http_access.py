@@ -16,7 +16,7 @@ from tests.support.relay_process import RelayProcess
 
 
 def waiting_relay(directory: Path, sections: dict[str, dict[str, object]]) -> RelayProcess:
-    (directory / "binlogs").mkdir()
+    (directory / "binlogs").mkdir(parents=True)
     return RelayProcess(directory / "relay", directory / "binlogs", port=free_port(), sections=sections)
 
 
@@ -53,6 +53,62 @@ def test_a_reload_takes_a_new_token_and_a_new_certificate_over(tmp_path: Path) -
         assert seen_certificate(port, shown.authority) != before
         log = relay.log_path.read_text(encoding="utf-8")
         assert "the-first-token" not in log and "the-second-token" not in log
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/api/v1/overview"])
+def test_a_web_page_with_a_name_of_its_own_reads_nothing_through_a_browser(tmp_path: Path, path: str) -> None:
+    port = free_port()
+    with waiting_relay(tmp_path, http_section(port)) as relay:
+        for own in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST.:{port}", f"[::1]:{port}", "127.0.0.1"):
+            assert get(port, path, Host=own)[0] == 200, own
+        for name in (
+            f"rebound.example:{port}",
+            f"127.0.0.1.rebound.example:{port}",
+            f"10.0.0.7:{port}",
+            "",
+            "[::1",
+            "::1",
+        ):
+            status, body = get(port, path, Host=name)
+            assert (status, b"host_refused" in body, b"http.hosts" in body) == (421, True, True), name
+        assert relay.logged("http_refused")[0]["why"] == "host"
+
+
+def test_one_good_name_among_two_is_not_enough_and_old_clients_need_none(tmp_path: Path) -> None:
+    port = free_port()
+
+    def first_line(request: str) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+            raw.sendall(request.encode())
+            return raw.recv(200).partition(b"\r\n")[0]
+
+    with waiting_relay(tmp_path, http_section(port)):
+        two = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: rebound.example\r\n\r\n"
+        assert first_line(two).split()[1] in (b"400", b"421")
+        assert first_line("GET http://localhost/ HTTP/1.1\r\nHost: rebound.example\r\n\r\n").split()[1] == b"421"
+        assert first_line("GET /healthz HTTP/1.0\r\n\r\n").split()[1] == b"200"
+
+
+def test_names_of_the_configuration_are_let_in_and_a_reload_brings_new_ones(tmp_path: Path) -> None:
+    port = free_port()
+    with waiting_relay(tmp_path, http_section(port, hosts=["relay.example"])) as relay:
+        assert get(port, "/metrics", Host="Relay.Example:443")[0] == 200
+        assert get(port, "/metrics", Host="monitor.example")[0] == 421
+        text = relay.config.read_text(encoding="utf-8")
+        relay.config.write_text(text.replace("relay.example", "monitor.example"), encoding="utf-8")
+        assert relay.reload()["waits_for_restart"] == []
+        assert get(port, "/metrics", Host="monitor.example")[0] == 200
+        assert get(port, "/metrics", Host="relay.example")[0] == 421
+
+
+def test_beyond_loopback_names_count_only_where_there_is_a_list(tmp_path: Path) -> None:
+    port = free_port()
+    with waiting_relay(tmp_path / "open", http_section(port, host="0.0.0.0")):
+        assert get(port, "/metrics", Host="whatever.example")[0] == 200
+    with waiting_relay(tmp_path / "listed", http_section(port, host="0.0.0.0", hosts=["relay.example"])):
+        assert [get(port, "/metrics", Host=name)[0] for name in ("relay.example", "10.0.0.7:9307", "whatever.example")] == [
+            200, 200, 421,
+        ]  # fmt: skip
 
 
 def test_nobody_listens_where_it_is_not_switched_on(tmp_path: Path) -> None:

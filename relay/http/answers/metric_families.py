@@ -198,7 +198,9 @@ With `[http] enabled = true` ([CONFIGURATION.md](CONFIGURATION.md#http)) the rel
 `source_behind` (by more than `http.ready_behind_s`). Below `/api/v1/` there are `overview`, `source`, `archive`, `files`, `map`,
 `replicas`, `views`, `ledger`, `scrub`, `history` and `positions?file=…&offset=…`, which tells whether a replica may start there.
 
-It only reads: there is no request that changes anything. Requests are `GET` or `HEAD`, without a body. With a token:
+It only reads: there is no request that changes anything. Requests are `GET` or `HEAD`, without a body. On loopback it answers only to
+loopback names, `http.host` and `http.hosts` in the `Host` header; others get 421 `host_refused`: no web page can read it through a
+browser on that machine (DNS rebinding). Behind a proxy add the proxy's name to `http.hosts`. With a token:
 `curl -H "Authorization: Bearer $(cat /etc/binlog-relay/http.token)" http://127.0.0.1:9307/metrics`.
 
 In Prometheus:
