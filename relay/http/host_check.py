@@ -50,7 +50,7 @@ def asked_name(header: str) -> str | None:
         port = port[1:]
     else:
         name, _, port = text.partition(":")
-    if not name or not (port.isascii() and port.isdigit() or not port):
+    if not name or not ((port.isascii() and port.isdigit()) or not port):
         return None
     return _plain(name)
 
