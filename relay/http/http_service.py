@@ -111,7 +111,7 @@ class HttpService:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def reload(self, config: Config) -> None:
-        """SIGHUP: token, names and certificate as they are now; for connections from now on. Raises: OSError, KeyError for the token."""
+        """SIGHUP: token, names and certificate, for connections from now on. Raises: OSError, KeyError for the token."""
         section, tls = config.http, config.http_tls
         self._token = BearerToken(section.token_text())
         self._hosts = HostCheck(self._section.host, section.hosts)

@@ -26,7 +26,8 @@ def status(config: Config, *, watch_s: float | None, as_json: bool) -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     code: int | None = None
     try:
-        for code in _looks(config, watch_s, as_json=as_json):
+        for found_code in _looks(config, watch_s, as_json=as_json):
+            code = found_code
             if watch_s is None:
                 break
             time.sleep(watch_s)

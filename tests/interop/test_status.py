@@ -94,7 +94,8 @@ def test_lag_is_told_in_seconds_where_the_http_port_is_on(chains: ChainFactory, 
         client.set_up(server_id=99)
         client.ask_dump(chain.first_position().file, 4, server_id=99)
         wait_until(
-            lambda: [one["behind_s"] for one in looked(chain)[1]["replicas"]] == [0.0], "the replica at the end is shown"
+            lambda: [one["behind_s"] for one in looked(chain)[1]["replicas"]] == [0.0],
+            "the replica at the end is shown",
         )
         found = looked(chain)[1]
         assert found["relay"]["not_asked_by_http"] is None and found["source"]["seconds_behind"] == 0

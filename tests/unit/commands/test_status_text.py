@@ -75,7 +75,9 @@ def test_a_stopped_view_is_a_problem() -> None:
 def test_what_others_named_is_shown_without_escapes() -> None:
     found = look()
     evil = "\x1b[2J\x07<b>\n"
-    found["replicas"] = [{"user": evil, "address": evil, "place": evil, "state": evil, "behind_bytes": 1, "behind_s": 7.0}]
+    found["replicas"] = [
+        {"user": evil, "address": evil, "place": evil, "state": evil, "behind_bytes": 1, "behind_s": 7.0}
+    ]
     found["source"] |= {"address": evil, "state": evil, "file": evil}
     found["ledger"] = {"rows": 1, "newest": [{"time": "t", "kind": "k", "file": evil, "text": evil}]}
     found["problems"] = [evil]
