@@ -4,6 +4,9 @@ import contextlib
 import http.client
 import socket
 import ssl
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from tests.support.certificates import Authority
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
-from tests.support.http_relay import get, http_section
+from tests.support.http_relay import TOKEN, get, http_section, metric
 from tests.support.relay_process import RelayProcess
 
 
@@ -134,3 +137,100 @@ def test_a_port_that_is_taken_is_said_with_what_to_do(tmp_path: Path) -> None:
         relay.start(wait=False)
         assert relay.wait_ended() == 2
     assert "http.port" in relay.logged("cannot_listen")[0]["advice"]
+
+
+# ---- many, slow and huge requests: bounded ------------------------------------------------------------------------------
+
+SCRAPE = f"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+
+
+def resident_bytes(pid: int) -> int:
+    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(text.partition("VmRSS:")[2].split()[0]) * 1024
+
+
+@contextlib.contextmanager
+def connected(port: int, count: int) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20)) for _ in range(count)]
+
+
+def closed_after_s(connection: socket.socket) -> float:
+    """How long until the relay ends it; what comes before is thrown away."""
+    began = time.monotonic()
+    with contextlib.suppress(ConnectionResetError):
+        while connection.recv(65536):
+            pass
+    return time.monotonic() - began
+
+
+def test_a_thousand_scrapers_at_once_are_answered_or_closed_and_the_memory_stays(tmp_path: Path) -> None:
+    port = free_port()
+
+    def scraped(_number: int) -> int:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return get(port, "/metrics")[0]
+        return 0
+
+    with waiting_relay(tmp_path, http_section(port)) as relay:
+        assert get(port, "/metrics")[0] == 200
+        before = resident_bytes(relay.pid)
+        began = time.monotonic()
+        with ThreadPoolExecutor(100) as pool:
+            answers = list(pool.map(scraped, range(1000)))
+        took_s = time.monotonic() - began
+        assert set(answers) <= {0, 200} and answers.count(200) >= 64
+        assert resident_bytes(relay.pid) - before < 64 << 20
+        print(
+            f"{answers.count(200)} of 1000 answered in {took_s:.1f} s, {resident_bytes(relay.pid) - before} bytes more"
+        )
+        wait_until(lambda: (metric(port, "http_connections") or 0) <= 2, "they are gone")
+
+
+def test_requests_that_never_end_and_answers_that_nobody_takes_are_ended_in_time(tmp_path: Path) -> None:
+    port = free_port()
+    with waiting_relay(tmp_path, http_section(port, request_timeout_s=1)) as relay:
+        before = resident_bytes(relay.pid)
+        with connected(port, 60) as slow:
+            for number, one in enumerate(slow):
+                if number % 3 == 0:
+                    one.sendall(b"GET /metrics HTTP/1.1\r\nHost: localh")
+                elif number % 3 == 1:
+                    one.sendall(f"{SCRAPE}Content-Length: 1000000000000\r\n\r\n".encode())
+                else:
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    one.sendall(f"{SCRAPE}\r\n".encode() * 100)
+            # All at once: whoever waits last has waited for all.
+            took = [closed_after_s(one) for number, one in enumerate(slow) if number % 3 != 2]
+            assert sum(took) < 10
+            wait_until(lambda: _answers(port), "room for others again")
+            assert resident_bytes(relay.pid) - before < 64 << 20
+        wait_until(
+            lambda: (metric(port, "http_refusals_total", reason="timeout") or 0) >= 20, "the slow ones are counted"
+        )
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return get(port, "/healthz", token=None)[0] == 200
+    return False
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "GET /" + "a" * 100_000 + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        SCRAPE + "X: " + "a" * 100_000 + "\r\n\r\n",
+        SCRAPE + "".join(f"X-{number}: 1\r\n" for number in range(10_000)) + "\r\n",
+        SCRAPE + "Transfer-Encoding: chunked\r\n\r\n" + "10000\r\n" + "a" * 65536 + "\r\n",
+    ],
+    ids=["path", "header", "headers", "body"],
+)
+def test_a_huge_request_is_refused_and_the_next_is_answered(tmp_path: Path, request_text: str) -> None:
+    port = free_port()
+    with waiting_relay(tmp_path, http_section(port)):
+        with connected(port, 1) as (one,), contextlib.suppress(ConnectionError):
+            one.sendall(request_text.encode())
+            answer = one.recv(4096)
+            assert not answer or answer.split()[1] in (b"400", b"413"), answer
+        assert get(port, "/metrics")[0] == 200
