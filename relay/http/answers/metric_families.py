@@ -209,8 +209,8 @@ In Prometheus:
         authorization: { credentials_file: /etc/prometheus/binlog-relay.token }   # where there is a token
         static_configs: [{ targets: ["relay.example:9307"] }]
 
-Alert rules: [deploy/prometheus/binlog-relay.rules.yml](../deploy/prometheus/binlog-relay.rules.yml). A dashboard for Grafana:
-[deploy/grafana/binlog-relay.json](../deploy/grafana/binlog-relay.json).
+Alert rules: [deploy/prometheus/binlog-relay.rules.yml](../deploy/prometheus/binlog-relay.rules.yml); what to do for each alert:
+[RUNBOOK.md](RUNBOOK.md). A dashboard for Grafana: [deploy/grafana/binlog-relay.json](../deploy/grafana/binlog-relay.json).
 
 All names begin with `binlog_relay_`. Units are seconds and bytes; times are Unix times in seconds. Counters begin anew with the
 relay. Labels have a bounded number of values: replicas at most 500, kinds of the ledger at most 100. Beside them there are the usual
