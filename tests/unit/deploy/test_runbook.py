@@ -116,6 +116,6 @@ def test_the_status_page_and_the_other_documents_lead_here() -> None:
 
 def test_the_fields_of_answers_that_entries_name_are_there() -> None:
     described = (ROOT / "docs" / "openapi.json").read_text(encoding="utf-8")
-    named = set(re.findall(r"`(\w+_in_s|\w+_per_s|behind_\w+|asked_at|trouble|gaps)`", TEXT))
+    named = set(re.findall(r"`(\w+_in_s|\w+_per_s|behind_\w+|asked_at|trouble|gaps|held_back|advice)`", TEXT))
     assert named
     assert not {one for one in named if f'"{one}"' not in described}
