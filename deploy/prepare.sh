@@ -4,6 +4,9 @@
 
 VENV=$PWD/.venv
 
+# What Debian installs for root, such as debootstrap and servers, is there, and not on the PATH of every root.
+export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
 say() { printf '\n== %s\n' "$*"; }
 die() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; exit 1; }
 

@@ -183,7 +183,7 @@ class Relay:
             # A relay that nobody monitors by HTTP does without the memory of a web server.
             from relay.http.http_service import monitoring
 
-            http = monitoring(config, archive, control, clients, scrub, console, archived.sync_times)
+            http = monitoring(config, archive, control, clients, scrub, console, retention.status, archived.sync_times)
         try:
             if http is not None and not await self._monitored(http, config):
                 return EXIT_WRONG_USE

@@ -55,7 +55,10 @@ def http_lines(config: Config, pid: int | None) -> Iterator[DoctorLine]:
         yield DoctorLine(where, "http", "ok", "off: no metrics, no health, no page")
         return
     yield port_line("http", section.host, section.port, pid)
-    has_token, has_tls = any((section.token, section.token_file, section.token_env)), section.tls_cert is not None
+    has_token, has_tls = (
+        any((section.token, section.token_file, section.token_env, section.token_credential)),
+        section.tls_cert is not None,
+    )
     if is_loopback(section.host):
         yield DoctorLine(
             where, "access", "ok", f"from this machine only, {'by token' if has_token else 'without a token'}"

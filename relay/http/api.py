@@ -14,6 +14,7 @@ from relay.archive.storage.archive_errors import ArchiveError
 from relay.http.answers import json_answers as answers
 from relay.http.answers.archive_map import MappedGeneration, archive_map
 from relay.http.answers.openapi import PATHS, document
+from relay.http.answers.retention_answers import retention
 from relay.http.facts.relay_watch import RelayWatch
 from relay.http.query_parameters import QueryParameters, Unanswerable
 
@@ -48,6 +49,7 @@ class Api:
             "views": self._views,
             "ledger": self._ledger,
             "scrub": self._scrub,
+            "retention": self._retention,
             "history": self._history,
             "positions": self._position,
         }
@@ -76,6 +78,9 @@ class Api:
 
     async def _disk(self, _query: QueryParameters) -> Json:
         return answers.disk(self._watch.snapshot())
+
+    async def _retention(self, _query: QueryParameters) -> Json:
+        return retention(self._watch.snapshot().retention)
 
     async def _scrub(self, _query: QueryParameters) -> Json:
         return answers.scrub(self._watch.snapshot())

@@ -31,6 +31,7 @@ from relay.process.background import tell_fault
 from relay.process.certificates import ServerTls
 from relay.process.duration_histogram import DurationHistogram
 from relay.process.slow_thread import take_least_priority
+from relay.retention.retention_status import RetentionStatus
 
 log = structlog.get_logger("relay.http")
 
@@ -204,6 +205,7 @@ def monitoring(
     clients: Clients,
     scrub: Scrub,
     console: Console,
+    retention: RetentionStatus,
     sync_times: DurationHistogram,
 ) -> HttpService:
     """What answers about these parts. sync_times: of the archive's fdatasync."""
@@ -213,6 +215,7 @@ def monitoring(
         clients,
         scrub,
         console,
+        retention,
         sync_times=sync_times,
         certificate_files=certificate_files(config),
     )

@@ -101,7 +101,7 @@ class Retention:
         layer: FileLayer | None = None,
         clock: RetentionClock | None = None,
     ) -> None:
-        self.status = RetentionStatus(is_on=limits.section.removes)
+        self.status = RetentionStatus(is_on=limits.section.removes, limits=limits.written)
         self.replicas = KnownReplicas()
         self._mirror = mirror
         self._limits = limits
@@ -136,7 +136,7 @@ class Retention:
     def take(self, limits: RetentionLimits) -> None:
         """Other limits from now on."""
         self._limits = limits
-        self.status.is_on = limits.section.removes
+        self.status.is_on, self.status.limits = limits.section.removes, limits.written
         self._failures = 0
         self._wake.set()
 
@@ -357,8 +357,8 @@ class Retention:
             return
         limit, name = removed[0].limit.value, removed[0].archive
         size_bytes = sum(one.file.size_bytes for one in removed)
-        self.status.removed_files[limit] += len(removed)
-        self.status.removed_bytes[limit] += size_bytes
+        self.status.removed_files[name, limit] += len(removed)
+        self.status.removed_bytes[name, limit] += size_bytes
         if limit == "keep_for" and name in self._paces:
             self._paces[name].used(size_bytes, total_bytes)
         log.info(

@@ -28,3 +28,9 @@ class RetentionLimits:
             keep_at_least_s=time_s(section.keep_at_least) if section.keep_at_least is not None else 0.0,
             forget_replicas_after_s=time_s(section.forget_replicas_after),
         )
+
+    @property
+    def written(self) -> dict[str, str | None]:
+        """As relay.toml has them, by key; None: it has none."""
+        names = ("keep_for", "keep_bytes", "min_free", "keep_at_least")
+        return {name: getattr(self.section, name) for name in names}

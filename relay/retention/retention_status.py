@@ -1,17 +1,19 @@
 """What the retention did and what keeps it from its limits, for metrics and people."""
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 
-from relay.retention.decision import HeldBack, Limit
+from relay.retention.decision import HeldBack
 
 
 @dataclass(slots=True)
 class RetentionStatus:
     """Plain facts, read at any time on the event loop. Times are Unix seconds, 0: never.
 
-    is_on: whether [retention] has any limit. last_pass: when it was decided last, passes: how often. took_s: how long that took.
-    removed_files, removed_bytes: since the start of the process, by the name of the limit. held_back: what is kept although a limit
-    would remove it now. missing_bytes: of min_free, how much room is missing although all that may go is gone; 0: none.
+    is_on: whether [retention] has any limit. limits: as they are written in relay.toml, by key; None: there is none. last_pass: when it
+    was decided last, passes: how often. took_s: how long that took. removed_files, removed_bytes: since the start of the process, by
+    archive ("" is the mirror) and name of the limit. held_back: what is kept although a limit would remove it now. missing_bytes: of
+    min_free, how much room is missing although all that may go is gone; 0: none.
     failure: why files could not be removed when it was tried last, empty: they could. failures: how often.
     known_replicas, away_replicas, forgotten_replicas: all, those not connected, those of them that keep nothing any more.
     left_behind: replicas that will be refused as what they need was removed, since the start of the process.
@@ -19,11 +21,12 @@ class RetentionStatus:
     """
 
     is_on: bool = False
+    limits: dict[str, str | None] = field(default_factory=dict)
     last_pass: float = 0.0
     passes: int = 0
     took_s: float = 0.0
-    removed_files: dict[str, int] = field(default_factory=lambda: {limit.value: 0 for limit in Limit})
-    removed_bytes: dict[str, int] = field(default_factory=lambda: {limit.value: 0 for limit in Limit})
+    removed_files: Counter[tuple[str, str]] = field(default_factory=Counter)
+    removed_bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
     held_back: tuple[HeldBack, ...] = ()
     missing_bytes: int = 0
     failure: str = ""
@@ -33,3 +36,12 @@ class RetentionStatus:
     forgotten_replicas: int = 0
     left_behind: int = 0
     clock_ahead_s: float = 0.0
+
+    def picture(self) -> "RetentionStatus":
+        """As it is now, for whoever reads it later or in another thread."""
+        return replace(
+            self,
+            limits=dict(self.limits),
+            removed_files=self.removed_files.copy(),
+            removed_bytes=self.removed_bytes.copy(),
+        )

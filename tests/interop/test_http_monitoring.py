@@ -182,7 +182,7 @@ def test_a_real_prometheus_raises_alerts_while_things_go_wrong(
     chains: ChainFactory, tmp_path: Path, prometheus_here: None
 ) -> None:
     port = free_port()
-    chain = chains("mysql56", sections=http_section(port))
+    chain = chains("mysql56", sections={**http_section(port), "retention": {"keep_bytes": "1TiB"}})
     chain.relay.add_account(user="boss", password="boss-password", admin=True)
     chain.relay.stop()
     chain.relay.start()
@@ -230,6 +230,17 @@ def test_a_real_prometheus_raises_alerts_while_things_go_wrong(
         raised("BinlogRelayReplicaGone")
 
         source = chain.source
+        source.execute_many(["FLUSH LOGS", "INSERT INTO shop.t VALUES (3)", "FLUSH LOGS"])
+        chain.wait_archived()
+        written = chain.relay.config.read_text(encoding="utf-8")
+        chain.relay.config.write_text(written.replace("1TiB", "1KiB"), encoding="utf-8")
+        chain.relay.reload()
+        raised("BinlogRelayRetentionHeldBack")
+        assert {one["kept_by"] for one in get_json(port, "retention")["held_back"]} == {"replica"}
+        chain.relay.config.write_text(written, encoding="utf-8")
+        chain.relay.reload()
+        over("BinlogRelayRetentionHeldBack")
+
         source.stop()
         raised("BinlogRelaySourceNotAttached")
         source.restart()

@@ -1,11 +1,13 @@
 """Programs that people point at a source, and at a relay: `python -m tests.support.client_tools install` gets them from the
 ordinary package sources. Tests of one that is missing are skipped, with the reason."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -13,6 +15,7 @@ from deploy.servers.location import ServerUnavailable, locked, root_directory
 from deploy.servers.packages import apt_install
 from deploy.servers.process import run_tool
 
+_MACHINES_AUTHORITIES: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 NODE_PACKAGES = ("zongji@0.5.1", "@vlasky/zongji@0.9.0", "mysql2@3.22.5")
 
 
@@ -37,7 +40,15 @@ def _install_node_packages() -> None:
         directory = node_directory()
         directory.mkdir(parents=True, exist_ok=True)
         options = ["--prefix", str(directory), "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel", "error"]
-        run_tool(["npm", "install", *options, *NODE_PACKAGES], what="npm install of readers of binlogs")
+        command = ["npm", "install", *options, *NODE_PACKAGES]
+        run_tool(command, environment=_trusted_by_node(), what="npm install of readers of binlogs")
+
+
+def _trusted_by_node() -> dict[str, str]:
+    """node trusts authorities of its own; here also those that the machine trusts, as pip and apt do."""
+    if "NODE_EXTRA_CA_CERTS" in os.environ or not _MACHINES_AUTHORITIES.is_file():
+        return {}
+    return {"NODE_EXTRA_CA_CERTS": str(_MACHINES_AUTHORITIES)}
 
 
 def _has_node_packages() -> bool:

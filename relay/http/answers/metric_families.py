@@ -37,6 +37,10 @@ def _archive(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
     return MetricFamily("The archive", name, kind, text, labels)
 
 
+def _retention(name: str, kind: Kind, text: str, *labels: str) -> MetricFamily:
+    return MetricFamily("Retention", name, kind, text, labels)
+
+
 def _view(name: str, kind: Kind, text: str) -> MetricFamily:
     return MetricFamily("Views", name, kind, text, ("view",))
 
@@ -114,6 +118,37 @@ FAMILIES: Final = (
     _archive("scrub_checked_bytes", "gauge", "Bytes of complete files that were checked within archive.scrub."),
     _archive("scrub_total_bytes", "gauge", "Bytes of complete files."),
     _archive("scrub_oldest_check_timestamp_seconds", "gauge", "When the file was checked that is unchecked longest."),
+    _retention("retention_on", "gauge", "1 while `[retention]` of relay.toml has a limit, else 0."),
+    _retention(
+        "retention_last_pass_timestamp_seconds", "gauge", "When it was decided last what goes. No sample: not yet."
+    ),
+    _retention(
+        "retention_removed_files_total",
+        "counter",
+        "Binlogs that were removed for a limit. `archive`: mirror, or a view's name; `limit`: keep_for, keep_bytes, min_free.",
+        "archive",
+        "limit",
+    ),
+    _retention("retention_removed_bytes_total", "counter", "Bytes of these binlogs.", "archive", "limit"),
+    _retention(
+        "retention_held_back_bytes",
+        "gauge",
+        "Bytes of binlogs that a limit would remove now, and that something needs. `kept_by`: replica, reader, view, newest (it is the "
+        "newest file), keep_at_least. No sample: the limit is kept.",
+        "archive",
+        "limit",
+        "kept_by",
+    ),
+    _retention(
+        "retention_missing_bytes", "gauge", "How much room is missing to min_free although all that may go is gone."
+    ),
+    _retention("retention_failures_total", "counter", "How often files could not be removed."),
+    _retention(
+        "retention_replicas",
+        "gauge",
+        "Replicas that it knows: connected, away, forgotten (away for so long that they keep nothing any more).",
+        "state",
+    ),
     _view("view_up", "gauge", "1 while the view is open and goes on, 0 when it is not open or has stopped."),
     _view("view_behind_bytes", "gauge", "Archived bytes that are not in the view yet."),
     _view("view_files", "gauge", "Binlogs of the view."),
@@ -196,7 +231,8 @@ With `[http] enabled = true` ([CONFIGURATION.md](CONFIGURATION.md#http)) the rel
 
 `/readyz` says why it is not ready: `archive_failed` (a write failed), `source_not_attached` (nothing is received),
 `source_behind` (by more than `http.ready_behind_s`). Below `/api/v1/` there are `overview`, `source`, `archive`, `files`, `map`,
-`replicas`, `views`, `ledger`, `scrub`, `history` and `positions?file=…&offset=…`, which tells whether a replica may start there.
+`replicas`, `views`, `ledger`, `scrub`, `retention`, `history` and `positions?file=…&offset=…`, which tells whether a replica may
+start there.
 
 It only reads: there is no request that changes anything. Requests are `GET` or `HEAD`, without a body. On loopback it answers only to
 loopback names, `http.host` and `http.hosts` in the `Host` header; others get 421 `host_refused`: no web page can read it through a
@@ -211,8 +247,8 @@ In Prometheus:
         authorization: { credentials_file: /etc/prometheus/binlog-relay.token }   # where there is a token
         static_configs: [{ targets: ["relay.example:9307"] }]
 
-Alert rules: [deploy/prometheus/binlog-relay.rules.yml](../deploy/prometheus/binlog-relay.rules.yml). A dashboard for Grafana:
-[deploy/grafana/binlog-relay.json](../deploy/grafana/binlog-relay.json).
+Alert rules: [deploy/prometheus/binlog-relay.rules.yml](../deploy/prometheus/binlog-relay.rules.yml); what to do for each alert:
+[RUNBOOK.md](RUNBOOK.md). A dashboard for Grafana: [deploy/grafana/binlog-relay.json](../deploy/grafana/binlog-relay.json).
 
 All names begin with `binlog_relay_`. Units are seconds and bytes; times are Unix times in seconds. Counters begin anew with the
 relay. Labels have a bounded number of values: replicas at most 500, kinds of the ledger at most 100. Beside them there are the usual
@@ -222,9 +258,9 @@ scrape's interval.
 ## What it costs
 
 A scrape of a relay with 100 replicas takes 9 ms of a processor: 0.2 % of a core at one each 5 s (2 cores of a virtual machine,
-measured while it was busy otherwise; a test fails from 1 % on). A thousand scrapers at once are served from one page, made at most twice
-a second, in 1.6 s, with less than 1 MiB of memory more. Connections beyond `http.max_connections` are closed, requests that do not
-become whole and answers that are not taken end after `http.request_timeout_s`, a head of more than some KiB or any body is refused.
+measured while it was busy otherwise; a test fails from 1 % on). A thousand scrapers at once are served from one page, made at most
+twice a second, in 1.6 s, with less than 1 MiB of memory more. Connections beyond `http.max_connections` are closed, requests that do
+not become whole and answers that are not taken end after `http.request_timeout_s`, a head of more than some KiB or any body is refused.
 Again:
 
     pytest -s tests/interop/test_http_monitoring.py -k hundredth

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from protocol.kernel import ingest
 from relay.http.answers.metric_families import FAMILIES, MetricFamily
 from relay.http.answers.not_ready import reasons_not_ready
+from relay.http.answers.retention_answers import retention_samples
 from relay.http.facts.relay_snapshot import RelaySnapshot
 from relay.process.duration_histogram import DurationHistogram
 from relay.upstream.source.source_errors import FailureKind
@@ -63,6 +64,7 @@ class MetricsPage:
     def _values(self, shot: RelaySnapshot, http_connections: int) -> Iterator[tuple[str, Samples]]:
         yield from _source_values(shot)
         yield from _archive_values(shot)
+        yield from retention_samples(shot.retention, [one.name for one in shot.views])
         yield from _view_values(shot)
         yield from _replica_values(shot)
         counters = shot.counters

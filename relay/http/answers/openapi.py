@@ -73,6 +73,11 @@ def _schemas() -> dict[str, Schema]:
         server_version=_TEXT, digest=_TEXT_OR_NONE,
     )  # fmt: skip
     row = _object(at=_NUMBER, generation=_WHOLE, kind=_TEXT, file=_TEXT, offset=_WHOLE_OR_NONE, text=_TEXT, see=_TEXT)
+    removed = _object(archive=_TEXT_OR_NONE, limit=_TEXT, files=_WHOLE, bytes=_WHOLE)
+    held_back = _object(
+        archive=_TEXT_OR_NONE, limit=_TEXT, kept_by=_TEXT, who=_TEXT, file=_TEXT, files=_WHOLE, bytes=_WHOLE,
+        missing_bytes=_WHOLE, advice=_TEXT,
+    )  # fmt: skip
     error = _object(number=_WHOLE, text=_TEXT, at=_NUMBER_OR_NONE)
     source = _object(
         kind=_TEXT, host=_TEXT, port=_WHOLE, flavour=_TEXT_OR_NONE, version=_TEXT_OR_NONE, server_id=_WHOLE_OR_NONE,
@@ -110,6 +115,21 @@ def _schemas() -> dict[str, Schema]:
         "Ledger": _object(items=_list(row), offset=_WHOLE, limit=_WHOLE, next_offset=_WHOLE_OR_NONE),
         "Scrub": _object(
             state=_TEXT, due=_WHOLE, checked_bytes=_WHOLE, total_bytes=_WHOLE, oldest=_NUMBER_OR_NONE, last=_TEXT
+        ),
+        "Retention": _object(
+            is_on=_TRUTH,
+            limits=_by_name(_TEXT_OR_NONE),
+            last_pass_at=_NUMBER_OR_NONE,
+            removed=_list(removed),
+            held_back=_list(held_back),
+            missing_bytes=_WHOLE,
+            failures=_WHOLE,
+            failure=_TEXT_OR_NONE,
+            known_replicas=_WHOLE,
+            away_replicas=_WHOLE,
+            forgotten_replicas=_WHOLE,
+            left_behind=_WHOLE,
+            clock_ahead_s=_NUMBER,
         ),
         "History": _object(
             resolution={"enum": ["fine", "coarse"]},
@@ -173,6 +193,7 @@ PATHS: Final = {
     "views": ("Views", "The views of relay.toml.", ()),
     "ledger": ("Ledger", "What must be known in a year, newest first.", _PAGED),
     "scrub": ("Scrub", "How far the check of all that is archived has come.", ()),
+    "retention": ("Retention", "What [retention] removed, and what keeps it from its limits.", ()),
     "history": ("History", "Throughput and lag: each minute of a day, or every 5 s of an hour.", ("resolution",)),
     "positions": ("Position", "Whether a replica may start at a place, and the places around it.", ("file", "offset", "generation")),
 }  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from relay.archive.inspect.scrub import ScrubStatus
 from relay.http.facts.history import RateOfGrowth
 from relay.http.facts.slow_facts import SlowFacts
+from relay.retention.retention_status import RetentionStatus
 from relay.upstream.source.source_status import SourceStatus
 
 
@@ -127,6 +128,7 @@ class RelaySnapshot:
     """The furthest behind first, of a bounded number."""
     connected: int
     scrub: ScrubStatus
+    retention: RetentionStatus
     counters: Counters
     slow: SlowFacts
     growth: RateOfGrowth

@@ -9,17 +9,22 @@ import sys
 from pathlib import Path
 from typing import Final
 
-_ENTRY: Final = re.compile(r"^### (?:ledger|source): (\w+)\n(.*?)(?=^#|\Z)", re.DOTALL | re.MULTILINE)
+_ENTRY: Final = re.compile(r"^### (ledger|source): (\w+)\n(.*?)(?=^#|\Z)", re.DOTALL | re.MULTILINE)
+_RUNBOOK: Final = "docs/RUNBOOK.md#"
+_OF_TROUBLES: Final = "binlogrelaysourcegivenup"
 _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 
 def meanings(page: str) -> dict[str, dict[str, str]]:
-    """`means` and `do` as plain text, by kind. page: the text of docs/ERRORS.md."""
+    """`means` and `do` as plain text, and the place in the `runbook`, by kind. page: the text of docs/ERRORS.md."""
     found: dict[str, dict[str, str]] = {}
     for entry in _ENTRY.finditer(page):
-        means, _, advice = entry[2].partition("**Do:**")
-        # A ledger's own entry comes before the one of the trouble with a source of that name.
-        found.setdefault(entry[1], {"means": _plain(means), "do": _plain(advice)})
+        part, kind, text = entry.groups()
+        means, _, advice = text.partition("**Do:**")
+        place = f"{part}-{kind}" if part == "ledger" else _OF_TROUBLES
+        # A ledger's own entry says more of its row than the one of the trouble with a source of that name.
+        if kind not in found or part == "ledger":
+            found[kind] = {"means": _plain(means), "do": _plain(advice), "runbook": _RUNBOOK + place}
     return dict(sorted(found.items()))
 
 

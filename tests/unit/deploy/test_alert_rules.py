@@ -40,6 +40,11 @@ CASES = [
         {R + "disk_free_bytes": "6x20", R + "disk_size_bytes": "100x20"},
     ),
     ("DiskFullSoon", {R + "disk_full_seconds": "80000x20"}, {R + "disk_full_seconds": "1e12x20"}),
+    (
+        "RetentionHeldBack",
+        {R + 'retention_held_back_bytes{archive="mirror",limit="keep_for",kept_by="replica"}': "0x10 5x60"},
+        {R + 'retention_held_back_bytes{archive="mirror",limit="keep_for",kept_by="reader"}': "5x20 0x50"},
+    ),
     ("FileDamaged", {R + "archive_damaged_files": "1x20"}, {R + "archive_damaged_files": "0x20"}),
     ("LedgerGrew", {R + "ledger_entries": "0x15 1x5"}, {R + "ledger_entries": "7x20"}),
     (
@@ -104,7 +109,7 @@ def test_each_alert_fires_for_its_fault_and_for_nothing_else(tmp_path: Path) -> 
     for name, bad, good in CASES:
         for series, fires in ((bad, True), (good, False)):
             expression = f'count(ALERTS{{alertname="BinlogRelay{name}",alertstate="firing"}})'
-            at = "65m" if "x70" in str(bad) else "18m"
+            at = "65m" if re.search(r"x[67]0", str(bad)) else "18m"
             asked = {
                 "expr": expression,
                 "eval_time": at,

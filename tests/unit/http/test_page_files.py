@@ -38,4 +38,4 @@ def test_the_meanings_of_ledger_rows_are_those_of_the_page_of_errors() -> None:
     command = "python -m relay.http.page.ledger_meanings docs/ERRORS.md > relay/http/page/assets/ledger_meanings.json"
     assert served == meanings(page), command
     assert ledger_kinds() <= set(served)
-    assert all(served[kind]["means"] for kind in ledger_kinds())
+    assert all(served[kind]["means"] and served[kind]["runbook"].endswith(f"#ledger-{kind}") for kind in ledger_kinds())

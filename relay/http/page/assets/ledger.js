@@ -16,7 +16,8 @@ function entry(row, isOpen) {
       row.file ? make("span", { class: "place" }, row.offset === null ? row.file : place(row.file, row.offset)) : null),
     make("p", {}, row.text),
     meaning.means ? make("p", {}, make("strong", {}, "What it means: "), meaning.means) : null,
-    meaning.do ? make("p", {}, make("strong", {}, "What to do: "), meaning.do) : null);
+    meaning.do ? make("p", {}, make("strong", {}, "What to do: "), meaning.do) : null,
+    meaning.runbook ? make("p", {}, make("strong", {}, "Step by step: "), meaning.runbook) : null);
 }
 
 export async function showLedger(answer) {
