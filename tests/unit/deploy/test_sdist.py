@@ -118,11 +118,11 @@ def test_a_wheel_of_the_sdist_runs_in_an_empty_environment_without_a_compiler(pa
         sys.executable, "-m", "pip", "--python", inside, "install", "--no-deps", "--no-index", wheel, HOME=str(tmp_path)
     )
     # What it depends on comes from the environment of the tests: no registry is asked.
-    own = Path(run(inside, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    own = Path(run(inside, "-I", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
     (own / "others.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     command = empty / "bin" / "binlog-relay"
     assert run(command, "--version").startswith("binlog-relay ")
-    place = run(inside, "-c", "import protocol.kernel.ingest as one; print(one.__file__)").strip()
+    place = run(inside, "-I", "-c", "import protocol.kernel.ingest as one; print(one.__file__)").strip()
     assert place == str(own / "protocol" / "kernel" / "ingest.py")
     assert (empty / "share" / "man" / "man1" / "binlog-relay.1").is_file()
     binlogs = sorted((ROOT / "deploy" / "recorded").glob("mysql-bin.*"))
