@@ -79,7 +79,6 @@ STOPPED: Final = {
     "a lower number of a domain is passed over": "sequence_not_rising",
     "an empty text stays one": "sql_mode_not_in_target",
     "a trigger's function gives another value": "statement_differs_in_target",
-    "texts of utf8mb3 without a collation are compared otherwise": "statement_differs_in_target",
 }
 
 
@@ -108,6 +107,17 @@ def apply(replica: Server, relay: RelayProcess, user: str, gtids: str) -> None:
 
     wait_until(has_all, f"the replica executes {gtids}; it has {executed_by(replica)}", 60)
     replica.stop_replica()
+
+
+def has_statements(texts: Sequence[str]) -> bool:
+    """Whether some change rows while the source writes statements, as it does where nothing else is said."""
+    writes_rows = False
+    for text in texts:
+        if text.startswith("SET binlog_format"):
+            writes_rows = text.endswith("ROW")
+        elif text.startswith(("INSERT", "DELETE")) and not writes_rows:
+            return True
+    return False
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -142,8 +152,7 @@ def test_without_the_rule_nobody_reports_it_and_with_it_the_view_keeps_it_or_sto
         apply(replica, relay, "viewer", wanted)
         # Once a start, whatever comes of it.
         told = relay.logged("view_has_statements")
-        inserts = sum("INSERT" in text for text in CASES[case])
-        assert len(told) == (inserts > 0 and "SET binlog_format = ROW" not in CASES[case]), told
+        assert len(told) == has_statements(CASES[case]), told
     assert hex_differences(held, hex_tables(replica, ["d"])) == []
 
 

@@ -31,8 +31,8 @@ class MariadbKillRun(ViewKillRun):
     """As `ViewKillRun`, with a MariaDB 10.11, and tables of InnoDB alone: a MySQL keeps no others in step with its GTIDs."""
 
     SOURCE = "mariadb"
-    # Its rows are set up by a statement, over a table that CREATE TABLE IF NOT EXISTS may have found there.
-    KEYS = view_keys(plain_tables=["steady.steady_total"])
+    # The steady writer makes statements, over tables that its CREATE TABLE IF NOT EXISTS may have found there.
+    KEYS = view_keys(plain_tables=["steady.steady", "steady.steady_total"])
 
     def __enter__(self) -> Self:
         self.cut_inside = 0
