@@ -2,11 +2,11 @@
 
 from typing import Annotated, Final
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
 from relay.config.text.passwords import password_text
 from relay.config.toml_section import TomlSection
-from relay.config.values import NonEmpty, PathText, Port, Seconds
+from relay.config.values import NonEmpty, PathText, Port, Seconds, checked_host_names
 
 HTTP_PORT: Final = 9307
 
@@ -21,6 +21,11 @@ class HttpSection(TomlSection):
     `"10.0.0.5"`"""
     port: Port = HTTP_PORT
     """The port at which it listens for HTTP. Example: `9307`"""
+    hosts: Annotated[list[NonEmpty], AfterValidator(checked_host_names)] = []
+    """By which names the port may be asked, besides `http.host`, `localhost` and loopback addresses: without port. A request with
+    another `Host` is refused (421) where the port listens on loopback, so that no web page reads it by a name of its own (DNS
+    rebinding); elsewhere only where there is a list, and addresses are let in too. Needed behind a proxy that passes its own name
+    on. SIGHUP takes it over. Example: `["relay.example"]`"""
     tls_cert: PathText | None = None
     """PEM file with the certificate for HTTPS, and those between it and the authority. With `tls_key` it switches TLS on,
     and then there is no HTTP without it. SIGHUP reads it again. Example: `"/etc/binlog-relay/http-cert.pem"`"""

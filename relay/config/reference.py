@@ -48,8 +48,8 @@ It names all mistakes at once, with the key and what to write. A key that does n
 - A relative path is taken from the directory of `relay.toml`.
 - Keep passwords in files of their own (`password_file`), which only the user of the relay can read.
 - `SIGHUP` makes the running relay read the file again. It takes over the accounts, `listen.tls_cert`, `listen.tls_key`,
-  `listen.tls_client_ca`, `listen.max_login_failures` and `listen.login_block_s`; `http.tls_cert`, `http.tls_key` and the
-  token of `[http]`; `[retention]`; and user and password of each source, for connections from now on, unless `CHANGE MASTER TO`
+  `listen.tls_client_ca`, `listen.max_login_failures` and `listen.login_block_s`; `http.tls_cert`, `http.tls_key`, `http.hosts` and
+  the token of `[http]`; `[retention]`; and user and password of each source, for connections from now on, unless `CHANGE MASTER TO`
   has set others. No stream is disturbed. Everything else needs a restart;
   the line `reloaded` in the log names it. If the file has a mistake, nothing is changed (`reload_refused` in the log).
 

@@ -99,6 +99,19 @@ def checked_kinds(table: Mapping[str, TableKind]) -> dict[str, TableKind]:
     return dict(table)
 
 
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?|\[?[0-9A-Fa-f:.]{2,45}\]?")
+
+
+def checked_host_names(names: Sequence[str]) -> list[str]:
+    """Names as a browser's address has them, without scheme, port and path. Raises: Wrong."""
+    for name in names:
+        if _HOST_NAME.fullmatch(name) is None:
+            raise Wrong(
+                f"{name!r} is no name of a host", 'Write the name alone, without http:// and port: ["relay.example"]'
+            )
+    return list(names)
+
+
 def checked_plain_tables(names: Sequence[str]) -> list[str]:
     """schema.table, or * for all others."""
     for name in names:

@@ -18,6 +18,7 @@ def certificate_lines(config: Config, now: datetime.datetime) -> Iterator[Doctor
     named: dict[str, Path | None] = {
         "listen.tls_cert": config.listen.tls_cert,
         "listen.tls_client_ca": config.listen.tls_client_ca,
+        "http.tls_cert": config.http.tls_cert if config.http.enabled else None,
     }
     for number, source in enumerate(config.sources, start=1):
         prefix = "source" if number == 1 else f"source#{number}"
@@ -39,7 +40,7 @@ def _file_line(key: str, path: Path, now: datetime.datetime) -> DoctorLine:
     # Of an authority's file the one that lasts longest may be the one that counts; of our own the first one is ours.
     is_authority = key.endswith("_ca")
     chosen = max(held, key=lambda one: one.not_valid_after_utc) if is_authority else held[0]
-    cure = "Have it renewed" + (", then send SIGHUP to the relay." if key.startswith("listen") else ".")
+    cure = "Have it renewed" + (", then send SIGHUP to the relay." if key.startswith(("listen", "http")) else ".")
     return date_line(key, str(path), chosen, now, cure)
 
 

@@ -18,7 +18,8 @@ from relay.archive.storage.files import CATALOG_NAME, UUID_NAME
 from relay.config import Config, DirectorySource, ServerSource
 from relay.doctor.certificate_judgement import certificate_lines, shown_certificate_line
 from relay.doctor.doctor_line import DoctorLine, printable
-from relay.doctor.machine_judgement import archive_rate, machine_lines
+from relay.doctor.machine_judgement import archive_rate, machine_lines, relay_pid
+from relay.doctor.process_sockets import process_sockets
 from relay.doctor.replica_judgement import replica_lines
 from relay.doctor.server_answers import ServerAnswers, ask
 from relay.doctor.source_judgement import OwnPlace, shown_bytes, source_lines
@@ -73,6 +74,7 @@ def _configuration_lines(config: Config) -> list[DoctorLine]:
     found = [
         DoctorLine("relay.toml", warning.key, "warning", printable(warning.what), warning.instead + ".")
         for warning in config.warnings
+        if warning.key != "http.host"  # said of the port
     ]
     return found or [DoctorLine("relay.toml", "configuration", "ok", "no mistakes, no advice")]
 
@@ -163,7 +165,16 @@ def _own_place(config: Config) -> OwnPlace:
     except (OSError, ValueError):
         uuid = None
     registration = own_registration(server_id, config.listen.port)
-    return OwnPlace(registration, earlier_registration(directory), uuid, _newest_archived(directory))
+    pid = relay_pid(directory)
+    sockets = process_sockets(pid) if pid is not None else None
+    return OwnPlace(
+        registration,
+        earlier_registration(directory),
+        uuid,
+        _newest_archived(directory),
+        runs=pid is not None,
+        ports=sockets.connected if sockets is not None else frozenset(),
+    )
 
 
 def _machine_lines(

@@ -1,10 +1,8 @@
-"""The relay's own machine: the archive's disk, the port, descriptors, and files that hold secrets. Blocking, all of it."""
+"""The relay's own machine: the archive's disk, its ports, descriptors. Blocking, all of it."""
 
-import errno
 import os
 import re
 import resource
-import socket
 import statistics
 import time
 from collections.abc import Iterator, Mapping
@@ -16,6 +14,8 @@ from relay.commands.archive_place import try_archive_place
 from relay.commands.outcome import CommandFailed
 from relay.config import Config
 from relay.doctor.doctor_line import DoctorLine, printable
+from relay.doctor.port_judgement import http_lines, port_line
+from relay.doctor.retention_judgement import DiskRoom, retention_lines
 from relay.doctor.source_judgement import shown_bytes
 from relay.process.descriptors import wanted_descriptors
 
@@ -27,7 +27,6 @@ _DAYS_PROBLEM: Final = 2.0
 _DAYS_WARNING: Final = 14.0
 _IN_MEMORY: Final = ("tmpfs", "ramfs")
 _OVER_THE_NETWORK: Final = ("nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p")
-_PORT: Final = "port"
 _ABOUT: Final = "this machine"
 
 
@@ -47,8 +46,9 @@ def machine_lines(config: Config, rate_bytes_s: float | None, source_bytes: int 
     """rate_bytes_s: what the source writes in binlogs; None: not known. source_bytes: what it holds and is still to come."""
     pid = relay_pid(config.archive_directory)
     yield _running(pid)
-    yield from _archive_lines(config.archive_directory, rate_bytes_s, source_bytes)
-    yield _port_line(config.listen.host, config.listen.port, pid)
+    yield from _archive_lines(config, rate_bytes_s, source_bytes)
+    yield port_line("listen", config.listen.host, config.listen.port, pid)
+    yield from http_lines(config, pid)
     yield _descriptor_line(config, pid)
 
 
@@ -57,7 +57,8 @@ def _running(pid: int | None) -> DoctorLine:
     return DoctorLine(_ABOUT, "relay", "ok", what)
 
 
-def _archive_lines(directory: Path, rate_bytes_s: float | None, source_bytes: int | None) -> Iterator[DoctorLine]:
+def _archive_lines(config: Config, rate_bytes_s: float | None, source_bytes: int | None) -> Iterator[DoctorLine]:
+    directory = config.archive_directory
     about = f"archive {directory}"
     try:
         try_archive_place(directory)
@@ -78,7 +79,13 @@ def _archive_lines(directory: Path, rate_bytes_s: float | None, source_bytes: in
     else:
         yield DoctorLine(about, "file_system", "ok", kind or "not known")
     yield _sync_line(about, place)
-    yield space_line(about, FileLayer().free_bytes(place), rate_bytes_s, source_bytes)
+    try:
+        kept = list(retention_lines(config, DiskRoom.of(directory), rate_bytes_s))
+    except OSError as error:
+        kept = [DoctorLine("retention", "retention", "unknown", f"the disk cannot be asked: {error.strerror}")]
+    is_bounded = config.retention.removes and all(line.level in ("ok", "warning") for line in kept)
+    yield space_line(about, FileLayer().free_bytes(place), rate_bytes_s, source_bytes, is_bounded=is_bounded)
+    yield from kept
 
 
 def _sync_line(about: str, place: Path) -> DoctorLine:
@@ -116,8 +123,10 @@ def _sync_times(place: Path) -> list[float]:
         path.unlink()
 
 
-def space_line(about: str, free: int, rate_bytes_s: float | None, to_come: int | None) -> DoctorLine:
-    """Room against what the source writes, and against what an empty archive will fetch first."""
+def space_line(
+    about: str, free: int, rate_bytes_s: float | None, to_come: int | None, *, is_bounded: bool = False
+) -> DoctorLine:
+    """Room against what the source writes, and against what an empty archive will fetch first. is_bounded: [retention] makes room."""
     cure = "Give the archive a larger disk, or remove what no replica needs any more (PURGE BINARY LOGS at the relay)."
     text = f"{shown_bytes(free)} free"
     if to_come is not None and to_come > free:
@@ -127,6 +136,9 @@ def space_line(about: str, free: int, rate_bytes_s: float | None, to_come: int |
         return DoctorLine(about, "space", "unknown", f"{text}; how much the source writes is not known yet")
     days = free / rate_bytes_s / _DAY_S
     shown = f"{days:.1f} days" if days < 1000 else "years"
+    if is_bounded:
+        text += f"; the source writes {shown_bytes(rate_bytes_s * _DAY_S)} a day, and [retention] removes the oldest"
+        return DoctorLine(about, "space", "ok", text)
     text += f"; the source writes {shown_bytes(rate_bytes_s * _DAY_S)} a day: full in {shown}"
     if days < _DAYS_PROBLEM:
         return DoctorLine(about, "space", "problem", text, cure)
@@ -148,33 +160,6 @@ def _file_system(place: Path) -> str | None:
         if path.startswith(point) and len(point) >= len(best[0]):
             best = point, words[2]  # type: ignore[assignment]
     return best[1]
-
-
-def _port_line(host: str, port: int, pid: int | None) -> DoctorLine:
-    where = f"listen {host}:{port}"
-    try:
-        family, kind, number, _name, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind, number) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            probe.listen(1)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE and pid is not None:
-            return DoctorLine(where, _PORT, "ok", "in use while the relay runs, as it should be")
-        cure = {
-            errno.EADDRINUSE: f"Another process has it ('ss -ltnp sport = :{port}' names it): stop it, or choose another listen.port.",
-            errno.EACCES: "Ports below 1024 need a privilege: choose another listen.port.",
-            errno.EADDRNOTAVAIL: "listen.host must be an address of this machine, such as 0.0.0.0 or ::.",
-        }.get(error.errno or 0, "listen.host must be an address or a name of this machine.")
-        return DoctorLine(where, _PORT, "problem", f"cannot be listened on: {error.strerror}", cure)
-    if pid is not None:
-        text = "nobody listens there, though the relay runs: it is starting, or was started with another port"
-        return DoctorLine(
-            where, _PORT, "warning", text, "Look at the relay's log; restart it where relay.toml was changed."
-        )
-    return DoctorLine(where, _PORT, "ok", "free")
 
 
 def _descriptor_line(config: Config, pid: int | None) -> DoctorLine:

@@ -75,6 +75,8 @@ class ServerAnswers:
     newest: BinlogStatus | None
     replicas: list[ListedReplica] | None
     received: dict[str, str] | None
+    dumping: list[str] = field(default_factory=list)
+    """Where from this account reads binlogs there now: HOST:PORT."""
     refusals: dict[str, str] = field(default_factory=dict)
 
     def variable(self, *names: str) -> str | None:
@@ -113,6 +115,7 @@ class Questions:
             replicas=await self._replicas(),
             received=await self._received(),
             binlogs=await self._binlogs(),
+            dumping=await connection.dumping_hosts(own_account=True),
             refusals=self.refusals,
         )
 

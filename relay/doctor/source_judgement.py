@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from relay.archive.storage.files import UUID_NAME
 from relay.config import Config, ServerSource
-from relay.doctor.doctor_line import DoctorLine, Level
+from relay.doctor.doctor_line import DoctorLine, Level, printable
 from relay.doctor.server_answers import ServerAnswers
 from relay.upstream.source.identity import ListedReplica, Registration
 
@@ -28,6 +29,10 @@ class OwnPlace:
     server_uuid: str | None
     newest_archived: str | None
     """The archive's newest binlog; None: it has none."""
+    runs: bool = False
+    """Whether a relay runs on this archive, as far as can be seen here."""
+    ports: frozenset[int] = frozenset()
+    """The local ports of its connections."""
 
 
 def source_lines(
@@ -40,6 +45,7 @@ def source_lines(
     yield from judgement.views(config)
     yield judgement.log_bin()
     yield judgement.server_id(own)
+    yield from judgement.server_uuid(own)
     if answers.variables:
         yield judgement.format()
         yield judgement.row_image()
@@ -146,6 +152,11 @@ class _Judgement:
                 (text for name, text in answers.refusals.items() if name in ("SHOW REPLICAS", "SHOW SLAVE HOSTS")), ""
             )
             text = f"{ours} is not the source's; whether another replica has it, the account may not ask ({why})"
+            strangers = self._strangers(own)
+            if strangers:
+                text += f"; binlogs are being read by the same account from {', '.join(strangers)}"
+                other = "If that is another relay, look that its server_id is another one: each would end the other's stream."
+                return self.line("server_id", "warning", text, other)
             return self.line(
                 "server_id", "unknown", text, "SHOW SLAVE HOSTS or SHOW REPLICAS at the source lists them."
             )
@@ -157,6 +168,39 @@ class _Judgement:
                 return self.line("server_id", "problem", f"{text}: attaching would end its stream", cure)
             return self.line("server_id", "warning", f"{text}: both are served, and its list shows one of them", cure)
         return self.line("server_id", "ok", f"{ours} is no other's of {len(answers.replicas)} listed replicas")
+
+    def server_uuid(self, own: OwnPlace) -> Iterator[DoctorLine]:
+        """Of sources that know it: whether a copy of this archive's directory has a relay, too."""
+        if own.server_uuid is None or self._answers.replicas is None or self._answers.flavour == "mariadb":
+            return
+        ours = {(one.host, one.port) for one in (own.registration, own.earlier) if one is not None}
+        same = [one for one in self._answers.replicas if one.server_uuid == own.server_uuid]
+        elsewhere = [one for one in same if (one.host, one.port) not in ours]
+        cure = f"Stop that relay, or remove {UUID_NAME} from the archive directory of one of the two."
+        if elsewhere:
+            where = ", ".join(f"{one.host or 'a host that does not tell its name'}:{one.port}" for one in elsewhere)
+            text = f"{where} has this relay's server_uuid {own.server_uuid}: the archive was copied; each ends the other's stream"
+            yield self.line("server_uuid", "problem", printable(text), cure)
+        elif same and not own.runs and self._strangers(own):
+            text = (
+                f"a relay with the server_uuid {own.server_uuid} reads binlogs from {', '.join(self._strangers(own))}, and none is "
+                "seen to run on this archive: each would end the other's stream"
+            )
+            late = " A source may list one that was just stopped for a while."
+            yield self.line("server_uuid", "warning", printable(text), cure + late)
+        else:
+            yield self.line(
+                "server_uuid", "ok", f"{own.server_uuid} is no other's of {len(self._answers.replicas)} listed replicas"
+            )
+
+    def _strangers(self, own: OwnPlace) -> list[str]:
+        """Where from this account reads binlogs, but for the relay that runs here."""
+        others = [
+            one for one in self._answers.dumping if one.rpartition(":")[2] not in {str(port) for port in own.ports}
+        ]
+        if own.runs and len(others) == len(self._answers.dumping):
+            del others[:1]  # ours, behind something that changes addresses
+        return [printable(one) for one in others]
 
     def format(self) -> DoctorLine:
         found = self._answers.variable("binlog_format") or "ROW"

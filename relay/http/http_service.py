@@ -24,6 +24,7 @@ from relay.http.api import Api
 from relay.http.bearer_token import BearerToken
 from relay.http.bounded_server import BoundedConnection, BoundedServer
 from relay.http.facts.relay_watch import FollowedSource, RelayWatch
+from relay.http.host_check import HostCheck
 from relay.http.page.page_files import PAGE_POLICY, PageFile, page_files
 from relay.http.query_parameters import Unanswerable
 from relay.process.background import tell_fault
@@ -56,6 +57,7 @@ class HttpService:
         self._section = section
         self._watch = watch
         self._token = BearerToken(section.token_text())
+        self._hosts = HostCheck(section.host, section.hosts)
         self._tls: ServerTls | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="http-answers", initializer=take_least_priority)
         histograms = {
@@ -110,9 +112,10 @@ class HttpService:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def reload(self, config: Config) -> None:
-        """SIGHUP: token and certificate as they are now; for connections from now on. Raises: OSError, KeyError for the token."""
+        """SIGHUP: token, names and certificate, for connections from now on. Raises: OSError, KeyError for the token."""
         section, tls = config.http, config.http_tls
         self._token = BearerToken(section.token_text())
+        self._hosts = HostCheck(self._section.host, section.hosts)
         self._watch.slow.certificate_files = certificate_files(config)
         if tls is not None and self._tls is not None and section.tls_cert is not None:
             # The listening socket keeps its context: what is in that is replaced.
@@ -139,6 +142,9 @@ class HttpService:
         return response
 
     async def _found(self, request: web.BaseRequest, path: str) -> web.Response:
+        if not self._hosts.lets_in(request.headers.getall("Host", ())):
+            self._refused("host", request)
+            raise Unanswerable(421, "host_refused", "not asked by this name: add it to http.hosts of relay.toml")
         if request.method not in ("GET", "HEAD"):
             raise Unanswerable(405, "method_refused", "only GET and HEAD: nothing can be changed here")
         if request.can_read_body:
@@ -259,6 +265,6 @@ def _error(error: Unanswerable) -> web.Response:
         response.headers["WWW-Authenticate"] = "Bearer"
     if error.status == 405:
         response.headers["Allow"] = "GET, HEAD"
-    if error.status in (401, 405, 413):
+    if error.status in (401, 405, 413, 421):
         response.force_close()
     return response

@@ -19,6 +19,7 @@ from relay.commands.outcome import CommandFailed
 from relay.commands.view_command import configured_views
 from relay.config import Config
 from relay.doctor.machine_judgement import relay_pid
+from relay.status.http_answers import HttpAnswers, ask_http
 from relay.status.running_relay import DumpTo, RelayAnswers, ask_relay
 from relay.view.inspect.view_listing import view_facts
 from relay.view.view_place import PlaceUnknown
@@ -33,23 +34,26 @@ async def relay_status(config: Config, known: RelayAnswers | None = None) -> dic
     if pid is not None or config.listen.host not in ("127.0.0.1", "::1"):
         answers = known if known is not None else await ask_relay(config)
     is_running = pid is not None or answers.asked_as is not None
+    by_http = await asyncio.to_thread(ask_http, config) if is_running else HttpAnswers()
     status: dict[str, Any] = {
         "relay": {
             "running": is_running,
             "pid": pid,
             "asked_as": answers.asked_as,
             "not_asked": answers.why,
+            "not_asked_by_http": by_http.why,
             "listen": f"{config.listen.host}:{config.listen.port}",
         },
-        "source": _source(config, answers),
+        "source": _source(config, answers, by_http.overview),
     }
-    status |= await asyncio.to_thread(_from_files, config, answers)
+    status |= await asyncio.to_thread(_from_files, config, answers, by_http)
     status["problems"] = problems(status)
     return status
 
 
-def _source(config: Config, answers: RelayAnswers) -> dict[str, Any]:
+def _source(config: Config, answers: RelayAnswers, overview: dict[str, Any] | None) -> dict[str, Any]:
     told = answers.source
+    behind_s = told.get("seconds_behind") if overview is None else overview["source"]["behind_s"]
     source = config.source
     address = str(source.path) if source.kind == "directory" else f"{source.host}:{source.port}"
     if told.get("host") and source.kind != "directory":
@@ -62,12 +66,12 @@ def _source(config: Config, answers: RelayAnswers) -> dict[str, Any]:
         "publishes": told.get("publishes") == "Yes" if told else None,
         "file": told.get("file") or None,
         "position": told.get("position") if told else None,
-        "seconds_behind": told.get("seconds_behind"),
+        "seconds_behind": behind_s,
         "error": "; ".join(errors) or None,
     }
 
 
-def _from_files(config: Config, answers: RelayAnswers) -> dict[str, Any]:
+def _from_files(config: Config, answers: RelayAnswers, by_http: HttpAnswers) -> dict[str, Any]:
     directory = config.archive_directory
     if not (directory / CATALOG_NAME).exists():
         archive = {"directory": str(directory), "files": 0, "bytes": 0, "trouble": None}
@@ -104,7 +108,9 @@ def _from_files(config: Config, answers: RelayAnswers) -> dict[str, Any]:
     return {
         "archive": archive,
         "views": _views(config) if files else [],
-        "replicas": [_replica(config, one, sizes) for one in answers.replicas],
+        "replicas": [_of_http(one) for one in by_http.replicas]
+        if by_http.overview is not None
+        else [_replica(config, one, sizes) for one in answers.replicas],
         "ledger": {"rows": len(ledger), "newest": ledger[-_NEWEST_ROWS:]},
     }
 
@@ -145,7 +151,20 @@ def _views(config: Config) -> list[dict[str, Any]]:
 def _replica(config: Config, one: DumpTo, sizes: Sequence[tuple[str, int]]) -> dict[str, Any]:
     sees_view = any(account.view is not None for account in config.accounts if account.user == one.user)
     behind = None if sees_view else bytes_behind(one.place, sizes)
-    return {"user": one.user, "address": one.address, "state": one.state, "place": one.place, "behind_bytes": behind}
+    return {
+        "user": one.user, "address": one.address, "state": one.state, "place": one.place, "behind_bytes": behind, "behind_s": None,
+    }  # fmt: skip
+
+
+def _of_http(one: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "user": one["account"],
+        "address": one["host"],
+        "state": one["state"],
+        "place": f"{one['file']}:{one['offset']}" if one["file"] else "",
+        "behind_bytes": one["behind_bytes"],
+        "behind_s": one["behind_s"],
+    }
 
 
 def bytes_behind(place: str, sizes: Sequence[tuple[str, int]]) -> int | None:

@@ -24,6 +24,21 @@ _MOST_REPLICAS: Final = 20
 def status(config: Config, *, watch_s: float | None, as_json: bool) -> int:
     """The exit code of the last look. watch_s: again after so long, until Ctrl-C; None: once."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    code: int | None = None
+    try:
+        for found_code in _looks(config, watch_s, as_json=as_json):
+            code = found_code
+            if watch_s is None:
+                break
+            time.sleep(watch_s)
+    except KeyboardInterrupt:
+        if code is None:
+            raise
+    return FINE if code is None else code
+
+
+def _looks(config: Config, watch_s: float | None, *, as_json: bool) -> Iterator[int]:
+    """The exit code of each look, for ever."""
     known: RelayAnswers | None = None
     while True:
         found = asyncio.run(relay_status(config, known))
@@ -32,17 +47,11 @@ def status(config: Config, *, watch_s: float | None, as_json: bool) -> int:
         else:
             clear = _CLEAR if watch_s is not None and sys.stdout.isatty() else ""
             sys.stdout.write(clear + "".join(f"{line}\n" for line in status_text(found)))
-        code = FINDINGS if found["problems"] else FINE
-        if watch_s is None:
-            return code
         if found["relay"]["running"] and found["relay"]["asked_as"] is None:
             # Not again and again: after some failed logins the relay would lock this address out.
             known = RelayAnswers(why=found["relay"]["not_asked"])
         sys.stdout.flush()
-        try:
-            time.sleep(watch_s)
-        except KeyboardInterrupt:
-            return code
+        yield FINDINGS if found["problems"] else FINE
 
 
 def status_text(found: dict[str, Any]) -> Iterator[str]:
@@ -52,6 +61,8 @@ def status_text(found: dict[str, Any]) -> Iterator[str]:
     yield f"relay     {running}, listens at {printable(relay['listen'])}"
     if relay["not_asked"] and relay["running"]:
         yield f"          could not be asked: {printable(relay['not_asked'])}"
+    if relay.get("not_asked_by_http") and relay["running"]:
+        yield f"          {printable(relay['not_asked_by_http'])}"
     yield from _source_text(source)
     yield (
         f"archive   {printable(archive['directory'])}: {archive['files']} files, {shown_bytes(archive['bytes'])}"
@@ -89,11 +100,12 @@ def _source_text(source: dict[str, Any]) -> Iterator[str]:
 
 def _replicas_text(found: dict[str, Any]) -> Iterator[str]:
     replicas = found["replicas"]
-    if found["relay"]["asked_as"] is None:
+    if found["relay"]["asked_as"] is None and not replicas:
         return
     yield f"replicas  {len(replicas)} are being sent binlogs"
     for one in replicas[:_MOST_REPLICAS]:
         behind = "" if one["behind_bytes"] is None else f", {shown_bytes(one['behind_bytes'])} behind"
+        behind += "" if one["behind_s"] is None else f" ({one['behind_s']:.0f} s)"
         yield f"          {printable(one['user'])}@{printable(one['address'])} at {printable(one['place'] or '-')}{behind}"
     if len(replicas) > _MOST_REPLICAS:
         yield f"          and {len(replicas) - _MOST_REPLICAS} more (--json has all)"

@@ -1,6 +1,7 @@
 """What `binlog-relay doctor` says of real servers, each fault provoked at one of them."""
 
 import json
+import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from deploy.servers import Server
 from deploy.servers.location import server_account
+from relay.archive.storage.files import UUID_NAME
 from tests.conftest import ServerFactory
 from tests.support.certificates import Authority
 from tests.support.chain import wait_until
@@ -315,3 +317,86 @@ def test_a_view_of_an_older_server_than_the_source_is_a_warning(settings: Server
     relay.add_view(**{"name": "gtid", "for": "mysql-9.7"})
     line = report(relay)[1]["view gtid"]
     assert line["level"] == ("warning" if settings.name == "mariadb" else "ok")
+
+
+# ---- [http], [retention], copies of the relay ---------------------------------------------------------------------------
+
+
+def of_port(lines: list[dict[str, Any]], section: str) -> dict[str, Any]:
+    """The line about this section's port."""
+    (found,) = (line for line in lines if line["check"] == "port" and line["about"].startswith(f"{section} "))
+    return found
+
+
+def all_lines(relay: RelayProcess) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in relay.command("doctor", "--json").stdout.splitlines()]
+
+
+def test_the_http_port_is_free_or_the_relay_s_or_somebody_else_s(tmp_path: Path, mysql56: Server) -> None:
+    port = free_port()
+    relay = relay_at(mysql56, tmp_path, http={"enabled": True, "port": port})
+    assert of_port(all_lines(relay), "http")["what"] == "free"
+    assert report(relay)[1]["access"]["level"] == "ok"
+    with socket.create_server(("127.0.0.1", port)):
+        line = of_port(all_lines(relay), "http")
+        assert line["level"] == "problem" and "http.port" in line["cure"]
+    with relay:
+        assert "as it should be" in of_port(all_lines(relay), "http")["what"]
+        # Another port in relay.toml than the relay was started with, and somebody has it.
+        other = free_port()
+        relay.config.write_text(relay.config.read_text().replace(f"port = {port}\n", f"port = {other}\n"))
+        assert of_port(all_lines(relay), "http")["level"] == "warning"
+        with socket.create_server(("127.0.0.1", other)):
+            line = of_port(all_lines(relay), "http")
+            assert (line["level"], line["what"]) == ("problem", "in use, and not by the relay that runs")
+
+
+def test_an_http_port_that_all_may_read_and_its_certificate_are_said(tmp_path: Path, mysql56: Server) -> None:
+    late = Authority.make(tmp_path / "certificates").server("late", valid_days=-1)
+    open_to_all = {"enabled": True, "host": "0.0.0.0", "port": free_port()}
+    lines = report(relay_at(mysql56, tmp_path / "open", http=open_to_all))[1]
+    assert lines["access"]["level"] == "warning" and "http.token_file" in lines["access"]["cure"]
+    lines = report(relay_at(mysql56, tmp_path / "clear", http={**open_to_all, "token": "0123456789abcdef"}))[1]
+    assert lines["access"]["level"] == "warning" and "http.tls_cert" in lines["access"]["cure"]
+    tls = {"token": "0123456789abcdef", "tls_cert": str(late.certificate), "tls_key": str(late.key)}
+    code, lines = report(relay_at(mysql56, tmp_path / "late", http={**open_to_all, **tls}))
+    assert lines["access"]["level"] == "ok"
+    assert (code, lines["certificate"]["level"], lines["certificate"]["about"]) == (1, "problem", "http.tls_cert")
+
+
+def test_a_retention_that_this_disk_can_never_hold_is_a_problem(tmp_path: Path, mysql56: Server) -> None:
+    code, lines = report(relay_at(mysql56, tmp_path / "large", retention={"keep_bytes": "900000TiB"}))
+    assert (code, lines["keep_bytes"]["level"]) == (1, "problem")
+    _code, lines = report(relay_at(mysql56, tmp_path / "fine", retention={"min_free": "1MiB"}))
+    assert "min_free" not in lines and "keep_bytes" not in lines
+    assert "off" in report(relay_at(mysql56, tmp_path / "none"))[1]["retention"]["what"]
+
+
+def test_a_relay_on_a_copy_of_the_archive_is_seen_at_the_source(tmp_path: Path, servers: ServerFactory) -> None:
+    server = servers("mysql97").start(server_id=1)
+    server.sql(f"CREATE USER 'doctor'@'%' IDENTIFIED BY '{PASSWORD}'")
+    server.sql(f"GRANT {ENOUGH} ON *.* TO 'doctor'@'%'")
+    relay = relay_at(server, tmp_path)
+    with relay:
+        end = server.master_status()
+        relay.wait_archived(end.file, end.position)
+        assert report(relay)[1]["server_uuid"]["level"] == "ok"
+        copy = relay_at(server, tmp_path / "copy", source={"server_id": 4243})
+        copy.archive.mkdir(parents=True)
+        shutil.copy(relay.archive / UUID_NAME, copy.archive)
+        code, lines = report(copy)
+    assert (code, lines["server_uuid"]["level"]) == (1, "problem")
+    assert UUID_NAME in lines["server_uuid"]["cure"] and str(relay.port) in lines["server_uuid"]["what"]
+
+
+def test_a_second_relay_is_seen_where_replicas_are_not_listed(tmp_path: Path, servers: ServerFactory) -> None:
+    server = servers("mariadb").start(server_id=1)
+    server.sql(f"CREATE USER 'doctor'@'%' IDENTIFIED BY '{PASSWORD}'")
+    server.sql(f"GRANT {ENOUGH} ON *.* TO 'doctor'@'%'")
+    relay = relay_at(server, tmp_path)
+    with relay:
+        end = server.master_status()
+        relay.wait_archived(end.file, end.position)
+        assert report(relay)[1]["server_id"]["level"] == "unknown"
+        line = report(relay_at(server, tmp_path / "second"))[1]["server_id"]
+    assert line["level"] == "warning" and "127.0.0.1:" in line["what"]

@@ -13,6 +13,7 @@ from tests.conftest import ServerFactory
 from tests.support.chain import wait_until
 from tests.support.free_port import free_port
 from tests.support.relay_process import RelayProcess
+from tests.support.terminal import CTRL_C, Terminal
 
 pytestmark = pytest.mark.interop
 
@@ -151,3 +152,30 @@ def test_a_password_that_no_replica_takes_is_refused_and_nothing_is_left(tmp_pat
     )
     assert ended.returncode == 2 and "32 characters" in ended.stderr
     assert os.listdir(tmp_path / "relay") == []
+
+
+def test_at_a_terminal_it_asks_for_what_was_not_said(tmp_path: Path) -> None:
+    with Terminal("init", "--config", tmp_path / "relay.toml", "--source-port", free_port()) as terminal:
+        terminal.answer("Host of the source", "")
+        terminal.answer("Host of the source", "127.0.0.1", times=2)
+        terminal.answer("The relay's account there [repl]", "")
+        terminal.answer("Directory of the archive [/var/lib/binlog-relay]", str(tmp_path / "archive"))
+        terminal.answer("Port for replicas [3307]", "none")
+        terminal.answer("Port for replicas [3307]", str(free_port()), times=2)
+        terminal.answer("Account of the replicas here [replica]", "reader")
+        assert terminal.wait_ended() == 0, terminal.shown
+    assert "-- At the source:" in terminal.shown and "CREATE USER 'repl'@'%'" in terminal.shown
+    text = (tmp_path / "relay.toml").read_text()
+    assert f'"{tmp_path / "archive"}"' in text and 'user = "reader"' in text and 'host = "127.0.0.1"' in text
+    checked = binlog_relay("check-config", "--config", tmp_path / "relay.toml")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_nothing_is_written_where_somebody_gives_up_at_a_question(tmp_path: Path) -> None:
+    with Terminal("init", "--config", tmp_path / "relay.toml") as terminal:
+        terminal.answer("Host of the source", "db.example")
+        terminal.wait_for("Port of the source")
+        terminal.type(CTRL_C)
+        assert terminal.wait_ended() not in (0, 2)
+    assert "Traceback" not in terminal.shown
+    assert os.listdir(tmp_path) == []

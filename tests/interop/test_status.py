@@ -2,13 +2,18 @@
 
 import contextlib
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.interop.conftest import ChainFactory
+from tests.support.certificates import Authority
 from tests.support.chain import Chain, wait_until
+from tests.support.free_port import free_port
+from tests.support.http_relay import http_section
 from tests.support.relay_process import REPLICA_PASSWORD
+from tests.support.terminal import CTRL_C, Terminal
 
 pytestmark = pytest.mark.interop
 
@@ -57,3 +62,53 @@ def test_a_source_that_died_is_a_problem(chains: ChainFactory) -> None:
     code, found = looked(chain)
     assert code == 1 and found["source"]["attached"] is False
     assert "does not follow its source" in found["problems"][0]
+
+
+def test_watching_goes_on_until_ctrl_c_with_the_code_of_the_last_look(chains: ChainFactory) -> None:
+    chain = chains("mysql56")
+    chain.wait_published()
+    words = ("status", "--watch", "--every", "0.5", "--config", chain.relay.config)
+    with Terminal(*words) as terminal:
+        terminal.wait_for("no problems", times=2)
+        assert terminal.shown.count("\x1b[2J") >= 2
+        terminal.type(CTRL_C)
+        assert terminal.wait_ended() == 0
+    assert "Traceback" not in terminal.shown
+    with Terminal(*words) as terminal:
+        terminal.wait_for("no problems")
+        chain.relay.stop()
+        terminal.wait_for("PROBLEM   the relay does not run", times=2)
+        terminal.type(CTRL_C)
+        assert terminal.wait_ended() == 1
+    assert "Traceback" not in terminal.shown
+
+
+@pytest.mark.parametrize("tls", ["http", "https"])
+def test_lag_is_told_in_seconds_where_the_http_port_is_on(chains: ChainFactory, tmp_path: Path, tls: str) -> None:
+    shown = Authority.make(tmp_path / "ca").server("relay")
+    files = {"tls_cert": str(shown.certificate), "tls_key": str(shown.key)} if tls == "https" else {}
+    chain = chains("mysql56", sections=http_section(free_port(), **files))
+    chain.source.execute_many(["CREATE DATABASE work", "CREATE TABLE work.t (a INT PRIMARY KEY)"])
+    chain.wait_published()
+    with contextlib.closing(chain.raw_client()) as client:
+        client.set_up(server_id=99)
+        client.ask_dump(chain.first_position().file, 4, server_id=99)
+        wait_until(
+            lambda: [one["behind_s"] for one in looked(chain)[1]["replicas"]] == [0.0],
+            "the replica at the end is shown",
+        )
+        found = looked(chain)[1]
+        assert found["relay"]["not_asked_by_http"] is None and found["source"]["seconds_behind"] == 0
+        assert found["replicas"][0]["place"].startswith("mysql-bin.")
+        assert "0 bytes behind (0 s)" in chain.relay.command("status").stdout
+
+
+def test_an_http_port_that_does_not_answer_is_said_and_the_rest_is_shown(chains: ChainFactory) -> None:
+    chain = chains("mysql56")
+    chain.wait_published()
+    port = free_port()
+    with chain.relay.config.open("a", encoding="utf-8") as config:
+        config.write(f"[http]\nenabled = true\nport = {port}\n")
+    code, found = looked(chain)
+    assert code == 0 and f"127.0.0.1:{port} does not answer" in found["relay"]["not_asked_by_http"]
+    assert found["source"]["attached"] is True

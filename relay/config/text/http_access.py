@@ -99,7 +99,7 @@ def _load_tls(section: Mapping[str, Any], findings: Findings) -> ServerTls | Non
 
 def _check_reach(section: Mapping[str, Any], has_token: bool, findings: Findings) -> None:
     host = section.get("host", "127.0.0.1")
-    if not isinstance(host, str) or _is_loopback(host):
+    if not isinstance(host, str) or is_loopback(host):
         return
     if not has_token:
         what = f"whoever reaches {host} reads names of accounts, addresses and files: there is no token"
@@ -116,7 +116,8 @@ def _check_port(data: Mapping[str, Any], section: Mapping[str, Any], findings: F
         findings.problem("http.port", f"is {port}, as listen.port is", "Give them different ports")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it: a name or an address."""
     if host == "localhost":
         return True
     try:

@@ -234,7 +234,9 @@ With `[http] enabled = true` ([CONFIGURATION.md](CONFIGURATION.md#http)) the rel
 `replicas`, `views`, `ledger`, `scrub`, `retention`, `history` and `positions?file=…&offset=…`, which tells whether a replica may
 start there.
 
-It only reads: there is no request that changes anything. Requests are `GET` or `HEAD`, without a body. With a token:
+It only reads: there is no request that changes anything. Requests are `GET` or `HEAD`, without a body. On loopback it answers only to
+loopback names, `http.host` and `http.hosts` in the `Host` header; others get 421 `host_refused`: no web page can read it through a
+browser on that machine (DNS rebinding). Behind a proxy add the proxy's name to `http.hosts`. With a token:
 `curl -H "Authorization: Bearer $(cat /etc/binlog-relay/http.token)" http://127.0.0.1:9307/metrics`.
 
 In Prometheus:
@@ -252,6 +254,17 @@ All names begin with `binlog_relay_`. Units are seconds and bytes; times are Uni
 relay. Labels have a bounded number of values: replicas at most 500, kinds of the ledger at most 100. Beside them there are the usual
 `process_…` metrics: processor time, memory, descriptors. Disk, ledger and certificates are looked at every 10 s, whatever the
 scrape's interval.
+
+## What it costs
+
+A scrape of a relay with 100 replicas takes 9 ms of a processor: 0.2 % of a core at one each 5 s (2 cores of a virtual machine,
+measured while it was busy otherwise; a test fails from 1 % on). A thousand scrapers at once are served from one page, made at most
+twice a second, in 1.6 s, with less than 1 MiB of memory more. Connections beyond `http.max_connections` are closed, requests that do
+not become whole and answers that are not taken end after `http.request_timeout_s`, a head of more than some KiB or any body is refused.
+Again:
+
+    pytest -s tests/interop/test_http_monitoring.py -k hundredth
+    pytest -s tests/faults/test_http_access.py -k thousand
 """
 
 

@@ -23,7 +23,7 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _LOSSES: Final = tuple(kind.value for kind in FailureKind)
 _DUMP_ERRORS: Final = ("1236", "1105")
 _TURNED_AWAY: Final = ("too_many", "blocked", "shutdown", "other")
-_HTTP_REFUSALS: Final = ("too_many_connections", "timeout", "token", "body")
+_HTTP_REFUSALS: Final = ("too_many_connections", "timeout", "token", "body", "host")
 _ORDERED: Final = "purged"
 Samples = Iterable[tuple[tuple[str, ...], float]]
 

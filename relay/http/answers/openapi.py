@@ -236,6 +236,7 @@ def _operation(path: str, schema: str, text: str, parameters: tuple[str, ...]) -
             "200": answer(schema, "The answer"),
             "400": answer("Error", "A parameter that cannot be"),
             "401": answer("Error", "The token is missing or wrong"),
+            "421": answer("Error", "The name in the Host header is not among http.hosts"),
             "503": answer("Error", "It cannot be found out now"),
         },
     }

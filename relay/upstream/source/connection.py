@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pymysql.err
+from aiomysql import Cursor
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from protocol.binlog.event_type import EventType
@@ -66,6 +67,13 @@ _NEEDS_BINLOG: Final = {"gtid_binlog_state"}
 
 class BinlogsWithheld(UpstreamError):
     """The source did not list its binlogs in time."""
+
+
+class _QuietCursor(Cursor):  # type: ignore[misc]
+    """What a server warns of (SHOW PROCESSLIST is deprecated) would be printed, and is nothing that an operator could change."""
+
+    async def _show_warnings(self, conn: object) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +174,7 @@ class SourceConnection:
         """
         try:
             async with asyncio.timeout(timeout_s or self._address.connect_timeout_s):
-                async with self._connection.cursor() as cursor:
+                async with self._connection.cursor(_QuietCursor) as cursor:
                     await cursor.execute(statement)
                     return list(await cursor.fetchall())
         except TimeoutError as error:
@@ -336,14 +344,15 @@ class SourceConnection:
                 ]
         return []
 
-    async def dumping_hosts(self) -> list[str]:
-        """Where from binlogs are being read at the source now, as far as it tells."""
+    async def dumping_hosts(self, *, own_account: bool = False) -> list[str]:
+        """Where from binlogs are being read at the source now, as far as it tells; own_account: by this connection's only."""
         try:
             rows = await self.query("SHOW PROCESSLIST")
         except pymysql.err.MySQLError:
             return []
         with self._understanding("SHOW PROCESSLIST"):
-            return sorted(str(row[2]) for row in rows if str(row[4]).startswith("Binlog Dump"))
+            dumps = [row for row in rows if str(row[4]).startswith("Binlog Dump")]
+            return sorted(str(row[2]) for row in dumps if not own_account or str(row[1]) == self._address.user)
 
     async def events_up_to_end(self, file: str, position: int) -> AsyncGenerator[bytes, None]:
         """The events of a dump that ends where the newest file does, for a look. The connection is used up by it.

@@ -1,15 +1,20 @@
 """What the doctor makes of figures: those that no server here can be made to give."""
 
 import datetime
+import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from relay.commands.outcome import CommandFailed
+from relay.config import Config
 from relay.doctor.certificate_judgement import shown_certificate_line
 from relay.doctor.doctor_command import replica_to_ask, shown_line, summary
 from relay.doctor.doctor_line import DoctorLine, is_worse, printable
 from relay.doctor.machine_judgement import archive_rate, relay_pid, space_line, sync_verdict
+from relay.doctor.process_sockets import process_sockets
+from relay.doctor.retention_judgement import DiskRoom, retention_lines
 from relay.doctor.server_answers import clock_difference, privileges_in
 from relay.doctor.source_judgement import shown_bytes, version_number
 from tests.support.certificates import Authority
@@ -111,3 +116,70 @@ def test_a_certificate_that_ends_soon_is_a_warning(tmp_path: Path) -> None:
 
 def test_nobody_has_an_archive_that_is_not_there(tmp_path: Path) -> None:
     assert relay_pid(tmp_path) is None
+
+
+def test_the_ports_of_a_process_are_seen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        seen = process_sockets(os.getpid())
+        assert seen is not None
+        assert server.getsockname()[1] in seen.listening
+        assert client.getsockname()[1] in seen.connected - seen.listening
+    assert process_sockets(2**22 + 1) is None
+
+
+# ---- [retention] on a disk of 100 GiB, of which the archive has 20 and others have 10 -------------------------------------
+
+ROOM = DiskRoom(size=100 * GIB, free=70 * GIB, held=20 * GIB)
+
+
+def retained(rate_a_day: float | None, *, views: int = 0, **keys: object) -> dict[str, tuple[str, str]]:
+    """Level and text of each line; there is a cure for each that is not ok."""
+    config = Config.model_validate(
+        {
+            "source": {"kind": "directory", "path": "/binlogs"},
+            "archive": {"dir": "/archive"},
+            "retention": keys,
+            "view": [{"name": f"v{number}"} for number in range(views)],
+        }
+    )
+    lines = list(retention_lines(config, ROOM, None if rate_a_day is None else rate_a_day / DAY_S))
+    assert all(line.cure for line in lines if line.level in ("warning", "problem"))
+    return {line.check: (line.level, line.what) for line in lines}
+
+
+def test_a_retention_that_fits_says_how_long_binlogs_are_kept() -> None:
+    assert retained(GIB, keep_for="30d")["retention"] == ("ok", "the binlogs of about 30.0 days are kept, 30.0 GiB")
+    assert "40.0 days" in retained(GIB, keep_bytes="40GiB")["retention"][1]
+    assert "80.0 days" in retained(GIB, min_free="10GiB")["retention"][1]
+    assert "40.0 days are kept, 80.0 GiB with 1 view" in retained(GIB, views=1, min_free="10GiB")["retention"][1]
+    assert retained(None)["retention"][1].startswith("off")
+
+
+@pytest.mark.parametrize(
+    ("rate_a_day", "views", "keys", "check", "level", "told"),
+    [
+        (10 * GIB, 0, {"keep_for": "30d"}, "keep_for", "problem", "full after 9.0 days"),
+        (10 * GIB, 0, {"keep_for": "30d", "min_free": "20GiB"}, "keep_for", "warning", "older than 7.0 days"),
+        (2 * GIB, 2, {"keep_for": "30d"}, "keep_for", "problem", "180.0 GiB with 2 views"),
+        (None, 0, {"min_free": "100GiB"}, "min_free", "problem", "the whole disk has 100.0 GiB"),
+        (None, 0, {"min_free": "95GiB"}, "min_free", "problem", "90.0 GiB would be free"),
+        (None, 0, {"keep_bytes": "95GiB"}, "keep_bytes", "problem", "full before anything goes"),
+        (None, 1, {"keep_bytes": "50GiB"}, "keep_bytes", "problem", "with 1 view is 100.0 GiB"),
+        (GIB, 0, {"keep_bytes": "85GiB", "min_free": "10GiB"}, "keep_bytes", "warning", "min_free removes before"),
+        (10 * GIB, 0, {"min_free": "10GiB", "keep_at_least": "9d"}, "keep_at_least", "problem", "stops receiving"),
+        (10 * GIB, 0, {"keep_bytes": "20GiB", "keep_at_least": "3d"}, "keep_at_least", "warning", "never kept to"),
+        (20 * GIB, 0, {"keep_for": "1d"}, "forget_replicas_after", "warning", "within 4.5 days"),
+        (None, 0, {"keep_for": "1d"}, "rate", "unknown", "not known yet"),
+    ],
+)  # fmt: skip
+def test_a_retention_that_can_never_hold_is_said(
+    rate_a_day: float | None, views: int, keys: dict[str, object], check: str, level: str, told: str
+) -> None:
+    lines = retained(rate_a_day, views=views, **keys)
+    assert lines[check][0] == level and told in lines[check][1]
+
+
+def test_a_limit_that_another_one_makes_good_is_no_problem() -> None:
+    assert set(retained(GIB, keep_bytes="95GiB", keep_for="30d")) == {"retention"}
+    assert set(retained(10 * GIB, keep_bytes="50GiB", keep_for="30d")) == {"retention"}
+    assert "forget_replicas_after" not in retained(20 * GIB, keep_for="1d", keep_for_replicas=False)

@@ -75,7 +75,9 @@ def test_a_stopped_view_is_a_problem() -> None:
 def test_what_others_named_is_shown_without_escapes() -> None:
     found = look()
     evil = "\x1b[2J\x07<b>\n"
-    found["replicas"] = [{"user": evil, "address": evil, "place": evil, "state": evil, "behind_bytes": 1}]
+    found["replicas"] = [
+        {"user": evil, "address": evil, "place": evil, "state": evil, "behind_bytes": 1, "behind_s": 7.0}
+    ]
     found["source"] |= {"address": evil, "state": evil, "file": evil}
     found["ledger"] = {"rows": 1, "newest": [{"time": "t", "kind": "k", "file": evil, "text": evil}]}
     found["problems"] = [evil]
@@ -83,9 +85,17 @@ def test_what_others_named_is_shown_without_escapes() -> None:
     assert all(line.isprintable() for line in lines)
 
 
+def test_lag_is_told_in_seconds_where_it_is_known() -> None:
+    found = look()
+    one = {"user": "u", "address": "a", "place": "mysql-bin.000002:4", "state": "", "behind_bytes": 2048}
+    found["replicas"] = [{**one, "behind_s": 7.2}, {**one, "behind_s": None}]
+    lines = [line for line in status_text(found) if "u@a" in line]
+    assert [line.rpartition(", ")[2] for line in lines] == ["2.0 KiB behind (7 s)", "2.0 KiB behind"]
+
+
 def test_many_replicas_are_counted_and_not_all_shown() -> None:
     found = look()
-    one = {"user": "u", "address": "a", "place": "mysql-bin.000002:4", "state": "", "behind_bytes": 1}
+    one = {"user": "u", "address": "a", "place": "mysql-bin.000002:4", "state": "", "behind_bytes": 1, "behind_s": None}
     found["replicas"] = [one] * 100
     lines = list(status_text(found))
     assert len(lines) < 40 and any("80 more" in line for line in lines)

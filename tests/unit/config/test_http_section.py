@@ -68,6 +68,8 @@ def test_no_token_is_shown_by_a_configuration(tmp_path: Path) -> None:
         ("enabled = true\nport = 3307", "http.port", "as listen.port is"),
         ("ready_behind_s = 0", "http.ready_behind_s", "above 0"),
         ("max_connections = 0", "http.max_connections", "from 1"),
+        ('hosts = ["http://relay.example"]', "http.hosts", "without http:// and port"),
+        ('hosts = ["relay.example:9307"]', "http.hosts", "no name of a host"),
         ("tokn = 1", "http.tokn", "Did you mean token?"),
     ],
 )
@@ -89,7 +91,7 @@ def test_a_short_token_is_warned_of(tmp_path: Path) -> None:
 
 def test_a_new_token_is_taken_over_by_a_reload_and_a_new_port_waits(tmp_path: Path) -> None:
     before = loaded(tmp_path, 'token = "0123456789abcdef"')
-    assert waiting_for_restart(before, loaded(tmp_path, 'token = "fedcba9876543210"')) == []
+    assert waiting_for_restart(before, loaded(tmp_path, 'token = "fedcba9876543210"\nhosts = ["relay.example"]')) == []
     assert waiting_for_restart(before, loaded(tmp_path, 'token = "0123456789abcdef"\nport = 9999')) == ["http.port"]
 
 

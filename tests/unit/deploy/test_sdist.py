@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from pathlib import Path
 
@@ -22,8 +23,8 @@ SHIPPED = [
 
 
 @pytest.fixture(scope="module")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names in an sdist of this checkout, made beside it."""
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An sdist of this checkout, made beside it."""
     place = tmp_path_factory.mktemp("sdist")
     source = place / "source"
     source.mkdir()
@@ -44,7 +45,13 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         check=False,
     )
     assert made.returncode == 0, made.stdout + made.stderr
-    (packed,) = place.glob("*.tar.gz")
+    (made_file,) = place.glob("*.tar.gz")
+    return made_file
+
+
+@pytest.fixture(scope="module")
+def sdist(packed: Path) -> set[str]:
+    """The names in it."""
     with tarfile.open(packed) as archive:
         return {name.partition("/")[2] for name in archive.getnames()}
 
@@ -77,3 +84,46 @@ def test_a_build_knows_whether_it_can_compile(compiler: str | None, answer: str)
     )
     assert done.stdout.split()[-1:] == [answer], done.stderr
     assert ("BINLOG_RELAY_KERNEL=require" in done.stderr) == (answer == "False")
+
+
+def run(*words: object, **environment: str) -> str:
+    """What it prints; in no environment but this, and without a compiler."""
+    given = {"PATH": "/nonexistent", "HOME": "/nonexistent", "CC": "/nonexistent/cc", **environment}
+    done = subprocess.run([str(word) for word in words], env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_wheel_of_the_sdist_runs_in_an_empty_environment_without_a_compiler(packed: Path, tmp_path: Path) -> None:
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.glob("binlog_relay-*")
+    build = (
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--skip-dependency-check",
+        "--outdir",
+        tmp_path / "dist",
+        source,
+    )
+    run(sys.executable, *build, HOME=str(tmp_path))
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    empty = tmp_path / "empty"
+    run(sys.executable, "-m", "venv", "--without-pip", empty)
+    inside = empty / "bin" / "python"
+    run(
+        sys.executable, "-m", "pip", "--python", inside, "install", "--no-deps", "--no-index", wheel, HOME=str(tmp_path)
+    )
+    # What it depends on comes from the environment of the tests: no registry is asked.
+    own = Path(run(inside, "-I", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    (own / "others.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    command = empty / "bin" / "binlog-relay"
+    assert run(command, "--version").startswith("binlog-relay ")
+    place = run(inside, "-I", "-c", "import protocol.kernel.ingest as one; print(one.__file__)").strip()
+    assert place == str(own / "protocol" / "kernel" / "ingest.py")
+    assert (empty / "share" / "man" / "man1" / "binlog-relay.1").is_file()
+    binlogs = sorted((ROOT / "deploy" / "recorded").glob("mysql-bin.*"))
+    assert run(command, "events", binlogs[0]).count("\n") > 3

@@ -14,6 +14,8 @@ import yaml
 
 from relay.config import Config
 from relay.config.sections import ServerSource
+from tests.support.described_json import differences
+from tests.support.service_monitor_schema import SERVICE_MONITOR
 
 ROOT = Path(__file__).resolve().parents[3]
 SYSTEMD = ROOT / "deploy" / "systemd"
@@ -178,6 +180,29 @@ def test_a_manifest_with_a_word_that_kubernetes_has_not_is_refused(tmp_path: Pat
     wrong = tmp_path / "statefulset.yaml"
     wrong.write_text((KUBERNETES / "statefulset.yaml").read_text().replace("livenessProbe", "lifeProbe"))
     assert run(tool("kubernetes-validate"), "--strict", wrong).returncode != 0
+
+
+def test_the_service_monitor_has_nothing_but_what_its_operator_knows() -> None:
+    manifest = manifests()["ServiceMonitor"]
+    assert differences(manifest, SERVICE_MONITOR, {}) == []
+    # Prometheus takes durations such as 15s; the job's name in the alert rules is that of the service.
+    assert all(re.fullmatch(r"[1-9][0-9]*(ms|s|m|h)", one["interval"]) for one in manifest["spec"]["endpoints"])
+    assert manifests()["Service"]["metadata"]["name"] == "binlog-relay"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("endpoints:", "endpoint:"),
+        ("matchLabels", "matchLabel"),
+        ("http.token", "17"),
+        ("path: /metrics", "paths: [/metrics]"),
+    ],
+)
+def test_a_service_monitor_with_a_slip_of_the_pen_is_refused(right: str, wrong: str) -> None:
+    text = (KUBERNETES / "service-monitor.yaml").read_text()
+    assert right in text
+    assert differences(yaml.safe_load(text.replace(right, wrong)), SERVICE_MONITOR, {}) != []
 
 
 def test_the_manifests_name_each_other() -> None:

@@ -8,6 +8,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.http.bearer_token import BearerToken
 from relay.http.facts.archive_distances import FileStarts
 from relay.http.facts.history import COLUMNS, History, HistorySample, SampleRing
+from relay.http.host_check import HostCheck, asked_name
 from relay.http.query_parameters import QueryParameters, Unanswerable
 from relay.process.duration_histogram import DurationHistogram
 
@@ -84,3 +85,20 @@ def test_a_number_out_of_bounds_is_refused_by_name(text: str) -> None:
     with pytest.raises(Unanswerable) as refused:
         QueryParameters({"limit": text}, ("limit",)).whole("limit", 100, 1, 1000)
     assert refused.value.status == 400 and "limit" in refused.value.text
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [("a.example", "a.example"), ("A.Example.:80", "a.example"), ("[::1]:80", "::1"), ("[::1]", "::1"), ("a:b", None), ("a:8:8", None),
+     ("[::1]x", None), ("[::1", None), (":80", None), ("", None), ("a" * 256, None)],
+)  # fmt: skip
+def test_the_name_that_was_asked_for_is_read_from_the_header(header: str, name: str | None) -> None:
+    assert asked_name(header) == name
+
+
+def test_the_name_at_which_it_listens_is_one_of_its_names() -> None:
+    assert HostCheck("127.0.0.9", ()).lets_in(["127.0.0.9:9307"])
+    assert HostCheck("::1", ()).lets_in(["[::1]:9307"])
+    assert HostCheck("localhost", ["[fd00::7]"]).lets_in(["[fd00::7]"])
+    assert HostCheck("relay.example", ["other.example"]).lets_in(["relay.example"])
+    assert not HostCheck("::1", ()).lets_in(["localhost", "rebound.example"])
