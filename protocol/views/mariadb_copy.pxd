@@ -2,8 +2,10 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from protocol.kernel.codes cimport *
+from protocol.kernel.inference cimport has_prefix
 from protocol.kernel.native cimport copy_bytes, crc32_of, load16, load32, load64, native_setup, store32, store64
 from protocol.views.packed_numbers cimport count_with, put_number
+from protocol.views.plain_changes cimport skip_lead
 
 cdef enum:
     DOMAINS = 1024
@@ -38,6 +40,7 @@ cdef class MariadbCopy:
     cdef int domain
     cdef uint64_t number
     cdef bint has_commit_id
+    cdef bint may_replace
     cdef uint64_t group_commit_id
     cdef int64_t group_stop
     cdef int64_t group_size
@@ -64,8 +67,10 @@ cdef class MariadbCopy:
     cdef int measure(self, const uint8_t* p, int64_t r, int64_t stop) noexcept nogil
     @cython.locals(flags=cython.int, behind=int64_t, domain=uint32_t, i=cython.int)
     cdef bint read_head(self, const uint8_t* p, int64_t a, int64_t end) noexcept nogil
-    @cython.locals(size=int64_t)
+    @cython.locals(size=int64_t, start=int64_t)
     cdef int64_t made_bytes(self, const uint8_t* p, int64_t at, int64_t end, int t, uint32_t boundary) noexcept nogil
+    @cython.locals(columns=cython.int, width=cython.int, at=int64_t, i=cython.int)
+    cdef bint is_whole_behind(self, const uint8_t* p, int64_t a, int64_t end) noexcept nogil
     @cython.locals(text=int64_t)
     cdef bint is_commit(self, const uint8_t* p, int64_t a, int64_t end) noexcept nogil
     @cython.locals(hashed=uint32_t, i=int64_t, slot=int64_t, entry=int64_t, made=uint32_t)

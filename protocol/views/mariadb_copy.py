@@ -12,6 +12,7 @@ import cython
 
 if not cython.compiled:
     from protocol.kernel.codes import *
+    from protocol.kernel.inference import has_prefix
     from protocol.kernel.pure import (
         Bytes,
         Writable,
@@ -25,6 +26,7 @@ if not cython.compiled:
         store64,
     )
     from protocol.views.packed_numbers import count_with, put_number
+    from protocol.views.plain_changes import skip_lead
 
     DOMAINS = 1024
     MAPS = 1024
@@ -187,6 +189,7 @@ class MariadbCopy:
         out_trailer = CHECKSUM_SIZE if self.out_checksum else 0
         at = r
         self.group_size = HEADER_SIZE + QUERY_POST + 6 + out_trailer  # BEGIN
+        self.may_replace = False
         while True:
             if stop - at < HEADER_SIZE:
                 return VIEW_MORE
@@ -249,6 +252,12 @@ class MariadbCopy:
         known."""
         size = end - at
         if t == ANNOTATE_ROWS_EVENT:
+            start = skip_lead(p, at + HEADER_SIZE, end)
+            self.may_replace = not (
+                has_prefix(p, start, end, b"insert", 6)
+                or has_prefix(p, start, end, b"update", 6)
+                or has_prefix(p, start, end, b"delete", 6)
+            )
             return size + 1 if boundary == INSIDE else -1
         if t == TABLE_MAP_EVENT:
             if boundary != INSIDE or size < HEADER_SIZE + 6:
@@ -257,12 +266,28 @@ class MariadbCopy:
                 return -2
             return HEADER_SIZE + 6 + self.made_length if self.made_length >= 0 else -1
         if WRITE_ROWS_V1_EVENT <= t <= DELETE_ROWS_V1_EVENT:
+            if t == UPDATE_ROWS_V1_EVENT and self.may_replace and not self.is_whole_behind(p, at + HEADER_SIZE, end):
+                return -1
             return size + 2 if boundary == INSIDE and size >= HEADER_SIZE + 8 else -1
         if t == XID_EVENT:
             return size if boundary == END else -1
         if t == QUERY_EVENT and boundary == END:
             return HEADER_SIZE + QUERY_POST + 7 if self.is_commit(p, at + HEADER_SIZE, end) else -1
         return -1
+
+    def is_whole_behind(self, p: Bytes, a: int, end: int) -> bool:
+        """Whether the rows behind the change, of the event with its body in p[a:end], have all columns."""
+        if end < a + 9 or p[a + 8] > 250:
+            return False
+        columns = p[a + 8]
+        width = (columns + 7) // 8
+        at = a + 9 + width
+        if end < at + width:
+            return False
+        for i in range(columns):
+            if not p[at + i // 8] >> (i & 7) & 1:
+                return False
+        return True
 
     def is_commit(self, p: Bytes, a: int, end: int) -> bool:
         """Whether the Query with its body in p[a:end] is COMMIT, without an error."""

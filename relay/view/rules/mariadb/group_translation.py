@@ -41,6 +41,7 @@ from relay.view.rules.mariadb.opened_event import (
     with_statement_end,
 )
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace, TableConversion
+from relay.view.rules.mariadb.rows.replaced_rows import check_replaced, may_replace
 from relay.view.rules.statement.logged_query import LoggedQuery, read_logged_query
 
 _SUPPRESS_USE: Final = 0x0008
@@ -87,6 +88,8 @@ class GroupTranslation:
         """What the next statement is given by events in front of it."""
         self._held = 0
         self._annotation: New | None = None
+        self._may_replace = False
+        """Whether the statement of the next rows may be a REPLACE, as its annotation tells."""
         self._maps: dict[bytes, TableConversion] = {}
         self._last_rows: tuple[int, _KeptRows] | None = None
         """Where among the pieces the statement's last rows are that are kept and do not end it."""
@@ -131,6 +134,7 @@ class GroupTranslation:
             self._take_query(event)
         elif kind == ANNOTATE_ROWS_EVENT:
             text = self._group.body(event)
+            self._may_replace = may_replace(text)
             body = bytes((min(_ONE_BYTE, len(text)),)) + text
             self._annotation = New(ROWS_QUERY_EVENT, _IGNORABLE, event.timestamp, event.server_id, body)
         elif kind == TABLE_MAP_EVENT:
@@ -192,11 +196,14 @@ class GroupTranslation:
         if conversion is None:
             raise Malformed(f"rows at offset {event.offset} without a Table_map in front of them")
         if conversion.map_body is not None:
+            if self._may_replace:
+                check_replaced(conversion.name, event.type, self._group.body(event))
             self._keep_rows(event, conversion, ends)
         elif ends and self._last_rows is not None:
             self._end_statement(*self._last_rows)
         if ends:
             self._annotation = None
+            self._may_replace = False
             self._maps = {}
             self._last_rows = None
 

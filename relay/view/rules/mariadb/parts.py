@@ -4,9 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from relay.schema_history.tables.source_table import TableName
+
 
 class TableConversion(Protocol):
     """What becomes of one Table_map event, and of the rows that belong to it."""
+
+    @property
+    def name(self) -> TableName:
+        """Of the table."""
 
     @property
     def map_body(self) -> bytes | None:

@@ -121,3 +121,15 @@ def table_differs(name: TableName, what: str, believed: Sequence[str]) -> NoRetu
         "compare SHOW CREATE TABLE of source and replica, make the replica's table as the source's is, and skip the group that made it "
         f"otherwise; {_SKIP}",
     )
+
+
+def replaced_in_part(name: TableName, missing: int) -> NoReturn:
+    """Of a row that REPLACE changed in its place, the binlog does not have all columns."""
+    stop(
+        "replaced_row_not_whole",
+        f"a row of {dotted(name)} that was replaced in its place (REPLACE) is not whole in the binlog: {missing} of its columns are "
+        "missing, which have their defaults at the source, and would keep their old values on the replicas without a word",
+        0,
+        "set binlog_row_image = FULL at the source, for sessions that begin then; do on the replicas by hand what the statement does "
+        "(`binlog-relay events` shows its text), then `view skip`",
+    )

@@ -1,0 +1,46 @@
+"""What a MariaDB leaves out where REPLACE changes a row in its place, and the rows that its binlog has are not whole."""
+
+import re
+from typing import Final
+
+from protocol.binlog.event_type import EventType
+from protocol.binlog.fields import Fields
+from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.mariadb.rows import row_stops
+
+_HEAD_BYTES: Final = 8
+"""Table id and flags."""
+_VERSION_2: Final = frozenset((EventType.UPDATE_ROWS, EventType.UPDATE_ROWS_COMPRESSED))
+UPDATES: Final = _VERSION_2 | {EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS_COMPRESSED_V1}
+"""Events with rows before and after a change."""
+_REPLACES_NOTHING: Final = re.compile(
+    rb"(?:\s|/\*(?![!M])(?>.*?\*/))*+(?:INSERT|UPDATE|DELETE)\b", re.DOTALL | re.IGNORECASE
+)
+
+
+def may_replace(text: bytes) -> bool:
+    """Whether the statement may be REPLACE or LOAD DATA … REPLACE, as its first word tells. text: of an Annotate_rows event."""
+    return _REPLACES_NOTHING.match(text) is None
+
+
+def check_replaced(name: TableName, event_type: int, body: bytes) -> None:
+    """Rows of a statement that may be a REPLACE; body: of the event, packed or not.
+
+    A REPLACE that meets one row may be logged as an update of it. The source gives the columns that the statement does not name their
+    defaults; with binlog_row_image = MINIMAL, and for BLOB and TEXT with NOBLOB, they are not in the row behind the change, and
+    replicas, MariaDB's own too, keep their old values (seen with 10.11.19 and 11.8.9).
+    Raises: CannotBeKept where a column is missing; Malformed, Truncated.
+    """
+    if event_type not in UPDATES:
+        return
+    fields = Fields(body)
+    fields.skip(_HEAD_BYTES)
+    if event_type in _VERSION_2:
+        fields.skip(max(fields.u16() - 2, 0))
+    columns = fields.lenenc_int()
+    size = (columns + 7) // 8
+    fields.skip(size)
+    after = int.from_bytes(fields.take(size), "little")
+    missing = columns - (after & ((1 << columns) - 1)).bit_count()
+    if missing:
+        row_stops.replaced_in_part(name, missing)
