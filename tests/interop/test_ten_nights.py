@@ -20,6 +20,7 @@ from tests.support.http_relay import TOKEN, http_section
 from tests.support.night_watch import DBA, NightWatch
 from tests.support.prometheus_server import PrometheusServer, prometheus_tools
 from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+from tests.support.runbook_entry import RunbookEntry
 from tests.support.small_disk import small_disk
 from tests.support.source_changes import follow_by_gtid
 from tests.support.view_seeding import dump, restore
@@ -310,11 +311,13 @@ def test_binlogs_are_purged_too_early(nights: Nights, tmp_path: Path) -> None:
     alert.look_at("`Last_IO_Error`")
     assert "purged" in night.source_status("Last_IO_Error")
     alert.do("**stop and read [ACCIDENTS.md](ACCIDENTS.md) to the end first.**")
-    # There: they, and the first that the source still has, copied into the archive with the relay stopped.
+    # There: they, and the oldest that the source still has, are copied into the archive with the relay stopped.
+    sell(source, "goes on")
     relay.stop()
-    missing = sorted(path for path in kept.iterdir() if newest <= path.name <= source.binlogs()[0].name)
-    assert len(missing) == 3
-    for path in missing:
+    oldest = source.binlogs()[0]
+    missing = [path for path in kept.iterdir() if newest <= path.name < oldest.name]
+    assert len(missing) == 2
+    for path in (*missing, oldest):
         shutil.copy(path, relay.archive)
     night.run("archive", "rebuild")
     relay.start()
@@ -328,17 +331,19 @@ def test_binlogs_are_purged_too_early(nights: Nights, tmp_path: Path) -> None:
     night.console("CALL binlog_relay.accept_gap()")
     alert.over_when("`SHOW REPLICA STATUS` has `Yes` for the IO thread", lambda: night.has_yes_for("IO"))
     alert.ends()
-    refused = night.alert("BinlogRelayReplicaRefused")
+    gone = night.alert("BinlogRelayReplicaGone")
+    gone.look_at("`SHOW REPLICA STATUS` at the replica: `Last_IO_Error`")
     number, text = replica.wait_io_error()
     assert number == 1236 and "is where an accepted gap begins" in text
-    refused.do("If it was purged: copy the data to the replica anew.")
+    gone.do("Error 1236 there: as [BinlogRelayReplicaRefused]")
+    RunbookEntry("BinlogRelayReplicaRefused").says("Do", "If it was purged: copy the data to the replica anew.")
     replica.stop_replica()
     at = source.master_status()
     dump(source, tmp_path / "dump.sql", ["shop"], program="mariadb")
     restore(replica, tmp_path / "dump.sql")
     chain.attach(replica, at)
-    refused.over_when("`SHOW REPLICA STATUS` at the replica has `Yes` twice", lambda: runs(replica))
-    refused.ends()
+    gone.over_when("`SHOW REPLICAS` *at the relay* shows it.", lambda: is_listed(night, replica))
+    gone.ends()
     ends_with_equal_tables(source, replica)
     night.is_over()
     assert "gap_accepted" in night.ledger()
