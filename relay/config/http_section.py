@@ -27,13 +27,16 @@ class HttpSection(TomlSection):
     tls_key: PathText | None = None
     """PEM file with the key of `tls_cert`. SIGHUP reads it again. Example: `"/etc/binlog-relay/http-key.pem"`"""
     token: SecretStr | None = None
-    """What a request must show (`Authorization: Bearer …`), in clear. Write at most one of `token`, `token_file` and
-    `token_env`; without any, no request needs one. `/healthz` and `/readyz` never need it. Example: `"8NJ0qXrTzC4uPmE2"`"""
+    """What a request must show (`Authorization: Bearer …`), in clear. Write at most one of `token`, `token_file`, `token_env` and
+    `token_credential`; without any, no request needs one. `/healthz` and `/readyz` never need it. Example: `"8NJ0qXrTzC4uPmE2"`"""
     token_file: PathText | None = None
     """A file that holds the token and nothing else. A newline at its end is not part of it. SIGHUP reads it again.
     Example: `"/etc/binlog-relay/http.token"`"""
     token_env: NonEmpty | None = None
     """The name of an environment variable that holds the token. Example: `"RELAY_HTTP_TOKEN"`"""
+    token_credential: NonEmpty | None = None
+    """The name of a credential of the service that holds the token: `LoadCredential=` in the unit of systemd. systemd hands it over at
+    the start, so another token needs a restart. Example: `"http.token"`"""
     ready_behind_s: Seconds = 300.0
     """`/readyz` says that the relay is not ready while it is further behind its source. Example: `300`"""
     request_timeout_s: Annotated[float, Field(ge=0.1, le=600, allow_inf_nan=False)] = 10.0
@@ -42,8 +45,8 @@ class HttpSection(TomlSection):
     """Most HTTP connections at the same time. One more is closed at once. Example: `64`"""
 
     def token_text(self) -> str | None:
-        """The token in clear, read from its file or variable now; None: there is none.
+        """The token in clear, read from its file, variable or credential now; None: there is none.
 
-        Raises: OSError for a file that cannot be read, KeyError for a variable that is not set, UnicodeDecodeError.
+        Raises: OSError for a file or credential that cannot be read, KeyError for a variable that is not set, UnicodeDecodeError.
         """
-        return password_text(self.token, self.token_file, self.token_env, None)
+        return password_text(self.token, self.token_file, self.token_env, self.token_credential)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from relay.config.text.passwords import warn_of_open_file
+from relay.config.text.passwords import check_credential, warn_of_open_file
 from relay.config.text.problems import Findings
 from relay.process.certificates import CertificateError, ServerTls, load_server_tls
 
-_FORMS: Final = ("token", "token_file", "token_env")
+_FORMS: Final = ("token", "token_file", "token_env", "token_credential")
 _TLS_FILES: Final = ("tls_cert", "tls_key")
 _SHORT: Final = 16
 _GENERATE: Final = "Make one: openssl rand -hex 32"
@@ -41,7 +41,7 @@ def _check_token(section: Mapping[str, Any], config_path: Path, findings: Findin
     file = section.get("token_file")
     if isinstance(file, str):
         try:
-            text = Path(file).read_text(encoding="utf-8")
+            written = Path(file).read_text(encoding="utf-8")
         except OSError as error:
             what = f"{file} cannot be read ({error.strerror})"
             findings.problem("http.token_file", what, "Create it, or give this user read permission")
@@ -49,7 +49,7 @@ def _check_token(section: Mapping[str, Any], config_path: Path, findings: Findin
             findings.problem("http.token_file", f"{file} is not UTF-8 text", f"Write the token into it. {_GENERATE}")
         else:
             warn_of_open_file("http.token_file", Path(file), findings)
-            _check_text("http.token_file", text.removesuffix("\n").removesuffix("\r"), findings)
+            _check_text("http.token_file", written.removesuffix("\n").removesuffix("\r"), findings)
     variable = section.get("token_env")
     if isinstance(variable, str):
         if variable not in os.environ:
@@ -57,6 +57,11 @@ def _check_token(section: Mapping[str, Any], config_path: Path, findings: Findin
             findings.problem("http.token_env", what, "Set it before starting")
         else:
             _check_text("http.token_env", os.environ[variable], findings)
+    credential = section.get("token_credential")
+    if isinstance(credential, str) and credential:
+        text = check_credential("http.token_credential", credential, findings)
+        if text is not None:
+            _check_text("http.token_credential", text, findings)
     return bool(given)
 
 
@@ -98,7 +103,7 @@ def _check_reach(section: Mapping[str, Any], has_token: bool, findings: Findings
         return
     if not has_token:
         what = f"whoever reaches {host} reads names of accounts, addresses and files: there is no token"
-        findings.warning("http.host", what, "Give http.token_file, or listen at 127.0.0.1")
+        findings.warning("http.host", what, "Give http.token_file or http.token_credential, or listen at 127.0.0.1")
     elif "tls_cert" not in section:
         what = f"the token crosses the network to {host} in clear: there is no TLS"
         findings.warning("http.host", what, "Give http.tls_cert and http.tls_key, or listen at 127.0.0.1")

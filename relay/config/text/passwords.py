@@ -81,14 +81,15 @@ def _check_section(
             warn_of_open_file(f"{key}.password_file", Path(file), findings)
     credential = section.get("password_credential")
     if isinstance(credential, str) and credential:
-        _check_credential(f"{key}.password_credential", credential, findings)
+        check_credential(f"{key}.password_credential", credential, findings)
     variable = section.get("password_env")
     if isinstance(variable, str) and variable not in os.environ:
         what = f"the environment has no variable {variable}"
         findings.problem(f"{key}.password_env", what, "Set it before starting")
 
 
-def _check_credential(key: str, name: str, findings: Findings) -> None:
+def check_credential(key: str, name: str, findings: Findings) -> str | None:
+    """The text of a credential of the service; None: it cannot be read, and `findings` says why under `key`."""
     directory = os.environ.get(CREDENTIALS)
     if _CREDENTIAL.fullmatch(name) is None:
         what = "is no name of a credential: letters, digits, '_', '-' and '.' only"
@@ -100,13 +101,14 @@ def _check_credential(key: str, name: str, findings: Findings) -> None:
     else:
         path = Path(directory) / name
         try:
-            path.read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
         except OSError as error:
             what = f"the credential {name} cannot be read ({path}: {error.strerror})"
             instead = f"Add LoadCredential={name}:FILE to the unit, then systemctl daemon-reload and restart"
             findings.problem(key, what, instead)
         except UnicodeDecodeError:
-            findings.problem(key, f"the credential {name} is not UTF-8 text", "Write the password into its file")
+            findings.problem(key, f"the credential {name} is not UTF-8 text", "Write the secret into its file, as text")
+    return None
 
 
 def warn_of_open_file(key: str, path: Path, findings: Findings) -> None:

@@ -91,3 +91,63 @@ def test_a_new_token_is_taken_over_by_a_reload_and_a_new_port_waits(tmp_path: Pa
     before = loaded(tmp_path, 'token = "0123456789abcdef"')
     assert waiting_for_restart(before, loaded(tmp_path, 'token = "fedcba9876543210"')) == []
     assert waiting_for_restart(before, loaded(tmp_path, 'token = "0123456789abcdef"\nport = 9999')) == ["http.port"]
+
+
+@pytest.fixture
+def credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "credentials"
+    directory.mkdir()
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(directory))
+    return directory
+
+
+CREDENTIAL = 'token_credential = "http.token"'
+
+
+def test_a_token_comes_from_a_credential_of_the_service(tmp_path: Path, credentials: Path) -> None:
+    (credentials / "http.token").write_text("0123456789abcdef\n")
+    assert loaded(tmp_path, CREDENTIAL).http.token_text() == "0123456789abcdef"
+
+
+def test_a_credential_that_cannot_be_read_is_named_with_the_line_of_the_unit(tmp_path: Path, credentials: Path) -> None:
+    (credentials / "http.token").mkdir()
+    (text,) = problems(tmp_path, CREDENTIAL).values()
+    assert "http.token_credential" in text
+    assert f"{credentials / 'http.token'}: Is a directory" in text
+    assert "LoadCredential=http.token:FILE" in text
+
+
+def test_a_credential_without_systemd_says_how_to_try_it(
+    tmp_path: Path, credentials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY")
+    assert "at a prompt set CREDENTIALS_DIRECTORY" in problems(tmp_path, CREDENTIAL)["http.token_credential"]
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [(b"", "the token is empty"), (b"\xff\xfe", "not UTF-8"), (b"0123456789\nabcdef", "cannot stand in a header")],
+)
+def test_a_credential_that_is_no_token_is_named(tmp_path: Path, credentials: Path, content: bytes, part: str) -> None:
+    (credentials / "http.token").write_bytes(content)
+    assert part in problems(tmp_path, CREDENTIAL)["http.token_credential"]
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "..", "a b"])
+def test_a_name_of_a_credential_leads_nowhere_else(tmp_path: Path, credentials: Path, name: str) -> None:
+    found = problems(tmp_path, CREDENTIAL.replace("http.token", name))
+    assert "no name of a credential" in found["http.token_credential"]
+
+
+def test_a_credential_is_a_token_as_others_are(tmp_path: Path, credentials: Path) -> None:
+    (credentials / "http.token").write_text("0123456789abcdef")
+    assert "given 2 times" in problems(tmp_path, f'{CREDENTIAL}\ntoken_env = "HOME"')["http.token"]
+    told = warnings(tmp_path, f'enabled = true\nhost = "0.0.0.0"\n{CREDENTIAL}')["http.host"]
+    assert "in clear" in told
+
+
+def test_another_credential_of_the_token_waits_for_no_restart_of_other_keys(tmp_path: Path, credentials: Path) -> None:
+    for name in ("http.token", "other"):
+        (credentials / name).write_text("0123456789abcdef")
+    before = loaded(tmp_path, CREDENTIAL)
+    assert waiting_for_restart(before, loaded(tmp_path, 'token_credential = "other"')) == []

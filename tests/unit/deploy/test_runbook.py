@@ -12,7 +12,7 @@ import typer
 from protocol.statements import SourceFacts, StatementSession, answer_statement
 from relay.cli import app
 from tests.support.prometheus_server import RULES
-from tests.support.told_names import ledger_kinds
+from tests.support.told_names import ledger_kinds, log_events
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 PAGE: Final = ROOT / "docs" / "RUNBOOK.md"
@@ -107,6 +107,12 @@ def test_a_path_is_answered(path: str) -> None:
     taken = described[name]["get"]["parameters"]
     assert given <= {one["name"] for one in taken}
     assert {one["name"] for one in taken if one["required"]} <= given
+
+
+def test_the_events_of_the_log_that_entries_name_are_there() -> None:
+    named = set(re.findall(r"event \[?`(\w+)`", TEXT))
+    assert named
+    assert named <= set(log_events())
 
 
 def test_the_status_page_and_the_other_documents_lead_here() -> None:
