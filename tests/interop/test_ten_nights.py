@@ -283,7 +283,7 @@ def test_passwords_are_rotated(nights: Nights) -> None:
     replica.stop_replica()
     replica.sql(f"CHANGE MASTER TO MASTER_PASSWORD='{NEW_PASSWORD}'")
     replica.start_replica()
-    alert.do("The right one is blocked now (error 1129): *at the relay* `FLUSH HOSTS`.")
+    alert.do("The right one is blocked now (error 1129): *at the relay* `FLUSH HOSTS`, from another address")
     night.console("FLUSH HOSTS")
     refused = len(relay.logged("login_refused"))
     alert.over_when("No new `login_refused` in the log", lambda: runs(replica))
