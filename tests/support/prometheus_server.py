@@ -1,4 +1,4 @@
-"""A real Prometheus, of Debian's package, that scrapes a relay once a second."""
+"""A real Prometheus, of Debian's package, that scrapes relays once a second."""
 
 import json
 import re
@@ -35,20 +35,22 @@ def prometheus_tools() -> Path:
     return tools
 
 
-def impatient_rules(text: str) -> str:
-    """The same rules, that wait for seconds where the others wait for minutes."""
+def impatient_rules(text: str, window: str = "45s") -> str:
+    """The same rules, that wait for seconds where the others wait for minutes. window: what they count in."""
     text = re.sub(r"for: \w+", "for: 0s", text)
-    text = re.sub(r"\[\d+m\]", "[45s]", text)
+    text = re.sub(r"\[\d+m\]", f"[{window}]", text)
     return text.replace("offset 10m", "offset 8s").replace("lag_seconds > 300", "lag_seconds > 2")
 
 
 class PrometheusServer:
-    """`with` starts it and ends it. target: host:port."""
+    """`with` starts it and ends it. target: host:port; None: `watch` names one later. window: what the rules count in."""
 
-    def __init__(self, directory: Path, port: int, target: str, token: str) -> None:
+    def __init__(self, directory: Path, port: int, target: str | None, token: str, window: str = "45s") -> None:
         directory.mkdir()
-        self._directory, self._port = directory, port
-        (directory / "rules.yml").write_text(impatient_rules(RULES.read_text(encoding="utf-8")), encoding="utf-8")
+        self._directory, self._port, self._target = directory, port, target
+        self.watch(*([] if target is None else [target]))
+        rules = impatient_rules(RULES.read_text(encoding="utf-8"), window)
+        (directory / "rules.yml").write_text(rules, encoding="utf-8")
         (directory / "token").write_text(token, encoding="utf-8")
         config = {
             "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
@@ -57,7 +59,7 @@ class PrometheusServer:
                 {
                     "job_name": "binlog-relay",
                     "authorization": {"credentials_file": str(directory / "token")},
-                    "static_configs": [{"targets": [target]}],
+                    "file_sd_configs": [{"files": [str(self._targets)], "refresh_interval": "1s"}],
                 }
             ],
         }
@@ -76,7 +78,9 @@ class PrometheusServer:
                 stdout=log,
                 stderr=log,
             )
-        wait_until(lambda: self.ask("up") == [1.0], "Prometheus to scrape the relay", 60)
+        wait_until(lambda: self.ask("vector(1)") == [1.0], "Prometheus to answer", 60)
+        if self._target is not None:
+            wait_until(lambda: self.ask("up") == [1.0], "Prometheus to scrape the relay", 60)
         return self
 
     def __exit__(
@@ -85,6 +89,16 @@ class PrometheusServer:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    @property
+    def _targets(self) -> Path:
+        return self._directory / "targets.json"
+
+    def watch(self, *targets: str) -> None:
+        """These are scraped from now on, each host:port, and no others."""
+        part = self._targets.with_suffix(".part")
+        part.write_text(json.dumps([{"targets": targets}]), encoding="utf-8")
+        part.rename(self._targets)
 
     def ask(self, expression: str) -> list[float]:
         """The values that an expression has now."""
@@ -100,8 +114,12 @@ class PrometheusServer:
 
     def firing(self) -> set[str]:
         """The names of the alerts that fire now."""
-        alerts = self._got("/api/v1/alerts")["data"]["alerts"]
-        return {one["labels"]["alertname"] for one in alerts if one["state"] == "firing"}
+        return {one["labels"]["alertname"] for one in self.alerts()}
+
+    def alerts(self, target: str | None = None) -> list[dict[str, dict[str, str]]]:
+        """What fires now, of one target or of all, with `labels` and `annotations`."""
+        found = self._got("/api/v1/alerts")["data"]["alerts"]
+        return [one for one in found if one["state"] == "firing" and target in (None, one["labels"].get("instance"))]
 
     def _got(self, path: str) -> Any:
         with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=5) as answer:

@@ -16,7 +16,8 @@ from typing import Final
 
 import structlog
 
-from protocol.binlog.layout import FIRST_EVENT
+from protocol.binlog.header import FLAG_IN_USE
+from protocol.binlog.layout import FIRST_EVENT, FLAGS
 from protocol.errors import Malformed
 from protocol.position import binlog_number, is_binlog_name
 from relay.archive.catalog.catalog import Catalog, CatalogNewer, CatalogUnreadable
@@ -45,6 +46,7 @@ from relay.archive.storage.files import (
     FileLayer,
     StoredFile,
     replace_file,
+    write_all,
 )
 from relay.archive.storage.gtid_facts import HEAD_DIFFERS, UNREADABLE, GtidChain, GtidEntry, GtidFacts
 from relay.archive.storage.ledger_kinds import (
@@ -406,7 +408,15 @@ class Recovery:
             wrong = wrong_magic(start.magic)
             if wrong is not None:
                 raise Malformed(f"{name} {wrong[1]}")
-            return describe_archived_file(name, start.event)
+            first = start.event[FLAGS.start] if start.is_whole else 0
+            if not first & FLAG_IN_USE:
+                return describe_archived_file(name, start.event)
+            # A copy of a file that the source is writing, or was writing when it crashed.
+            finished = bytearray(start.event)
+            finished[FLAGS.start] = first & ~FLAG_IN_USE
+            described = describe_archived_file(name, bytes(finished))
+            self._put_byte(name, FIRST_EVENT + FLAGS.start, finished[FLAGS.start])
+            return described
         except Malformed as error:
             if newest:
                 # Files appear whole with their header. It must not become the newest file, nor be in the place of that.
@@ -426,6 +436,14 @@ class Recovery:
                 flavour="",
                 damaged=True,
             )
+
+    def _put_byte(self, name: str, offset: int, value: int) -> None:
+        fd = self._layer.open_write(self._directory / name)
+        try:
+            write_all(self._layer, fd, [bytes([value])], offset, 1)
+            self._layer.sync_data(fd)
+        finally:
+            self._layer.close(fd)
 
     def _keep_aside(self, name: str) -> str:
         """Gives a file another name, under which nothing is looked for; returns that name. Raises: OSError."""

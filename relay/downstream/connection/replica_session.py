@@ -592,6 +592,8 @@ class Session(asyncio.BufferedProtocol):
 
     def dump_failed(self, sequence: int | None, error: AnsweredError) -> None:
         """The stream cannot go on."""
+        if self.dump is not None:
+            self._host.traffic.dumps_refused[int(error.number)] += 1
         self._end_dump(error.message, failed=True)
         if sequence is None or self.client.machine is None:
             self.abort()

@@ -193,7 +193,7 @@ FAMILIES: Final = (
     _replicas(
         "dumps_refused_total",
         "counter",
-        "Requests for binlogs that were answered with an error, by its number.",
+        "Requests for binlogs that were answered with an error, and streams that ended with one, by its number.",
         "error",
     ),
     _replicas("statements_total", "counter", "Statements of clients."),

@@ -32,7 +32,8 @@ async def agree_on_start(
         raise UpstreamError(
             FailureKind.POSITION_GONE if purged else FailureKind.IDENTITY,
             f"the source no longer has {place.file}, where the archive ends at {place.offset}; it has {oldest} to {newest}",
-            f"Files between were purged: copy them from a backup into the archive and run `archive rebuild`. {ACCEPT_GAP}"
+            f"Files between were purged: copy them from a backup into the archive, and the source's {oldest} too, "
+            f"and run `archive rebuild`. {ACCEPT_GAP}"
             if purged
             else "The source was reset (RESET MASTER), restored, or is another one: then give it a source.name of its own. "
             f"{ACCEPT_GAP}",
