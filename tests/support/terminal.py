@@ -15,6 +15,9 @@ CTRL_C = "\x03"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
+_PRESSED_AGAIN_S = 3.0
+
+
 class Terminal:
     """`binlog-relay WORDS...` whose input and output are a terminal. `with` starts it, and ends what is still running."""
 
@@ -66,6 +69,18 @@ class Terminal:
         deadline = time.monotonic() + timeout_s
         while self._read(0.1):
             assert time.monotonic() < deadline, f"it does not end:\n{self.shown}"
+        return self._process.wait(timeout_s)
+
+    def interrupt(self, timeout_s: float = 30.0) -> int:
+        """Ctrl-C until it ends, as one does: Python may take one just before it waits for a line, and wait. Its exit code."""
+        deadline = time.monotonic() + timeout_s
+        pressed = float("-inf")
+        while self._read(0.1):
+            assert time.monotonic() < deadline, f"it does not end:\n{self.shown}"
+            if time.monotonic() - pressed > _PRESSED_AGAIN_S:
+                pressed = time.monotonic()
+                with contextlib.suppress(OSError):
+                    self.type("\x03")
         return self._process.wait(timeout_s)
 
     def _read(self, wait_s: float) -> bool:
