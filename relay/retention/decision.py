@@ -36,7 +36,9 @@ class HolderKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
-    """A file of an archive. time: of its newest event, Unix seconds, never lower than that of the file before; 0: not known."""
+    """A file of an archive. time: of its newest event, Unix seconds, never lower than that of the file before; 0: not known.
+
+    A file whose time is not known is as old as the next one whose time is known, at least."""
 
     generation: int
     number: int
@@ -150,9 +152,8 @@ class _ArchivePart:
             first = Hold(HolderKind.NEWEST, "it is the newest file", files[-1].place)
         self._hold = first
         self._held = _first(files, lambda file: first is not None and file.place >= first.place)
-        since = now - limits.keep_at_least_s
-        young = _first(files, lambda file: not file.time or file.time > since) if limits.keep_at_least_s else len(files)
-        self.most_for_room = min(self._held, young)
+        old_enough = self._older(now - limits.keep_at_least_s, or_as_old=True) if limits.keep_at_least_s else len(files)
+        self.most_for_room = min(self._held, old_enough)
         """So many files may go for room: the others are held, or too young."""
 
     @property
@@ -189,10 +190,15 @@ class _ArchivePart:
 
     def _aged(self) -> int:
         """How many files are older than keep_for."""
-        if self._limits.keep_for_s is None:
-            return 0
-        until = self._now - self._limits.keep_for_s
-        return _first(self.archive.files, lambda file: not 0 < file.time < until)
+        return 0 if self._limits.keep_for_s is None else self._older(self._now - self._limits.keep_for_s)
+
+    def _older(self, than: float, *, or_as_old: bool = False) -> int:
+        """How many files are older than that: with one whose time is known those before it, whose times may not be."""
+        numbered = enumerate(self.archive.files, 1)
+        return max(
+            (count for count, file in numbered if 0 < file.time < than or (or_as_old and 0 < file.time == than)),
+            default=0,
+        )
 
     def _paced(self, aged: int) -> int:
         """How many of them may go in this step."""

@@ -127,7 +127,9 @@ def error_of(one: Followed) -> tuple[set[int], str]:
         " WHERE LAST_ERROR_NUMBER <> 0"
     )
     numbers = {int(number) for number, _ in told} | {int(status["sql_errno"]), int(status["io_errno"])}
-    return numbers - {0}, "\n".join([*(str(text) for _, text in told), str(status["sql_error"]), str(status["io_error"])])
+    return numbers - {0}, "\n".join(
+        [*(str(text) for _, text in told), str(status["sql_error"]), str(status["io_error"])]
+    )
 
 
 def test_statements_of_118_are_passed_over_without_a_word_and_by_the_rules_are_not(

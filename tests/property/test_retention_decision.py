@@ -55,10 +55,11 @@ def test_only_the_oldest_go_never_the_newest_nor_what_is_held_and_each_for_its_r
         assert not archive.files or len(gone) < len(archive.files)
         for one in gone:
             assert all(one.file.place < hold.place for hold in archive.holds)
-            is_young = not one.file.time or one.file.time > facts.now - limits.keep_at_least_s
+            newest = next((file.time for file in archive.files[archive.files.index(one.file) :] if file.time), 0.0)
+            is_young = not newest or newest > facts.now - limits.keep_at_least_s
             assert one.limit is Limit.KEEP_FOR or not limits.keep_at_least_s or not is_young
             if one.limit is Limit.KEEP_FOR:
-                assert limits.keep_for_s is not None and 0 < one.file.time < facts.now - limits.keep_for_s
+                assert limits.keep_for_s is not None and 0 < newest < facts.now - limits.keep_for_s
         if limits.keep_bytes is not None and gone and gone[-1].limit is Limit.KEEP_BYTES:
             left = sum(file.size_bytes for file in archive.files[len(gone) - 1 :])
             assert left > limits.keep_bytes, "one file less would have done"
@@ -99,3 +100,16 @@ def test_decided_again_of_what_is_left_nothing_more_goes(facts: RetentionFacts, 
     freed = sum(one.file.size_bytes for one in decision.removals)
     free = None if facts.free_bytes is None else facts.free_bytes + freed
     assert decide(RetentionFacts(left, facts.now, free), limits).removals == ()
+
+
+def test_files_without_a_time_are_as_old_as_the_next_one_that_has_one() -> None:
+    files = [
+        HeldFile(1, number, f"mysql-bin.{number:06d}", 1, time) for number, time in enumerate([0.0, 0.0, 5.0, 9.0], 1)
+    ]
+    aged = RetentionLimits(LIMITS.section, 3.0, None, None, 0.0, 604800.0)
+    decision = decide(RetentionFacts([ArchiveFacts("", files)], 9.0), aged)
+    assert [(one.file.number, one.limit) for one in decision.removals] == [
+        (number, Limit.KEEP_FOR) for number in (1, 2, 3)
+    ]
+    nothing_known = [HeldFile(1, number, f"mysql-bin.{number:06d}", 1, 0.0) for number in (1, 2)]
+    assert decide(RetentionFacts([ArchiveFacts("", nothing_known)], 9.0), aged).removals == ()

@@ -28,9 +28,10 @@ class Terminal:
 
     def __enter__(self) -> Self:
         self._ours, theirs = pty.openpty()
-        # setsid makes it the session's terminal: Ctrl-C is a signal then.
+        # setsid makes it the session's terminal: Ctrl-C is a signal then. Who runs the tests in the background of a shell
+        # has them ignore that signal, and what they start.
         self._process = subprocess.Popen(
-            ["setsid", "--ctty", sys.executable, "-m", "relay", *self._words],
+            ["env", "--default-signal=INT", "setsid", "--ctty", sys.executable, "-m", "relay", *self._words],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
