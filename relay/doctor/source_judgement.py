@@ -125,11 +125,26 @@ class _Judgement:
             elif self._answers.flavour == "mariadb":
                 text = f"translates MariaDB {self._answers.version} for {view.target}: not everything has a translation"
                 yield self.line(check, "warning", text, cure)
+                yield from self._older_tables(check)
             elif number > target:
                 text = f"for {view.target}, which is older than the source: what it does not know stops the view"
                 yield self.line(check, "warning", text, cure)
             else:
                 yield self.line(check, "ok", f"for {view.target}")
+
+    def _older_tables(self, check: str) -> Iterator[DoctorLine]:
+        """Of a MariaDB that writes statements: whether the account is shown what views want of tables from before the archive."""
+        held = self._answers.privileges
+        if held is None or "ALL PRIVILEGES" in held or self._answers.variable("binlog_format") == "ROW":
+            return
+        lacking = [name for name in ("PROCESS", "TRIGGER", "REFERENCES") if name not in held]
+        if lacking:
+            text = (
+                "the source writes statements, and the account may not see all tables with their triggers and foreign keys: the view "
+                "will stop at the first statement over a table from before the archive"
+            )
+            cure = self._grant(", ".join(lacking)) + " Or SET GLOBAL binlog_format = ROW there."
+            yield self.line(check, "warning", text, cure)
 
     def log_bin(self) -> DoctorLine:
         if self._answers.variable("log_bin") in ("OFF", "0"):

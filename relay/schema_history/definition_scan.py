@@ -9,7 +9,8 @@ from typing import Final
 from protocol.binlog.event_type import EventType
 from protocol.binlog.layout import HEADER_SIZE, TYPE_AT, event_size, is_event_size
 from protocol.binlog.mariadb_gtid import alters_nothing
-from protocol.binlog.schema.definition_statement import defines
+from protocol.binlog.schema.definition_statement import defines, definition_statement
+from protocol.errors import ProtocolError
 from protocol.kernel.codes import MOST_NOTES
 from protocol.kernel.ingest import Ingest
 from relay.binlog_file.broken import Broken
@@ -18,6 +19,7 @@ from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.schema_history.logged_definition import LoggedDefinition, logged_definition
 
 _ALTERS: Final = re.compile(r"\s*+(?:/\*.*?\*/\s*+)*+ALTER\b", re.IGNORECASE | re.DOTALL)
+_TRIGGER: Final = re.compile(rb"\btrigger\b", re.IGNORECASE)
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 _GTID_BYTES: Final = 64
 _LONGEST_EVENT: Final = 1 << 20
@@ -100,6 +102,17 @@ def scan_definitions(path: Path, start: int, stop: int) -> Iterator[DefinitionEv
             raise ValueError(f"{path.name} {error}") from None
         if reader.unfinished is not None or reader.read_to < stop:
             raise ValueError(f"{path.name} ends at {reader.read_to}, {stop} was expected")
+
+
+def is_about_triggers(event: DefinitionEvent) -> bool:
+    """Whether an event may make, change or drop a trigger; a word too many, and not one too few."""
+    if event.raw is None:
+        return True
+    try:
+        found = definition_statement(event.raw, event.post_length, event.checksum)
+    except (ProtocolError, IndexError):
+        return True
+    return found is not None and (found[1] is None or _TRIGGER.search(found[1]) is not None)
 
 
 def logged_event(event: DefinitionEvent, version: str) -> LoggedDefinition | None:

@@ -16,9 +16,10 @@ _TIMEOUT_S: Final = 120.0
 # A schema with more is left out: its tables would crowd a process that is there for a stream.
 COLUMNS_LIMIT: Final = 200_000
 
+_PLAIN: Final = "BASE TABLE"
 _TABLES: Final = (
-    "SELECT TABLE_NAME, ENGINE, TABLE_COLLATION FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} AND TABLE_TYPE IN "
-    "('BASE TABLE', 'SYSTEM VERSIONED', 'SEQUENCE')"
+    "SELECT TABLE_NAME, ENGINE, TABLE_COLLATION, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} "
+    "AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED', 'SEQUENCE')"
 )
 _COLUMNS: Final = (
     "SELECT TABLE_NAME, ORDINAL_POSITION, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, IS_NULLABLE, EXTRA, "
@@ -59,6 +60,7 @@ async def tables_of(
     quoted = quoted_text(schema)
     tables = await source.query(_TABLES.format(schema=quoted), _TIMEOUT_S)
     engines = {answer_text(row[0]): answer_text(row[1]) for row in tables}
+    types = {answer_text(row[0]): answer_text(row[3]).upper() for row in tables}
     collations = {answer_text(row[0]): answer_text(row[2]) for row in tables}
     if not engines:
         return []
@@ -96,6 +98,7 @@ async def tables_of(
             collations[name].partition("_")[0],
             _foreign_keys(name, engines[name], foreign),
             "" if is_of_relay else collations[name],
+            "" if types[name] == _PLAIN else types[name],
         )
         for name in sorted(engines)
     ]

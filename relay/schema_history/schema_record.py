@@ -13,11 +13,15 @@ One line is one object; `kind` says what:
                                                             "error"}
     {"kind": "table", "file": F, "offset": N, "schema": S, "table": T, "engine": E, "columns": [...], "keys": {...},
      "foreign_keys": {...}}                                 the table as the source had it at this position ("charset", "collation": of
-                                                            new columns; "by": "ddl": nobody asked, statements say so)
+                                                            new columns; "type": SEQUENCE or SYSTEM VERSIONED;
+                                                            "by": "ddl": nobody asked, statements say so)
     {"kind": "database", "file": F, "offset": N, "schema": S, "charset": C, "collation": C}
                                                             the character set and collation of new tables of a schema at this position
     {"kind": "dropped", "file": F, "offset": N, "schema": S, "table": T}
                                                             at this position the source had no such table, or showed none
+    {"kind": "triggers", "file": F, "offset": N, "tables": [[S, T], ...]}
+                                                            at this position the account was shown all tables, and these had triggers
+    {"kind": "trigger", "file": F, "offset": N}             a statement that may make, change or drop a trigger
     {"kind": "covered", "file": F, "offset": N}             up to here every such statement was noted
 
     column: {"name", "type" (as in SHOW CREATE TABLE), "charset", "collation", "nullable", "extra", "default"}; empty ones are left out
@@ -97,6 +101,8 @@ def table_facts(table: Table) -> str:
         facts["charset"] = table.charset
     if table.collation:
         facts["collation"] = table.collation
+    if table.type:
+        facts["type"] = table.type
     return json.dumps(facts, ensure_ascii=False)
 
 
@@ -167,6 +173,7 @@ def _table(facts: dict[str, Any]) -> Table:
         str(facts.get("charset", "")),
         _foreign_keys(facts.get("foreign_keys")),
         str(facts.get("collation", "")),
+        str(facts.get("type", "")),
     )
 
 
@@ -340,6 +347,10 @@ class RecordedSchema:
     def recorded(self, schema: str, name: str, file: str, offset: int) -> Table | None:
         """As `table`, of what the source was asked only."""
         return self._recorded((schema, name), (binlog_number(file), offset))
+
+    def recorded_at(self, key: TableName, place: Place) -> Table | None:
+        """As `recorded`, by place."""
+        return self._recorded(key, place)
 
     def _recorded(self, key: TableName, place: Place) -> Table | None:
         """What was asked last, with the foreign keys of an earlier answer where its own are not those of the place."""

@@ -31,6 +31,7 @@ from relay.process.background import tell_fault
 from relay.schema_history.definition_scan import (
     DefinitionEvent,
     events_in_run,
+    is_about_triggers,
     last_bytes,
     logged_event,
     scan_definitions,
@@ -42,6 +43,7 @@ from relay.schema_history.schema_facts import Place
 from relay.schema_history.schema_file import SchemaFile
 from relay.schema_history.schema_record import database_line, line, table_facts, table_line
 from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
+from relay.schema_history.trigger_query import tables_with_triggers
 from relay.upstream.source.connection import SourceConnection
 from relay.upstream.source.source_errors import UpstreamError
 
@@ -226,6 +228,10 @@ class SchemaWatch:
         """Names of tables to the schemas of those whose foreign keys refer to them, all in lower case."""
         self._definitions: list[tuple[Place, frozenset[str] | None]] = []
         """Those since the question that is open was asked."""
+        self._triggers: frozenset[TableName] | None = None
+        """The tables that had triggers when it was written last which do; None: that is to be written anew."""
+        self._left_out: set[str] = set()
+        """Schemas with too many columns: which tables their foreign keys refer to nobody knows."""
         self._stale: set[str] = set()
         """Names in definitions since the last answer: what is recorded of such tables ends there, even if it is the same."""
         self._all_stale = False
@@ -357,8 +363,12 @@ class SchemaWatch:
         if event is not None:
             offset = event.offset
             found = logged_event(event, self._version_of(file))
-            if found is None:
+            if found is None and not is_about_triggers(event):
                 return ""
+            if found is None:
+                self._triggers, self._due = None, True
+                self._definitions.append(((binlog_number(file), offset), frozenset()))
+                return line("trigger", file, offset)
             made = found
         names, schema = made.names, made.schema
         self._definitions.append(((binlog_number(file), offset), names))
@@ -401,6 +411,7 @@ class SchemaWatch:
             oldest = self._oldest_now()
             if oldest is not None and oldest != self._oldest and self._oldest is not None:
                 self._file.purge(oldest)
+                self._triggers, self._due = None, True  # what was told before `oldest` is left out
             self._oldest = oldest
         return place
 
@@ -454,6 +465,7 @@ class SchemaWatch:
                     tables = await tables_of(connection, name, foreign_keys, _MOST_COLUMNS - columns)
                 except TooManyColumns as error:
                     requested.remove(name)
+                    self._left_out.add(name)
                     self._recording.say_once("source_schema_too_large", what=str(error), note="it is not recorded")
                     continue
                 for table in tables:
@@ -463,6 +475,8 @@ class SchemaWatch:
                     same = self._known.get(key) == _digest(facts) and not self._is_stale(names)
                     found[key] = _Answer(None if same else facts, names)
                     self._note_parents(table)
+            is_of_relay = await foreign_keys.is_of_relay()
+            triggers = None if is_of_relay else await tables_with_triggers(connection)
             then = await connection.newest_position()
         finally:
             connection.close()
@@ -470,6 +484,7 @@ class SchemaWatch:
             return False
         await self._reach(then)
         self._keep(found, requested, charsets, then)
+        self._keep_triggers(triggers, then)
         if foreign_keys.refusal:
             self._recording.mention_once(
                 "source_foreign_keys_not_seen",
@@ -544,10 +559,25 @@ class SchemaWatch:
                 lines.append(line("dropped", then.file, then.offset, schema=key[0], table=key[1]))
                 del self._known[key]
         self._file.append(lines)
+        if lines:
+            self._triggers = None
         self._stale = {name for _at, names in self._definitions for name in names or ()}
         self._all_stale = any(names is None for _at, names in self._definitions)
         if any('"kind": "database"' not in one for one in lines):
             log.info("source_schema_recorded", tables=len(self._known), news=len(lines), position=str(then))
+
+    def _keep_triggers(self, triggers: frozenset[TableName] | None, then: Position) -> None:
+        """Writes which tables have triggers. Where something was defined meanwhile, the next answer does."""
+        place = (binlog_number(then.file), then.offset)
+        if (
+            triggers is None
+            or self._left_out
+            or triggers == self._triggers
+            or any(at < place for at, _names in self._definitions)
+        ):
+            return
+        self._file.append([line("triggers", then.file, then.offset, tables=sorted(map(list, triggers)))])
+        self._triggers = triggers
 
 
 def _names_about(table: Table) -> frozenset[str]:

@@ -15,7 +15,9 @@ from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.generation import Generation
 from relay.archive.read.file_reads import OpenFile
 from relay.archive.storage.files import FileLayer
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.view_generations import begun_with
+from relay.view.rules.mariadb.mariadb_rules import TablesBefore
 from relay.view.rules.settings import ViewSettings
 from relay.view.translate.view_stopped import ViewStopped
 from relay.view.translation import BUFFER_BYTES, FileTranslation
@@ -41,12 +43,13 @@ class SourceBinlog(Protocol):
 
 class ViewedFile(NamedTuple):
     """A file of a view. path: of the view. open_source: opens the source's; None: it is purged. is_cut: the source's may end inside a
-    transaction. skips: as of `FileTranslation`."""
+    transaction. skips: as of `FileTranslation`. before: tables from before the archive."""
 
     path: Path
     open_source: Callable[[], SourceBinlog | None]
     is_cut: bool
     skips: Mapping[int, int]
+    before: TablesBefore | None = None
 
 
 class FileBeginning:
@@ -112,7 +115,7 @@ class FileBeginning:
                 file.path.name,
                 source.read_into,
                 self._settings,
-                rules_of(self._settings),
+                rules_of(self._settings, file.before),
                 begin,
                 file.skips,
                 own_gtids=self._own_gtids,
@@ -156,6 +159,7 @@ def made_beginning(
     files = [file for file in made.files if file.number <= binlog_number(name)]
     with own_file(made.directory, layer):
         begun = begun_checkpoint(made.directory, files[0].name)
+    before = RecordedBefore(source.directory)
     return FileBeginning(
         [
             ViewedFile(
@@ -163,6 +167,7 @@ def made_beginning(
                 partial(_opened, source, file.name, layer),
                 _is_cut(source, file.name),
                 skips.get((source.number, file.name), {}),
+                before,
             )
             for file in files
         ],

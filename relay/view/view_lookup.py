@@ -14,6 +14,7 @@ from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.storage.archive_errors import ArchiveError
 from relay.archive.storage.files import INDEX_NAME, FileLayer, StoredFile
 from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.file_beginning import FileBeginning, SourceBinlog, ViewedFile, beginning_of, begun_checkpoint
 from relay.view.generations.view_generations import (
     MadeGeneration,
@@ -132,7 +133,10 @@ class ViewLookup:
         if not same:
             return None
         known = begun_checkpoint(held.of.directory, same[0].name)
-        files = [ViewedFile(one.path, partial(_opened, one.source_path), True, self._skipped(one)) for one in same]
+        before = RecordedBefore(held.source_path.parent)
+        files = [
+            ViewedFile(one.path, partial(_opened, one.source_path), True, self._skipped(one), before) for one in same
+        ]
         return beginning_of(FileBeginning(files, self._settings, known, own_gtids=held.of.number != FIRST))
 
     def _first_gno(self, held: _Held) -> int:
@@ -170,7 +174,7 @@ class ViewLookup:
                 held.name,
                 file.read_into,
                 self._settings,
-                rules_of(self._settings),
+                rules_of(self._settings, RecordedBefore(held.source_path.parent)),
                 record,
                 self._skipped(held),
                 own_gtids=held.of.number != FIRST,

@@ -18,6 +18,7 @@ from relay.audit.plan.store import LocalStore, Store, plain_path, store_of
 from relay.audit.readiness.view_checks import VIEW_STOPS, VIEW_UNKNOWN
 from relay.audit.report.content import Kind, ReportTable, Section
 from relay.audit.runner.audit import Audit
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.source_breaks import gap_in_archive, up_to_fork
 from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.inspect.stops_ahead import StopAhead, StopsFound, find_stops
@@ -51,13 +52,22 @@ def view_stops(audit: Audit, *, of_mariadb: bool = False) -> StopsFound:
     for sources, (_generation, group) in enumerate(groupby(audit.files_from_the_first, lambda one: one[0].generation)):
         held = list(group)
         gap = _gap_before(store, held[0][0]) if files else None
+        before = _recorded(store, held[0][0])
         if isinstance(gap, AcceptedGap):
             files = _up_to_gap(files, sources - 1, gap)
         for file, end in held:
             behind = gap_in_archive(files[-1].name) if gap is not None and file is held[0][0] else None
-            files.append(LookedAtFile(file.name, end, partial(store.open, file.path), behind=behind, sources=sources))
+            opened = partial(store.open, file.path)
+            files.append(LookedAtFile(file.name, end, opened, behind=behind, sources=sources, before=before))
     settings = replace(_SETTINGS, target=_target(audit), flavour=MARIADB if of_mariadb else _SETTINGS.flavour)
     return find_stops(files, settings, is_wanted=is_wanted)
+
+
+def _recorded(store: Store, file: AuditedFile) -> RecordedBefore | None:
+    """What the relay recorded beside this file's generation; it is not read over a network."""
+    if not isinstance(store, LocalStore):
+        return None
+    return RecordedBefore(Path(plain_path(file.path)).parent)
 
 
 def _target(audit: Audit) -> str:

@@ -110,7 +110,8 @@ CharsetDefault = tuple[str, str]
 class Table:
     """A table of the source. `keys`: by name; PRIMARY is the primary key.
 
-    `charset`, `collation`: of columns that say none; empty: not known. `foreign_keys`: by name; None: not known.
+    `charset`, `collation`: of columns that say none; empty: not known. `foreign_keys`: by name; None: not known. `type`: SEQUENCE or
+    SYSTEM VERSIONED, as the source says when it is asked; empty: neither, or nobody asked.
     """
 
     schema: str
@@ -121,6 +122,7 @@ class Table:
     charset: str = ""
     foreign_keys: tuple[tuple[str, ForeignKey], ...] | None = None
     collation: str = ""
+    type: str = field(default="", compare=False)
 
     @property
     def primary_key(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from relay.binlog_file.broken import Broken
 from relay.binlog_file.file_bytes import FileBytes
 from relay.view.inspect.stamped_file import as_archived
 from relay.view.rules.group import StopReason
+from relay.view.rules.mariadb.mariadb_rules import TablesBefore
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.translate.passed_tables import PassedTables
 from relay.view.translate.view_stopped import ViewStopped
@@ -39,7 +40,7 @@ class LookedAtFile:
     this file from the one before; None: nothing is known that keeps one from it. sources: how many the view was made from before the
     one of this file: where that changes, a view that gave numbers goes on no more. Behind a place where it does not, another
     view's stops are looked for, which begins there. tables: what is known of the source's, where it is looked which transactions
-    wait for which; the same for all files of a source.
+    wait for which; the same for all files of a source. before: those from before the archive; None: nothing is known of them.
     """
 
     name: str
@@ -49,6 +50,7 @@ class LookedAtFile:
     behind: StopReason | None = None
     sources: int = 0
     tables: PassedTables | None = None
+    before: TablesBefore | None = None
 
 
 class UnreadPart(NamedTuple):
@@ -110,7 +112,7 @@ class FilePass:
                 file.name,
                 source.read_into,
                 self._settings,
-                rules_of(self._settings),
+                rules_of(self._settings, file.before),
                 self.begin,
                 skips,
                 own_gtids=own_gtids,

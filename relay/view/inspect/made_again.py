@@ -9,6 +9,7 @@ from relay.archive.inspect.listing import read_ledgers
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.binlog_file.file_bytes import DescriptorBytes
 from relay.dependencies.tables_file import read_tables
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.view_generations import MadeGeneration, begun_with
 from relay.view.inspect.named_view import NamedView
 from relay.view.inspect.view_comparison import MadePiece
@@ -51,6 +52,7 @@ class ViewMadeAgain:
         self._skips = skips
         self._held = held
         self._buffer = bytearray(BUFFER_BYTES)
+        self._before = RecordedBefore(made.source_directory)
         self._tables = None if settings.dependencies == "serial" else read_tables(made.directory, settings.name)
         self.files = [file for file in files if file.name in held]
         """Of the view: those that can be made again. The archive may have purged what others were made from."""
@@ -78,7 +80,7 @@ class ViewMadeAgain:
                 file,
                 DescriptorBytes(fd).read_into,
                 self._settings,
-                rules_of(self._settings),
+                rules_of(self._settings, self._before),
                 self._next,
                 self._skips.get((self._made.source_number, file), {}),
                 own_gtids=self._made.number != FIRST,

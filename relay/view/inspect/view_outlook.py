@@ -15,6 +15,7 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.dependencies.source_tables import SourceTables
 from relay.dependencies.tables_file import read_tables, tables_now
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.generations.source_breaks import (
     file_gone,
     gap_in_archive,
@@ -148,6 +149,7 @@ def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, prog
     for number, generation in enumerate(held):
         following = held[number + 1].directory if number + 1 < len(held) else None
         tables = _tables(view, generation, begun if not number else _Begun(None, None))
+        before = RecordedBefore(generation.directory)
         files, ends_for = _up_to_break(generation.files, following, by_gtid=view.settings.gtids != "anonymous")
         sources += [
             LookedAtFile(
@@ -157,6 +159,7 @@ def _looked_at(view: NamedView, held: list[_HeldGeneration], begun: _Begun, prog
                 skips.get((generation.number, file.name), {}),
                 sources=begun.sources + number,
                 tables=tables,
+                before=before,
             )
             for file, end in files
         ]

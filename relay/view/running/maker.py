@@ -22,10 +22,12 @@ from relay.dependencies.source_tables import SourceTables
 from relay.dependencies.tables_file import TablesFile
 from relay.process.background import begin_task, tell_fault
 from relay.process.growing_pause import growing_pause
+from relay.schema_history.tables_before import RecordedBefore
 from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.first_numbers import FirstNumbers
 from relay.view.generations.source_breaks import gap_in_archive
 from relay.view.rules.group import GroupRules
+from relay.view.rules.mariadb.mariadb_rules import TablesBefore
 from relay.view.rules.settings import ViewSettings
 from relay.view.running.maker_thread import MakerThread
 from relay.view.running.making_progress import MakingProgress, ViewStatus
@@ -35,6 +37,7 @@ from relay.view.running.making_stops import (
     MakingWaits,
     check_writing,
     is_same,
+    lacks_table,
     only_decided,
     stop_by,
     stop_by_fault,
@@ -54,12 +57,15 @@ _AT_ONCE_BYTES: Final = 4 << 10
 _MOST_QUEUED_BYTES: Final = 8 << 20
 _KEEP_WAITS_S: Final = 10.0
 _ADOPT_S: Final = 1.0
+_RECORDED_WITHIN_S: Final = 5.0
+"""So long it is waited for a table that the source may just be telling of, before it is said that the view stands still."""
 
 
 class ViewMaker:
     """All on the event loop, but for the translation of what is much. `begin`, then `close`.
 
-    rules: makes the rules, which know nothing yet. What nobody foresaw is a stop, too, and tried again.
+    rules: makes the rules, which know nothing yet, and may ask for tables from before the archive. What nobody foresaw is a stop,
+    too, and tried again.
     """
 
     def __init__(
@@ -67,7 +73,7 @@ class ViewMaker:
         mirror: Archive,
         archive: Archive,
         settings: ViewSettings,
-        rules: Callable[[], GroupRules],
+        rules: Callable[[TablesBefore], GroupRules],
         skips: Mapping[tuple[int, str], Mapping[int, int]],
     ) -> None:
         self._mirror = mirror
@@ -93,6 +99,12 @@ class ViewMaker:
         self._adopts_at = 0.0
         self._tables: tuple[int, SourceTables] | None = None
         """The source's, with the number of the generation of the view that is made; None: not read, or not wanted."""
+        self._before: RecordedBefore | None = None
+        """Of the source's generation that the view is made from."""
+        self._asks_before = False
+        """Whether a table is wanted that may be recorded: that is looked up, which takes time, with the next attempt."""
+        self._lacks = ("", 0, 0.0)
+        """Where a table was not known, and since when."""
         self._group: tuple[int, int] | None = None
         """Of the source's file, what the last attempt was looking at when it ended."""
         self._kept: ViewStop | str | None = "not known"
@@ -166,11 +178,25 @@ class ViewMaker:
         except (ViewStopped, ViewDiffers, MakingWaits, ViewDiskFailed, ArchiveError, OSError) as error:
             if isinstance(error, ArchiveDamaged):
                 self._progress.followed.damaged_files.report(error)
+            if isinstance(error, ViewStopped) and lacks_table(error) and await self._may_be_told(error):
+                return
             self._stand_still(stop_by(error, self._settings.name, self._progress.source))
             await self._keep_stop()
             await self._until_decided(None if only_decided(error) else AGAIN_S)
         finally:
             await self._let_go()
+
+    async def _may_be_told(self, error: ViewStopped) -> bool:
+        """Whether the table that is lacked may be recorded, or just be about to be: the source is asked while its stream is read."""
+        if self._lacks[:2] != (error.file, error.offset):
+            self._lacks = error.file, error.offset, time.monotonic()
+        if not self._asks_before:
+            self._asks_before = True
+            return True
+        if time.monotonic() - self._lacks[2] >= _RECORDED_WITHIN_S:
+            return False
+        await self._until_decided(1.0)
+        return True
 
     async def _stand_faulted(self, error: Exception) -> None:
         """The mirror and other views know nothing of it. Told once, however often it is met in the same place."""
@@ -271,9 +297,12 @@ class ViewMaker:
             sealed = file.sealed and not file.damaged and end == file.end
             await self._adopt_tables(generation, maker, file.name)
             left = end - maker.translation.offset
-            if left <= _AT_ONCE_BYTES and not maker.is_comparing and not maker.translation.looks_back:
+            is_quick = left <= _AT_ONCE_BYTES and not maker.is_comparing and not maker.translation.looks_back
+            if is_quick and not self._asks_before:
+                self._may_look_up(False)
                 made = maker.make(end, sealed=sealed, ends_cut=file.cut)
             else:
+                self._may_look_up(True)
                 made = await self._thread.run(lambda: maker.make(end, sealed=sealed, ends_cut=file.cut))  # noqa: B023
                 progress.catches_up()
             if made.runs and not self._numbers.is_begun:
@@ -291,6 +320,7 @@ class ViewMaker:
                 maker.translation.cut_at = None
             self._tell_statements(maker)
             if made.runs:
+                self._asks_before = False
                 progress.goes_on()
                 await self._keep_stop()
             while generation.queued_bytes > _MOST_QUEUED_BYTES:
@@ -307,6 +337,11 @@ class ViewMaker:
                     progress.caught_up()
                     await self._keep_stop()
                     await self._until_moved()
+
+    def _may_look_up(self, may: bool) -> None:
+        """Whether tables from before the archive may be looked up: not on the event loop."""
+        if self._before is not None:
+            self._before.may_ask = may
 
     def _tell_statements(self, maker: FileMaker) -> None:
         """Once: a source that writes statements is trusted with more than one that writes rows."""
@@ -414,11 +449,12 @@ class ViewMaker:
         source = OpenFile(self._layer, mirror.directory / name, mirror.summed.of(part.file))
         try:
             tables = self._tables_for(part)
+            self._before = before = RecordedBefore(mirror.directory)
             translation = FileTranslation(
                 name,
                 source.read_into,
                 self._settings,
-                self._rules(),
+                self._rules(before),
                 part.checkpoint,
                 self._skips.get((mirror.number, name), {}),
                 own_gtids=part.generation.number != FIRST,

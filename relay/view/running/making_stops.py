@@ -14,6 +14,7 @@ from relay.archive.generation import Generation, GenerationState
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError
 from relay.view.file_maker import ViewDiffers
 from relay.view.rules.group import StopReason
+from relay.view.rules.mariadb.statement.statement_stops import TABLE_UNKNOWN
 from relay.view.translate.view_stopped import ViewStopped
 from relay.view.view_disk import ViewDiskFailed
 from relay.view.view_stop import STOPPED, ViewStop
@@ -42,7 +43,12 @@ def check_writing(generation: Generation) -> None:
 
 def only_decided(error: Exception) -> bool:
     """Whether only somebody's decision lets the view go on: trying again would meet the same."""
-    return isinstance(error, ViewStopped | ViewDiffers)
+    return isinstance(error, ViewStopped | ViewDiffers) and not lacks_table(error)
+
+
+def lacks_table(error: Exception) -> bool:
+    """Whether it is for want of a table's definition, which the source may still tell."""
+    return isinstance(error, ViewStopped) and error.reason.name == TABLE_UNKNOWN
 
 
 Foreseen = ViewStopped | ViewDiffers | MakingWaits | ViewDiskFailed | ArchiveError | OSError

@@ -1,6 +1,7 @@
 """One view of a running relay: its archive, who makes it, and what stands in its way."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +36,7 @@ class View:
         self.archive = archive
         self._mirror = mirror
         self._skips = skips
-        self._maker = ViewMaker(mirror, archive, settings, lambda: rules_of(settings), skips)
+        self._maker = ViewMaker(mirror, archive, settings, partial(rules_of, settings), skips)
 
     @property
     def directory(self) -> Path:

@@ -3,7 +3,10 @@
 import datetime
 import os
 import socket
+from itertools import takewhile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,8 +18,8 @@ from relay.doctor.doctor_line import DoctorLine, is_worse, printable
 from relay.doctor.machine_judgement import archive_rate, relay_pid, space_line, sync_verdict
 from relay.doctor.process_sockets import process_sockets
 from relay.doctor.retention_judgement import DiskRoom, retention_lines
-from relay.doctor.server_answers import clock_difference, privileges_in
-from relay.doctor.source_judgement import shown_bytes, version_number
+from relay.doctor.server_answers import ServerAnswers, clock_difference, privileges_in
+from relay.doctor.source_judgement import shown_bytes, source_lines, version_number
 from tests.support.certificates import Authority
 
 DAY_S = 86_400
@@ -183,3 +186,23 @@ def test_a_limit_that_another_one_makes_good_is_no_problem() -> None:
     assert set(retained(GIB, keep_bytes="95GiB", keep_for="30d")) == {"retention"}
     assert set(retained(10 * GIB, keep_bytes="50GiB", keep_for="30d")) == {"retention"}
     assert "forget_replicas_after" not in retained(20 * GIB, keep_for="1d", keep_for_replicas=False)
+
+
+def view_lines(*held: str, binlog_format: str = "MIXED") -> list[DoctorLine]:
+    """What is said of a view of a MariaDB whose relay's account holds these privileges."""
+    answers = ServerAnswers(
+        "mariadb", "10.11.9-MariaDB", 1, None, None, None, {"binlog_format": binlog_format}, frozenset(held), None, 0.0,
+        None, None, None, None,
+    )  # fmt: skip
+    settings: Any = SimpleNamespace(user="repl", record_schema=True)
+    config: Any = SimpleNamespace(views=[SimpleNamespace(name="gtid", target="mysql-9.7")])
+    own: Any = None
+    lines = source_lines("source", settings, config, answers, own)
+    return [line for line in takewhile(lambda line: line.check != "log_bin", lines) if line.check == "view gtid"]
+
+
+def test_a_view_of_a_mariadb_that_writes_statements_wants_its_older_tables_to_be_seen() -> None:
+    grants = ("REPLICATION SLAVE", "REPLICATION CLIENT", "REFERENCES")
+    assert "GRANT PROCESS, TRIGGER ON *.* TO 'repl'" in view_lines(*grants)[1].cure
+    assert len(view_lines(*grants, "PROCESS", "TRIGGER")) == 1
+    assert len(view_lines(*grants, binlog_format="ROW")) == 1

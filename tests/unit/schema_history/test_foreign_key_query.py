@@ -102,7 +102,7 @@ async def test_the_tables_of_a_schema_have_prefixes_expressions_and_foreign_keys
             ("t", 1, "a", "varchar(30)", "utf8mb4", "utf8mb4_bin", "YES", "", None),
             ("m", 1, "a", "int", None, None, "NO", "", None),
         ],
-        TABLES=[("t", "InnoDB", "utf8mb4_bin"), ("m", "MyISAM", "latin1_bin")],
+        TABLES=[("t", "InnoDB", "utf8mb4_bin", "BASE TABLE"), ("m", "MyISAM", "latin1_bin", "SYSTEM VERSIONED")],
     )
     memory, inno = await tables_of(source, "d", ForeignKeyQuery(source))
     assert (memory.foreign_keys, inno.foreign_keys) == ((), None)
@@ -115,7 +115,7 @@ async def test_a_relay_has_neither_prefixes_nor_foreign_keys_nor_default_collati
         STATUS=[("Binlog_relay_uptime", "5")],
         STATISTICS=[("t", "k", 1, "a", 0, None)],
         COLUMNS=[("t", 1, "a", "varchar(30)", "utf8mb4", "utf8mb4_bin", "YES", "", None)],
-        TABLES=[("t", "InnoDB", "utf8mb4_bin")],
+        TABLES=[("t", "InnoDB", "utf8mb4_bin", "BASE TABLE")],
     )
     (table,) = await tables_of(source, "d", ForeignKeyQuery(source))
     assert (table.foreign_keys, table.collation, table.columns[0].collation) == (None, "", "utf8mb4_bin")

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from relay.schema_history.tables.source_table import Column, Key, Table
 from relay.view.rules.group import CannotBeKept, StopReason
 from relay.view.rules.mariadb.composed_parts import parts_of
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace
@@ -189,3 +190,31 @@ def test_tables_whose_names_differ_in_case_alone_are_two() -> None:
     made = parts(DATABASE, PLAIN, BYTES.replace(" u ", " T "))
     assert run(made, "DELETE FROM t WHERE a = 'x'")
     assert stop(made, "DELETE FROM T WHERE k = 'x'").name == DIFFERS
+
+
+def test_a_table_that_the_source_told_of_is_known_to_statements_and_not_to_rows() -> None:
+    """Replicas have a copy, and what that made of its columns nobody knows here."""
+    made = parts(DATABASE.replace("shop", "other"))
+    assert stop(made, "UPDATE t SET n = 1").name == UNKNOWN
+    columns = (Column("id", "int(11)", nullable=False), Column("n", "int(11)"))
+    made.tables.note_recorded([Table("shop", "t", "InnoDB", columns, (("PRIMARY", Key(("id",), True)),))])
+    assert run(made, "UPDATE t SET n = 1")
+    assert made.tables.told_by_definition == ""
+    copied = parts()
+    copied.tables.restore(made.tables.state())
+    assert run(copied, "UPDATE t SET n = 1")
+    assert copied.tables.state() == made.tables.state()
+
+
+def test_of_a_table_that_the_source_told_of_columns_that_are_others_there_still_stop_the_view() -> None:
+    made = parts()
+    columns = (Column("id", "int(11)", nullable=False), Column("k", "uuid"))
+    made.tables.note_recorded([Table("shop", "t", "InnoDB", columns), Table("shop", "s", type="SYSTEM VERSIONED")])
+    assert "column k of type uuid is bytes there" in stop(made, "UPDATE t SET id = 1").text
+    assert "system versioning" in stop(made, "UPDATE s SET id = 1").text
+
+
+def test_what_definitions_in_the_archive_say_of_a_table_is_not_replaced_by_what_the_source_told() -> None:
+    made = parts(DATABASE, BYTES)
+    made.tables.note_recorded([Table("shop", "u", "InnoDB", (Column("id", "int(11)"),))])
+    assert "column k of type uuid is bytes there" in stop(made, "UPDATE u SET id = 1").text

@@ -1,10 +1,10 @@
 """What the rules of a MariaDB source are put together from, and what each part is asked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from relay.schema_history.tables.source_table import TableName
+from relay.schema_history.tables.source_table import Table, TableName
 
 
 class TableConversion(Protocol):
@@ -48,6 +48,9 @@ class Tables(Protocol):
     @property
     def told_by_definition(self) -> str:
         """A table of which rows alone do not tell what the replica has, as `shop.t`; "": there is none."""
+
+    def note_recorded(self, tables: Iterable[Table]) -> None:
+        """So the source says of tables that were there before the archive; what is known of one stays."""
 
     def source_started(self) -> None:
         """The source was started anew: temporary tables are gone."""

@@ -20,13 +20,15 @@ class KnownTable(NamedTuple):
     """table: its columns in the order and with the names that replicas have behind the view's statements, with the types that
     the source's definition names: `json`, `uuid`, `vector(3)`, `time(3)`; no columns: not known. Its keys are the source's. kind: a
     sequence has rows that replicas do not get. is_versioned: WITH SYSTEM VERSIONING. is_plain: of columns that are not known, none is
-    another on the replicas.
+    another on the replicas. is_recorded: it is from before the archive, and the source told of it: replicas have a copy of which nobody
+    here knows what was made of its columns, so rows are taken as their own maps say.
     """
 
     table: Table
     kind: TableKind = "table"
     is_versioned: bool = False
     is_plain: bool = False
+    is_recorded: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -51,20 +53,27 @@ class KnownTable(NamedTuple):
 
     def encode(self) -> str:
         """One line of text, the same for the same table."""
-        return json.dumps(
-            [self.kind, self.is_versioned, self.is_plain, json.loads(table_facts(self.table))], ensure_ascii=False
-        )
+        told = [self.kind, self.is_versioned, self.is_plain, json.loads(table_facts(self.table))]
+        return json.dumps([*told, True] if self.is_recorded else told, ensure_ascii=False)
 
 
 def decode_known_table(line: str) -> KnownTable:
     """The inverse of `KnownTable.encode`. Raises: ValueError, KeyError, TypeError."""
-    kind, is_versioned, is_plain, facts = json.loads(line)
-    return KnownTable(table_of_line(Line("table", (0, 0), facts, "")), kind, is_versioned, is_plain)
+    kind, is_versioned, is_plain, facts, *recorded = json.loads(line)
+    table = table_of_line(Line("table", (0, 0), facts, ""))
+    return KnownTable(table, kind, is_versioned, is_plain, bool(recorded))
 
 
 def sequence(name: TableName) -> KnownTable:
     """What CREATE SEQUENCE makes."""
     return KnownTable(Table(*name), "sequence")
+
+
+def recorded(table: Table) -> KnownTable:
+    """One from before the archive, as the source said."""
+    if table.type == "SEQUENCE":
+        return sequence((table.schema, table.name))._replace(is_recorded=True)
+    return KnownTable(table, is_versioned=table.type == "SYSTEM VERSIONED", is_recorded=True)
 
 
 def as_replicas_have(source: Table, replica: Sequence[Column]) -> Table:

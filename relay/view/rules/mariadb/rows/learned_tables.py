@@ -136,7 +136,7 @@ def _create(tables: LearningTables, made: CreateTable, told: ToldDefinition) -> 
             tables.put(name, KnownTable(Table(*name)))
         else:
             copied = replace(like.table, schema=name[0], name=name[1], foreign_keys=())
-            tables.put(name, KnownTable(copied, like.kind, like.is_versioned))
+            tables.put(name, KnownTable(copied, like.kind, like.is_versioned, is_recorded=like.is_recorded))
         return
     table = _made_by(tables, made)
     if table is None:
@@ -175,7 +175,7 @@ def _alter(tables: LearningTables, made: AlterTable, told: ToldDefinition) -> No
             known_so_far = bool(told.replica) and replica is None
             _put(
                 tables, table, None if known_so_far else behind,
-                is_versioned=known.is_versioned or name in told.versioned,
+                is_versioned=known.is_versioned or name in told.versioned, is_recorded=known.is_recorded,
             )  # fmt: skip
     if made.rename is not None and made.rename != name:
         tables.rename(name, made.rename)
@@ -189,7 +189,9 @@ def _altered(table: Table, made: AlterTable, default: CharsetDefault) -> Table |
         return None
 
 
-def _put(tables: LearningTables, source: Table, replica: Table | None, *, is_versioned: bool) -> None:
+def _put(
+    tables: LearningTables, source: Table, replica: Table | None, *, is_versioned: bool, is_recorded: bool = False
+) -> None:
     """replica: None: what it is there is not known. Raises: CannotBeKept where the two have other columns."""
     if replica is not None:
         names = [column.name for column in replica.columns]
@@ -200,7 +202,7 @@ def _put(tables: LearningTables, source: Table, replica: Table | None, *, is_ver
             what = f"the source's table has the columns {_listed(column.name for column in source.columns)}"
             row_stops.table_differs((source.schema, source.name), what, names)
         source = as_replicas_have(source, replica.columns)
-    tables.put((source.schema, source.name), KnownTable(source, is_versioned=is_versioned))
+    tables.put((source.schema, source.name), KnownTable(source, is_versioned=is_versioned, is_recorded=is_recorded))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from relay.schema_history.tables.source_table import (
 from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.column_rule import Change, ColumnRule, TargetChoice, column_rules
 from relay.view.rules.mariadb.rows.definition_guard import check_definition
-from relay.view.rules.mariadb.rows.known_table import KnownTable, TableKind, decode_known_table
+from relay.view.rules.mariadb.rows.known_table import KnownTable, TableKind, decode_known_table, recorded
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition, learn_definition
 from relay.view.rules.mariadb.rows.map_metadata import (
     CollationOf,
@@ -162,7 +162,7 @@ class MariadbTables:
         """The first table with columns that rows do not tell from others, VECTOR or JSON that is no text, as `shop.t`; "": none has."""
         kinds = ("vector",) if self._choice.json == "longtext" else ("vector", "json")
         for name, known in self._tables.items():
-            if any(column.type.startswith(kinds) for column in known.columns):
+            if not known.is_recorded and any(column.type.startswith(kinds) for column in known.columns):
                 return row_stops.dotted(name)
         return ""
 
@@ -206,6 +206,14 @@ class MariadbTables:
         self._set(self._absent, name, None)
         self._set(self._doubtful, name, None)
         self._set(self._tables, name, known)
+
+    def note_recorded(self, tables: Iterable[Table]) -> None:
+        """So the source says of tables that were there before the archive; what is known of one stays."""
+        for table in tables:
+            name = (table.schema, table.name)
+            known = self._tables.get(name)
+            if known is None or (not known.columns and known.kind == "table"):
+                self.put(name, recorded(table))
 
     def remove(self, name: TableName) -> None:
         """The table is not there."""
@@ -401,6 +409,8 @@ class MariadbTables:
         if self._is_sequence(found, names):
             return _ToldMap(None, ConvertedTable(found.name, None, False, False, ()))
         known = self.get(found.name)
+        if known is not None and known.is_recorded:
+            known = None
         if known is not None:
             check_definition(found, names, known)
         definitions = known.columns if known is not None else None

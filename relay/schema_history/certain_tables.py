@@ -1,0 +1,174 @@
+"""Tables that were there before the archive, as far as all that a statement over them sets off is known: their columns and keys, that
+they have no triggers, and which tables refer to them.
+
+The source says at one place which tables have triggers, and which refer to which (a line `triggers`). That is true of another place if
+nothing stands between the two that may have changed it. What may have is not looked at closely: nothing is known then.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from relay.schema_history.logged_definition import LoggedDefinition, definition_of
+from relay.schema_history.schema_facts import DefinedSpan, Place
+from relay.schema_history.schema_record import Line, RecordedSchema
+from relay.schema_history.tables.ddl_statement import (
+    AddColumn,
+    AddForeignKey,
+    AlterDatabase,
+    AlterTable,
+    ChangeColumn,
+    CreateDatabase,
+    CreateTable,
+    DropForeignKey,
+    DropKey,
+    DropTables,
+    ForeignKeyDefinition,
+    NoTable,
+    RenameColumn,
+)
+from relay.schema_history.tables.ddl_tokens import NotSure
+from relay.schema_history.tables.source_table import Table, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class TriggersTold:
+    """At this place the account was shown all tables, and these had triggers."""
+
+    place: Place
+    tables: frozenset[TableName]
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A stretch of the binlogs, [first, last], in which every statement was noted that defines tables or triggers."""
+
+    first: Place
+    last: Place
+    told: list[TriggersTold] = field(default_factory=list)
+    of_triggers: list[Place] = field(default_factory=list)
+    definitions: list[tuple[Place, LoggedDefinition]] = field(default_factory=list)
+
+
+class CertainTables:
+    """By the lines of what was recorded, in their order. scanned: statements behind the last of them that define tables, up to its end;
+    triggers: where statements about triggers are in it.
+    """
+
+    def __init__(
+        self, lines: Sequence[Line], scanned: DefinedSpan | None = None, triggers: Iterable[Place] = ()
+    ) -> None:
+        self._schema = RecordedSchema(lines, [scanned] if scanned is not None else ())
+        self._watched: list[_Watched] = []
+        for one in lines:
+            self._take(one)
+        if scanned is not None and self._watched:
+            last = self._watched[-1]
+            last.last = max(last.last, scanned.last)
+            last.definitions += [found for found in scanned.definitions if found[0] >= scanned.first]
+            last.of_triggers += triggers
+
+    def _take(self, one: Line) -> None:
+        if one.kind == "watched" or not self._watched:
+            self._watched.append(_Watched(one.place, one.place))
+        watched = self._watched[-1]
+        watched.last = max(watched.last, one.place)
+        if one.kind == "trigger":
+            watched.of_triggers.append(one.place)
+        elif one.kind == "definition":
+            watched.definitions.append((one.place, _definition(one)))
+        elif one.kind == "triggers":
+            try:
+                tables = frozenset((str(schema), str(table)) for schema, table in one.facts["tables"])
+            except (KeyError, TypeError, ValueError):
+                return
+            watched.told.append(TriggersTold(one.place, tables))
+
+    def around(self, name: TableName, place: Place) -> list[Table] | None:
+        """The table for a statement at this place, and those that refer to it, to these, and so on; None: not all of it is known, or
+        one of them has triggers."""
+        for watched in self._watched:
+            if watched.first <= place <= watched.last:
+                for told in _nearest(watched.told, place):
+                    found = self._around(name, place, told, watched)
+                    if found is not None:
+                        return found
+        return None
+
+    def _around(self, name: TableName, place: Place, told: TriggersTold, watched: _Watched) -> list[Table] | None:
+        first, behind = sorted((told.place, place))
+        if any(first <= at < behind for at in watched.of_triggers):
+            return None
+        between = [one for at, one in watched.definitions if first <= at < behind]
+        if not _keeps_references(between, is_told_first=told.place <= place):
+            return None
+        named = {word for one in between for word in one.names or ()}
+        standing = self._schema.standing(told.place)
+        if any(table.foreign_keys is None for table in standing):
+            return None
+        found: dict[TableName, Table] = {}
+        wanted = [name]
+        while wanted:
+            key = wanted.pop()
+            if key in found:
+                continue
+            table = self._schema.recorded_at(key, place)
+            if table is None or key[1].lower() in named or key in told.tables:
+                return None
+            found[key] = table
+            parent = (key[0].lower(), key[1].lower())
+            wanted += [(one.schema, one.name) for one in standing if parent in one.parents]
+        return list(found.values())
+
+
+def _nearest(told: Sequence[TriggersTold], place: Place) -> Iterator[TriggersTold]:
+    """The last that is not behind the place, and the first that is."""
+    yield from [one for one in told if one.place <= place][-1:]
+    yield from [one for one in told if one.place > place][:1]
+
+
+def _definition(one: Line) -> LoggedDefinition:
+    try:
+        return definition_of(one.facts)
+    except (KeyError, TypeError, ValueError):
+        return LoggedDefinition(None)
+
+
+def _keeps_references(definitions: Sequence[LoggedDefinition], *, is_told_first: bool) -> bool:
+    """Whether tables that none of these names refer to the same tables at both ends. is_told_first: it is known before them, and else
+    behind them: then a table that was made between is none of those before."""
+    made: set[TableName] = set()
+    for one in definitions:
+        try:
+            statement = one.parsed()
+        except NotSure:
+            return False
+        if isinstance(statement, NoTable | AlterDatabase):
+            continue
+        if isinstance(statement, CreateDatabase) and not statement.or_replace:
+            continue
+        if isinstance(statement, CreateTable) and not statement.or_replace:
+            if is_told_first and _refers(statement):
+                return False
+            if not statement.if_not_exists and not one.error:
+                made.add(statement.name)
+        elif isinstance(statement, DropTables):
+            if not is_told_first and not statement.temporary and not made.issuperset(statement.names):
+                return False
+        elif not isinstance(statement, AlterTable) or _may_refer_otherwise(statement):
+            return False
+    return True
+
+
+def _refers(made: CreateTable) -> bool:
+    return any(column.references is not None for column in made.columns) or any(
+        isinstance(key, ForeignKeyDefinition) for key in made.keys
+    )
+
+
+def _may_refer_otherwise(altered: AlterTable) -> bool:
+    return altered.rename is not None or any(
+        isinstance(clause, AddForeignKey | DropForeignKey | RenameColumn)
+        or (isinstance(clause, DropKey) and clause.or_constraint)
+        or (isinstance(clause, AddColumn | ChangeColumn) and clause.definition.references is not None)
+        for clause in altered.clauses
+    )

@@ -1,0 +1,83 @@
+"""The tables from before an archive that a view asks for, out of what the relay recorded beside the archive's binlogs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from protocol.binlog.format_description import decode_first_event
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.errors import ProtocolError
+from protocol.position import binlog_number
+from relay.archive.storage.files import SCHEMA_NAME
+from relay.binlog_file.file_bytes import DescriptorBytes
+from relay.binlog_file.head import read_start
+from relay.schema_history.certain_tables import CertainTables
+from relay.schema_history.definition_scan import is_about_triggers, logged_event, scan_definitions
+from relay.schema_history.logged_definition import LoggedDefinition
+from relay.schema_history.schema_facts import DefinedSpan, Place
+from relay.schema_history.schema_file import recorded_lines
+from relay.schema_history.schema_record import Line
+from relay.schema_history.tables.source_table import Table, TableName
+
+_MOST_SCANNED_BYTES: Final = 1 << 30
+"""So much of a binlog is looked through behind what is recorded."""
+
+
+class RecordedBefore:
+    """Of the generation of an archive in `directory`. `may_ask`: whether it is read, which blocks; else nothing is known. Not
+    thread-safe."""
+
+    def __init__(self, directory: Path) -> None:
+        self.may_ask = True
+        self._directory = directory
+        self._read = (0, 0)
+        """Size and time of what was read."""
+        self._lines: Sequence[Line] = ()
+        self._known: CertainTables | None = None
+        self._known_to: Place = (-1, 0)
+
+    def around(self, name: TableName, file: str, offset: int) -> list[Table] | None:
+        """The table as it is for a statement at this place, and all that refer to it; None: that is not known for certain. Blocking.
+
+        Raises: OSError.
+        """
+        if not self.may_ask:
+            return None
+        place = (binlog_number(file), offset)
+        self._read_anew()
+        if not self._lines:
+            return None
+        if self._known is None or place > self._known_to:
+            self._known, self._known_to = self._up_to(file, place)
+        return self._known.around(name, place)
+
+    def _read_anew(self) -> None:
+        try:
+            told = (self._directory / SCHEMA_NAME).stat()
+            now = (told.st_size, told.st_mtime_ns)
+        except FileNotFoundError:
+            now = (0, 0)
+        if now != self._read:
+            self._lines, self._known, self._read = recorded_lines(self._directory), None, now
+
+    def _up_to(self, file: str, place: Place) -> tuple[CertainTables, Place]:
+        """What is known up to a place, as far as the binlog can be looked through behind what is recorded."""
+        end = max(one.place for one in self._lines)
+        if end >= place or end[0] != place[0] or place[1] - end[1] > _MOST_SCANNED_BYTES:
+            return CertainTables(self._lines), end
+        definitions: list[tuple[Place, LoggedDefinition]] = []
+        triggers: list[Place] = []
+        path = self._directory / file
+        start = max(end[1], FIRST_EVENT)
+        try:
+            with path.open("rb") as stored:
+                version = decode_first_event(read_start(DescriptorBytes(stored.fileno())).event)[1].server_version
+            for event in scan_definitions(path, start, place[1]):
+                found, at = logged_event(event, version), (place[0], event.offset)
+                if found is not None:
+                    definitions.append((at, found))
+                if is_about_triggers(event):
+                    triggers.append(at)
+        except (OSError, ValueError, ProtocolError):
+            return CertainTables(self._lines), end
+        return CertainTables(self._lines, DefinedSpan(end, place, tuple(definitions)), triggers), place
