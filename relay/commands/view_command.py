@@ -123,6 +123,8 @@ def list_views(views: Sequence[NamedView], *, as_json: bool) -> None:
             sys.stdout.write(f"{one.settings.name} is stopped: {stop_text(one.stop)}\n")
         if one.waits is not None and one.waits.groups:
             sys.stdout.write(f"{one.settings.name}, of {one.waits.groups} transactions: {one.waits.told()}\n")
+        if one.left_out is not None and (text := one.left_out.told()):
+            sys.stdout.write(f"{one.settings.name}, {text}\n")
 
 
 def find_place(view: NamedView, *, source: str | None, position: str | None, gtid: str | None, as_json: bool) -> None:
@@ -191,6 +193,8 @@ def check_view(view: NamedView, *, as_json: bool) -> int:
     sys.stdout.write(_outlook_text(view, outlook) + "\n")
     if found.waits.groups:
         sys.stdout.write(f"Of {found.waits.groups} transactions: {found.waits.told()}.\n")
+    if found.left_out is not None and (text := found.left_out.told()):
+        sys.stdout.write(f"Transactions, since the view began: {text}.\n")
     return found.total + len(found.unread)
 
 
@@ -292,6 +296,7 @@ def _facts_record(facts: ViewFacts) -> dict[str, object]:
         "newest_assigned": f"{settings.uuid}:{made.gno}" if made is not None and made.gno else None,
         "behind_bytes": facts.behind_bytes,
         "dependencies": facts.waits.record() if facts.waits is not None else None,
+        "not_kept": facts.left_out.record() if facts.left_out is not None else None,
         "stop": None
         if stop is None
         else {
@@ -361,4 +366,5 @@ def _outlook_record(name: str, outlook: ViewOutlook) -> dict[str, object]:
         "stops": outlook.found.total,
         "by_reason": dict(outlook.found.counts),
         "dependencies": outlook.found.waits.record() if outlook.found.waits.groups else None,
+        "not_kept": outlook.found.left_out.record() if outlook.found.left_out is not None else None,
     }

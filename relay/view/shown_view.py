@@ -4,6 +4,7 @@ from typing import Protocol
 
 from protocol.position import Position
 from relay.view.rules.group import StopReason
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import ViewSettings
 from relay.view.translate.wait_counts import WaitCounts
 
@@ -51,6 +52,10 @@ class ViewProgress(Protocol):
     @property
     def waits(self) -> WaitCounts | None:
         """Which transactions wait for which; None: they are not looked at."""
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """What replicas of a MariaDB's view do not get; None: it is not known, or another source's."""
 
 
 class ShownView(Protocol):

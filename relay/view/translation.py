@@ -17,6 +17,7 @@ from protocol.position import Position, binlog_number
 from protocol.views.view_copy import ViewCopy
 from relay.view.generations.source_breaks import start_inside
 from relay.view.rules.group import CannotBeKept, Copy, GroupRules, New, OutGroup
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.mariadb_rules import MariadbRules
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.targets.target_rules import TargetRules
@@ -165,6 +166,11 @@ class FileTranslation:
     def first_statement(self) -> int | None:
         """Of a MariaDB source: where the first transaction is that changes rows by statements; None: none was passed."""
         return self._rules.first_statement if isinstance(self._rules, MariadbRules) else None
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """Of a MariaDB source: what was left out up to here, since the view began; None: of another."""
+        return self._rules.left_out_of.copy() if isinstance(self._rules, MariadbRules) else None
 
     @property
     def looks_back(self) -> bool:

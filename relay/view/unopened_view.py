@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from protocol.position import Position
 from relay.view.rules.group import StopReason
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import ViewSettings
 from relay.view.translate.wait_counts import WaitCounts
 
@@ -28,6 +29,7 @@ class UnopenedProgress(NamedTuple):
     source_generation: int | None = None
     behind_bytes: int = 0
     waits: WaitCounts | None = None
+    left_out: LeftOut | None = None
 
     @property
     def needed(self) -> Position | None:

@@ -27,6 +27,9 @@ def test_9_7_has_the_bytes_of_the_whole_workload(
         replica = chain.view_replica()
         databases = mariadb_workload(chain.source, binlog_format)
         assert check_mariadb_replica(chain, replica, databases) > 1000
+        (told,) = chain.view_sql("CALL binlog_relay.view_list()")
+        assert "with statements about accounts" in (not_kept := str(told[-2]))
+        assert ("change rows by statements" in not_kept) == (binlog_format != "ROW")
 
 
 def test_9_7_has_the_bytes_of_six_sessions_that_wrote_at_once(servers: ServerFactory, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def list_views(views: Mapping[str, ListedView]) -> Rows:
         *(Column.text(name, width) for name, width in (("View", 64), ("Gtids", 16), ("Uuid", 36), ("For", 16))),
         *(Column.text(name, 64) for name in ("Files", "Bytes", "Made_up_to", "In_the_view", "Behind_bytes")),
         Column.text("Dependencies", 1024),
+        Column.text("Not_kept", 1024),
         Column.text("Stopped", 4096),
     )
     lines = (_unopened_line(view) if isinstance(view, UnopenedView) else _line(view) for view in views.values())
@@ -49,7 +50,20 @@ def list_views(views: Mapping[str, ListedView]) -> Rows:
 def _unopened_line(view: UnopenedView) -> tuple[Value, ...]:
     settings, status = view.settings, view.status
     made = str(status.source) if status.source is not None else ""
-    return settings.name, settings.gtids, "", settings.target, "", "", made, "", "", "", named_stop_text(status.stop)
+    return (
+        settings.name,
+        settings.gtids,
+        "",
+        settings.target,
+        "",
+        "",
+        made,
+        "",
+        "",
+        "",
+        "",
+        named_stop_text(status.stop),
+    )
 
 
 def _line(view: RunningView) -> tuple[Value, ...]:
@@ -66,6 +80,7 @@ def _line(view: RunningView) -> tuple[Value, ...]:
         str(end) if end is not None else "",
         str(status.behind_bytes),
         status.waits.told() if status.waits is not None else "",
+        status.left_out.told() if status.left_out is not None else "",
         named_stop_text(status.stop) if status.stop is not None else "",
     )
 

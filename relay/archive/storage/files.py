@@ -43,6 +43,7 @@ VIEW_NAME: Final = "view.json"
 VIEW_STOP_NAME: Final = "view-stop.json"
 """In a view's directory: at what it stands stopped."""
 VIEW_WAITS_NAME: Final = "view-waits.json"
+VIEW_LEFT_OUT_NAME: Final = "view-left-out.json"
 """In a view's directory: how many of its transactions need not wait for the one before them, and why the others do."""
 MADE_FROM_NAME: Final = "made-from.json"
 """In each generation's directory of a view: which generation of the source's archive it is made from."""
@@ -59,7 +60,7 @@ OWN_NAMES: Final = frozenset(
             KNOWN_REPLICAS_NAME,
         ),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, VIEW_STOP_NAME, VIEW_WAITS_NAME, MADE_FROM_NAME),
+        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, VIEW_STOP_NAME, VIEW_WAITS_NAME, VIEW_LEFT_OUT_NAME, MADE_FROM_NAME),
     }
 )
 """What an archive directory has besides the binlogs and what is named after them."""

@@ -13,6 +13,7 @@ from relay.binlog_file.broken import Broken
 from relay.binlog_file.file_bytes import FileBytes
 from relay.view.inspect.stamped_file import as_archived
 from relay.view.rules.group import StopReason
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.mariadb_rules import TablesBefore
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.translate.passed_tables import PassedTables
@@ -79,6 +80,8 @@ class FilePass:
         """begin: None: a file's beginning, and nothing is known of tables."""
         self.begin = begin if begin is not None else ViewCheckpoint.of_file(FIRST_GNO, b"")
         self.waits = WaitCounts()
+        self.left_out: LeftOut | None = None
+        """Of a MariaDB source; None: of another, or no file was gone over."""
         self._settings = settings
         self._tell = tell
         self._on_looked = on_looked
@@ -138,3 +141,4 @@ class FilePass:
             finally:
                 self.waits.add(translation.take_counts())
                 self.begin = translation.checkpoint()
+                self.left_out = translation.left_out

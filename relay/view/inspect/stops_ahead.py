@@ -10,6 +10,7 @@ from relay.view.former_source import begun_behind, behind_source, why_not_behind
 from relay.view.generations.source_breaks import gave_numbers
 from relay.view.inspect.file_pass import FilePass, LookedAtFile, UnreadPart
 from relay.view.rules.group import StopReason
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import FIRST_GNO, ViewSettings
 from relay.view.translate.view_stopped import ViewStopped
 from relay.view.translate.wait_counts import WaitCounts
@@ -34,12 +35,14 @@ class StopAhead(NamedTuple):
 @dataclass(slots=True)
 class StopsFound:
     """stops: in order, the first ones and the first of each reason. counts: of all, by the reason's name. unread: what was not looked
-    at; of what is defined there nothing is known behind it. waits: which transactions would wait for which, if it was looked at."""
+    at; of what is defined there nothing is known behind it. waits: which transactions would wait for which, if it was looked at.
+    left_out: of a MariaDB source, in the view from its beginning to the end of what was looked at."""
 
     stops: list[StopAhead] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     unread: list[UnreadPart] = field(default_factory=list)
     waits: WaitCounts = field(default_factory=WaitCounts)
+    left_out: LeftOut | None = None
 
     def add(self, stop: StopAhead, most: int = MOST_STOPS) -> None:
         """Counts one more, and lists it if `most` are not listed yet, or none of its reason."""
@@ -102,6 +105,7 @@ class _StopSearch:
         self._pass = FilePass(settings, begin, self._tell, on_looked)
         self._pass.waits = found.waits
         self._note = note
+        self._found = found
         self._unread = found.unread
         self._before: LookedAtFile | None = None
         self._is_numbered = self._pass.begin.next_gno != FIRST_GNO
@@ -124,6 +128,7 @@ class _StopSearch:
             self._pass.begin = ViewCheckpoint.of_file(FIRST_GNO, b"")
             self._first_source, self._is_numbered = file.sources, False
         unread = self._pass.go_over(file, sealed=sealed, own_gtids=file.sources > self._first_source)
+        self._found.left_out = self._pass.left_out
         if unread is not None:
             self._unread.append(unread)
         self._is_numbered = self._is_numbered or self._pass.begin.next_gno != FIRST_GNO

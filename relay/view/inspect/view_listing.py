@@ -11,7 +11,9 @@ from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import CATALOG_NAME
 from relay.view.generations.view_generations import made_generations
 from relay.view.inspect.standing_stop import standing_stop
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import ViewSettings
+from relay.view.translate.kept_left_out import kept_left_out
 from relay.view.translate.wait_counts import WaitCounts, kept_counts
 from relay.view.view_place import PlaceFinder, ViewPlace
 from relay.view.view_stop import ViewStop
@@ -19,7 +21,7 @@ from relay.view.view_stop import ViewStop
 
 class ViewFacts(NamedTuple):
     """files, size_bytes: of the view. made: up to where; None: nothing yet. behind_bytes: what the mirror has beyond that.
-    waits: as counted some seconds ago; None: nothing is."""
+    waits, left_out: as counted some seconds ago; None: nothing is."""
 
     settings: ViewSettings
     files: int
@@ -28,6 +30,7 @@ class ViewFacts(NamedTuple):
     behind_bytes: int
     stop: ViewStop | None
     waits: WaitCounts | None = None
+    left_out: LeftOut | None = None
 
 
 def view_facts(archive: Path, view: Path, settings: ViewSettings, places: PlaceFinder) -> ViewFacts:
@@ -47,6 +50,7 @@ def view_facts(archive: Path, view: Path, settings: ViewSettings, places: PlaceF
         _behind(archive, made),
         standing_stop(archive, view, settings.name, made) if is_made else None,
         kept_counts(view) if settings.dependencies != "serial" else None,
+        kept_left_out(view),
     )
 
 

@@ -27,6 +27,7 @@ from relay.view.file_maker import FileMaker, MakingBuffers, ViewDiffers
 from relay.view.first_numbers import FirstNumbers
 from relay.view.generations.source_breaks import gap_in_archive
 from relay.view.rules.group import GroupRules
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.mariadb_rules import TablesBefore
 from relay.view.rules.settings import ViewSettings
 from relay.view.running.maker_thread import MakerThread
@@ -44,6 +45,7 @@ from relay.view.running.making_stops import (
     tell_stop,
 )
 from relay.view.running.source_parts import SourcePart, SourceParts
+from relay.view.translate.kept_left_out import keep_left_out
 from relay.view.translate.view_stopped import ViewStopped
 from relay.view.translate.wait_counts import WaitCounts, keep_counts, kept_counts
 from relay.view.translation import FileTranslation
@@ -94,6 +96,7 @@ class ViewMaker:
         self._waits_kept = 0
         """How many transactions were counted in what is kept, and when that was."""
         self._waits_kept_at = 0.0
+        self._left_out_kept: LeftOut | None = None
         self._recorded = (0, 0)
         """What was recorded of the source's tables when it was looked at, and when it is looked at again."""
         self._adopts_at = 0.0
@@ -319,6 +322,7 @@ class ViewMaker:
                 )
                 maker.translation.cut_at = None
             self._tell_statements(maker)
+            self._note_left_out(maker)
             if made.runs:
                 self._asks_before = False
                 progress.goes_on()
@@ -360,8 +364,7 @@ class ViewMaker:
 
     async def _until_moved(self) -> None:
         """Until the archive has more. What was counted last is kept meanwhile."""
-        waits = self._progress.waits
-        if waits is not None and waits.groups != self._waits_kept:
+        if self._lacks_kept:
             try:
                 async with asyncio.timeout(max(0.0, self._waits_kept_at + _KEEP_WAITS_S - time.monotonic())):
                     await self._moved.wait()
@@ -376,21 +379,34 @@ class ViewMaker:
             waits.add(maker.counts)
             maker.counts = WaitCounts()
 
+    def _note_left_out(self, maker: FileMaker) -> None:
+        left_out = maker.translation.left_out
+        if left_out is not None:
+            self._progress.left_out = left_out
+
+    @property
+    def _lacks_kept(self) -> bool:
+        """Whether something was counted that is not kept yet."""
+        waits, left_out = self._progress.waits, self._progress.left_out
+        return (waits is not None and waits.groups != self._waits_kept) or left_out != self._left_out_kept
+
     def _waits_due(self) -> bool:
-        waits = self._progress.waits
-        is_due = waits is not None and time.monotonic() - self._waits_kept_at >= _KEEP_WAITS_S
-        return is_due and waits is not None and waits.groups != self._waits_kept
+        return time.monotonic() - self._waits_kept_at >= _KEEP_WAITS_S and self._lacks_kept
 
     def _keep_waits(self) -> None:
         """For commands beside the relay, and the next start. In the thread; where the disk refuses it, later."""
-        waits = self._progress.waits
-        if waits is None or waits.groups == self._waits_kept:
+        if not self._lacks_kept:
             return
-        groups = waits.groups
+        waits, left_out = self._progress.waits, self._progress.left_out
         self._waits_kept_at = time.monotonic()
         with suppress(OSError):
-            keep_counts(self._archive.directory, waits, self._layer)
-            self._waits_kept = groups
+            if waits is not None and waits.groups != self._waits_kept:
+                groups = waits.groups
+                keep_counts(self._archive.directory, waits, self._layer)
+                self._waits_kept = groups
+            if left_out is not None and left_out != self._left_out_kept:
+                keep_left_out(self._archive.directory, left_out, self._layer)
+                self._left_out_kept = left_out
 
     def _tables_for(self, part: SourcePart) -> SourceTables | None:
         """What is known of the source's tables, where that is wanted. In the thread. Raises: ViewDiskFailed."""

@@ -8,6 +8,7 @@ import structlog
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.translate.wait_counts import WaitCounts
 from relay.view.view_stop import ViewStop
 
@@ -19,7 +20,7 @@ _PROGRESS_S: Final = 10.0
 class ViewStatus(NamedTuple):
     """source, view: up to where it was made; None: nothing is. behind_bytes: of the source's files, published and not made.
     source_generation: of the source's archive, that `source` is of. needed: from where on it is made again after a crash. waits: None:
-    they are not looked at."""
+    they are not looked at. left_out: of a MariaDB source; None: of another, or nothing was made since the start."""
 
     source: Position | None
     view: Position | None
@@ -28,6 +29,7 @@ class ViewStatus(NamedTuple):
     source_generation: int | None = None
     needed: Position | None = None
     waits: WaitCounts | None = None
+    left_out: LeftOut | None = None
 
 
 class MakingProgress:
@@ -43,6 +45,8 @@ class MakingProgress:
         """None: it goes on."""
         self.waits: WaitCounts | None = None
         """Of the view since it was made first, about: what was counted last before a crash may be missing."""
+        self.left_out: LeftOut | None = None
+        """Of the view since it began; None: of another source than a MariaDB, or nothing was made yet."""
         self._mirror = mirror
         self._archive = archive
         self._view = view
@@ -54,7 +58,7 @@ class MakingProgress:
         """As it is now."""
         of = self.followed.number if self.source is not None else None
         end = self._archive.current.end
-        return ViewStatus(self.source, end, self._behind(), self.stop, of, self._needed(), self.waits)
+        return ViewStatus(self.source, end, self._behind(), self.stop, of, self._needed(), self.waits, self.left_out)
 
     def _needed(self) -> Position | None:
         """What was handed over may be in line still, and what is written be lost with the machine."""

@@ -29,6 +29,7 @@ from relay.downstream.served_archive import ServedArchive, ViewOrigin
 from relay.downstream.server import DownstreamServer
 from relay.shown_gtids import ShownGtids, ShownViewGtids
 from relay.view.rules.group import StopReason
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.settings import GtidPolicy, ViewSettings
 from relay.view.translate.wait_counts import EVERY_CAUSE, WaitCounts
 from relay.view.unopened_view import UnopenedView
@@ -64,6 +65,7 @@ class Status:
     stop: Stop | None = None
     source_generation: int | None = None
     waits: WaitCounts | None = None
+    left_out: LeftOut | None = None
 
     @property
     def needed(self) -> Position | None:

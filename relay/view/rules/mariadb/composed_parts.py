@@ -1,6 +1,10 @@
 """The parts of one view's rules, made for its settings."""
 
+import re
+from typing import Final
+
 from relay.view.rules.foreign_key_rules import BY_THE_SERVER_SINCE
+from relay.view.rules.mariadb.left_out import ACCOUNT, PART, SEQUENCE
 from relay.view.rules.mariadb.parts import MariadbParts, StatementPlace, StatusMade
 from relay.view.rules.mariadb.rows.column_rule import TargetChoice
 from relay.view.rules.mariadb.rows.learned_tables import ToldDefinition
@@ -14,6 +18,8 @@ from relay.view.rules.settings import ViewSettings
 from relay.view.rules.statement.logged_query import LoggedQuery
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
+_ACTION: Final = re.compile(rb"\s*+(GRANT|REVOKE|[A-Z]++(?:\s++OR\s++REPLACE)?+\s++[A-Z]++)", re.IGNORECASE)
+
 
 class StatementsOfView:
     """Translates statements, and tells the tables what they define."""
@@ -22,6 +28,8 @@ class StatementsOfView:
         self._settings = settings
         self._tables = tables
         self._collations = collations
+        self.left_out: list[tuple[str, str]] = []
+        """See Statements."""
 
     def is_dml(self, text: bytes) -> bool:
         """See Statements."""
@@ -57,6 +65,9 @@ class StatementsOfView:
             self._collations.charset_of(place.status.server),
         )
         self._tables.learn(told)
+        if made.left_out in (ACCOUNT, SEQUENCE):
+            self.left_out.append((made.left_out, first_words(text)))
+        self.left_out += [(PART, report) for report in made.reports]
         return list(made.texts)
 
     def _keys_by_server(self, status: bytes) -> bool:
@@ -64,6 +75,12 @@ class StatementsOfView:
         settings = self._settings
         moved = settings.foreign_keys == "server" and settings.target_version >= BY_THE_SERVER_SINCE
         return moved and LoggedQuery(b"", b"", 0, 0, b"", status, "").foreign_key_checks
+
+
+def first_words(text: bytes) -> str:
+    """What a statement does, CREATE USER or GRANT; nothing of what it does it with: there may be a password."""
+    found = _ACTION.match(text)
+    return " ".join(found[1].decode().upper().split()) if found is not None else ""
 
 
 class StatusesOfView:

@@ -31,6 +31,7 @@ from relay.view.rules import stop_reasons
 from relay.view.rules.group import Copy, GroupEvent, Later, New, OutGroup, SourceGroup
 from relay.view.rules.group_parts import PartKind, control_of
 from relay.view.rules.mariadb import mariadb_stops
+from relay.view.rules.mariadb.left_out import SEQUENCE
 from relay.view.rules.mariadb.opened_event import (
     PACKED_ROWS,
     ROWS,
@@ -96,6 +97,8 @@ class GroupTranslation:
         self._prepares = bool(gtid.flags & PREPARED_XA) and gtid.xid is not None
         self._changes = False
         """Whether a statement or rows are kept."""
+        self.left_out: list[tuple[str, str]] = []
+        """Kinds of what is left out, each with what it is."""
         self.prepares_nothing = False
         """Whether `groups` found an XA transaction without a change, which MySQL cannot prepare (3898): it is left out, and so is what
         ends it."""
@@ -185,6 +188,7 @@ class GroupTranslation:
         conversion = self._parts.tables.convert_map(body, self._group.server_version)
         self._maps[body[:_TABLE_ID_BYTES]] = conversion
         if conversion.map_body is None:
+            self.left_out.append((SEQUENCE, ""))
             return
         self._flush_annotation()
         _join(self._pieces, _copied(event) if conversion.map_body == body else _changed(event, conversion.map_body))
@@ -291,7 +295,9 @@ class GroupTranslation:
             self._rows_follow(event, query),
             query.is_load,
         )
+        statements.left_out.clear()
         texts = [query.raw] if is_control else statements.translate(query.raw, place)
+        self.left_out += statements.left_out
         if not texts:
             self._before = []
             return

@@ -14,6 +14,7 @@ from relay.view.rules.group import CannotBeKept, GivenGtid, OutGroup, SourceGrou
 from relay.view.rules.mariadb import mariadb_stops
 from relay.view.rules.mariadb.given_gtids import GivenGtids, given_before
 from relay.view.rules.mariadb.group_translation import GroupTranslation
+from relay.view.rules.mariadb.left_out import LeftOut
 from relay.view.rules.mariadb.parts import MariadbParts
 from relay.view.rules.mariadb.statement.statement_stops import TableUnknown
 from relay.view.rules.settings import ViewSettings
@@ -52,6 +53,8 @@ class MariadbRules:
         self._server_version = ""
         self._left_out_xa = LeftOutXa()
         self._left_out: GivenGtid | None = None
+        self.left_out_of = LeftOut()
+        """Of all groups up to here."""
         self.before: TablesBefore | None = None
         """What was there before the archive; None: of that nothing is known."""
 
@@ -83,15 +86,18 @@ class MariadbRules:
     # --- what is known ----------------------------------------------------------------------------------------------------
 
     def state(self) -> bytes:
-        """The GTIDs that were given, XA transactions that were left out, and what is known of tables."""
-        given = self.given.state()
-        return len(given).to_bytes(4, "little") + given + self._left_out_xa.in_front_of(self._parts.tables.state())
+        """The GTIDs that were given, what was left out, and what is known of tables."""
+        given, left_out = self.given.state(), self.left_out_of.state()
+        tables = self._left_out_xa.in_front_of(self._parts.tables.state())
+        return _with_size(given) + _with_size(left_out) + tables
 
     def restore(self, state: bytes) -> None:
         """Knows what `state` says and nothing else."""
-        stop = 4 + int.from_bytes(state[:4], "little")
-        self.given.restore(state[4:stop])
-        self._parts.tables.restore(self._left_out_xa.taken_from(state[stop:]))
+        given, rest = _taken(state)
+        left_out, rest = _taken(rest)
+        self.given.restore(given)
+        self.left_out_of.restore(left_out)
+        self._parts.tables.restore(self._left_out_xa.taken_from(rest))
 
     def behind_source(self, state: bytes) -> bytes:
         """What is known where another source goes on, `state` at the end of the former one: the GTIDs that were given, and none of the
@@ -100,8 +106,7 @@ class MariadbRules:
         table = self._parts.tables.told_by_definition
         if table:
             raise mariadb_stops.definition_of_former_source(table)
-        given = given_before(self.given.state())
-        return len(given).to_bytes(4, "little") + given
+        return _with_size(given_before(self.given.state())) + _with_size(self.left_out_of.state())
 
     def source_started(self) -> None:
         """The source was started anew before the next group."""
@@ -187,8 +192,11 @@ class MariadbRules:
             made = [translation.nothing()]
         else:
             made = translation.groups()
-            if translation.changes_by_statement and self.first_statement is None:
-                self.first_statement = next(iter(group.events)).offset
+            offset = next(iter(group.events)).offset
+            if translation.changes_by_statement:
+                self.left_out_of.add_statement(group.file, offset)
+                self.first_statement = offset if self.first_statement is None else self.first_statement
+            self.left_out_of.add(translation.left_out, group.file, offset)
         if gtid.flags & PREPARED_XA and gtid.xid is not None:
             self._left_out_xa.prepared(str(gtid.xid).encode(), left_out=translation.prepares_nothing)
         return self._numbered(gtid, made)
@@ -228,6 +236,16 @@ class MariadbRules:
     def left_out(self, empty: OutGroup) -> list[OutGroup]:
         """What stands in the place of the group that was `skipped` last: `empty` under its GTID; nothing, where it can have none."""
         return [] if self._left_out is None else [empty._replace(number=self._left_out)]
+
+
+def _with_size(part: bytes) -> bytes:
+    return len(part).to_bytes(4, "little") + part
+
+
+def _taken(state: bytes) -> tuple[bytes, bytes]:
+    """The first part, and what is behind it."""
+    stop = 4 + int.from_bytes(state[:4], "little")
+    return state[4:stop], state[stop:]
 
 
 def _head(group: SourceGroup) -> tuple[MariadbGtid, bytes]:

@@ -122,7 +122,12 @@ class StatementPlace:
 
 
 class Statements(Protocol):
-    """Translates statements."""
+    """Translates statements.
+
+    left_out: what was left out since it was emptied: a kind of `LeftOut`, and what.
+    """
+
+    left_out: list[tuple[str, str]]
 
     def is_dml(self, text: bytes) -> bool:
         """Whether it changes rows."""

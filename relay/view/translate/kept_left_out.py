@@ -1,0 +1,20 @@
+"""What a view left out, as it is kept beside its files."""
+
+import json
+from pathlib import Path
+
+from relay.archive.storage.files import VIEW_LEFT_OUT_NAME, FileLayer, replace_file
+from relay.view.rules.mariadb.left_out import LeftOut
+
+
+def keep_left_out(view: Path, left_out: LeftOut, layer: FileLayer) -> None:
+    """For those who ask beside the process that makes the view. view: its directory. Blocking. Raises: OSError."""
+    replace_file(layer, view / VIEW_LEFT_OUT_NAME, json.dumps(left_out.record(), ensure_ascii=False).encode())
+
+
+def kept_left_out(view: Path) -> LeftOut | None:
+    """What was kept last; None: nothing, or what cannot be understood. Blocking. Raises: OSError."""
+    try:
+        return LeftOut.of_record(json.loads((view / VIEW_LEFT_OUT_NAME).read_bytes()))
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return None
