@@ -6,7 +6,7 @@ Read and written by the events' lengths alone, so that nothing of the product ha
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid5
@@ -45,16 +45,17 @@ class _File:
         self.data += event + struct.pack("<I", zlib.crc32(event))
 
 
-def write_envelopes(binlogs: Sequence[Path], directory: Path) -> str:
-    """A file for each of these, of the same name; the GTIDs of them all. Events have checksums, none is compressed."""
+def write_envelopes(binlogs: Sequence[Path], directory: Path, as_is: Mapping[str, int] | None = None) -> str:
+    """A file for each of these, of the same name; the GTIDs of them all. Events have checksums, none is compressed. as_is: by the
+    file's name a kind of event that stays in it as it is."""
     directory.mkdir(exist_ok=True)
     seen: dict[UUID, list[int]] = {}
     for path in binlogs:
-        (directory / path.name).write_bytes(_envelope(path.read_bytes(), seen))
+        (directory / path.name).write_bytes(_envelope(path.read_bytes(), seen, (as_is or {}).get(path.name, 0)))
     return ",".join(f"{uuid}:{':'.join(map(str, sorted(set(numbers))))}" for uuid, numbers in sorted(seen.items()))
 
 
-def _envelope(source: bytes, seen: dict[UUID, list[int]]) -> bytes:
+def _envelope(source: bytes, seen: dict[UUID, list[int]], as_is: int) -> bytes:
     made = _File()
     checksum = 0
     number = 0
@@ -92,6 +93,8 @@ def _envelope(source: bytes, seen: dict[UUID, list[int]]) -> bytes:
         elif event.kind == _ROTATE:
             end_group()
             made.put(event, _ROTATE, event.flags, body)
+        elif event.kind == as_is:
+            group.append((event, event.kind, event.flags, body))
         elif event.kind not in _LEFT_OUT:
             group.append((event, *_translated(event, body)))
     end_group()
