@@ -166,6 +166,22 @@ def test_a_replace_of_rows_that_others_go_with_stops_the_view() -> None:
     assert run(made, "UPDATE t SET a = REPLACE(a, 'x', 'y')")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE older ADD FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE",
+        "ALTER TABLE older ADD COLUMN p INT, ADD CONSTRAINT c FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE",
+        "CREATE TABLE IF NOT EXISTS older (p INT, FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE)",
+    ],
+)
+def test_so_it_does_where_of_a_table_nothing_is_known_but_that_it_refers_to_them(text: str) -> None:
+    made = parts(PLAIN)
+    assert run(made, "REPLACE INTO t VALUES (1, 'x', 2)")
+    run(made, text)
+    assert stop(made, "REPLACE INTO t VALUES (1, 'x', 2)").name == "replace_of_parent"
+    assert stop(made, "DELETE FROM older WHERE p = 1").name == UNKNOWN
+
+
 def test_a_cascade_that_comes_to_a_table_twice_stops_the_view() -> None:
     again = (
         "CREATE TABLE grandchild (id INT PRIMARY KEY, c INT, FOREIGN KEY (c) REFERENCES child (id) ON DELETE CASCADE)"

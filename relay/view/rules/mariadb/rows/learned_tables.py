@@ -6,17 +6,21 @@ from typing import NamedTuple, Protocol
 
 from relay.schema_history.tables.altered_table import alter_table, table_of
 from relay.schema_history.tables.ddl_statement import (
+    AddColumn,
+    AddForeignKey,
     AlterDatabase,
     AlterTable,
+    ChangeColumn,
     CreateDatabase,
     CreateTable,
     DropDatabase,
     DropTables,
+    ForeignKeyDefinition,
     RenameTables,
     Statement,
 )
 from relay.schema_history.tables.ddl_tokens import NotSure
-from relay.schema_history.tables.source_table import CharsetDefault, Table, TableName
+from relay.schema_history.tables.source_table import CharsetDefault, ForeignKey, Table, TableName
 from relay.view.rules.mariadb.rows import row_stops
 from relay.view.rules.mariadb.rows.known_table import KnownTable, as_replicas_have, sequence
 from relay.view.rules.mariadb.statement.known_program import KnownProgram, ProgramName
@@ -129,6 +133,7 @@ def _create(tables: LearningTables, made: CreateTable, told: ToldDefinition) -> 
             return
         if is_there is None:
             tables.forget(name)
+            _note_references(tables, name, _keys_of_created(made))
             return
     if made.like is not None:
         like = None if tables.is_temporary(told.thread_id, made.like) else tables.get(made.like)
@@ -167,7 +172,9 @@ def _alter(tables: LearningTables, made: AlterTable, told: ToldDefinition) -> No
         default = tables.charset_of(name[0])
         table = _altered(known.table, made, default)
         if table is None:
-            tables.put(name, KnownTable(Table(*name), known.kind, known.is_versioned))
+            less = Table(*name, foreign_keys=known.table.foreign_keys)
+            tables.put(name, KnownTable(less, known.kind, known.is_versioned))
+            _note_references(tables, name, _keys_added(made))
         else:
             replica = _last(told.replica, AlterTable)
             # nothing is left of the statement: an IF EXISTS that did nothing, or only words that the target does not have
@@ -177,8 +184,31 @@ def _alter(tables: LearningTables, made: AlterTable, told: ToldDefinition) -> No
                 tables, table, None if known_so_far else behind,
                 is_versioned=known.is_versioned or name in told.versioned, is_recorded=known.is_recorded,
             )  # fmt: skip
+    else:
+        _note_references(tables, name, _keys_added(made))
     if made.rename is not None and made.rename != name:
         tables.rename(name, made.rename)
+
+
+def _note_references(tables: LearningTables, name: TableName, keys: Sequence[ForeignKey]) -> None:
+    """A table of which no more is known refers to these, or may: REPLACE and DELETE of what it refers to change it."""
+    if not keys:
+        return
+    known = tables.get(name) or KnownTable(Table(*name))
+    before = known.table.foreign_keys or ()
+    added = [(f"of a definition {len(before) + number}", key) for number, key in enumerate(keys)]
+    tables.put(name, known._replace(table=replace(known.table, foreign_keys=(*before, *added))))
+
+
+def _keys_of_created(made: CreateTable) -> list[ForeignKey]:
+    found = [column.references for column in made.columns if column.references is not None]
+    return [*found, *(one.key for one in made.keys if isinstance(one, ForeignKeyDefinition))]
+
+
+def _keys_added(made: AlterTable) -> list[ForeignKey]:
+    found = [clause.definition.key for clause in made.clauses if isinstance(clause, AddForeignKey)]
+    columns = [clause.definition for clause in made.clauses if isinstance(clause, AddColumn | ChangeColumn)]
+    return [*found, *(column.references for column in columns if column.references is not None)]
 
 
 def _altered(table: Table, made: AlterTable, default: CharsetDefault) -> Table | None:
