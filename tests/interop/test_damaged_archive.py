@@ -54,7 +54,9 @@ def stopped_by_name(replica: Server, name: str) -> str:
     errno, text = replica.wait_io_error()
     assert errno in (1236, 13114)
     assert f"binlog-relay's archive is damaged at {name}:" in text
-    assert replica.replica_status()["io_running"] == "No"
+    # A server tells the error before its thread has ended.
+    wait_until(lambda: replica.replica_status()["io_running"] == "No", "the receiver has stopped", timeout_s=5)
+    assert replica.replica_status()["io_errno"] == errno
     return text
 
 
