@@ -4,9 +4,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from relay.schema_history.logged_definition import default_collations
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable, Statement
 from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, NotSure, TokenKind
+from relay.schema_history.tables.server_dialect import DefaultCollations
 from relay.schema_history.tables.source_table import Table, TableName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
 from relay.view.rules.mariadb.changes.named_words import named_words
@@ -111,7 +113,7 @@ class _Translation:
             texts,
             self._left_out,
             tuple(words.reports),
-            self._parsed(self._opened, words.context.server_version) if self._defines else None,
+            self._at_source() if self._defines else None,
             tuple(self._parsed(text, _TARGET_VERSION.format(*words.context.target)) for text in texts)
             if self._defines
             else (),
@@ -122,12 +124,17 @@ class _Translation:
             tuple(self._programs_dropped),
         )
 
-    def _parsed(self, raw: bytes, server_version: str) -> Statement | None:
+    def _at_source(self) -> Statement | None:
+        """The definition as the source understood it."""
+        context = self._words.context
+        return self._parsed(self._opened, context.server_version, default_collations(context.defaults))
+
+    def _parsed(self, raw: bytes, server_version: str, collations: DefaultCollations = ()) -> Statement | None:
         context = self._words.context
         try:
             text = replace(context.query(raw), server_version=server_version).text
             mode = context.sql_mode & (ANSI_QUOTES | NO_BACKSLASH_ESCAPES | 1)
-            return parse_ddl(text, context.schema.decode("utf-8", "backslashreplace"), mode, server_version)
+            return parse_ddl(text, context.schema.decode("utf-8", "backslashreplace"), mode, server_version, collations)
         except NotSure:
             return None
 
@@ -322,7 +329,7 @@ class _Translation:
             check_changes(words, named_words(words, query, words.end, words.schema), self._known)
         if not temporary:
             return
-        made = self._parsed(self._opened, words.context.server_version)
+        made = self._at_source()
         if not isinstance(made, CreateTable):
             return
         like = self._known.table(made.like) if made.like is not None else None
