@@ -312,3 +312,43 @@ def test_a_statement_that_computes_otherwise_on_mysql_stops(text: str) -> None:
 def test_a_default_partition_stops() -> None:
     text = "CREATE TABLE t (a INT) PARTITION BY LIST (a) (PARTITION p VALUES IN (1), PARTITION q DEFAULT)"
     assert stop_of(text).error == 1064
+
+
+@pytest.mark.parametrize(
+    ("items", "is_kept"),
+    [
+        ("*", True),
+        ("x.*, y.b AS c", True),
+        ("DISTINCT a, `b` c, 1 AS one, 'x' AS x, count(*) AS n, sum(x.a) AS s", True),
+        ("a * a", False),
+        ("now() AS w", False),
+        ("NULL AS n", False),
+        ("1.5 AS d", False),
+        ("a FROM (SELECT b * b AS a FROM y) AS z UNION SELECT a", False),
+        ("z.a FROM (SELECT b * b AS a FROM y) AS z, x AS o JOIN x", False),
+    ],
+)
+def test_a_table_that_replicas_fill_by_a_query_stops_where_its_types_are_computed(items: str, is_kept: bool) -> None:
+    text, known = f"CREATE TABLE t AS SELECT {items} FROM x", told("CREATE TABLE x (a INT, b INT)")
+    if is_kept:
+        assert translated(text, known) == [text]
+    else:
+        assert stop_of(text, known).name == DIFFERS
+        assert translated(f"CREATE TABLE t AS SELECT {items} FROM x", known, rows_follow=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("UPDATE t JOIN u USING (id) SET t.a = u.a, u.a = t.a + 1", False),
+        ("UPDATE t, u SET t.a = 1, u.b = t.a WHERE t.id = u.id", False),
+        ("UPDATE t JOIN u USING (id) SET t.a = u.b, u.c = 5 WHERE u.a > 1", True),
+        ("UPDATE t JOIN u USING (id) SET t.a = t.a + 1, u.b = 5", True),
+        ("UPDATE t SET a = b, b = a", True),
+    ],
+)
+def test_an_update_of_several_tables_that_reads_what_it_changes_stops(text: str, is_kept: bool) -> None:
+    if is_kept:
+        assert translated(text) == [text]
+    else:
+        assert "reads columns which it changes" in stop_of(text).text

@@ -1,6 +1,7 @@
 """A statement of MariaDB as MySQL understands it: one text, several, none, or a stop with its reason."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,6 +12,7 @@ from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESC
 from relay.schema_history.tables.server_dialect import DefaultCollations
 from relay.schema_history.tables.source_table import Table, TableName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
+from relay.view.rules.mariadb.changes.computed_values import computed_item
 from relay.view.rules.mariadb.changes.named_words import named_words
 from relay.view.rules.mariadb.statement import object_statements, statement_stops
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
@@ -326,7 +328,12 @@ class _Translation:
         words = self._words
         query = next((index for index in range(start, words.end) if self._begins_query(index)), None)
         if query is not None and not words.context.rows_follow:
-            check_changes(words, named_words(words, query, words.end, words.schema), self._known)
+            named = named_words(words, query, words.end, words.schema)
+            check_changes(words, named, self._known)
+            computed = computed_item(words, query, words.end) or self._view_in(named.tables)
+            if computed:
+                what = f"the type of a column from a query ({computed})"
+                statement_stops.statement_differs(words.context, words.query, what)
         if not temporary:
             return
         made = self._at_source()
@@ -339,6 +346,12 @@ class _Translation:
         if difference:
             what = f"the temporary table {name[1]}, {difference}"
             statement_stops.statement_differs(words.context, words.query, what)
+
+    def _view_in(self, tables: Iterable[TableName]) -> str:
+        """One of these that is a view, whose columns may be computed; "": none is known to be."""
+        return next(
+            (name[1] for name in sorted(tables) for one in self._known.programs_behind(name) if one.name[0] == VIEW), ""
+        )
 
     def _begins_query(self, index: int) -> bool:
         word, behind = self._words.at_word(index), self._words.at_word(index + 1)
