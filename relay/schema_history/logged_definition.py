@@ -1,6 +1,7 @@
 """A statement that defines something, as the binlog has it: enough to say what it does to a schema whose state before is known."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -143,15 +144,18 @@ def logged_definition(event: bytes, post_length: int, checksum: bool, version: s
         charset_of_column(setting.server_collation) or "",
         version,
         collation_of_number(setting.server_collation),
-        tuple(
-            (charset, collation_of_number(number))
-            for of, number in setting.default_collations
-            if (charset := charset_of_column(of))
-        ),
+        default_collations(dict(setting.default_collations)),
     )
     if _has_no_table(made):
         return None
     return made if _PASSWORD.search(text) is None else LoggedDefinition(made.names)
+
+
+def default_collations(told: Mapping[int, int]) -> "DefaultCollations":
+    """By names what an event tells by numbers: of a character set's compiled collation, the one that it has."""
+    return tuple(
+        (charset, collation_of_number(number)) for of, number in told.items() if (charset := charset_of_column(of))
+    )
 
 
 def _has_no_table(made: LoggedDefinition) -> bool:

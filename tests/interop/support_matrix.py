@@ -2,6 +2,7 @@
 
     python -m tests.interop.support_matrix           prints the tables
     python -m tests.interop.support_matrix --write   writes them into both pages
+    … --views                                        the table of views of a MariaDB alone
 
 Every source here, with a relay behind it; every replica here, attached to each relay over TLS and in clear by each
 authentication plugin; a workload; equal tables. What a server refuses is written down in `support_words`, and is a
@@ -24,6 +25,7 @@ from deploy.servers import SERVERS, BinlogPosition, MariaDB, Server
 from deploy.servers.location import server_account
 from tests.conftest import ServerFactory, why_not
 from tests.interop.support_tables import Findings, tables, write_pages
+from tests.interop.support_views import found_views, view_table, write_view_table
 from tests.interop.support_words import (
     CLEAR,
     ED25519,
@@ -460,18 +462,28 @@ class Matrix:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.interop.support_matrix", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the tables into docs/SUPPORT.md and README.md")
+    parser.add_argument("--views", action="store_true", help="only what views of a MariaDB keep")
     arguments = parser.parse_args()
     absent = {name: reason for name in TITLES if (reason := why_not(name)) is not None}
     if absent and arguments.write:
         print("\n".join(f"{name}: {reason}" for name, reason in absent.items()), file=sys.stderr)
         return 2
     began = time.monotonic()
+
+    def told(what: str) -> None:
+        print(f"{time.monotonic() - began:6.1f} s  {what}", file=sys.stderr, flush=True)
+
+    views = view_table(found_views(told))
+    if arguments.write:
+        write_view_table(views)
+    else:
+        print(views)
+    if arguments.views:
+        return 0
     with contextlib.ExitStack() as made:
         matrix = Matrix(lambda name: made.enter_context(SERVERS[name]()))
         made.callback(matrix.close)
-        text = tables(
-            matrix.findings(lambda what: print(f"{time.monotonic() - began:6.1f} s  {what}", file=sys.stderr))
-        )
+        text = tables(matrix.findings(told))
     if arguments.write:
         write_pages(text)
     else:

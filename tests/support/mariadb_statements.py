@@ -43,6 +43,9 @@ class FewCollations:
     def is_alike(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool | None:
         return None if not collation and charset == UNKNOWN_CHARSET else "nopad" not in collation
 
+    def is_same_named(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool:
+        return bool(collation) and "uca1400" not in collation
+
 
 @dataclass
 class ToldTables:

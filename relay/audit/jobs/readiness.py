@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from protocol.binlog.format_description import version_numbers
 from relay.audit.jobs import readiness_cases as cases
 from relay.audit.jobs.table_keys import mapped_tables
-from relay.audit.jobs.view_stops import view_cases, view_section, view_stops, view_stops_frame
+from relay.audit.jobs.view_stops import left_out_section, view_cases, view_section, view_stops, view_stops_frame
 from relay.audit.readiness.check import MARIADB, MIGRATION, MYSQL, Check, Effect
 from relay.audit.readiness.checks import ALL, BY_NAME, ORDER
 from relay.audit.report.content import Bars, ReportTable, Section
@@ -38,6 +38,8 @@ def run(audit: Audit) -> AuditResult:
     audit.step("Finding the first of each")
     places = _places(audit, found)
     result = _result(audit, family, found, totals, places)
+    if stops.left_out is not None and (stops.left_out.counts or stops.left_out.by_statement):
+        result.sections.insert(0, left_out_section(stops.left_out))
     if stops.stops:
         result.sections.insert(0, view_section(audit, stops))
         result.frames["view_stops"] = view_stops_frame(audit, stops)

@@ -23,6 +23,7 @@ from relay.view.generations.source_breaks import gap_in_archive, up_to_fork
 from relay.view.inspect.file_pass import LookedAtFile
 from relay.view.inspect.stops_ahead import StopAhead, StopsFound, find_stops
 from relay.view.rules.group import StopReason
+from relay.view.rules.mariadb.left_out import WORDS, LeftOut
 from relay.view.rules.settings import MARIADB, ViewSettings
 from relay.view.rules.targets.known.target import TARGETS_BY_NAME
 
@@ -150,6 +151,26 @@ def view_section(audit: Audit, found: StopsFound) -> Section:
         "The rules are those that make it; engines of tables are those that the statements in these files say.",
         tables=[ReportTable("Reasons", columns, rows)],
     )
+
+
+def left_out_section(left_out: LeftOut) -> Section:
+    """What a view of a MariaDB does not hand to its replicas, and what they get as statements."""
+    record = left_out.record()
+    counts = [(words, left_out.counts[kind]) for kind, words in WORDS.items() if left_out.counts[kind]]
+    newest = [(one["what"], f"{one['file']}:{one['position']}") for one in record["newest"]]
+    text = "Replicas have the GTIDs of these transactions, and not all that they do. Make accounts by hand; what MySQL does not have "
+    text += "(sequences, unique keys over texts of any length) wants a decision before the cut-over."
+    if left_out.by_statement:
+        file, offset = left_out.first_statement
+        text += (
+            f" {left_out.by_statement} transactions change rows by statements, the first at {file}:{offset}: replicas run them, and "
+            "a function of MySQL may make something else of its arguments. With binlog_format = ROW at the source they get the rows."
+        )
+    columns: dict[str, Kind] = {"left out": "text", "transactions": "count"}
+    tables = [ReportTable("Kinds", columns, counts)] if counts else []
+    if newest:
+        tables.append(ReportTable("The last ones", {"what": "code", "where": "code"}, newest))
+    return Section("What a view does not keep", text, tables=tables)
 
 
 def _text(reason: StopReason) -> str:

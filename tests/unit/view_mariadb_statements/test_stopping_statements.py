@@ -162,3 +162,193 @@ def test_a_program_is_kept_whose_functions_are_missing_and_that_is_told() -> Non
 def test_what_changes_rows_is_known_by_its_first_word() -> None:
     assert is_dml(b"/* c */ INSERT INTO t VALUES (1)") and is_dml(b"LOAD DATA INFILE 'x'") and is_dml(b"(SELECT 1)")
     assert not is_dml(b"CREATE TABLE t (a INT)") and not is_dml(b"") and not is_dml(b"/*M! INSERT */ x")
+
+
+GENERATED = "CREATE TABLE t (id INT, d DECIMAL(9,2), x VARCHAR(9), c DATETIME, n DATETIME(6), g {})"
+
+
+@pytest.mark.parametrize(
+    ("generated", "why"),
+    [
+        ("DECIMAL(20,10) AS (d / 3)", "a division"),
+        ("DECIMAL(20,10) AS (d / id) STORED", "a division"),
+        ("VARCHAR(9) AS (lpad(x, 9, ''))", "the function lpad"),
+        ("INT AS (locate('a', x))", "the function locate"),
+        ("INT AS (greatest(id, '9'))", "the function greatest"),
+        ("INT AS (extract(hour FROM c))", "the function extract"),
+        ("DOUBLE AS (log2(id))", "the function log2"),
+        ("DATETIME AS (n)", "fractions of seconds of n"),
+        ("DATE AS (n)", "fractions of seconds of n"),
+        ("TIME(2) AS (n)", "fractions of seconds of n"),
+        ("BIGINT AS (n)", "fractions of seconds of n"),
+        ("DATETIME AS (n + INTERVAL 1 DAY)", "fractions of seconds of n"),
+        ("VARCHAR(40) AS (cast(n AS datetime))", "fractions of seconds of n"),
+        ("VARCHAR(40) AS (time(n))", "fractions of seconds of n"),
+        ("DATETIME AS (x)", "fractions of seconds of x"),
+        ("TIME AS (d)", "fractions of seconds of d"),
+    ],
+)
+def test_a_generated_column_that_mysql_computes_otherwise_stops(generated: str, why: str) -> None:
+    reason = stop_of(GENERATED.format(generated))
+    assert (reason.name, reason.error) == (CHANGES, 0)
+    assert why in reason.text and "plain column g" in reason.advice
+
+
+@pytest.mark.parametrize(
+    "generated",
+    [
+        "DOUBLE AS (d / 3e0)",
+        "INT AS (id DIV 3)",
+        "VARCHAR(9) AS (lpad(x, 9, '0'))",
+        "INT AS (greatest(id, 9))",
+        "INT AS (extract(year FROM n))",
+        "DATETIME(6) AS (n)",
+        "DATETIME AS (c + INTERVAL 1 DAY)",
+        "DATE AS (date(n))",
+        "DATE AS (cast(n AS date))",
+        "INT AS (hour(n))",
+        "INT AS (n > c)",
+        "VARCHAR(40) AS (concat(n, x))",
+        "VARCHAR(40) AS (cast(n AS datetime(6)))",
+        "VARCHAR(9) AS (concat(x, '/', id))",
+    ],
+)
+def test_one_that_it_computes_alike_passes(generated: str) -> None:
+    text = GENERATED.format(generated)
+    assert translated(text) == [text]
+
+
+STRICT = 1 << 22
+TYPES = "CREATE TABLE t (id INT PRIMARY KEY, x VARCHAR(9), d DECIMAL(9,2), c DATETIME, n DATETIME(6), m TIME(3))"
+
+
+@pytest.mark.parametrize(
+    ("change", "mode", "is_kept"),
+    [
+        ("MODIFY n BIGINT", STRICT, False),
+        ("CHANGE m k INT", STRICT, False),
+        ("MODIFY n DATETIME", STRICT, True),
+        ("MODIFY c BIGINT", STRICT, True),
+        ("MODIFY c YEAR", STRICT, False),
+        ("MODIFY x INT", STRICT, True),
+        ("MODIFY x INT", 0, False),
+        ("MODIFY x TIMESTAMP", 0, False),
+        ("MODIFY x VARCHAR(3)", 0, True),
+        ("MODIFY d TIME", 0, False),
+        ("MODIFY d INT", 0, True),
+    ],
+)
+def test_an_alter_that_makes_other_values_of_what_is_there_stops(change: str, mode: int, is_kept: bool) -> None:
+    text, known = f"ALTER TABLE t {change}", told(TYPES)
+    if is_kept:
+        assert translated(text, known, sql_mode=mode) == [text]
+    else:
+        assert stop_of(text, known, sql_mode=mode).name == CHANGES
+
+
+@pytest.mark.parametrize(
+    ("clause", "name", "error"),
+    [
+        ("ADD b DECIMAL(20,9) DEFAULT (1 / 3)", CHANGES, 0),
+        ("ADD COLUMN IF NOT EXISTS b INT DEFAULT (locate('a', 'ba'))", CHANGES, 0),
+        ("ADD (b INT, c DOUBLE DEFAULT rand())", DEFINITION, 1674),
+        ("ADD b VARCHAR(36) DEFAULT uuid()", DEFINITION, 1674),
+        ("ADD b VARCHAR(99) DEFAULT current_user()", DEFINITION, 1674),
+    ],
+)
+def test_a_default_that_rows_get_which_are_there_stops_where_it_is_another(clause: str, name: str, error: int) -> None:
+    reason = stop_of(f"ALTER TABLE t {clause}", told("CREATE TABLE t (id INT)"))
+    assert (reason.name, reason.error) == (name, error)
+
+
+def test_a_statement_that_takes_a_default_which_is_computed_otherwise_stops() -> None:
+    known = told(
+        "CREATE TABLE t (id INT, a DECIMAL(20,9) DEFAULT (1 / 3))",
+        "CREATE TABLE u (id INT, a VARCHAR(9) DEFAULT 'n/a', b VARCHAR(20) DEFAULT 'yes / no')",
+    )
+    assert "computed otherwise" in stop_of("INSERT INTO t (id) VALUES (1)", known).text
+    assert translated("INSERT INTO u (id) VALUES (1)", known) == ["INSERT INTO u (id) VALUES (1)"]
+
+
+KEYS = {
+    "id INT PRIMARY KEY, a VARCHAR(9) COLLATE utf8mb4_uca1400_ai_ci": True,
+    "a VARCHAR(9) COLLATE utf8mb4_general_ci PRIMARY KEY": True,
+    "a VARCHAR(9) COLLATE utf8mb4_uca1400_ai_ci PRIMARY KEY": False,
+    "a INT, b VARCHAR(9) COLLATE utf8mb4_uca1400_ai_ci, PRIMARY KEY (a, b)": False,
+}
+
+
+@pytest.mark.parametrize("columns", KEYS)
+@pytest.mark.parametrize("clause", ["ADD n INT AUTO_INCREMENT UNIQUE", "TRUNCATE PARTITION p", "DROP PARTITION p"])
+def test_what_comes_to_rows_by_their_place_stops_where_keys_are_sorted_otherwise(columns: str, clause: str) -> None:
+    text, known = f"ALTER TABLE t {clause}", told(f"CREATE TABLE t ({columns})")
+    if KEYS[columns]:
+        assert translated(text, known) == [text]
+    else:
+        assert stop_of(text, known).name == CHANGES
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["CREATE TABLE t (a INT)", "CREATE TABLE t (a UUID PRIMARY KEY)", "CREATE TABLE t (a INT PRIMARY KEY) ENGINE=Aria"],
+)
+def test_rows_are_not_numbered_anew_where_nobody_knows_their_order(table: str) -> None:
+    assert stop_of("ALTER TABLE t ADD n INT AUTO_INCREMENT UNIQUE", told(table)).name == CHANGES
+
+
+def test_rows_of_myisam_are_numbered_in_the_order_that_they_have_on_both() -> None:
+    text = "ALTER TABLE t ADD n INT AUTO_INCREMENT UNIQUE"
+    assert translated(text, told("CREATE TABLE t (a INT) ENGINE=MyISAM")) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["UPDATE t SET a = a / 3", "INSERT INTO t SELECT avg(a) FROM u", "UPDATE t SET a = instr(b, 'x')"],
+)
+def test_a_statement_that_computes_otherwise_on_mysql_stops(text: str) -> None:
+    assert stop_of(text, told("CREATE TABLE t (a INT, b INT)")).name == DIFFERS
+
+
+def test_a_default_partition_stops() -> None:
+    text = "CREATE TABLE t (a INT) PARTITION BY LIST (a) (PARTITION p VALUES IN (1), PARTITION q DEFAULT)"
+    assert stop_of(text).error == 1064
+
+
+@pytest.mark.parametrize(
+    ("items", "is_kept"),
+    [
+        ("*", True),
+        ("x.*, y.b AS c", True),
+        ("DISTINCT a, `b` c, 1 AS one, 'x' AS x, count(*) AS n, sum(x.a) AS s", True),
+        ("a * a", False),
+        ("now() AS w", False),
+        ("NULL AS n", False),
+        ("1.5 AS d", False),
+        ("a FROM (SELECT b * b AS a FROM y) AS z UNION SELECT a", False),
+        ("z.a FROM (SELECT b * b AS a FROM y) AS z, x AS o JOIN x", False),
+    ],
+)
+def test_a_table_that_replicas_fill_by_a_query_stops_where_its_types_are_computed(items: str, is_kept: bool) -> None:
+    text, known = f"CREATE TABLE t AS SELECT {items} FROM x", told("CREATE TABLE x (a INT, b INT)")
+    if is_kept:
+        assert translated(text, known) == [text]
+    else:
+        assert stop_of(text, known).name == DIFFERS
+        assert translated(f"CREATE TABLE t AS SELECT {items} FROM x", known, rows_follow=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("UPDATE t JOIN u USING (id) SET t.a = u.a, u.a = t.a + 1", False),
+        ("UPDATE t, u SET t.a = 1, u.b = t.a WHERE t.id = u.id", False),
+        ("UPDATE t JOIN u USING (id) SET t.a = u.b, u.c = 5 WHERE u.a > 1", True),
+        ("UPDATE t JOIN u USING (id) SET t.a = t.a + 1, u.b = 5", True),
+        ("UPDATE t SET a = b, b = a", True),
+    ],
+)
+def test_an_update_of_several_tables_that_reads_what_it_changes_stops(text: str, is_kept: bool) -> None:
+    if is_kept:
+        assert translated(text) == [text]
+    else:
+        assert "reads columns which it changes" in stop_of(text).text

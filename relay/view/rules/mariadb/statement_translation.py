@@ -1,14 +1,18 @@
 """A statement of MariaDB as MySQL understands it: one text, several, none, or a stop with its reason."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from relay.schema_history.logged_definition import default_collations
 from relay.schema_history.tables.ddl_parser import parse_ddl
 from relay.schema_history.tables.ddl_statement import CreateTable, Statement
 from relay.schema_history.tables.ddl_tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, NotSure, TokenKind
+from relay.schema_history.tables.server_dialect import DefaultCollations
 from relay.schema_history.tables.source_table import Table, TableName
 from relay.view.rules.mariadb.changes.changed_rows import check_changes, table_difference
+from relay.view.rules.mariadb.changes.computed_values import computed_item
 from relay.view.rules.mariadb.changes.named_words import named_words
 from relay.view.rules.mariadb.statement import object_statements, statement_stops
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
@@ -111,7 +115,7 @@ class _Translation:
             texts,
             self._left_out,
             tuple(words.reports),
-            self._parsed(self._opened, words.context.server_version) if self._defines else None,
+            self._at_source() if self._defines else None,
             tuple(self._parsed(text, _TARGET_VERSION.format(*words.context.target)) for text in texts)
             if self._defines
             else (),
@@ -122,12 +126,17 @@ class _Translation:
             tuple(self._programs_dropped),
         )
 
-    def _parsed(self, raw: bytes, server_version: str) -> Statement | None:
+    def _at_source(self) -> Statement | None:
+        """The definition as the source understood it."""
+        context = self._words.context
+        return self._parsed(self._opened, context.server_version, default_collations(context.defaults))
+
+    def _parsed(self, raw: bytes, server_version: str, collations: DefaultCollations = ()) -> Statement | None:
         context = self._words.context
         try:
             text = replace(context.query(raw), server_version=server_version).text
             mode = context.sql_mode & (ANSI_QUOTES | NO_BACKSLASH_ESCAPES | 1)
-            return parse_ddl(text, context.schema.decode("utf-8", "backslashreplace"), mode, server_version)
+            return parse_ddl(text, context.schema.decode("utf-8", "backslashreplace"), mode, server_version, collations)
         except NotSure:
             return None
 
@@ -319,10 +328,15 @@ class _Translation:
         words = self._words
         query = next((index for index in range(start, words.end) if self._begins_query(index)), None)
         if query is not None and not words.context.rows_follow:
-            check_changes(words, named_words(words, query, words.end, words.schema), self._known)
+            named = named_words(words, query, words.end, words.schema)
+            check_changes(words, named, self._known)
+            computed = computed_item(words, query, words.end) or self._view_in(named.tables)
+            if computed:
+                what = f"the type of a column from a query ({computed})"
+                statement_stops.statement_differs(words.context, words.query, what)
         if not temporary:
             return
-        made = self._parsed(self._opened, words.context.server_version)
+        made = self._at_source()
         if not isinstance(made, CreateTable):
             return
         like = self._known.table(made.like) if made.like is not None else None
@@ -332,6 +346,12 @@ class _Translation:
         if difference:
             what = f"the temporary table {name[1]}, {difference}"
             statement_stops.statement_differs(words.context, words.query, what)
+
+    def _view_in(self, tables: Iterable[TableName]) -> str:
+        """One of these that is a view, whose columns may be computed; "": none is known to be."""
+        return next(
+            (name[1] for name in sorted(tables) for one in self._known.programs_behind(name) if one.name[0] == VIEW), ""
+        )
 
     def _begins_query(self, index: int) -> bool:
         word, behind = self._words.at_word(index), self._words.at_word(index + 1)

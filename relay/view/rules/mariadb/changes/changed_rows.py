@@ -5,6 +5,7 @@ from typing import Final
 from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.source_table import Column, Table, TableName
 from relay.view.rules import stop_reasons
+from relay.view.rules.mariadb.differences.differing_functions import default_differs
 from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
 from relay.view.rules.mariadb.statement.key_rewriting import is_left_out
@@ -46,6 +47,8 @@ def table_difference(table: Table) -> str:
         default = (column.default or "").lower()
         if "nextval" in default or "next value" in default:
             return f"whose column {column.name} has no default there, because it is of a sequence"
+        if default and default_differs(default):
+            return f"whose column {column.name} has a default that is computed otherwise there"
     left_out = next((name for name, key in table.keys if is_left_out(key, table)), "")
     return f"which has no unique key {left_out} there" if left_out else ""
 

@@ -5,8 +5,9 @@ from typing import Final
 
 from relay.schema_history.tables.ddl_tokens import SqlToken, TokenKind
 from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.mariadb.changes.computed_values import reads_what_it_changes
+from relay.view.rules.mariadb.differences.differing_functions import differing_function
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement, is_name
-from relay.view.rules.mariadb.statement.expression_words import differing_function
 from relay.view.rules.mariadb.statement.known_program import NamedWords
 
 _VERBS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"))
@@ -32,8 +33,9 @@ def named_words(
     """Of the words [first, stop). schema: that names without one are in. is_program: they are a body, or the query of a view."""
     at_word, tokens = words.at_word, words.tokens
     upper = {tokens[index].upper for index in range(first, stop) if tokens[index].kind is TokenKind.WORD}
-    function = differing_function(words, first, stop)
-    differs = f"the function {tokens[function].text}" if function is not None else _collate(words, first, stop)
+    differs = differing_function(words, first, stop) or _collate(words, first, stop)
+    if not differs and reads_what_it_changes(words, first, stop):
+        differs = "an UPDATE of several tables that reads columns which it changes"
     skipped = set() if is_program else _targets(words, first, stop)
     common = {
         tokens[index].text.lower()

@@ -6,10 +6,11 @@ from typing import Final
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
 from relay.schema_history.tables.references_clause import read_references
 from relay.schema_history.tables.source_table import TableName
+from relay.view.rules.mariadb.differences.differing_functions import differing_function
 from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
-from relay.view.rules.mariadb.statement.expression_words import differing_function, read_expressions
+from relay.view.rules.mariadb.statement.expression_words import read_expressions
 from relay.view.rules.mariadb.statement.mysql_words import SEQUENCE_FUNCTIONS
 
 # fmt: off
@@ -42,19 +43,24 @@ JSON_TEXT: Final = "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 @dataclass
 class DefinedColumn:
     """A column as the source defines it. name: as it is called. type: in upper case, the first word. is_blob: it has no length in keys.
-    length: characters of a CHAR or VARCHAR.
+    length: characters of a CHAR or VARCHAR. digits: behind the second, of a time.
 
     charset: "" where nothing names it. primary, unique: [first, stop) of these words; None: they are not there. row: START or END, of
-    system versioning. last: the place of its last word.
+    system versioning. last: the place of its last word. generated, default: [first, stop) of the expression; None: there is none.
+    auto_increment: whether it numbers the rows.
     """
 
     name: str
     type: str
     is_blob: bool = False
     length: int = 0
+    digits: int = 0
     charset: str = ""
     primary: tuple[int, int] | None = None
     unique: tuple[int, int] | None = None
+    generated: tuple[int, int] | None = None
+    default: tuple[int, int] | None = None
+    auto_increment: bool = False
     not_null: bool = False
     row: str = ""
     first: int = 0
@@ -111,6 +117,8 @@ class ColumnRewriting:
             digits = self._brackets()
             if word == "YEAR" and digits == "2":
                 statement_stops.clause_unknown(words.context, words.query, "YEAR(2)", _YEAR_ERROR)
+            if word != "YEAR":
+                column.digits = int(digits or 0)
             words.accept_any("UNSIGNED", "ZEROFILL")
         elif word in _BYTES:
             words.take()
@@ -217,6 +225,7 @@ class ColumnRewriting:
             column.not_null = True
         elif word in ("NULL", "AUTO_INCREMENT", "INVISIBLE"):
             words.take()
+            column.auto_increment = column.auto_increment or word == "AUTO_INCREMENT"
         elif word == "UNIQUE":
             words.take()
             words.accept("KEY")
@@ -316,11 +325,10 @@ class ColumnRewriting:
         opened = words.at
         words.skip_brackets()
         read_expressions(words, opened, words.at)
+        self.column.generated = (opened, words.at)
         differing = differing_function(words, opened, words.at)
-        if differing is not None:  # a replica computes the column anew
-            statement_stops.definition_differs(
-                words.context, words.query, f"the function {words.tokens[differing].text} of a generated column"
-            )
+        if differing:
+            statement_stops.generated_column_differs(words.context, words.query, differing, self.column.name)
         if words.accept("PERSISTENT"):
             words.put(words.at - 1, "STORED")
         else:
@@ -342,6 +350,7 @@ class ColumnRewriting:
             words.reports.append(f"the default of {self.column.name}, which is of a sequence")
             return
         if is_expression:
+            self.column.default = (start, stop)
             read_expressions(words, start, stop)
         if is_null or words.at_word(start) == "(":
             return

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
+from relay.view.rules.mariadb.differences.differing_functions import is_called
 from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import replace_collation
 from relay.view.rules.mariadb.statement.editable_statement import EditableStatement
@@ -18,10 +19,6 @@ from relay.view.rules.mariadb.statement.mysql_words import (
 )
 
 _SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?", re.IGNORECASE)
-# In front of the name of a table: a bracket behind it opens a list of columns.
-_BEFORE_TABLES: Final = frozenset(
-    ("INTO", "TABLE", "JOIN", "UPDATE", "FROM", "REFERENCES", "INSERT", "WITH", "RECURSIVE", "REPLACE", "IGNORE")
-)
 _KEYWORD_BEHIND: Final = {
     "FUNCTION": frozenset(("CREATE", "DROP", "ALTER", "SHOW", "AGGREGATE", "EXISTS")),
     "OPTION": frozenset(("CHECK", "GRANT", "ADMIN")),
@@ -31,7 +28,6 @@ _KEYWORD_BEHIND: Final = {
 }
 """A word that is a keyword where one of these stands in front."""
 _MISSING_CASTS: Final = frozenset(("UUID", "INET4", "INET6", "VARCHAR", "VARCHAR2", "INTERVAL", "XMLTYPE"))
-_SAME_FUNCTIONS: Final = frozenset(("JSON_VALID", "JSON_LENGTH", "ST_SRID"))
 _SET_OPERATIONS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT", "ALL", "DISTINCT", "AS"))
 
 
@@ -52,7 +48,7 @@ def read_expressions(words: EditableStatement, first: int, stop: int, *, is_prog
         duplicate = duplicate or word == "DUPLICATE"
         if word in RESERVED_WORDS and not _is_keyword(words, index):
             words.quote(index)
-        if words.at_word(index + 1) == "(" and words.at_word(index - 1) not in _BEFORE_TABLES:
+        if is_called(words, index):
             _check_function(words, index, is_program)
             if word in SEQUENCE_FUNCTIONS:
                 statement_stops.syntax_unknown(words.context, words.query, f"sequences ({token.text})")
@@ -71,37 +67,6 @@ def _check_function(words: EditableStatement, index: int, is_program: bool) -> N
     if not is_program:
         _stop(words, f"the function {token.text}", statement_stops.NO_SUCH_FUNCTION)
     words.reports.append(f"the function {token.text}, which {words.context.target_title} does not have")
-
-
-def differing_function(words: EditableStatement, first: int, stop: int) -> int | None:
-    """Where the words [first, stop) call a function that gives other values on MySQL; None: nowhere.
-
-    Seen on MariaDB 10.11 and MySQL 9.7: `\\1` is no group of REGEXP_REPLACE there, but `$1`; JSON values lose zeros and their order;
-    SRID 4326 has latitude first.
-    """
-    for index in range(first, stop):
-        word = words.at_word(index)
-        if (
-            words.at_word(index + 1) != "("
-            or words.at_word(index - 1) in (".", *_BEFORE_TABLES)
-            or word in _SAME_FUNCTIONS
-        ):
-            continue
-        if word.startswith(("JSON_", "REGEXP_")) or (word.startswith("ST_") and not _is_plain_geometry(words, index)):
-            return index
-    return None
-
-
-def _is_plain_geometry(words: EditableStatement, index: int) -> bool:
-    """Whether it makes a geometry without an SRID."""
-    if not words.at_word(index).endswith(("FROMTEXT", "FROMWKB")):
-        return False
-    depth = 0
-    for at in range(index + 1, words.closing(index + 1)):
-        depth += {"(": 1, ")": -1}.get(words.at_word(at), 0)
-        if depth == 1 and words.at_word(at) == ",":
-            return False
-    return True
 
 
 def _stop(words: EditableStatement, what: str, error: int = statement_stops.SYNTAX_ERROR) -> None:
@@ -125,7 +90,7 @@ def _is_keyword(words: EditableStatement, index: int) -> bool:
     if word in ("DATABASE", "SCHEMA"):
         return behind == "(" and words.at_word(index + 2) == ")"
     if word == "ROW":
-        return behind == "(" and before not in _BEFORE_TABLES
+        return is_called(words, index)
     if word == "JSON_TABLE":
         return behind == "("
     if word == "GET":

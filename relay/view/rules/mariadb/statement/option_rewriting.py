@@ -121,6 +121,8 @@ class OptionRewriting:
                 break
             if word == "SYSTEM_TIME":
                 statement_stops.clause_unknown(words.context, words.query, "PARTITION BY SYSTEM_TIME")
+            if word == "DEFAULT" and words.at_word(at - 2) == "PARTITION":
+                statement_stops.clause_unknown(words.context, words.query, "a DEFAULT partition")
             words.take()
             depth += {"(": 1, ")": -1}.get(word, 0)
             if word == "ENGINE":

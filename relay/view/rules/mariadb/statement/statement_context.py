@@ -27,6 +27,9 @@ class CollationNames(Protocol):
     def is_alike(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool | None:
         """The same of a name, or where that is empty of a character set's own; None: nobody knows which collation it is."""
 
+    def is_same_named(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool:
+        """Whether the replicas have the very collation; where nobody knows which it is, not."""
+
 
 @dataclass(frozen=True)
 class StatementContext:

@@ -94,6 +94,41 @@ def definition_differs(context: StatementContext, query: LoggedQuery, what: str)
     )
 
 
+def generated_column_differs(context: StatementContext, query: LoggedQuery, what: str, column: str) -> NoReturn:
+    """A generated column, which replicas compute anew for each row."""
+    _stop(
+        "definition_differs_in_target",
+        f"{context.target_title} takes {what} in the generated column {column} otherwise than the source: {shown(query)}",
+        0,
+        f"write it otherwise at the source; or give the replicas' table a plain column {column} of that type in its place, which "
+        "takes the values that the source computed, and skip the group",
+    )
+
+
+def rows_not_in_order(query: LoggedQuery, clause: str, why: str) -> NoReturn:
+    """What is done to rows by their place, which is another one on the replicas."""
+    _stop(
+        "definition_differs_in_target",
+        f"{clause} comes to other rows on the replicas, because {why}: {shown(query)}",
+        0,
+        f"do it at the source by statements that name the rows; {_SKIP}",
+    )
+
+
+def place_not_known(query: LoggedQuery, name: TableName, clause: str) -> NoReturn:
+    """The same of a table that nobody knows. Raises: TableUnknown."""
+    reason = StopReason(
+        "definition_needs_table",
+        f"whether {clause} comes to the same rows on the replicas cannot be told, because the table {'.'.join(name)} was made before "
+        f"the archive or by a statement that nobody understands: {shown(query)}",
+        0,
+        "a table from before the archive is known where the relay's account at the MariaDB has PROCESS, TRIGGER and REFERENCES "
+        "on *.* and source.record_schema is on; or, if no text in its keys has a collation that only MariaDB has, and no "
+        f"column in them the type UUID, name it in the view's `plain_tables`; {_SKIP}",
+    )
+    raise TableUnknown(reason, name)
+
+
 def table_not_known(query: LoggedQuery, name: TableName, needed: str) -> NoReturn:
     """Whether a clause with IF [NOT] EXISTS did something depends on a table that nobody knows."""
     _stop(

@@ -1,9 +1,15 @@
 """CREATE TABLE and ALTER TABLE."""
 
+from collections.abc import Callable
 from typing import Final
 
+from relay.schema_history.table_agreement import type_parts
 from relay.schema_history.tables.ddl_tokens import NotSure, TokenKind
-from relay.schema_history.tables.source_table import Table, TableName
+from relay.schema_history.tables.source_table import Column, Table, TableName
+from relay.view.rules.mariadb.differences.conversions import conversion_differs
+from relay.view.rules.mariadb.differences.differing_functions import differing_function, unsafe_function
+from relay.view.rules.mariadb.differences.fractions_of_seconds import ColumnDigits, loses_fractions
+from relay.view.rules.mariadb.differences.stored_order import IsSame, order_differs, partitions_differ
 from relay.view.rules.mariadb.statement import statement_stops
 from relay.view.rules.mariadb.statement.collate_clauses import CharsetClauses
 from relay.view.rules.mariadb.statement.column_rewriting import GEOMETRIES, ColumnRewriting, DefinedColumn
@@ -25,6 +31,9 @@ from relay.view.rules.mariadb.statement.option_rewriting import OptionRewriting
 _BYTES_BECOME: Final = frozenset(("UUID", "INET4", "INET6"))
 _QUERIES: Final = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 _NOT_UNIQUE: Final = 6125
+_UNSAFE_DEFAULT: Final = 1674
+_ROWS_OF_PARTITIONS: Final = frozenset(("DROP", "TRUNCATE", "EXCHANGE"))
+"""What is done to all rows of a partition."""
 _NO_BLOBS: Final = 1163
 _IN_MEMORY: Final = frozenset(("MEMORY", "HEAP"))
 _BYTES_OF: Final = {"utf8mb4": 4, "utf32": 4, "utf16": 4, "utf16le": 4, "utf8mb3": 3, "ucs2": 2}
@@ -87,6 +96,30 @@ class TableElements:
             if column.parents and forgets_references:
                 raise NotSure("a foreign key that the source forgets, because of its table's engine")
         self._check_expressions()
+        self._check_fractions(table)
+
+    def _check_fractions(self, table: Table | None) -> None:
+        """Generated columns that cut fractions of seconds."""
+        for column in self.columns.values():
+            if column.generated is None:
+                continue
+            made = ColumnDigits(column.type, column.digits)
+            lost = loses_fractions(self.words, *column.generated, made, lambda name: self._digits_of(name, table))
+            if lost:
+                what = f"fractions of seconds of {lost} (it rounds, the source cuts)"
+                statement_stops.generated_column_differs(self.words.context, self.words.query, what, column.name)
+
+    def _digits_of(self, name: str, table: Table | None) -> ColumnDigits | None:
+        column = self.columns.get(name.lower())
+        if column is not None:
+            return ColumnDigits(column.type, column.digits)
+        old = next(
+            (one for one in (table.columns if table is not None else ()) if one.name.lower() == name.lower()), None
+        )
+        if old is None:
+            return None
+        kind, argument, _ = type_parts(old.type)
+        return ColumnDigits(kind.upper(), int(argument) if argument.isdecimal() else 0)
 
     def _check_vectors(self, engine: str) -> None:
         """To MySQL they are BLOBs."""
@@ -436,12 +469,45 @@ class AlterTableRewriting:
 
     def _partition_action(self, rewriting: OptionRewriting) -> None:
         words = self._words
+        verb = words.word() if words.word() != "PARTITION" else "DROP"
+        if verb in _ROWS_OF_PARTITIONS:
+            self._check_place(f"{verb} PARTITION", partitions_differ)
         for index in range(words.at, words.end):
             if words.at_word(index) == "IF" and words.at_word(index + 1) in ("EXISTS", "NOT"):
                 statement_stops.table_not_known(words.query, self._name, "IF [NOT] EXISTS of a partition")
         partitioned = rewriting.options.partitioned
         rewriting.partitions(stop_at_query=False)
         rewriting.options.partitioned = partitioned
+
+    def _check_place(self, clause: str, why: Callable[[Table, IsSame], str]) -> None:
+        """Of what comes to rows by the place where they are."""
+        table, words = self._table, self._words
+        if table is None:
+            if not self._known.is_told_plain(self._name):
+                statement_stops.place_not_known(words.query, self._name, clause)
+            return
+        differs = why(table, self._is_same)
+        if differs:
+            statement_stops.rows_not_in_order(words.query, clause, differs)
+
+    def _is_same(self, column: Column) -> bool:
+        context = self._words.context
+        return context.collations.is_same_named(column.collation, column.charset, context.defaults)
+
+    def _check_added(self, column: DefinedColumn) -> None:
+        """What a new column has in the rows that are there."""
+        words = self._words
+        if column.auto_increment:
+            self._check_place("ADD of an AUTO_INCREMENT column", order_differs)
+        if column.default is not None:
+            unsafe = unsafe_function(words, *column.default)
+            if unsafe:
+                what = f"the default {unsafe}() for rows that are there"
+                statement_stops.clause_unknown(words.context, words.query, what, _UNSAFE_DEFAULT)
+            differing = differing_function(words, *column.default)
+            if differing:
+                what = f"{differing} in the default of {column.name}"
+                statement_stops.definition_differs(words.context, words.query, what)
 
     def _has_column(self, name: str, needed: str) -> bool:
         if self._table is None:
@@ -482,7 +548,9 @@ class AlterTableRewriting:
             ranges = []
             while True:
                 first = words.at
-                self._elements.read()
+                added = self._elements.read()
+                if isinstance(added, DefinedColumn):
+                    self._check_added(added)
                 self._position()
                 ranges.append((first, words.at))
                 if words.accept(")"):
@@ -497,10 +565,13 @@ class AlterTableRewriting:
             return self._added_key(made)
         self._position()
         if exists is None:
+            self._check_added(made)
             return True
         words.cut(*exists)
         there = self._has_column(made.name, "ADD COLUMN IF NOT EXISTS") or made.name.lower() in self._added
         self._added.add(made.name.lower())
+        if not there:
+            self._check_added(made)
         return not there
 
     def _position(self) -> None:
@@ -535,13 +606,14 @@ class AlterTableRewriting:
         return self._has_column(old, f"{verb} COLUMN IF EXISTS")
 
     def _check_conversion(self, old: str, column: DefinedColumn) -> None:
-        """UUID and INET are bytes at the replica: what is there would be converted otherwise."""
+        """What is there would be converted otherwise: UUID and INET are bytes at the replica."""
         table, words = self._table, self._words
-        before = (
-            ""
-            if table is None
-            else next((one.type.upper() for one in table.columns if one.name.lower() == old.lower()), "")
-        )
+        was = next((one for one in (table.columns if table else ()) if one.name.lower() == old.lower()), None)
+        differs = conversion_differs(was, column.type, words.context.sql_mode) if was is not None else ""
+        if differs:
+            what = f"the conversion of {old} to {column.type} ({differs})"
+            statement_stops.definition_differs(words.context, words.query, what)
+        before = was.type.upper() if was is not None else ""
         if before == column.type or not {before, column.type} & _BYTES_BECOME:
             return
         statement_stops.definition_differs(

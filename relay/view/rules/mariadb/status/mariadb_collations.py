@@ -63,14 +63,13 @@ class MariadbCollations:
         defaults: `TranslatedStatus.defaults` of the statement that compares, for that of the one that defined the column: a source
         has the same ones all the time, or nearly so.
         """
-        if collation:
-            number = NUMBERS_BY_NAME.get(_full_name(collation.lower(), charset.lower()))
-            if number is None and not charset and collation.lower().startswith(_UCA1400):
-                number = NUMBERS_BY_NAME.get(_full_name(collation.lower(), "utf8mb4"))
-        else:
-            number = NUMBERS_BY_NAME.get(_full_name(compiled_collation(plain_charset(charset.lower()))))
-            number = defaults.get(number, number) if number is not None else None
+        number = _number_named(collation, charset, defaults)
         return None if number is None else self.compares_alike(number)
+
+    def is_same_named(self, collation: str, charset: str, defaults: Mapping[int, int]) -> bool:
+        """Whether the replicas have the very collation; where nobody knows which it is, not. Arguments: as of `is_alike`."""
+        number = _number_named(collation, charset, defaults)
+        return number is not None and self.is_same(number)
 
     def charset_of(self, number: int) -> tuple[str, str]:
         """The character set of a collation of the source, and its name; ("", ""): it is not known."""
@@ -118,6 +117,17 @@ class MariadbCollations:
         if number is None:
             status_stops.charset_unknown(charset, self.title)
         return TARGET_NAMES[self.number_of(defaults.get(number, number))]
+
+
+def _number_named(collation: str, charset: str, defaults: Mapping[int, int]) -> int | None:
+    """Of a column's collation, or where it has no name of the character set's own; None: not known."""
+    if collation:
+        number = NUMBERS_BY_NAME.get(_full_name(collation.lower(), charset.lower()))
+        if number is None and not charset and collation.lower().startswith(_UCA1400):
+            number = NUMBERS_BY_NAME.get(_full_name(collation.lower(), "utf8mb4"))
+        return number
+    number = NUMBERS_BY_NAME.get(_full_name(compiled_collation(plain_charset(charset.lower()))))
+    return defaults.get(number, number) if number is not None else None
 
 
 def _full_name(name: str, charset: str = "") -> str:

@@ -1,0 +1,112 @@
+"""Functions and operators that give other values on MySQL for ordinary arguments, where no server reports it.
+
+Found by some 640 expressions on MariaDB 10.11 and 11.8 and on MySQL 9.7, each stored into seven types of columns. Those that differ
+only where a value is outside of what a type holds (`FROM_UNIXTIME` of a year that 10.11 does not have, `STR_TO_DATE` of February 31
+without strict modes, sums of times over 838 hours) are not among them.
+"""
+
+import re
+from typing import Final
+
+from relay.schema_history.tables.ddl_tokens import TokenKind
+from relay.view.rules.mariadb.differences.read_words import ReadWords
+
+_BEFORE_TABLES: Final = frozenset(
+    ("INTO", "TABLE", "JOIN", "UPDATE", "FROM", "REFERENCES", "INSERT", "WITH", "RECURSIVE", "REPLACE", "IGNORE")
+)
+"""In front of the name of a table: a bracket behind it opens a list of columns."""
+_SAME_FUNCTIONS: Final = frozenset(("JSON_VALID", "JSON_LENGTH", "ST_SRID"))
+_OTHER_VALUES: Final = frozenset((
+    "AVG",  # a division
+    "BIT_COUNT",  # of bytes: of the number that they spell, or of their bits
+    "COERCIBILITY", "COLLATION", "WEIGHT_STRING",
+    "INSTR", "LOCATE", "POSITION",  # whether é is e, and where an empty text is found
+    "LOG2",  # another last digit
+    "TIME_TO_SEC",  # with a fraction, or without
+))  # fmt: skip
+_PADS: Final = frozenset(("LPAD", "RPAD"))
+_EXTREMES: Final = frozenset(("GREATEST", "LEAST"))
+_UNSAFE: Final = frozenset((
+    "CONNECTION_ID", "CURRENT_ROLE", "CURRENT_USER", "FOUND_ROWS", "LAST_INSERT_ID", "RAND", "RANDOM_BYTES", "ROW_COUNT",
+    "SESSION_USER",
+    "SYSDATE", "SYSTEM_USER", "USER", "UUID", "UUID_SHORT", "VERSION",
+))  # fmt: skip
+_FUNCTION: Final = re.compile(
+    rf"\b(?:{'|'.join(sorted(_OTHER_VALUES | _PADS | _EXTREMES))}|JSON_(?!VALID\b|LENGTH\b)\w+|REGEXP_\w+)\s*\(",
+    re.IGNORECASE,
+)
+_EXPRESSION: Final = re.compile(r"\(|[\w`]+\s*\(|[\w`.+*/ -]*[\d`][\w`.+*/ -]* / ")
+"""How one begins: a text that stands for itself has lost its quotation marks, and may look like one by chance alone."""
+_QUOTED: Final = re.compile(r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\"|`[^`]*`", re.DOTALL)
+
+
+def is_called(words: ReadWords, index: int) -> bool:
+    """Whether a function is called there."""
+    return words.at_word(index + 1) == "(" and words.at_word(index - 1) not in (".", *_BEFORE_TABLES)
+
+
+def differing_function(words: ReadWords, first: int, stop: int) -> str:
+    """What in the words [first, stop) gives other values on MySQL, in words; "": nothing.
+
+    `\\1` is no group of REGEXP_REPLACE there, but `$1`; JSON values lose zeros and their order; SRID 4326 has latitude first; what is
+    divided has at least 9 digits behind the point at the source, and 4 more than the dividend there.
+    """
+    for index in range(first, stop):
+        word = words.at_word(index)
+        if word == "/" and not _divides_doubles(words, index):
+            return "a division (of other numbers than DOUBLE)"
+        if word in _SAME_FUNCTIONS or not is_called(words, index):
+            continue
+        if word.startswith(("JSON_", "REGEXP_")) or word in _OTHER_VALUES or _differs_by_arguments(words, index):
+            return f"the function {words.tokens[index].text}"
+    return ""
+
+
+def unsafe_function(words: ReadWords, first: int, stop: int) -> str:
+    """A function in the words [first, stop) that gives another value each time it is called, which MySQL refuses for rows that are
+    there (1674); "": none."""
+    for index in range(first, stop):
+        if words.at_word(index) in _UNSAFE and (is_called(words, index) or words.at_word(index) == "CURRENT_USER"):
+            return words.tokens[index].text
+    return ""
+
+
+def default_differs(text: str) -> bool:
+    """Whether a column's default, as its definition has it, may give other values on MySQL."""
+    bare = _QUOTED.sub("", text)
+    return _EXPRESSION.match(bare) is not None and ("/" in bare or _FUNCTION.search(bare) is not None)
+
+
+def _divides_doubles(words: ReadWords, index: int) -> bool:
+    """Whether one of both is a number such as 3e0, which makes all of it a DOUBLE, as it is on both."""
+    return any(
+        words.tokens[at].kind is TokenKind.NUMBER and "e" in words.tokens[at].text.lower().removeprefix("0x")
+        for at in (index - 1, index + 1)
+        if 0 <= at < len(words.tokens) and not words.tokens[at].text.lower().startswith("0x")
+    )
+
+
+def _differs_by_arguments(words: ReadWords, index: int) -> bool:
+    word, stop = words.at_word(index), words.closing(index + 1)
+    inside = range(index + 2, stop)
+    if word.startswith("ST_"):
+        return not (word.endswith(("FROMTEXT", "FROMWKB")) and _arguments(words, index) == 1)
+    if word in _PADS:
+        last = words.tokens[stop - 1]
+        is_text = last.kind is TokenKind.STRING and words.at_word(stop - 2) == "," and len(last.text.strip("'\"")) > 0
+        return not is_text  # an empty text gives NULL at the source
+    if word in _EXTREMES:
+        return any(words.tokens[at].kind is TokenKind.STRING for at in inside)  # numbers and texts, dates and texts
+    if word == "EXTRACT":
+        return "HOUR" in words.at_word(index + 2)  # of times of more than a day
+    if word == "DATE_FORMAT":
+        return any(words.tokens[at].kind is TokenKind.STRING and "%z" in words.tokens[at].text.lower() for at in inside)
+    return False
+
+
+def _arguments(words: ReadWords, index: int) -> int:
+    depth, count = 0, 1
+    for at in range(index + 1, words.closing(index + 1)):
+        depth += {"(": 1, ")": -1}.get(words.at_word(at), 0)
+        count += depth == 1 and words.at_word(at) == ","
+    return count
