@@ -22,6 +22,7 @@ from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.file_integrity import FileIntegrity
 from relay.archive.gaps.accepted_gap import AcceptedGap
 from relay.archive.read.held_files import HeldFiles
+from relay.archive.read.open_file import OpenFile, open_archived
 from relay.archive.read.position_check import PositionCheck
 from relay.archive.read.position_checker import PositionChecker
 from relay.archive.read.reader import FileReader
@@ -150,7 +151,7 @@ class Generation:
         """
         if options.publish is PublishPolicy.SYNCED and options.sync is SyncPolicy.NONE:
             raise ArchiveMisuse('publish = "synced" needs sync = "transaction" or "interval"')
-        layer = layer or FileLayer()
+        layer = layer or options.layer
         lock_fd = -1
         marks: ReplicaMarks | None = None
 
@@ -546,6 +547,15 @@ class Generation:
     def open_reader(self, name: str) -> FileReader:
         """Opens a file for reading. Raises: ArchiveUnknownFile, ArchiveCorrupt (cannot be opened)."""
         return self.held.open_reader(name)
+
+    @property
+    def layer(self) -> FileLayer:
+        """The disk that its files are read from."""
+        return self._layer
+
+    def open_shared(self, file: ArchivedFile) -> OpenFile:
+        """Opens a file, wherever it is, for reads that are compared with its sums. Raises: OSError; ArchiveError."""
+        return open_archived(self._layer, self.directory / file.name, self.summed.of(file))
 
     def watch(self, callback: Callable[[], None]) -> None:
         """`callback()` is called on the loop when `end` moved, a file was made or sealed; many moves may be one call."""

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from protocol.binlog.layout import FIRST_EVENT
 from protocol.kernel import codes
 from protocol.kernel.ingest import Ingest
-from relay.archive.read.file_reads import OpenFile
+from relay.archive.read.open_file import OpenFile
 from relay.archive.storage.files import FileLayer
 from relay.archive.write.run import Run
 from relay.binlog_file.file_bytes import DescriptorBytes

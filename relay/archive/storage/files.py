@@ -119,6 +119,10 @@ class FileLayer:
         """An existing file, for reading."""
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
+    def stored(self, path: Path) -> "StoredFile":
+        """An existing file, to be read as a whole or in places: of a binlog its plain bytes, wherever and however it is stored."""
+        return StoredFile(self, self.open_read(path))
+
     def close(self, fd: int) -> None:
         """Closes a descriptor."""
         os.close(fd)
@@ -234,10 +238,10 @@ class StoredFile:
         self._layer = layer
         self._fd = fd
 
-    @classmethod
-    def open(cls, layer: FileLayer, path: Path) -> Self:
+    @staticmethod
+    def open(layer: FileLayer, path: Path) -> "StoredFile":
         """Opens an existing file. Raises: OSError."""
-        return cls(layer, layer.open_read(path))
+        return layer.stored(path)
 
     @property
     def size(self) -> int:

@@ -14,7 +14,6 @@ from protocol.position import Position, binlog_number
 from relay.archive.archive import Archive
 from relay.archive.catalog.generation_directories import FIRST
 from relay.archive.generation import Generation
-from relay.archive.read.file_reads import OpenFile
 from relay.archive.storage.archive_errors import ArchiveDamaged, ArchiveError, ArchiveMisuse, ArchiveWriteError
 from relay.archive.storage.archived_file import ArchivedFile
 from relay.archive.storage.files import FileLayer
@@ -462,7 +461,7 @@ class ViewMaker:
     def _made_for(self, part: SourcePart) -> FileMaker:
         """In the thread."""
         mirror, name = self._progress.followed, part.file.name
-        source = OpenFile(self._layer, mirror.directory / name, mirror.summed.of(part.file))
+        source = mirror.open_shared(part.file)
         try:
             tables = self._tables_for(part)
             self._before = before = RecordedBefore(mirror.directory)
