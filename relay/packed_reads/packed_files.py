@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from relay.archive.storage.archive_errors import ArchiveUnavailable
+from relay.archive.storage.boundary_index import BoundaryIndex, index_path
 from relay.archive.storage.file_place import FilePlace, Tier, read_place
 from relay.archive.storage.files import FileLayer, StoredFile
 from relay.object_store.object_store import ObjectStore
@@ -57,9 +58,8 @@ class PackedFiles:
             raise FileNotFoundError(2, os.strerror(2), str(path))
         with self._lock:
             known = self._tables.get(stored.key)
-        return PackedFrames(
-            path.name, stored, self._keys, partial(self._stored, path, is_again=True), known, self._opened
-        )
+        find_again, boundary = partial(self._stored, path, is_again=True), partial(_boundary_before, path)
+        return PackedFrames(path.name, stored, self._keys, find_again, known, self._opened, boundary)
 
     def _opened(self, key: str, packed: PackedFile) -> None:
         with self._lock:
@@ -108,6 +108,22 @@ class _Nowhere:
 def object_key(root: Path, path: Path) -> str:
     """What a file of the archive in `root` is called in the bucket."""
     return path.relative_to(root).as_posix()
+
+
+def _boundary_before(path: Path, offset: int) -> int:
+    """Where a transaction ends at `offset` or before, as NAME.idx tells; 0: it does not."""
+    try:
+        fd = _DISK.open_read(index_path(path))
+    except OSError:
+        return 0
+    try:
+        index = BoundaryIndex(_DISK, fd)
+        number = index.last_at_or_before(offset)
+        return index.record(number).group_start if number >= 0 else 0
+    except (OSError, IndexError):
+        return 0
+    finally:
+        _DISK.close(fd)
 
 
 def _nothing() -> None:

@@ -52,6 +52,7 @@ class PackedFrames:
 
     name: the binlog's. find_again: looks where it is now; None: nowhere. known: its end, where somebody has read that before;
     opened(key, end): is told when it is read.
+    boundary_before(offset): where a transaction ends there or before.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class PackedFrames:
         find_again: Callable[[], StoredBytes | None],
         known: PackedFile | None = None,
         opened: Callable[[str, PackedFile], None] = lambda key, packed: None,
+        boundary_before: Callable[[int], int] = lambda offset: offset,
     ) -> None:
         self.name = name
         self.key = stored.key
@@ -72,6 +74,7 @@ class PackedFrames:
         self._keys = keys
         self._find_again = find_again
         self._opened = opened
+        self._boundary_before = boundary_before
         self.packed = known
         """What its end says; None: nobody has read that."""
         self.frames = None if known is None else known.frames
@@ -211,11 +214,11 @@ class PackedFrames:
             return ArchiveUnavailable("it was removed from the archive just now", file=self.name)
         found.close()
         what = error.text if isinstance(error, ObjectStoreError) else f"it is not at {self._stored.where}"
-        return ArchiveDamaged(what, file=self.name, offset=offset, boundary=offset)
+        return ArchiveDamaged(what, file=self.name, offset=offset, boundary=self._boundary_before(offset))
 
     def _damaged(self, error: PackedError | ObjectStoreError, offset: int) -> ArchiveDamaged:
         what = f"what is stored at {self._stored.where} is not what was packed: {error.text}"
-        return ArchiveDamaged(what, file=self.name, offset=offset, boundary=offset)
+        return ArchiveDamaged(what, file=self.name, offset=offset, boundary=self._boundary_before(offset))
 
     def _unavailable(self, what: str, advice: str) -> ArchiveUnavailable:
         what = f"it is stored at {self._stored.where} and cannot be read now: {what}"

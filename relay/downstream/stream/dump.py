@@ -41,6 +41,8 @@ _TURN_BYTES: Final = 1 << 20
 _FILE_COST_BYTES: Final = 256 << 10
 # Of a file's beginning, more than its format description has.
 _BEGINNING_BYTES: Final = 512
+# Of a file's end: where it is sent, the next file is looked for.
+_LAST_BYTES: Final = 1 << 20
 # Of a run in a buffer, so many bytes; False if they are too few.
 _Send = Callable[[bytearray, int], bool]
 
@@ -145,6 +147,8 @@ class Dump:
         self._checked = CheckedBytes(segment.file.name, segment.file.checksum, segment.offset)
         self._next_awaited = False
         """The file behind this one was waited for."""
+        self._next_error: ArchiveError | None = None
+        """Why it cannot be read: told when all of this one was sent."""
         self._filter: GtidFilter | None = segment.filter
         if self._filter is not None:
             self._filter.begin_file(segment.file, segment.server_id)
@@ -355,7 +359,7 @@ class Dump:
             if left <= 0:
                 self._schedule_turn()
                 return
-            if stop == self._file.end and self._file.sealed and self._awaits_next():
+            if stop > self._file.end - _LAST_BYTES and self._file.sealed and self._awaits_next():
                 return
             size = stop - offset
             got = self._reads.read_now(self._segment.opened, offset, size)
@@ -372,18 +376,23 @@ class Dump:
             left -= self._offset - offset
 
     def _awaits_next(self) -> bool:
-        """Whether the last of a file is held back, until the beginning of the next one, which is packed, need not be waited for:
-        behind the Rotate a replica takes no heartbeat. Raises: ArchiveError; OSError."""
+        """Whether the last part of a file is held back, until the beginning of the next one, which is packed, need not be waited for:
+        behind the Rotate a replica takes no heartbeat."""
         segment = self._segment
-        if self._next_awaited or self._options.ends_at_end:
-            return False
+        if self._next_awaited or self._offset <= FIRST_EVENT or not self._framer.between_events:
+            return False  # no heartbeat can be sent here either
         following = None
         with contextlib.suppress(ArchiveError):  # it is told when all of this file was sent
             following = segment.generation.next_file(self._file.name)
-        if following is None or following.place is None:
+        if following is None:
             return False
         self._next_awaited = True
-        entered = segment.in_next_file(following, self._reads)
+        if following.place is None:
+            return False
+        try:
+            entered = segment.in_next_file(following, self._reads)
+        except (ArchiveError, OSError):
+            return False  # it is told when all of this file was sent
         try:
             self._read_pending = self._reads.when_here(entered.opened, 0, _BEGINNING_BYTES, self._next_is_here)
         finally:
@@ -396,10 +405,9 @@ class Dump:
         self._read_pending = False
         if self._closed:
             return
-        if error is not None:
-            self._end_by(error)
-        else:
-            self.pump()
+        if isinstance(error, ArchiveError):
+            self._next_error = error
+        self.pump()
 
     def _take_step(self, step: Step) -> bool:
         """Does what the filter says where that is not to send stored bytes; False: there is nothing more to do now."""
@@ -564,6 +572,8 @@ class Dump:
                 "Slave can not handle replication events with the checksum that master is configured to log",
                 file=following.name,
             )
+        if self._next_error is not None:
+            raise self._next_error
         entered = segment.in_next_file(following, self._reads)
         self._reads.close(segment.opened)
         self._enter(entered)
