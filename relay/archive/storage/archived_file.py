@@ -7,7 +7,7 @@ from protocol.binlog.format_description import decode_first_event
 from protocol.binlog.layout import CHECKSUM_SIZE, FIRST_EVENT
 from protocol.errors import Malformed
 from protocol.position import binlog_number
-from relay.archive.storage.file_place import FilePlace
+from relay.archive.storage.file_place import FilePlace, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,16 @@ class ArchivedFile:
     damaged: bool = False
     digest: str | None = None
     place: FilePlace | None = None
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes that it takes where it is."""
+        return self.end if self.place is None else self.place.stored_bytes
+
+    @property
+    def tier(self) -> Tier:
+        """Where it is."""
+        return Tier.HOT if self.place is None else self.place.tier
 
     @property
     def size_bytes(self) -> int:
