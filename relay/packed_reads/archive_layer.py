@@ -20,6 +20,7 @@ from relay.packed.packed_errors import KeyUnreadable
 from relay.packed_reads.packed_files import PackedFiles
 from relay.packed_reads.shared_frames import SharedFrames
 from relay.packed_reads.tiered_layer import TieredLayer
+from relay.packed_reads.tool_keys import tool_keys
 
 TIERS_NAME: Final = "tiers.json"
 _TOOL_CACHE_BYTES: Final = 64 << 20
@@ -36,18 +37,17 @@ def note_tiers(root: Path, bucket: StoreOptions | None, keys: Sequence[KeySource
         replace_file(FileLayer(), path, content)
 
 
-def archive_layer(
-    root: Path, shared: SharedFrames, bucket: ObjectStore | None, keys: Sequence[KeySource]
-) -> TieredLayer:
-    """For the archive in `root`, also for `layer_of` in this process. Raises: ArchiveUnavailable where a key cannot be read."""
-    layer = _layers[root.absolute()] = TieredLayer(PackedFiles(root, shared, _ring(keys), bucket))
+def archive_layer(root: Path, shared: SharedFrames, bucket: ObjectStore | None, keys: KeyRing | None) -> TieredLayer:
+    """For the archive in `root`, also for `layer_of` in this process."""
+    layer = _layers[root.absolute()] = TieredLayer(PackedFiles(root, shared, keys, bucket))
     return layer
 
 
-def layer_of(directory: Path) -> FileLayer:
+def layer_of(directory: Path) -> TieredLayer:
     """For binlogs in `directory`, of an archive, one of its later sources or a view, or of none. Asks no bucket.
 
-    Raises: ArchiveUnavailable where keys or credentials cannot be read; ArchiveCorrupt where `tiers.json` cannot.
+    Raises: ArchiveUnavailable where keys that the environment names, or credentials, cannot be read; ArchiveCorrupt where
+    `tiers.json` cannot.
     """
     directory = directory.absolute()
     for root in (directory, *directory.parents[:3]):
@@ -59,32 +59,26 @@ def layer_of(directory: Path) -> FileLayer:
 
 
 @functools.lru_cache(maxsize=8)
-def _layer_in(root: Path, told: str) -> FileLayer:
+def _layer_in(root: Path, told: str) -> TieredLayer:
     bucket: StoreOptions | None = None
-    keys: list[KeySource] = []
+    noted: list[KeySource] = []
     if told:
         try:
             found: dict[str, Any] = json.loads(told)
             bucket = StoreOptions(**found["bucket"]) if found["bucket"] else None
-            keys = [KeySource(**one) for one in found["keys"]]
+            noted = [KeySource(**one) for one in found["keys"]]
         except (ValueError, KeyError, TypeError) as error:
             advice = "Start the relay once: it writes the file anew."
             raise ArchiveCorrupt(f"it cannot be understood: {error}", file=TIERS_NAME, advice=advice) from error
     try:
-        store = ObjectStore(bucket) if bucket is not None else None
+        return TieredLayer(PackedFiles(root, tool_frames(), tool_keys(noted), ObjectStore(bucket) if bucket else None))
     except ObjectStoreError as error:
         raise ArchiveUnavailable(error.text, advice=error.advice) from error
-    return TieredLayer(PackedFiles(root, _tool_frames(), _ring(keys), store))
-
-
-def _ring(keys: Sequence[KeySource]) -> KeyRing | None:
-    try:
-        return KeyRing.load(keys) if keys else None
     except KeyUnreadable as error:
         raise ArchiveUnavailable(f"the keys of encrypted binlogs cannot be read: {error}") from error
 
 
 @functools.cache
-def _tool_frames() -> SharedFrames:
+def tool_frames() -> SharedFrames:
     """One for the process."""
     return SharedFrames(_TOOL_CACHE_BYTES)

@@ -34,7 +34,7 @@ class PackedFiles:
     def __init__(self, root: Path, shared: SharedFrames, keys: KeyRing | None, store: ObjectStore | None) -> None:
         self.shared = shared
         self._root = root
-        self._keys = keys
+        self.keys = keys
         self._store = store
         self._tables: OrderedDict[str, PackedFile] = OrderedDict()
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class PackedFiles:
         with self._lock:
             known = self._tables.get(stored.key)
         find_again, boundary = partial(self._stored, path, is_again=True), partial(_boundary_before, path)
-        return PackedFrames(path.name, stored, self._keys, find_again, known, self._opened, boundary)
+        return PackedFrames(path.name, stored, self.keys, find_again, known, self._opened, boundary)
 
     def _opened(self, key: str, packed: PackedFile) -> None:
         with self._lock:
