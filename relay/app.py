@@ -17,17 +17,27 @@ from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
-from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
+from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveUnavailable, ArchiveWriteError
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.write.failure_episode import FailureEpisode
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.config.reload import waiting_for_restart
+from relay.config.text.amounts import size_bytes
+from relay.config.tiers_section import TiersSection
 from relay.config.values import interval_s
 from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
+from relay.object_store.object_errors import ObjectStoreError
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.store_options import StoreOptions
+from relay.packed.key_ring import KeyRing, KeySource
+from relay.packed.packed_errors import KeyUnreadable
+from relay.packed_reads.archive_layer import archive_layer, note_tiers
+from relay.packed_reads.shared_frames import SharedFrames
+from relay.packed_reads.tiered_layer import TieredLayer
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
@@ -141,8 +151,10 @@ class Relay:
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
-            archived = replace(archive_options(config), on_failure=self._archive_failed)
+            layer = await asyncio.to_thread(tiered_layer, config)
+            archived = replace(archive_options(config), layer=layer, on_failure=self._archive_failed)
             archive = await Archive.open(config.archive_directory, archived)
+            await asyncio.to_thread(note_tiers, config.archive_directory, *_tiers_of(config))
         except ArchiveError as error:
             what = str(error).removesuffix(f" {error.advice}")
             log.error("archive_not_opened", what=what, advice=error.advice or None)
@@ -171,7 +183,7 @@ class Relay:
         console = Console(archive, control, clients, scrub, config_path=self._config_path.absolute())
         accounts = replica_accounts(config)
         shown = ShownViews(archive, control, clients, options, scrub, console)
-        views = ViewService(archive, config.views, archive_options(config), self._open_one, shown)
+        views = ViewService(archive, config.views, replace(archive_options(config), layer=layer), self._open_one, shown)
         retention = Retention(
             archive, RetentionLimits.of(config.retention), clients, lambda: list(console.views.values())
         )
@@ -214,6 +226,7 @@ class Relay:
                 await http.close()
             await scrub.close()
             await retention.close()
+            layer.packed.close()
             await self._shut_down(server, views, control, console, archive)
 
     async def _monitored(self, http: "HttpService", config: Config) -> bool:
@@ -334,6 +347,27 @@ class Relay:
             waits_for_restart=waiting,
             note="other changes take effect at the next start" if waiting else None,
         )
+
+
+def tiered_layer(config: Config) -> TieredLayer:
+    """Where the archive's binlogs are, packed ones too. Blocking. Raises: ArchiveUnavailable."""
+    bucket, keys = _tiers_of(config)
+    tiers = config.archive.tiers or TiersSection()
+    encryption = config.archive.encryption
+    try:
+        ring = KeyRing.load(keys, encryption.active) if encryption is not None and keys else None
+        store = ObjectStore(bucket) if bucket is not None else None
+    except KeyUnreadable as error:
+        raise ArchiveUnavailable(f"a key of [archive.encryption] cannot be read: {error}") from error
+    except ObjectStoreError as error:
+        raise ArchiveUnavailable(f"the bucket of [archive.bucket] cannot be opened: {error.text}") from error
+    return archive_layer(config.archive_directory, SharedFrames(size_bytes(tiers.read_cache)), store, ring)
+
+
+def _tiers_of(config: Config) -> tuple[StoreOptions | None, list[KeySource]]:
+    archive = config.archive
+    bucket = archive.bucket.options() if archive.bucket is not None else None
+    return bucket, [key.source() for key in archive.encryption.keys] if archive.encryption is not None else []
 
 
 def archive_options(config: Config) -> ArchiveOptions:

@@ -108,6 +108,10 @@ class TiersSection(TomlSection):
     level: Annotated[int, Field(ge=1, le=19)] = 3
     """How hard zstd tries. Example: `1`"""
 
+    read_cache: Size = "256MiB"
+    """Memory for what was read of packed files last, and ahead of those who read them: shared by all replicas. `MiB`, `GiB` or `TiB`.
+    Example: `"1GiB"`"""
+
     @property
     def moves_to_bucket(self) -> bool:
         """Whether anything ever goes there."""

@@ -35,9 +35,13 @@ class PackedFiles:
         self.shared = shared
         self._root = root
         self.keys = keys
-        self._store = store
+        self.store = store
         self._tables: OrderedDict[str, PackedFile] = OrderedDict()
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Nothing is read any more; does not wait for what is being read."""
+        self.shared.close()
 
     def place_of(self, path: Path) -> FilePlace | None:
         """Where the binlog is that has no file at `path`; None: nowhere. Raises: OSError."""
@@ -80,12 +84,12 @@ class PackedFiles:
             return None
         key = f"{path}:{place.digest}"
         if place.tier is Tier.OBJECT:
-            if self._store is None:
+            if self.store is None:
                 what = f"it is in a bucket, as {place.stored_name}, and no bucket is given"
                 raise ArchiveUnavailable(what, file=path.name, advice=_NO_BUCKET)
             name = object_key(self._root, path.with_name(place.stored_name))
-            source = StoredObject(self._store, name, place.stored_bytes)
-            return StoredBytes(key, source, True, self._store.url(name), _nothing)
+            source = StoredObject(self.store, name, place.stored_bytes)
+            return StoredBytes(key, source, True, self.store.url(name), _nothing)
         packed = path.with_name(place.stored_name)
         try:
             stored = StoredFile(_DISK, _DISK.open_read(packed))
