@@ -5,7 +5,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,19 +28,25 @@ from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
+from relay.object_store.object_errors import ObjectStoreError
+from relay.packed.packed_errors import KeyUnreadable
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
 from relay.process.interpreter import keep_what_was_made, share_interpreter
 from relay.process.notify_socket import NotifySocket
+from relay.retention.decision import Place
 from relay.retention.retention import Retention
+from relay.retention.retention_holds import view_holds
 from relay.retention.retention_limits import RetentionLimits
 from relay.shown_views import ShownViews, source_state
+from relay.tiers.tier_setup import tier_mover
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
 from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.view.running.view_opening import open_view
+from relay.view.shown_view import ShownView
 from relay.view_service import OpenOne, ViewService
 
 if TYPE_CHECKING:
@@ -176,6 +182,12 @@ class Relay:
             archive, RetentionLimits.of(config.retention), clients, lambda: list(console.views.values())
         )
         self._retention = retention
+        try:
+            tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()))
+        except (KeyUnreadable, ObjectStoreError) as error:
+            log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
+            await archive.close()
+            return EXIT_WRONG_USE
         state = source_state(archive, control)
         server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
         http: HttpService | None = None
@@ -203,6 +215,8 @@ class Relay:
             control.begin()
             scrub.begin()
             retention.begin()
+            if tiers is not None:
+                tiers.begin()
             self._service.ready(self._status())
             await self._stop.wait()
             if self._fault is not None:
@@ -214,6 +228,8 @@ class Relay:
                 await http.close()
             await scrub.close()
             await retention.close()
+            if tiers is not None:
+                await tiers.close()
             await self._shut_down(server, views, control, console, archive)
 
     async def _monitored(self, http: "HttpService", config: Config) -> bool:
@@ -334,6 +350,11 @@ class Relay:
             waits_for_restart=waiting,
             note="other changes take effect at the next start" if waiting else None,
         )
+
+
+def _views_read(archive: Archive, views: Iterable[ShownView]) -> Place | None:
+    """From where on views are made just now: what is read as a whole soon is not packed before."""
+    return min((hold.place for hold in view_holds(archive, views, also_stopped=False)), default=None)
 
 
 def archive_options(config: Config) -> ArchiveOptions:
