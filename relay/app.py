@@ -5,7 +5,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,40 +17,36 @@ from protocol.auth.host_pattern import HostPattern
 from relay.admin.console import Console
 from relay.archive.archive import Archive
 from relay.archive.inspect.scrub import Scrub
-from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveUnavailable, ArchiveWriteError
+from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveError, ArchiveWriteError
 from relay.archive.storage.files import CATALOG_NAME
 from relay.archive.write.failure_episode import FailureEpisode
 from relay.archive.write.options import ArchiveOptions, PublishPolicy, SyncPolicy
 from relay.config import Config, ConfigError, ServerSource, load_config
 from relay.config.reload import waiting_for_restart
-from relay.config.text.amounts import size_bytes
-from relay.config.tiers_section import TiersSection
 from relay.config.values import interval_s
 from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
 from relay.object_store.object_errors import ObjectStoreError
-from relay.object_store.object_store import ObjectStore
-from relay.object_store.store_options import StoreOptions
-from relay.packed.key_ring import KeyRing, KeySource
 from relay.packed.packed_errors import KeyUnreadable
-from relay.packed_reads.archive_layer import archive_layer, note_tiers
-from relay.packed_reads.shared_frames import SharedFrames
-from relay.packed_reads.tiered_layer import TieredLayer
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
 from relay.process.interpreter import keep_what_was_made, share_interpreter
 from relay.process.notify_socket import NotifySocket
+from relay.retention.decision import Place
 from relay.retention.retention import Retention
+from relay.retention.retention_holds import view_holds
 from relay.retention.retention_limits import RetentionLimits
 from relay.shown_views import ShownViews, source_state
+from relay.tiers.tier_setup import note_reading, reading_layer, tier_mover
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
 from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.view.running.view_opening import open_view
+from relay.view.shown_view import ShownView
 from relay.view_service import OpenOne, ViewService
 
 if TYPE_CHECKING:
@@ -151,10 +147,10 @@ class Relay:
         # Its default is to end the process.
         loop.add_signal_handler(signal.SIGHUP, lambda: log.info("reload_too_early", note="the archive is being opened"))
         try:
-            layer = await asyncio.to_thread(tiered_layer, config)
+            layer = await asyncio.to_thread(reading_layer, config.archive, config.archive_directory)
             archived = replace(archive_options(config), layer=layer, on_failure=self._archive_failed)
             archive = await Archive.open(config.archive_directory, archived)
-            await asyncio.to_thread(note_tiers, config.archive_directory, *_tiers_of(config))
+            await self._note_reading(config)
         except ArchiveError as error:
             what = str(error).removesuffix(f" {error.advice}")
             log.error("archive_not_opened", what=what, advice=error.advice or None)
@@ -188,6 +184,12 @@ class Relay:
             archive, RetentionLimits.of(config.retention), clients, lambda: list(console.views.values())
         )
         self._retention = retention
+        try:
+            tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()))
+        except (KeyUnreadable, ObjectStoreError) as error:
+            log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
+            await archive.close()
+            return EXIT_WRONG_USE
         state = source_state(archive, control)
         server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
         http: HttpService | None = None
@@ -215,6 +217,8 @@ class Relay:
             control.begin()
             scrub.begin()
             retention.begin()
+            if tiers is not None:
+                tiers.begin()
             self._service.ready(self._status())
             await self._stop.wait()
             if self._fault is not None:
@@ -226,8 +230,17 @@ class Relay:
                 await http.close()
             await scrub.close()
             await retention.close()
+            if tiers is not None:
+                await tiers.close()
             layer.packed.close()
             await self._shut_down(server, views, control, console, archive)
+
+    async def _note_reading(self, config: Config) -> None:
+        try:
+            await asyncio.to_thread(note_reading, config.archive, config.archive_directory)
+        except OSError as error:
+            advice = "The relay reads packed binlogs all the same. Commands beside it do not find them until its next start."
+            log.warning("tiers_not_noted", what=f"{error.filename}: {error.strerror}", advice=advice)
 
     async def _monitored(self, http: "HttpService", config: Config) -> bool:
         """Whether it listens for monitors."""
@@ -349,25 +362,9 @@ class Relay:
         )
 
 
-def tiered_layer(config: Config) -> TieredLayer:
-    """Where the archive's binlogs are, packed ones too. Blocking. Raises: ArchiveUnavailable."""
-    bucket, keys = _tiers_of(config)
-    tiers = config.archive.tiers or TiersSection()
-    encryption = config.archive.encryption
-    try:
-        ring = KeyRing.load(keys, encryption.active) if encryption is not None and keys else None
-        store = ObjectStore(bucket) if bucket is not None else None
-    except KeyUnreadable as error:
-        raise ArchiveUnavailable(f"a key of [archive.encryption] cannot be read: {error}") from error
-    except ObjectStoreError as error:
-        raise ArchiveUnavailable(f"the bucket of [archive.bucket] cannot be opened: {error.text}") from error
-    return archive_layer(config.archive_directory, SharedFrames(size_bytes(tiers.read_cache)), store, ring)
-
-
-def _tiers_of(config: Config) -> tuple[StoreOptions | None, list[KeySource]]:
-    archive = config.archive
-    bucket = archive.bucket.options() if archive.bucket is not None else None
-    return bucket, [key.source() for key in archive.encryption.keys] if archive.encryption is not None else []
+def _views_read(archive: Archive, views: Iterable[ShownView]) -> Place | None:
+    """From where on views are made just now: what is read as a whole soon is not packed before."""
+    return min((hold.place for hold in view_holds(archive, views, also_stopped=False)), default=None)
 
 
 def archive_options(config: Config) -> ArchiveOptions:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from relay.archive.storage.archive_errors import ArchiveCorrupt, ArchiveUnavailable
-from relay.archive.storage.files import FileLayer, replace_file
+from relay.archive.storage.files import TIERS_NAME, FileLayer, replace_file
 from relay.object_store.object_errors import ObjectStoreError
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
@@ -22,7 +22,6 @@ from relay.packed_reads.shared_frames import SharedFrames
 from relay.packed_reads.tiered_layer import TieredLayer
 from relay.packed_reads.tool_keys import tool_keys
 
-TIERS_NAME: Final = "tiers.json"
 _TOOL_CACHE_BYTES: Final = 64 << 20
 _layers: Final[dict[Path, TieredLayer]] = {}
 """Of archives that this process has open: what is read by the way then shares their frames."""
@@ -30,9 +29,11 @@ _layers: Final[dict[Path, TieredLayer]] = {}
 
 def note_tiers(root: Path, bucket: StoreOptions | None, keys: Sequence[KeySource]) -> None:
     """Leaves in the archive's directory how its packed files are read. Blocking. Raises: OSError."""
+    path = root / TIERS_NAME
+    if bucket is None and not keys and not path.exists():
+        return
     told = {"bucket": None if bucket is None else asdict(bucket), "keys": [asdict(one) for one in keys]}
     content = (json.dumps(told, indent=1) + "\n").encode()
-    path = root / TIERS_NAME
     if not path.exists() or path.read_bytes() != content:
         replace_file(FileLayer(), path, content)
 

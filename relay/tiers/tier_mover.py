@@ -11,7 +11,7 @@ import contextlib
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -35,10 +35,12 @@ from relay.packed.packing import PackOptions
 from relay.process.background import begin_task
 from relay.process.growing_pause import growing_pause
 from relay.process.slow_thread import take_least_priority
+from relay.retention.decision import Place
+from relay.retention.file_times import held_files_of, newest_event_time
 from relay.tiers.file_move import FileMover, MovedFile
 from relay.tiers.gone_objects import gone_names, remove_gone
 from relay.tiers.move_errors import MoveFailed, MoveStopped
-from relay.tiers.tier_rules import TierFile, TierRules, WantedMove, wanted_moves
+from relay.tiers.tier_rules import TierFile, TierRules, wanted_moves
 from relay.tiers.tier_status import TierStatus
 
 log = structlog.get_logger(__name__)
@@ -46,6 +48,7 @@ log = structlog.get_logger(__name__)
 _PASS_S: Final = 10.0
 _FIRST_PAUSE_S: Final = 10.0
 _LONGEST_PAUSE_S: Final = 600.0
+_DISK_AGAIN_S: Final = 60.0
 _FILE_AGAIN_S: Final = 3600.0
 """When a file that could not be moved for a reason of its own is tried again."""
 BUCKET_FAILS: Final = "bucket_fails"
@@ -58,7 +61,7 @@ _T = TypeVar("_T")
 class TierMover:
     """`begin`, then `close`; on the event loop, but for the moves themselves.
 
-    stays: names the files of a generation that somebody wants where they are.
+    stays_from: the first file, by the numbers of generation and file, that somebody wants where it is, with all behind it.
     """
 
     def __init__(
@@ -71,14 +74,14 @@ class TierMover:
         store: ObjectStore | None = None,
         layer: FileLayer | None = None,
         stop: threading.Event | None = None,
-        stays: Callable[[Generation, ArchivedFile], bool] = lambda generation, file: False,
+        stays_from: Callable[[], Place | None] = lambda: None,
     ) -> None:
         self.status = TierStatus()
         self._archive = archive
         self._rules = rules
         self._store = store
         self._layer = layer or FileLayer()
-        self._stays = stays
+        self._stays_from = stays_from
         self._stopping = stop or threading.Event()
         """The store has the same: it ends its tries."""
         self._mover = FileMover(
@@ -90,6 +93,7 @@ class TierMover:
         self._bucket_failures = 0
         self._bucket_again_s = 0.0
         """By the monotonic clock."""
+        self._disk_again_s = 0.0
         self._file_again_s: dict[tuple[int, str], float] = {}
         self._told: set[tuple[str, str]] = set()
 
@@ -116,66 +120,90 @@ class TierMover:
     async def run_once(self) -> None:
         """All moves that are due, and all that has to go from the bucket. What cannot be moved is told, and tried again later."""
         await self._remove_gone()
-        while not self._stopping.is_set() and (move := self._next()) is not None:
-            generation, file, wanted = move
-            self.status.state = f"{file.name} -> {wanted.to}"
-            try:
-                await self._move(generation, file, wanted.to)
-            except MoveStopped:
-                return
-            except ObjectStoreError as error:
+        moved = True
+        while moved and not self._stopping.is_set():
+            moved = False
+            for generation, file, to in await self._due():
                 if self._stopping.is_set():
-                    return
-                self._bucket_failed(error)
-            except (MoveFailed, OSError) as error:
-                self._file_failed(generation, file, error)
+                    break
+                if self._waits(generation, file, to) or not self._is_free(generation, file):
+                    continue
+                moved |= await self._try(generation, file, to)
         self.status.state = "resting"
         self.status.last_pass = time.time()
 
-    def _next(self) -> tuple[Generation, ArchivedFile, WantedMove] | None:
-        """The next move, and as of now the figures."""
-        places = [(generation, file) for generation in self._archive.all for file in generation.files]
-        files = [self._described(generation, file) for generation, file in places]
-        self._count(files)
-        newest = max((file.time for file in files), default=0.0)
-        # While the source is silent nothing grows old, and a clock that is wrong moves nothing.
-        moves = wanted_moves(files, self._rules, min(time.time(), newest))
-        self.status.waiting_files = len(moves)
-        by_place = {(one.number, file.name): (one, file) for one, file in places}
-        now = time.monotonic()
-        for move in moves:
-            place = (move.file.generation, move.file.name)
-            if move.to is Tier.OBJECT and (self._store is None or now < self._bucket_again_s):
-                continue
-            if now >= self._file_again_s.get(place, 0.0):
-                return (*by_place[place], move)
-        return None
+    async def _due(self) -> list[tuple[Generation, ArchivedFile, Tier]]:
+        """The moves that the rules want now. With 100,000 files that is no work for the loop."""
+        snapshot = [(generation, tuple(generation.files)) for generation in self._archive.all]
+        stays_from = self._stays_from()
+        return await self._in_thread(lambda: self._plan(snapshot, stays_from))
 
-    def _described(self, generation: Generation, file: ArchivedFile) -> TierFile:
-        may_move = (
+    def _plan(
+        self, snapshot: Sequence[tuple[Generation, Sequence[ArchivedFile]]], stays_from: Place | None
+    ) -> list[tuple[Generation, ArchivedFile, Tier]]:
+        """In the thread."""
+        now = time.time()
+        numbered = [(generation.number, files) for generation, files in snapshot]
+        timed = held_files_of(numbered, now)
+        places = [(generation, file) for generation, files in snapshot for file in files]
+        files = [
+            TierFile(
+                *(held.generation, held.name, file.tier, file.end, file.stored_bytes, held.time),
+                may_move=self._is_free(generation, file) and (stays_from is None or held.place < stays_from),
+            )
+            for (generation, file), held in zip(places, timed, strict=True)
+        ]
+        self._count(files)
+        # While the source is silent nothing grows old, and a clock that is wrong moves nothing.
+        moves = wanted_moves(files, self._rules, min(now, newest_event_time(numbered)))
+        self.status.waiting_files = len(moves)
+        by_place = {(generation.number, file.name): (generation, file) for generation, file in places}
+        return [(*by_place[move.file.generation, move.file.name], move.to) for move in moves]
+
+    def _is_free(self, generation: Generation, file: ArchivedFile) -> bool:
+        """Whether it may move at all."""
+        return (
             file.sealed
-            and file is not generation.files[-1]
+            and generation.file(file.name) is file
+            and file is not generation.held.newest
             and not file.damaged
             and file.digest is not None
             and generation.damaged_files.first(file.name) is None
             and generation.state is not GenerationState.CLOSED
-            and not self._stays(generation, file)
-        )
-        return TierFile(
-            generation.number, file.name, file.tier, file.end, file.stored_bytes, file.last_timestamp, may_move
         )
 
+    def _waits(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
+        """Whether it is too early for another try."""
+        now = time.monotonic()
+        if to is Tier.OBJECT and (self._store is None or now < self._bucket_again_s):
+            return True
+        return now < self._disk_again_s or now < self._file_again_s.get((generation.number, file.name), 0.0)
+
+    async def _try(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
+        """Whether it was moved."""
+        self.status.state = f"{file.name} -> {to}"
+        try:
+            return await self._move(generation, file, to)
+        except MoveStopped:
+            return False
+        except ObjectStoreError as error:
+            if not self._stopping.is_set():
+                self._bucket_failed(error)
+        except (MoveFailed, OSError) as error:
+            self._file_failed(generation, file, error)
+        return False
+
     def _count(self, files: Iterable[TierFile]) -> None:
-        status = self.status
-        status.files, status.stored_bytes, status.plain_bytes = ({str(tier): 0 for tier in Tier} for _ in range(3))
+        counts = [{str(tier): 0 for tier in Tier} for _ in range(3)]
         for file in files:
-            status.files[file.tier] += 1
-            status.stored_bytes[file.tier] += file.stored_bytes
-            status.plain_bytes[file.tier] += file.plain_bytes
+            for count, amount in zip(counts, (1, file.stored_bytes, file.plain_bytes), strict=True):
+                count[file.tier] += amount
+        self.status.files, self.status.stored_bytes, self.status.plain_bytes = counts
 
     # --- a move ------------------------------------------------------------------------------------------------------
 
-    async def _move(self, generation: Generation, file: ArchivedFile, to: Tier) -> None:
+    async def _move(self, generation: Generation, file: ArchivedFile, to: Tier) -> bool:
+        """Whether it was wanted to the end."""
         began = time.monotonic()
         old = file.place
         moved = await self._in_thread(lambda: _moved_file(generation.directory, file))
@@ -188,10 +216,10 @@ class TierMover:
         if generation.file(file.name) is not file:
             # It was purged meanwhile, and the purge did not see what was made since.
             await self._in_thread(lambda: remove_files(self._layer, generation.directory, [file.name]))
-            return
+            return False
         if generation.damaged_files.first(file.name) is not None or generation.state is GenerationState.CLOSED:
             await self._in_thread(lambda: self._mover.take_back(moved, place))
-            return
+            return False
         generation.file_moved(file, place)
         await self._in_thread(lambda: self._mover.drop(moved, place))
         self.status.moved_files[to] += 1
@@ -200,6 +228,7 @@ class TierMover:
         log.info(
             "file_moved", file=file.name, tier=str(to), bytes=file.end, stored_bytes=place.stored_bytes, took_s=took_s
         )
+        return True
 
     async def _remove_gone(self) -> None:
         gone: list[tuple[Path, str]] = []
@@ -257,11 +286,10 @@ class TierMover:
         self.status.failures += 1
         what = error.what if isinstance(error, MoveFailed) else f"{error.strerror or error}"
         self.status.failure = f"{file.name}: {what}"
-        # A disk that is full is so for every file: none of them is tried again and again.
-        for one in self._archive.all if isinstance(error, OSError) else [generation]:
-            names = [other.name for other in one.files] if isinstance(error, OSError) else [file.name]
-            for name in names:
-                self._file_again_s[one.number, name] = time.monotonic() + _again_s(error)
+        if isinstance(error, MoveFailed):
+            self._file_again_s[generation.number, file.name] = time.monotonic() + _FILE_AGAIN_S
+        else:  # a disk that is full is so for every file
+            self._disk_again_s = time.monotonic() + _DISK_AGAIN_S
         if (file.name, what) in self._told:
             return
         self._told.add((file.name, what))
@@ -273,10 +301,6 @@ class TierMover:
 
     def _ledger(self, kind: str, text: str) -> None:
         self._archive.current.append_ledger(kind, "", -1, text)
-
-
-def _again_s(error: Exception) -> float:
-    return 60.0 if isinstance(error, OSError) else _FILE_AGAIN_S
 
 
 def _moved_file(directory: Path, file: ArchivedFile) -> MovedFile:

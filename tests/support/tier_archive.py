@@ -56,8 +56,10 @@ def archived_bytes(directory: Path, file: ArchivedFile, store: ObjectStore | Non
     return PackedReader.open(stored_source(directory, file, store), file.name, RING).read_all()
 
 
-def check_whole(archive: Archive, wanted: Mapping[str, bytes], store: ObjectStore | None) -> None:
-    """All is there, each file in one place only, and nothing half made."""
+def check_whole(
+    archive: Archive, wanted: Mapping[str, bytes], store: ObjectStore | None, *, gone_too: bool = False
+) -> None:
+    """All is there, each file in one place only, and nothing half made. gone_too: the bucket may still have purged ones."""
     directory = archive.directory
     held = {file.name: file for file in archive.current.files}
     assert held.keys() == wanted.keys()
@@ -65,7 +67,8 @@ def check_whole(archive: Archive, wanted: Mapping[str, bytes], store: ObjectStor
         assert archived_bytes(directory, file, store) == wanted[name], (name, file.place)
     left = set(os.listdir(directory))
     for name in left:
-        assert not name.endswith((TEMPORARY_SUFFIX, GONE_SUFFIX)), name
+        assert not name.endswith(TEMPORARY_SUFFIX), name
+        assert gone_too or not name.endswith(GONE_SUFFIX), name
         binlog = plain_name(name)
         if binlog is not None:
             place = held[binlog].place

@@ -49,6 +49,8 @@ VIEW_LEFT_OUT_NAME: Final = "view-left-out.json"
 """In a view's directory: how many of its transactions need not wait for the one before them, and why the others do."""
 MADE_FROM_NAME: Final = "made-from.json"
 """In each generation's directory of a view: which generation of the source's archive it is made from."""
+TIERS_NAME: Final = "tiers.json"
+"""Which bucket there is, and where keys come from: for those who read packed files and have no relay.toml."""
 OWN_NAMES: Final = frozenset(
     {
         *(
@@ -62,7 +64,7 @@ OWN_NAMES: Final = frozenset(
             KNOWN_REPLICAS_NAME,
         ),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, VIEW_STOP_NAME, VIEW_WAITS_NAME, VIEW_LEFT_OUT_NAME, MADE_FROM_NAME),
+        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, VIEW_STOP_NAME, VIEW_WAITS_NAME, VIEW_LEFT_OUT_NAME, MADE_FROM_NAME, TIERS_NAME),
     }
 )
 """What an archive directory has besides the binlogs and what is named after them."""

@@ -264,7 +264,7 @@ async def test_a_disk_that_is_full_while_packing_keeps_the_file_and_no_half_one(
     assert mover.status.failure == "mysql-bin.000001: No space left on device"
     check_whole(archive, filled.wanted, None)
     disk.room = 1 << 30
-    mover._file_again_s.clear()
+    mover._disk_again_s = 0.0
     await mover.run_once()
     await mover.close()
     assert tiers(archive) == ["cold"] * 4 + ["hot"]
