@@ -239,7 +239,9 @@ class Relay:
         try:
             await asyncio.to_thread(note_reading, config.archive, config.archive_directory)
         except OSError as error:
-            advice = "The relay reads packed binlogs all the same. Commands beside it do not find them until its next start."
+            advice = (
+                "The relay reads packed binlogs all the same. Commands beside it do not find them until its next start."
+            )
             log.warning("tiers_not_noted", what=f"{error.filename}: {error.strerror}", advice=advice)
 
     async def _monitored(self, http: "HttpService", config: Config) -> bool:

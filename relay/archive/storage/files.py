@@ -64,7 +64,16 @@ OWN_NAMES: Final = frozenset(
             KNOWN_REPLICAS_NAME,
         ),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, VIEW_STOP_NAME, VIEW_WAITS_NAME, VIEW_LEFT_OUT_NAME, MADE_FROM_NAME, TIERS_NAME),
+        *(
+            GAP_NAME,
+            ACCEPTED_NAME,
+            VIEW_NAME,
+            VIEW_STOP_NAME,
+            VIEW_WAITS_NAME,
+            VIEW_LEFT_OUT_NAME,
+            MADE_FROM_NAME,
+            TIERS_NAME,
+        ),
     }
 )
 """What an archive directory has besides the binlogs and what is named after them."""
