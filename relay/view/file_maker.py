@@ -115,6 +115,11 @@ class FileMaker:
             raise ViewDiffers(self._written.name, FIRST_EVENT, FIRST_EVENT)
 
     @property
+    def reads_packed(self) -> bool:
+        """Whether the source's file may have to be waited for."""
+        return self._source.is_packed
+
+    @property
     def is_comparing(self) -> bool:
         """Whether what is made now is there already."""
         return self._at < self._written_to

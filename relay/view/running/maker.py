@@ -300,7 +300,7 @@ class ViewMaker:
             await self._adopt_tables(generation, maker, file.name)
             left = end - maker.translation.offset
             is_quick = left <= _AT_ONCE_BYTES and not maker.is_comparing and not maker.translation.looks_back
-            if is_quick and not self._asks_before:
+            if is_quick and not maker.reads_packed and not self._asks_before:
                 self._may_look_up(False)
                 made = maker.make(end, sealed=sealed, ends_cut=file.cut)
             else:

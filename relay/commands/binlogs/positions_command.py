@@ -12,7 +12,7 @@ from protocol.binlog.layout import MAGIC
 from protocol.kernel.codes import INFO_BAD_CHECKSUM, INFO_BOUNDARY, INFO_OPEN
 from relay.binlog_file.binlog_scan import BinlogScan, Chunk
 from relay.binlog_file.broken import Broken
-from relay.packed_reads.named_scan import scan_of
+from relay.commands.binlogs.named_scan import scan_of
 
 _OPENING: Final = (BoundaryType.SELF_CONTAINED, BoundaryType.START)
 

@@ -18,7 +18,7 @@ from protocol.binlog.boundary import BoundaryType, Violation
 from protocol.binlog.event_type import event_type_name
 from protocol.kernel.codes import INFO_BOUNDARY, INFO_VIOLATION
 from relay.binlog_file.broken import Broken
-from relay.packed_reads.named_scan import scan_of
+from relay.commands.binlogs.named_scan import scan_of
 
 _AT: Final = re.compile(r"# at (\d{1,20})\n?")
 _HEADER: Final = re.compile(r"#\d{6} [ \d]\d:\d\d:\d\d server id \d+  end_log_pos (\d+)\b")
