@@ -15,11 +15,11 @@ from protocol.binlog.layout import FIRST_EVENT
 from relay.audit.decode.levels import ReadOptions, read_split
 from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, limits_reads, starting_position
 from relay.audit.plan.overlap import Overlap
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.pushdown import keep_times, push
 from relay.audit.plan.schemas import LEVELS, known_columns
 from relay.audit.plan.series_files import files_up_to, find_files
 from relay.audit.plan.splits import Split, plan, written_between
-from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted
 from relay.process.interpreter import keep_what_is_here
 

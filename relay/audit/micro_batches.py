@@ -15,9 +15,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from protocol.binlog.layout import FIRST_EVENT
 from relay.audit.decode.levels import ReadOptions, read_split
 from relay.audit.plan.overlap import Overlap
+from relay.audit.plan.packed_store import store_of
 from relay.audit.plan.series_files import AuditedFile, find_files
 from relay.audit.plan.splits import SourceChain, Split, end_of, is_boundary, plan_file
-from relay.audit.plan.store import store_of
 from relay.audit.plan.wanted import Wanted
 
 EARLIEST: Final = "earliest"

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+from relay.archive.storage.file_place import PLACE_SUFFIX
+
 Buffer = bytes | bytearray | memoryview
 
 FILE_MODE: Final = 0o640
@@ -47,6 +49,8 @@ VIEW_LEFT_OUT_NAME: Final = "view-left-out.json"
 """In a view's directory: how many of its transactions need not wait for the one before them, and why the others do."""
 MADE_FROM_NAME: Final = "made-from.json"
 """In each generation's directory of a view: which generation of the source's archive it is made from."""
+TIERS_NAME: Final = "tiers.json"
+"""Which bucket there is, and where keys come from: for those who read packed files and have no relay.toml."""
 OWN_NAMES: Final = frozenset(
     {
         *(
@@ -60,7 +64,16 @@ OWN_NAMES: Final = frozenset(
             KNOWN_REPLICAS_NAME,
         ),
         *(REGISTRATION_NAME, SOURCE_GTIDS_NAME, SOURCE_SETTINGS_NAME, SOURCE_NAME, SCHEMA_NAME),
-        *(GAP_NAME, ACCEPTED_NAME, VIEW_NAME, VIEW_STOP_NAME, VIEW_WAITS_NAME, VIEW_LEFT_OUT_NAME, MADE_FROM_NAME),
+        *(
+            GAP_NAME,
+            ACCEPTED_NAME,
+            VIEW_NAME,
+            VIEW_STOP_NAME,
+            VIEW_WAITS_NAME,
+            VIEW_LEFT_OUT_NAME,
+            MADE_FROM_NAME,
+            TIERS_NAME,
+        ),
     }
 )
 """What an archive directory has besides the binlogs and what is named after them."""
@@ -71,7 +84,7 @@ SUM_SUFFIXES: Final = (".sum", ".sum2")
 """NAME.sum and its copy: of a file whose events have no checksums, one of each block."""
 MAP_SUFFIXES: Final = (".map", ".rules")
 """Beside a file of a view: which place of the source is which of the view, and what its rules knew there."""
-BESIDE_SUFFIXES: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES)
+BESIDE_SUFFIXES: Final = (IDX_SUFFIX, GTX_SUFFIX, *SUM_SUFFIXES, *MAP_SUFFIXES, PLACE_SUFFIX)
 """Of files that stand beside a binlog and mean nothing without it."""
 TEMPORARY_SUFFIX: Final = ".tmp"
 """A file that was being made when the process ended; removed at open."""
@@ -118,6 +131,10 @@ class FileLayer:
     def open_read(self, path: Path) -> int:
         """An existing file, for reading."""
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def stored(self, path: Path) -> "StoredFile":
+        """An existing file, to be read as a whole or in places: of a binlog its plain bytes, wherever and however it is stored."""
+        return StoredFile(self, self.open_read(path))
 
     def close(self, fd: int) -> None:
         """Closes a descriptor."""
@@ -234,10 +251,10 @@ class StoredFile:
         self._layer = layer
         self._fd = fd
 
-    @classmethod
-    def open(cls, layer: FileLayer, path: Path) -> Self:
+    @staticmethod
+    def open(layer: FileLayer, path: Path) -> "StoredFile":
         """Opens an existing file. Raises: OSError."""
-        return cls(layer, layer.open_read(path))
+        return layer.stored(path)
 
     @property
     def size(self) -> int:
