@@ -1,0 +1,117 @@
+"""The object that says which archive a place of a bucket belongs to, and which process writes there now.
+
+It is written again every 20 seconds. A process that was killed has not written it for a minute: another one may go on.
+"""
+
+import json
+import secrets
+import socket
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from relay.mirror.mirror_errors import MirrorRefused, PrefixTaken
+from relay.object_store.object_errors import ObjectMissing
+from relay.object_store.object_store import ObjectStore
+
+ARCHIVE_KEY: Final = "binlog-relay.json"
+FORMAT: Final = 1
+RENEWED_S: Final = 20.0
+STALE_S: Final = 60.0
+_SETTLES_S: Final = 0.5
+_OTHER_PLACE: Final = "Give each archive a prefix of its own in [archive.bucket] url."
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveObject:
+    """archive: the uuid of the archive's relay, which travels with the archive. source: the name of its directory.
+
+    host, token: of the process that writes; time: when it said so last, Unix seconds.
+    """
+
+    archive: str
+    source: str
+    host: str
+    token: str
+    time: float
+
+    def encode(self) -> bytes:
+        """As it is stored."""
+        return json.dumps({"format": FORMAT, **asdict(self)}).encode()
+
+
+def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
+    """What a bucket says of itself; None: nothing. Blocking. Raises: MirrorRefused; ObjectStoreError."""
+    try:
+        data = store.get(ARCHIVE_KEY)
+    except ObjectMissing:
+        return None
+    url = store.url(ARCHIVE_KEY)
+    try:
+        told: dict[str, Any] = json.loads(data)
+        written = int(told.pop("format"))
+        if written <= FORMAT:
+            texts = [str(told[name]) for name in ("archive", "source", "host", "token")]
+            return ArchiveObject(*texts, float(told["time"]))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise MirrorRefused(
+            f"{url} cannot be read: no binlog-relay wrote it, or it was changed. Look at what else writes to this bucket."
+        ) from None
+    raise MirrorRefused(
+        f"{url} has format {written}, and this binlog-relay knows formats up to {FORMAT}. Use the newer binlog-relay."
+    )
+
+
+class Ownership:
+    """That this process, and no other one, writes the copy of one archive. Blocking, for one thread."""
+
+    def __init__(self, store: ObjectStore, archive: str, source: str) -> None:
+        self._store = store
+        self._mine = ArchiveObject(archive, source, socket.gethostname(), secrets.token_hex(8), 0.0)
+        self._written_s = float("-inf")
+        """By the monotonic clock."""
+
+    def claim(self, *, take_over: bool = False) -> None:
+        """Takes the place, if nobody else has it. take_over: also from another process of this archive that wrote lately.
+
+        Raises: PrefixTaken; MirrorRefused; ObjectStoreError.
+        """
+        self._check(read_archive_object(self._store), take_over=take_over)
+        self._write()
+        # Of two that came at once each reads what the later one wrote.
+        time.sleep(_SETTLES_S)
+        self._check_mine()
+
+    def renew(self) -> None:
+        """Says again that this process writes, when it is time. Raises: PrefixTaken; MirrorRefused; ObjectStoreError."""
+        if time.monotonic() - self._written_s >= RENEWED_S:
+            self._check_mine()
+            self._write()
+
+    def _check_mine(self) -> None:
+        found = read_archive_object(self._store)
+        if found is None or found.token != self._mine.token:
+            self._check(found, take_over=False)
+            self._write()
+
+    def _check(self, found: ArchiveObject | None, *, take_over: bool) -> None:
+        if found is None:
+            return
+        url = self._store.url()
+        if found.archive != self._mine.archive or found.source != self._mine.source:
+            raise PrefixTaken(
+                f"{url} is the copy of another archive: {found.source!r} of the relay {found.archive}, written by {found.host}; this "
+                f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE}"
+            )
+        age = time.time() - found.time
+        if found.token != self._mine.token and age < STALE_S and not take_over:
+            raise PrefixTaken(
+                f"{url} is written by another process of this archive, on {found.host}, last {max(0.0, age):.0f} s ago. Two relays on "
+                f"copies of one archive must not write to one place: stop the other one, wait {STALE_S:.0f} s, then start this one. "
+                f"{_OTHER_PLACE}"
+            )
+
+    def _write(self) -> None:
+        self._mine = replace(self._mine, time=time.time())
+        self._store.put_bytes(ARCHIVE_KEY, self._mine.encode())
+        self._written_s = time.monotonic()
