@@ -8,9 +8,10 @@ import secrets
 import socket
 import time
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
-from relay.mirror.mirror_errors import MirrorRefused, PrefixTaken
+from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy, PrefixTaken
 from relay.object_store.object_errors import ObjectMissing
 from relay.object_store.object_store import ObjectStore
 
@@ -18,7 +19,6 @@ ARCHIVE_KEY: Final = "binlog-relay.json"
 FORMAT: Final = 1
 RENEWED_S: Final = 20.0
 STALE_S: Final = 60.0
-_SETTLES_S: Final = 0.5
 _OTHER_PLACE: Final = "Give each archive a prefix of its own in [archive.bucket] url."
 
 
@@ -26,12 +26,13 @@ _OTHER_PLACE: Final = "Give each archive a prefix of its own in [archive.bucket]
 class ArchiveObject:
     """archive: the uuid of the archive's relay, which travels with the archive. source: the name of its directory.
 
-    host, token: of the process that writes; time: when it said so last, Unix seconds.
+    host, directory, token: of the process that writes; time: when it said so last, Unix seconds.
     """
 
     archive: str
     source: str
     host: str
+    directory: str
     token: str
     time: float
 
@@ -51,8 +52,9 @@ def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
         told: dict[str, Any] = json.loads(data)
         written = int(told.pop("format"))
         if written <= FORMAT:
-            texts = [str(told[name]) for name in ("archive", "source", "host", "token")]
-            return ArchiveObject(*texts, float(told["time"]))
+            names = ("archive", "source", "host", "directory", "token")
+            archive, source, host, directory, token = (str(told[name]) for name in names)
+            return ArchiveObject(archive, source, host, directory, token, float(told["time"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise MirrorRefused(
             f"{url} cannot be read: no binlog-relay wrote it, or it was changed. Look at what else writes to this bucket."
@@ -65,21 +67,22 @@ def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
 class Ownership:
     """That this process, and no other one, writes the copy of one archive. Blocking, for one thread."""
 
-    def __init__(self, store: ObjectStore, archive: str, source: str) -> None:
+    def __init__(self, store: ObjectStore, archive: str, directory: Path, settles_s: float = 0.5) -> None:
+        """archive: its uuid. directory: the archive's, which this process has locked. settles_s: of two that claim the place at
+        once, the earlier one sees within this time what the later one wrote."""
+        self._settles_s = settles_s
         self._store = store
-        self._mine = ArchiveObject(archive, source, socket.gethostname(), secrets.token_hex(8), 0.0)
+        place = str(directory.resolve())
+        self._mine = ArchiveObject(archive, directory.name, socket.gethostname(), place, secrets.token_hex(8), 0.0)
         self._written_s = float("-inf")
         """By the monotonic clock."""
 
-    def claim(self, *, take_over: bool = False) -> None:
-        """Takes the place, if nobody else has it. take_over: also from another process of this archive that wrote lately.
-
-        Raises: PrefixTaken; MirrorRefused; ObjectStoreError.
-        """
-        self._check(read_archive_object(self._store), take_over=take_over)
+    def claim(self) -> None:
+        """Takes the place, if nobody else has it. Raises: PrefixTaken; PrefixBusy; MirrorRefused; ObjectStoreError."""
+        self._check(read_archive_object(self._store))
         self._write()
         # Of two that came at once each reads what the later one wrote.
-        time.sleep(_SETTLES_S)
+        time.sleep(self._settles_s)
         self._check_mine()
 
     def renew(self) -> None:
@@ -91,10 +94,10 @@ class Ownership:
     def _check_mine(self) -> None:
         found = read_archive_object(self._store)
         if found is None or found.token != self._mine.token:
-            self._check(found, take_over=False)
+            self._check(found)
             self._write()
 
-    def _check(self, found: ArchiveObject | None, *, take_over: bool) -> None:
+    def _check(self, found: ArchiveObject | None) -> None:
         if found is None:
             return
         url = self._store.url()
@@ -104,11 +107,13 @@ class Ownership:
                 f"is {self._mine.source!r} of the relay {self._mine.archive}. {_OTHER_PLACE}"
             )
         age = time.time() - found.time
-        if found.token != self._mine.token and age < STALE_S and not take_over:
-            raise PrefixTaken(
-                f"{url} is written by another process of this archive, on {found.host}, last {max(0.0, age):.0f} s ago. Two relays on "
-                f"copies of one archive must not write to one place: stop the other one, wait {STALE_S:.0f} s, then start this one. "
-                f"{_OTHER_PLACE}"
+        # This process has the directory locked: who wrote from there is gone.
+        same_place = (found.host, found.directory) == (self._mine.host, self._mine.directory)
+        if found.token != self._mine.token and age < STALE_S and not same_place:
+            raise PrefixBusy(
+                f"{url} is written by another process of this archive, on {found.host} from {found.directory}, last "
+                f"{max(0.0, age):.0f} s ago. Two relays on copies of one archive must not write to one place. Stop the other one: "
+                f"{STALE_S:.0f} s later this one goes on by itself. {_OTHER_PLACE}"
             )
 
     def _write(self) -> None:

@@ -6,7 +6,11 @@ class MirrorRefused(Exception):
 
 
 class PrefixTaken(MirrorRefused):
-    """Another relay writes to this place of the bucket, or another archive is there."""
+    """Another archive is in this place of the bucket."""
+
+
+class PrefixBusy(MirrorRefused):
+    """Another process of this archive wrote there moments ago: it may be dead, and then the place is free soon."""
 
 
 class RestoreRefused(MirrorRefused):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from relay.packed.byte_source import ByteSource, BytesInMemory
+from relay.packed.byte_source import BytesInMemory, ByteSource
 from relay.packed.key_ring import KeyRing
 from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX
 from relay.packed.packed_reader import PackedReader
@@ -25,8 +25,7 @@ class MirrorPart(NamedTuple):
 
 def part_of(key: str) -> MirrorPart | None:
     """The part in the object with that key; None: it is no part."""
-    folder, slash, name = key.rpartition("/")
-    match = _NAME.fullmatch(name)
+    match = _NAME.fullmatch(key.rpartition("/")[2])
     if match is None or int(match[2]) >= int(match[3]):
         return None
     return MirrorPart(match[1], int(match[2]), int(match[3]), key)
