@@ -45,6 +45,7 @@ from relay.view_service import OpenOne, ViewService
 
 if TYPE_CHECKING:
     from relay.http.http_service import HttpService
+    from relay.mirror.mirror import Mirror
 
 log = structlog.get_logger()
 
@@ -176,6 +177,7 @@ class Relay:
             archive, RetentionLimits.of(config.retention), clients, lambda: list(console.views.values())
         )
         self._retention = retention
+        mirror = begun_mirror(config, archive, uuid)
         state = source_state(archive, control)
         server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
         http: HttpService | None = None
@@ -214,6 +216,8 @@ class Relay:
                 await http.close()
             await scrub.close()
             await retention.close()
+            if mirror is not None:
+                await mirror.close()
             await self._shut_down(server, views, control, console, archive)
 
     async def _monitored(self, http: "HttpService", config: Config) -> bool:
@@ -334,6 +338,36 @@ class Relay:
             waits_for_restart=waiting,
             note="other changes take effect at the next start" if waiting else None,
         )
+
+
+def begun_mirror(config: Config, archive: Archive, uuid: str) -> "Mirror | None":
+    """What keeps the bucket as a second copy of the archive, at work; None: nothing does."""
+    section, bucket = config.archive.mirror, config.archive.bucket
+    if section is None or bucket is None:
+        return None
+    # A relay without a bucket does without its client.
+    from relay.mirror.mirror import Mirror
+    from relay.object_store.object_errors import ObjectStoreError
+    from relay.packed.key_ring import KeyRing
+    from relay.packed.packed_errors import KeyUnreadable
+    from relay.packed.packing import LEVEL, PackOptions
+
+    encryption, tiers = config.archive.encryption, config.archive.tiers
+    packing = PackOptions(level=LEVEL if tiers is None else tiers.level)
+    keys = None
+    try:
+        if encryption is not None:
+            keys = KeyRing.load([key.source() for key in encryption.keys], encryption.active)
+        mirror = Mirror(archive, bucket.options(), keys, packing, uuid, section.interval_s)
+    except (KeyUnreadable, ObjectStoreError, ImportError) as error:
+        # Replicas have nothing of a relay that does not start for want of a copy.
+        what = "the package obstore is not installed" if isinstance(error, ImportError) else str(error)
+        advice = "Nothing is copied. Correct it (pip install 'binlog-relay[bucket]' for a missing package), then restart the relay."
+        log.error("mirror_refused", what=what, advice=advice)
+        archive.current.append_ledger("mirror_refused", "", -1, what)
+        return None
+    mirror.begin()
+    return mirror
 
 
 def archive_options(config: Config) -> ArchiveOptions:

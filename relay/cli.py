@@ -575,6 +575,24 @@ def archive_export(
         raise typer.Exit(FINDINGS)
 
 
+@archive_app.command("restore")
+def archive_restore(
+    config: ConfigOption,
+    origin: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="s3://BUCKET/PREFIX; by default that of [archive.bucket]."),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Bring all binlogs back; else whole ones stay in the bucket.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
+    from relay.mirror.restore_command import restore
+
+    restore(_loaded(config), origin, download=download, as_json=json)
+
+
 @archive_app.command("purge")
 def archive_purge(
     config: ConfigOption,

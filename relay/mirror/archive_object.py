@@ -10,9 +10,10 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
 from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy, PrefixTaken
-from relay.object_store.object_errors import ObjectMissing
+from relay.object_store.object_errors import ObjectDamaged, ObjectMissing
 from relay.object_store.object_store import ObjectStore
 
 ARCHIVE_KEY: Final = "binlog-relay.json"
@@ -38,7 +39,8 @@ class ArchiveObject:
 
     def encode(self) -> bytes:
         """As it is stored."""
-        return json.dumps({"format": FORMAT, **asdict(self)}).encode()
+        told = {"format": FORMAT, **asdict(self)}
+        return json.dumps({**told, "sum": _sum(told)}).encode()
 
 
 def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
@@ -50,18 +52,25 @@ def read_archive_object(store: ObjectStore) -> ArchiveObject | None:
     url = store.url(ARCHIVE_KEY)
     try:
         told: dict[str, Any] = json.loads(data)
-        written = int(told.pop("format"))
-        if written <= FORMAT:
+        total = told.pop("sum")
+        written = int(told["format"])
+        if written > FORMAT:
+            raise MirrorRefused(
+                f"{url} has format {written}, and this binlog-relay knows formats up to {FORMAT}. Use the newer binlog-relay."
+            )
+        if total == _sum(told):
             names = ("archive", "source", "host", "directory", "token")
             archive, source, host, directory, token = (str(told[name]) for name in names)
             return ArchiveObject(archive, source, host, directory, token, float(told["time"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise MirrorRefused(
-            f"{url} cannot be read: no binlog-relay wrote it, or it was changed. Look at what else writes to this bucket."
-        ) from None
-    raise MirrorRefused(
-        f"{url} has format {written}, and this binlog-relay knows formats up to {FORMAT}. Use the newer binlog-relay."
-    )
+        pass
+    # It may be better the next time: a byte may have changed on the way.
+    what = "it is not what binlog-relay wrote there"
+    raise ObjectDamaged(what, url=url, advice="Look at what else writes to this bucket.")
+
+
+def _sum(told: dict[str, Any]) -> int:
+    return crc32(json.dumps(told, sort_keys=True).encode())
 
 
 class Ownership:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ from protocol.kernel.ingest import Ingest
 from relay.archive.archive import Archive
 from relay.archive.inspect.listing import list_archive, read_ledger
 from relay.archive.inspect.verify import verify_archive
-from relay.mirror.archive_object import ARCHIVE_KEY, Ownership
+from relay.mirror.archive_object import ARCHIVE_KEY, Ownership, read_archive_object
 from relay.mirror.mirror_errors import MirrorRefused, PrefixBusy, PrefixTaken, RestoreRefused
 from relay.mirror.mirror_parts import part_of
 from relay.mirror.mirror_pass import MirrorPass
 from relay.mirror.mirror_picture import PicturedFile, PicturedGeneration
 from relay.mirror.restoring import RestoredArchive, restore_archive
+from relay.object_store.object_errors import ObjectDamaged
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
 from relay.packed.key_ring import KeyRing
@@ -245,8 +247,9 @@ async def test_a_bucket_of_another_archive_or_of_a_second_relay_is_refused_by_na
         with pytest.raises(kind, match=words):
             await asyncio.to_thread(other.run, picture(archive))
     # A minute later the copy may go on, and the first one finds that out and ends.
-    about = tmp_path / "bucket" / ARCHIVE_KEY
-    about.write_text(json.dumps({**json.loads(about.read_text()), "time": 0}))
+    about = read_archive_object(bucket(tmp_path))
+    assert about is not None
+    (tmp_path / "bucket" / ARCHIVE_KEY).write_bytes(replace(about, time=0.0).encode())
     await asyncio.to_thread(copy.run, picture(archive))
     first._ownership._written_s = float("-inf")
     with pytest.raises(PrefixBusy, match="another process"):
@@ -285,9 +288,10 @@ async def test_what_cannot_be_restored_is_refused_by_name_and_nothing_is_left(tm
     about.write_text(json.dumps({**told, "format": 2}))
     with pytest.raises(MirrorRefused, match="format 2"):
         restored(tmp_path, KEYS)
-    about.write_text("{}")
-    with pytest.raises(MirrorRefused, match="cannot be read"):
-        restored(tmp_path, KEYS)
+    for wrong in ("{}", json.dumps({**told, "archive": "other"})):
+        about.write_text(wrong)
+        with pytest.raises(ObjectDamaged, match="not what binlog-relay wrote"):
+            restored(tmp_path, KEYS)
     about.write_text(json.dumps(told))
     assert list((tmp_path / "again").iterdir()) == []
     (tmp_path / "again" / "source").mkdir()
