@@ -5,7 +5,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,24 +28,30 @@ from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
+from relay.mirror.mirror_setup import archive_mirror
+from relay.object_store.object_errors import ObjectStoreError
+from relay.packed.packed_errors import KeyUnreadable
 from relay.process.background import watch_process
 from relay.process.certificates import described
 from relay.process.descriptors import Descriptors, share_descriptors
 from relay.process.interpreter import keep_what_was_made, share_interpreter
 from relay.process.notify_socket import NotifySocket
+from relay.retention.decision import Place
 from relay.retention.retention import Retention
+from relay.retention.retention_holds import view_holds
 from relay.retention.retention_limits import RetentionLimits
 from relay.shown_views import ShownViews, source_state
+from relay.tiers.tier_setup import tier_mover
 from relay.upstream.control import SourceControl
 from relay.upstream.source.identity import own_uuid
 from relay.upstream.source.own_address import ListenAddress
 from relay.upstream.source.source_errors import FailureKind, UpstreamError
 from relay.view.running.view_opening import open_view
+from relay.view.shown_view import ShownView
 from relay.view_service import OpenOne, ViewService
 
 if TYPE_CHECKING:
     from relay.http.http_service import HttpService
-    from relay.mirror.mirror import Mirror
 
 log = structlog.get_logger()
 
@@ -177,7 +183,13 @@ class Relay:
             archive, RetentionLimits.of(config.retention), clients, lambda: list(console.views.values())
         )
         self._retention = retention
-        mirror = begun_mirror(config, archive, uuid)
+        try:
+            tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()))
+            mirror = archive_mirror(config.archive, archive, uuid)
+        except (KeyUnreadable, ObjectStoreError) as error:
+            log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
+            await archive.close()
+            return EXIT_WRONG_USE
         state = source_state(archive, control)
         server = DownstreamServer(archive, accounts, state, options, clients, console, views.served)
         http: HttpService | None = None
@@ -205,6 +217,10 @@ class Relay:
             control.begin()
             scrub.begin()
             retention.begin()
+            if mirror is not None:
+                mirror.begin()
+            if tiers is not None:
+                tiers.begin()
             self._service.ready(self._status())
             await self._stop.wait()
             if self._fault is not None:
@@ -216,6 +232,8 @@ class Relay:
                 await http.close()
             await scrub.close()
             await retention.close()
+            if tiers is not None:
+                await tiers.close()
             if mirror is not None:
                 await mirror.close()
             await self._shut_down(server, views, control, console, archive)
@@ -340,34 +358,9 @@ class Relay:
         )
 
 
-def begun_mirror(config: Config, archive: Archive, uuid: str) -> "Mirror | None":
-    """What keeps the bucket as a second copy of the archive, at work; None: nothing does."""
-    section, bucket = config.archive.mirror, config.archive.bucket
-    if section is None or bucket is None:
-        return None
-    # A relay without a bucket does without its client.
-    from relay.mirror.mirror import Mirror
-    from relay.object_store.object_errors import ObjectStoreError
-    from relay.packed.key_ring import KeyRing
-    from relay.packed.packed_errors import KeyUnreadable
-    from relay.packed.packing import LEVEL, PackOptions
-
-    encryption, tiers = config.archive.encryption, config.archive.tiers
-    packing = PackOptions(level=LEVEL if tiers is None else tiers.level)
-    keys = None
-    try:
-        if encryption is not None:
-            keys = KeyRing.load([key.source() for key in encryption.keys], encryption.active)
-        mirror = Mirror(archive, bucket.options(), keys, packing, uuid, section.interval_s)
-    except (KeyUnreadable, ObjectStoreError, ImportError) as error:
-        # Replicas have nothing of a relay that does not start for want of a copy.
-        what = "the package obstore is not installed" if isinstance(error, ImportError) else str(error)
-        advice = "Nothing is copied. Correct it (pip install 'binlog-relay[bucket]' for a missing package), then restart the relay."
-        log.error("mirror_refused", what=what, advice=advice)
-        archive.current.append_ledger("mirror_refused", "", -1, what)
-        return None
-    mirror.begin()
-    return mirror
+def _views_read(archive: Archive, views: Iterable[ShownView]) -> Place | None:
+    """From where on views are made just now: what is read as a whole soon is not packed before."""
+    return min((hold.place for hold in view_holds(archive, views, also_stopped=False)), default=None)
 
 
 def archive_options(config: Config) -> ArchiveOptions:

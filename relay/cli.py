@@ -461,12 +461,20 @@ def archive_list(config: ConfigOption, json: JsonOption = False) -> None:
 def archive_verify(
     config: ConfigOption,
     deep: Annotated[bool, typer.Option("--deep", help="Read every byte and check every event.")] = False,
+    cure: Annotated[
+        bool, typer.Option("--cure", help="Remove what moves and purges that did not end have left.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Check the archive's files against its catalog and indexes."""
-    from relay.commands.archive_command import verify
+    from relay.commands.archive_command import archive_failures, verify
+    from relay.tiers.tier_checks import tier_checks
 
-    if verify(_loaded(config).archive_directory, deep=deep, as_json=json):
+    loaded = _loaded(config)
+    directory = loaded.archive_directory
+    with archive_failures(directory), tier_checks(loaded, deep=deep, cure=cure) as packed:
+        count = verify(directory, deep=deep, as_json=json, packed=packed)
+    if count:
         raise typer.Exit(FINDINGS)
 
 

@@ -35,6 +35,7 @@ from relay.archive.storage.archive_errors import (
 from relay.archive.storage.archived_file import ArchivedFile, SourceIdentity
 from relay.archive.storage.directory_lock import take_lock
 from relay.archive.storage.disk_advice import start_advice
+from relay.archive.storage.file_place import FilePlace
 from relay.archive.storage.files import CATALOG_NAME, MARKS_NAME, FileLayer
 from relay.archive.storage.gtid_facts import GtidValue
 from relay.archive.storage.origin import covers, joined, without_domains
@@ -469,6 +470,13 @@ class Generation:
         """Adds a row to the ledger, unless there is one of this kind, file and offset."""
         row = LedgerRow(time.time(), kind, file, offset, text, details)
         self._catalog.submit(lambda catalog: catalog.add_ledger_once(row))
+
+    def file_moved(self, file: ArchivedFile, place: FilePlace | None) -> None:
+        """The file is there now, whole; None: on the disk as it was received. The one at its old place goes behind this."""
+        file.place = place
+        number = file.number
+        self._catalog.submit(lambda catalog: catalog.put_place(number, place))
+        self.held.moved()
 
     async def purge(self, names: Sequence[str], reason: str) -> None:
         """Removes the archive's oldest files. `names`: those, oldest first; `reason`: for the ledger, who wanted it.

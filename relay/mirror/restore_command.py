@@ -11,8 +11,8 @@ from relay.mirror.restoring import restore_archive
 from relay.object_store.object_errors import ObjectStoreError, StoreUnreachable
 from relay.object_store.object_store import ObjectStore
 from relay.object_store.store_options import StoreOptions
-from relay.packed.key_ring import KeyRing
 from relay.packed.packed_errors import KeyMissing, KeyUnreadable, KeyWrong, PackedError
+from relay.tiers.tier_setup import key_ring
 
 
 def restore(config: Config, url: str | None, *, download: bool, as_json: bool) -> None:
@@ -25,11 +25,8 @@ def restore(config: Config, url: str | None, *, download: bool, as_json: bool) -
             "Write it, or bring all binlogs back with --download.",
             WRONG_USE,
         )
-    encryption = config.archive.encryption
     try:
-        keys = None
-        if encryption is not None:
-            keys = KeyRing.load([key.source() for key in encryption.keys], encryption.active)
+        keys = key_ring(config.archive)
         progress = sys.stderr.isatty()
 
         def on_progress(name: str) -> None:
