@@ -119,7 +119,7 @@ class Mirror:
             except MirrorRefused as error:
                 self._state, self._trouble = "refused", str(error)
                 log.error("mirror_refused", what=str(error), advice="Correct it, then restart the relay.")
-                self._ledger("mirror_refused", str(error))
+                self._archive.current.append_ledger("mirror_refused", "", -1, str(error))
                 return
             pause = _FIRST_PAUSE_S
             self._succeeded(began)
@@ -191,7 +191,4 @@ class Mirror:
             self._told_behind = True
             text = f"The copy in {self._store.url()} is behind: {error}"
             log.error("mirror_behind", what=text, lag_bytes=self._pass.pending_bytes(self._picture()))
-            self._ledger("mirror_behind", text)
-
-    def _ledger(self, kind: str, text: str) -> None:
-        self._archive.current.append_ledger(kind, "", -1, text)
+            self._archive.current.append_ledger("mirror_behind", "", -1, text)
