@@ -195,9 +195,11 @@ class Relay:
         http: HttpService | None = None
         if config.http.enabled:
             # A relay that nobody monitors by HTTP does without the memory of a web server.
+            from relay.http.facts.upkeep import Upkeep
             from relay.http.http_service import monitoring
 
-            http = monitoring(config, archive, control, clients, scrub, console, retention.status, archived.sync_times)
+            upkeep = Upkeep(retention.status, None if tiers is None else tiers.status)
+            http = monitoring(config, archive, control, clients, scrub, console, upkeep, archived.sync_times)
         try:
             if http is not None and not await self._monitored(http, config):
                 return EXIT_WRONG_USE

@@ -76,7 +76,7 @@ class TierMover:
         stop: threading.Event | None = None,
         stays_from: Callable[[], Place | None] = lambda: None,
     ) -> None:
-        self.status = TierStatus()
+        self.status = TierStatus(bucket=None if store is None else store.counts)
         self._archive = archive
         self._rules = rules
         self._store = store

@@ -1,7 +1,9 @@
 """What the mover has done and what it waits for, as monitors are told."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from relay.object_store.trying import StoreCounts
 
 
 @dataclass(slots=True)
@@ -23,3 +25,9 @@ class TierStatus:
     bucket_failing_since: float = 0.0
     last_pass: float = 0.0
     state: str = "resting"
+    bucket: StoreCounts | None = None
+    """What was done with the bucket; None: there is none."""
+
+    def picture(self) -> "TierStatus":
+        """As it is now, for whoever reads it later or in another thread."""
+        return replace(self, moved_files=self.moved_files.copy(), moved_bytes=self.moved_bytes.copy())
