@@ -28,6 +28,7 @@ from relay.downstream.clients import Clients
 from relay.downstream.connection.presentation import Presentation
 from relay.downstream.listen_options import ListenOptions
 from relay.downstream.server import DownstreamServer
+from relay.mirror.mirror_setup import archive_mirror
 from relay.object_store.object_errors import ObjectStoreError
 from relay.packed.packed_errors import KeyUnreadable
 from relay.process.background import watch_process
@@ -186,6 +187,7 @@ class Relay:
         self._retention = retention
         try:
             tiers = tier_mover(config.archive, archive, lambda: _views_read(archive, console.views.values()))
+            mirror = archive_mirror(config.archive, archive, uuid)
         except (KeyUnreadable, ObjectStoreError) as error:
             log.error("tiers_not_started", what=str(error), advice="Correct [archive] in relay.toml: docs/TIERS.md.")
             await archive.close()
@@ -219,6 +221,8 @@ class Relay:
             control.begin()
             scrub.begin()
             retention.begin()
+            if mirror is not None:
+                mirror.begin()
             if tiers is not None:
                 tiers.begin()
             self._service.ready(self._status())
@@ -234,6 +238,8 @@ class Relay:
             await retention.close()
             if tiers is not None:
                 await tiers.close()
+            if mirror is not None:
+                await mirror.close()
             layer.packed.close()
             await self._shut_down(server, views, control, console, archive)
 

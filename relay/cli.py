@@ -552,6 +552,69 @@ def archive_cat(
     cat(_loaded(config).archive_directory, name, sys.stdout.buffer)
 
 
+@archive_app.command("export")
+def archive_export(
+    config: ConfigOption,
+    out: Annotated[Path, typer.Option(help="The directory to make.", show_default=False)],
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="PLACE", help="FILE:POSITION, a GTID or a time; by default the oldest transaction."
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE", help="The end: FILE:POSITION, a GTID, which is included, or a time, which is not."
+        ),
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Instead: the end is before this transaction.")
+    ] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option(help="Only these tables: shop.orders, shop.*; with commas, or repeated.")
+    ] = None,
+    undecided: Annotated[
+        str, typer.Option(metavar="RULE", help="With --tables, for what is no rows: refuse, keep or leave-out.")
+    ] = "refuse",
+    across_gaps: Annotated[
+        bool, typer.Option("--across-gaps", help="Go on where the archive knows that something is missing.")
+    ] = False,
+    view: Annotated[str | None, typer.Option(metavar="NAME", help="Of this [[view]], not of the source.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a stretch as plain binlogs that mysqlbinlog reads: whole transactions, for a point-in-time recovery."""
+    from relay.export.export_command import ExportRequest, export
+
+    loaded = _loaded(config)
+    directory = loaded.archive_directory
+    if view is not None:
+        from relay.commands.view_command import configured_view
+
+        directory = configured_view(loaded, view, may_differ=True).directory
+    request = ExportRequest(out, begin, to, before, tuple(tables or ()), undecided, across_gaps)
+    if export(directory, request, as_json=json):
+        raise typer.Exit(FINDINGS)
+
+
+@archive_app.command("restore")
+def archive_restore(
+    config: ConfigOption,
+    origin: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="s3://BUCKET/PREFIX; by default that of [archive.bucket]."),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Bring all binlogs back; else whole ones stay in the bucket.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make the archive again from the bucket that [archive.mirror] kept as its copy, where the disk is lost."""
+    from relay.mirror.restore_command import restore
+
+    restore(_loaded(config), origin, download=download, as_json=json)
+
+
 @archive_app.command("purge")
 def archive_purge(
     config: ConfigOption,

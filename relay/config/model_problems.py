@@ -25,7 +25,7 @@ from relay.config.sections import (
 )
 from relay.config.text.problems import Problem, Wrong
 from relay.config.text.source_list import OTHERS
-from relay.config.tiers_section import BucketSection, EncryptionKey, EncryptionSection, TiersSection
+from relay.config.tiers_section import BucketSection, EncryptionKey, EncryptionSection, MirrorSection, TiersSection
 
 _SECRET_KEYS: Final = {"password", "password_hash", "token"}
 _EXAMPLES: Final = {
@@ -151,6 +151,7 @@ def _model_at(loc: tuple[int | str, ...], data: Mapping[str, Any]) -> type[BaseM
         ("failover",): FailoverSection,
         ("archive",): ArchiveSection,
         ("archive", "bucket"): BucketSection,
+        ("archive", "mirror"): MirrorSection,
         ("archive", "encryption"): EncryptionSection,
         ("archive", "encryption", "key"): EncryptionKey,
         ("archive", "tiers"): TiersSection,
@@ -192,6 +193,7 @@ def _range(plain: str) -> str:
     """The allowed range of a number, from the model itself."""
     models: dict[str, type[BaseModel]] = {
         "archive.tiers": TiersSection,
+        "archive.mirror": MirrorSection,
         "source": ServerSource,
         OTHERS: ServerSource,
         "failover": FailoverSection,

@@ -30,7 +30,7 @@ from relay.config.sections import (
     ViewSection,
     ViewStartPlace,
 )
-from relay.config.tiers_section import BucketSection, EncryptionKey, EncryptionSection, TiersSection
+from relay.config.tiers_section import BucketSection, EncryptionKey, EncryptionSection, MirrorSection, TiersSection
 
 _EXAMPLE: Final = re.compile(r"(?P<meaning>.*) Example: `(?P<example>[^`]+)`", re.DOTALL)
 
@@ -120,6 +120,13 @@ _PARTS: Final = (
         "archive.bucket.",
         "",
         BucketSection,
+    ),
+    _ReferencePart(
+        "[archive.mirror]",
+        "May be left out: then the bucket has only what `[archive.tiers]` moves there. See [TIERS.md](TIERS.md#the-mirror).",
+        "archive.mirror.",
+        "",
+        MirrorSection,
     ),
     _ReferencePart(
         "[archive.encryption]",

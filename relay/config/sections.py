@@ -26,7 +26,7 @@ from relay.config.retention_section import RetentionSection
 from relay.config.text.passwords import password_text
 from relay.config.text.problems import Problem, Wrong
 from relay.config.text.source_list import OTHERS
-from relay.config.tiers_section import BucketSection, EncryptionSection, TiersSection
+from relay.config.tiers_section import BucketSection, EncryptionSection, MirrorSection, TiersSection
 from relay.config.toml_section import TomlSection
 from relay.config.values import (
     NonEmpty,
@@ -223,6 +223,8 @@ class ArchiveSection(TomlSection):
     archive; the relay asks the source for it again. Example: `1`"""
     bucket: BucketSection | None = None
     """Object storage, as a section `[archive.bucket]`. Example: `{ url = "s3://binlogs/relay-a" }`"""
+    mirror: MirrorSection | None = None
+    """Whether the bucket is kept as a second copy, as a section `[archive.mirror]`. Example: `{ interval_s = 2 }`"""
     encryption: EncryptionSection | None = None
     """Keys for packed binlogs, as a section `[archive.encryption]`. Example:
     `{ active = "2026-11", key = [{ id = "2026-11", env = "RELAY_KEY" }] }`"""

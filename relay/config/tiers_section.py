@@ -1,4 +1,4 @@
-"""`[archive.bucket]`, `[archive.encryption]` and `[archive.tiers]`: where old binlogs go, and how they are kept there."""
+"""`[archive.bucket]`, `[archive.mirror]`, `[archive.encryption]`, `[archive.tiers]`: where binlogs go, and how they are kept there."""
 
 import os
 from pathlib import Path
@@ -60,6 +60,14 @@ class BucketSection(TomlSection):
             secret_key_file=None if secret is None else str(secret),
             credentials_file=None if self.credentials_file is None else str(self.credentials_file),
         )
+
+
+class MirrorSection(TomlSection):
+    """The bucket of `[archive.bucket]` is kept as a second copy of the whole archive while the relay runs."""
+
+    interval_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)] = 2.0
+    """What is published goes to the bucket as a part of its file so long after the part before it at the latest, while the bucket
+    answers. About so much is lost with the relay's disk. Example: `10`"""
 
 
 class EncryptionKey(TomlSection):

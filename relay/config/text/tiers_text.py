@@ -24,6 +24,8 @@ def check_tiers(data: Mapping[str, Any], findings: Findings) -> None:
         _check_rules(tiers, isinstance(bucket, dict), findings)
     if isinstance(bucket, dict):
         _check_bucket(bucket, findings)
+    elif "mirror" in archive:
+        findings.problem("archive.mirror", "there is no bucket", "Write [archive.bucket], or leave this out")
     encryption = archive.get("encryption")
     if isinstance(encryption, dict):
         _check_keys(encryption, findings)

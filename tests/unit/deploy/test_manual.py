@@ -62,4 +62,6 @@ def test_a_shell_is_told_what_may_come_next(tmp_path: Path, word: str) -> None:
         timeout=60,
         check=False,
     )
-    assert done.stdout.split() == {"view s": ["seed", "skip"], "archive re": ["rebuild", "repair"]}[word], done.stderr
+    assert done.stdout.split() == {"view s": ["seed", "skip"], "archive re": ["rebuild", "repair", "restore"]}[word], (
+        done.stderr
+    )

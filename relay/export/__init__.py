@@ -1,0 +1,1 @@
+"""Stretches of the archive as plain binlogs, which stock mysqlbinlog reads and a server applies."""

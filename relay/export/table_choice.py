@@ -1,0 +1,64 @@
+"""Which tables an export is of, and what can be said of a statement: that it is about one of them, about none, or neither."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.binlog.schema.definition_names import defined_names
+from protocol.binlog.schema.definition_statement import BEFORE_VERB
+from relay.export.export_errors import ExportRefused
+
+_OF_TABLES: Final = re.compile(BEFORE_VERB + rb"(?:create|alter|drop|rename|truncate)\b", re.IGNORECASE | re.DOTALL)
+_SCHEMA_WORDS: Final = frozenset(("database", "schema"))
+_ALL: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class TableChoice:
+    """Tables by (schema, name); a name "*" stands for all of the schema. As servers write them, with their case."""
+
+    tables: frozenset[tuple[str, str]]
+
+    @classmethod
+    def from_texts(cls, texts: tuple[str, ...]) -> "TableChoice":
+        """From shop.orders, shop.* and several of them with commas. Raises: ExportRefused."""
+        found = set()
+        for text in texts:
+            for part in text.split(","):
+                name = part.strip()
+                if not name:
+                    continue
+                schema, dot, table = name.partition(".")
+                schema, table = schema.strip("`"), table.strip("`")
+                if not dot or not schema or not table:
+                    raise ExportRefused(f"--tables {name}: write SCHEMA.TABLE, such as shop.orders, or shop.* for all.")
+                found.add((schema, table))
+        if not found:
+            raise ExportRefused("--tables names no table: it takes shop.orders, shop.* or several with commas.")
+        return cls(frozenset(found))
+
+    def wants(self, schema: str, table: str) -> bool:
+        """Whether rows of this table are exported."""
+        return (schema, table) in self.tables or (schema, _ALL) in self.tables
+
+    def is_about(self, default_schema: str, text: bytes) -> bool | None:
+        """Whether a statement defines or empties one of the tables, by the words in it; None: that cannot be told.
+
+        Too much is taken for being about one rather than too little: a statement that names one of them beside others is.
+        """
+        if _OF_TABLES.match(text) is None:
+            return None
+        words = defined_names(text)
+        if words is None:
+            return None
+        for schema, table in self.tables:
+            named = schema.lower() in words
+            if _SCHEMA_WORDS & words and named:
+                return True
+            in_schema = named or schema.lower() == default_schema.lower()
+            if in_schema and (table == _ALL or table.lower() in words):
+                return True
+        return False
+
+    def __str__(self) -> str:
+        return ", ".join(f"{schema}.{table}" for schema, table in sorted(self.tables))

@@ -1,0 +1,67 @@
+"""Parts of the file that grows: objects NAME.part-START-STOP.zst, each a packed stretch of the binlog, until it is there as a whole."""
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from relay.packed.byte_source import BytesInMemory, ByteSource
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_facts import ENCRYPTED_SUFFIX, PACKED_SUFFIX
+from relay.packed.packed_reader import PackedReader
+from relay.packed.packing import PackOptions, pack
+
+MOST_PART_BYTES: Final = 8 << 20
+_NAME: Final = re.compile(r"(.+)\.part-([0-9]{1,19})-([0-9]{1,19})(\.zst|\.zst\.enc)")
+
+
+class MirrorPart(NamedTuple):
+    """[start, stop) of the binlog `file`, in the object `key`."""
+
+    file: str
+    start: int
+    stop: int
+    key: str
+
+
+def part_of(key: str) -> MirrorPart | None:
+    """The part in the object with that key; None: it is no part."""
+    match = _NAME.fullmatch(key.rpartition("/")[2])
+    if match is None or int(match[2]) >= int(match[3]):
+        return None
+    return MirrorPart(match[1], int(match[2]), int(match[3]), key)
+
+
+def part_key(folder: str, file: str, start: int, stop: int, *, encrypted: bool) -> str:
+    """folder: of the generation, with a slash at its end, or empty."""
+    return f"{folder}{file}.part-{start}-{stop}{ENCRYPTED_SUFFIX if encrypted else PACKED_SUFFIX}"
+
+
+def merged_start(parts: Iterable[MirrorPart], covered: int, end: int) -> int:
+    """Where the next part begins that ends at `end`: it takes in the last parts while these are not much larger than it.
+
+    So of a file there are a few small parts at any time, and each byte goes up a few times at most. covered: where the parts end.
+    """
+    start = covered
+    for part in sorted(parts, key=lambda part: part.start, reverse=True):
+        if end - part.start > MOST_PART_BYTES or part.stop - part.start > 2 * (end - start):
+            break
+        start = part.start
+    return start
+
+
+def packed_part(source: ByteSource, file: str, start: int, stop: int, keys: KeyRing | None) -> bytes:
+    """Raises: EOFError; what `source` raises."""
+    data = source.read(start, stop - start)
+    pieces: list[bytes] = []
+    pack(BytesInMemory(data), pieces.append, _inner_name(file, start), [stop - start], PackOptions(), keys=keys)
+    return b"".join(pieces)
+
+
+def unpacked_part(data: bytes, part: MirrorPart, keys: KeyRing | None) -> bytes:
+    """The binlog's bytes. Raises: PackedError."""
+    return PackedReader.open(BytesInMemory(data), _inner_name(part.file, part.start), keys).read_all()
+
+
+def _inner_name(file: str, start: int) -> str:
+    """What the packed stretch says it is: a part in the place of another one is found."""
+    return f"{file}.part-{start}"

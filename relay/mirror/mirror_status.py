@@ -1,0 +1,22 @@
+"""How far the bucket is behind the archive, for people and monitors."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorStatus:
+    """url: of the bucket, without secrets. state: starting, following, behind (an attempt failed), refused (it copies no more).
+
+    lag_bytes: published in the archive and not in the bucket; lag_s: since when there are such bytes, 0: there are none.
+    files, parts: that were copied since the start; failures: attempts that failed. trouble: the last one's sentence, empty: none.
+    """
+
+    url: str
+    state: str
+    lag_bytes: int
+    lag_s: float
+    files: int
+    parts: int
+    failures: int
+    bytes_written: int
+    trouble: str

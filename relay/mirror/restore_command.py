@@ -1,0 +1,78 @@
+"""`binlog-relay archive restore`: an archive from a bucket, for a relay whose disk is lost."""
+
+import json
+import sys
+from dataclasses import replace
+
+from relay.commands.outcome import ARCHIVE_DAMAGED, SOURCE_UNREACHABLE, WRONG_USE, CommandFailed
+from relay.config import Config
+from relay.mirror.mirror_errors import MirrorRefused
+from relay.mirror.restoring import restore_archive
+from relay.object_store.object_errors import ObjectStoreError, StoreUnreachable
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.store_options import StoreOptions
+from relay.packed.packed_errors import KeyMissing, KeyUnreadable, KeyWrong, PackedError
+from relay.tiers.tier_setup import key_ring
+
+
+def restore(config: Config, url: str | None, *, download: bool, as_json: bool) -> None:
+    """Makes the archive's directory and says what is in it. url: of the bucket, in place of relay.toml's. Raises: CommandFailed."""
+    options = _options(config, url)
+    bucket = config.archive.bucket
+    if not download and (bucket is None or options.url.rstrip("/") != bucket.url.rstrip("/")):
+        raise CommandFailed(
+            f"The binlogs can only stay in {options.url} if relay.toml has [archive.bucket] with that url: the relay reads them there. "
+            "Write it, or bring all binlogs back with --download.",
+            WRONG_USE,
+        )
+    try:
+        keys = key_ring(config.archive)
+        progress = sys.stderr.isatty()
+
+        def on_progress(name: str) -> None:
+            if progress:
+                sys.stderr.write(f"{name}\n")
+
+        store = ObjectStore(options)
+        done = restore_archive(store, config.archive_directory, keys, download=download, on_progress=on_progress)
+    except (MirrorRefused, KeyUnreadable, KeyMissing, KeyWrong) as error:
+        raise CommandFailed(str(error), WRONG_USE) from error
+    except PackedError as error:
+        raise CommandFailed(f"{error} Nothing was restored.", ARCHIVE_DAMAGED) from error
+    except ObjectStoreError as error:
+        code = SOURCE_UNREACHABLE if isinstance(error, StoreUnreachable) else WRONG_USE
+        raise CommandFailed(f"{error} Nothing was restored.", code) from error
+    if as_json:
+        told = {
+            "directory": str(config.archive_directory),
+            "generations": done.generations,
+            "files": done.files,
+            "first": done.first,
+            "end_file": done.end.file,
+            "end_position": done.end.offset,
+            "downloaded": done.downloaded,
+            "bytes_read": done.bytes_read,
+            "dropped_bytes": done.dropped,
+        }
+        sys.stdout.write(json.dumps(told) + "\n")
+        return
+    where = "as plain files" if done.downloaded else f"which stay in {options.url}"
+    dropped = f" {done.dropped} bytes of a transaction that was not complete were left out." if done.dropped else ""
+    sys.stdout.write(
+        f"{config.archive_directory} was made from {options.url}: {done.files} whole binlogs from {done.first} on, {where}, and the "
+        f"newest one's beginning. The archive ends at {done.end}.{dropped} Start the relay: it asks its source for what comes next.\n"
+    )
+
+
+def _options(config: Config, url: str | None) -> StoreOptions:
+    bucket = config.archive.bucket
+    if url is None:
+        if bucket is None:
+            raise CommandFailed(
+                "Say with --from where the copy is, or write [archive.bucket] into relay.toml.", WRONG_USE
+            )
+        return bucket.options()
+    try:
+        return StoreOptions(url) if bucket is None else replace(bucket.options(), url=url)
+    except ValueError as error:
+        raise CommandFailed(f"--from {url}: {error}.", WRONG_USE) from None

@@ -1,0 +1,270 @@
+"""Makes an archive from the bucket alone: small files, what stands beside binlogs, the file that grew from its parts.
+
+The binlogs stay in the bucket (tier `object`), or come back as plain files. The catalog is made from NAME.place and ledger.jsonl by the
+next start, as after each loss of a catalog.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from protocol.binlog.layout import FIRST_EVENT
+from protocol.position import Position, binlog_number
+from relay.archive.storage.file_place import PLACE_SUFFIX, PlaceNote
+from relay.archive.storage.files import FileLayer, StoredFile, replace_file
+from relay.archive.storage.scan import scan
+from relay.binlog_file.broken import Broken
+from relay.mirror.bucket_content import BucketContent, BucketGeneration, bucket_content, note_of
+from relay.mirror.mirror_errors import RestoreRefused
+from relay.mirror.mirror_parts import MirrorPart, unpacked_part
+from relay.mirror.mirror_pass import covered_to
+from relay.object_store.object_store import ObjectStore
+from relay.object_store.stored_object import StoredObject
+from relay.packed.key_ring import KeyRing
+from relay.packed.packed_errors import KEYS_ADVICE, KeyMissing, PackedError
+from relay.packed.packed_file import PackedFile
+from relay.packed.packed_reader import PackedReader
+
+_THREADS: Final = 8
+_UNFINISHED: Final = ".restoring"
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredArchive:
+    """files: whole binlogs; downloaded: whether they came back as plain files. end: of the archive, from where the source is
+    followed. dropped: bytes of an unfinished transaction at the end of the parts."""
+
+    generations: int
+    files: int
+    first: str
+    end: Position
+    downloaded: bool
+    bytes_read: int
+    dropped: int
+
+
+def restore_archive(
+    store: ObjectStore,
+    directory: Path,
+    keys: KeyRing | None,
+    *,
+    download: bool,
+    on_progress: Progress = lambda _text: None,
+) -> RestoredArchive:
+    """Makes `directory` (<archive.dir>/<source name>), which must not be there or be empty; it is there whole or not at all. Blocking.
+
+    Raises: RestoreRefused, MirrorRefused; ObjectStoreError; PackedError (damage, keys); OSError.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise RestoreRefused(
+            f"{directory} is not empty: an archive is restored into a directory of its own only. Move what is there away, if it is not "
+            "needed, or name another [archive] dir."
+        )
+    content = bucket_content(store)
+    if content.about.source != directory.name:
+        raise RestoreRefused(
+            f"{store.url()} holds the archive {content.about.source!r}, and relay.toml is for {directory.name!r}. Set [source] name = "
+            f'"{content.about.source}", or name the bucket of the other archive.'
+        )
+    _check_keys(store, content, keys)
+    with _made(directory) as making:
+        return _Restoring(store, making, keys, download, on_progress).all_of(content)
+
+
+def _check_keys(store: ObjectStore, content: BucketContent, keys: KeyRing | None) -> None:
+    """The newest of each generation is opened before anything is written. Raises: PackedError; ObjectStoreError; RestoreRefused."""
+    for generation in content.generations:
+        for file in generation.files[-1:]:
+            note = note_of(store, generation, file)
+            PackedFile.open(StoredObject(store, generation.folder + note.place.stored_name), file, keys)
+        for parts in list(generation.parts.values())[-1:]:
+            unpacked_part(store.get(parts[-1].key), parts[-1], keys)
+
+
+@contextlib.contextmanager
+def _made(directory: Path) -> Iterator[Path]:
+    directory = directory.absolute()
+    layer = FileLayer()
+    layer.make_directory(directory.parent)
+    making = directory.with_name(f".{directory.name}{_UNFINISHED}")
+    layer.make_directory(making)
+    fd = os.open(making, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RestoreRefused(f"Another restore makes {directory} now. Wait for it.") from None
+        _empty(making)
+        try:
+            yield making
+        except BaseException:
+            with contextlib.suppress(OSError):
+                _empty(making)
+                making.rmdir()
+            raise
+        layer.sync_directory(making)
+        layer.rename(making, directory)
+        layer.sync_directory(directory.parent)
+    finally:
+        os.close(fd)
+
+
+def _empty(directory: Path) -> None:
+    for path in directory.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+class _Restoring:
+    def __init__(
+        self, store: ObjectStore, making: Path, keys: KeyRing | None, download: bool, on_progress: Progress
+    ) -> None:
+        self._store = store
+        self._making = making
+        self._keys = keys
+        self._download = download
+        self._on_progress = on_progress
+        self._layer = FileLayer()
+        self._dropped = 0
+
+    def all_of(self, content: BucketContent) -> RestoredArchive:
+        ends: list[Position] = []
+        first = ""
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="restore") as threads:
+            for number, generation in enumerate(content.generations):
+                last = number == len(content.generations) - 1
+                directory = self._making / generation.folder if generation.folder else self._making
+                self._layer.make_directory(directory)
+                for name in generation.small:
+                    self._fetch(generation, directory, name)
+                # The first failure ends it: what is begun is waited for.
+                for end in threads.map(lambda file: self._file(generation, directory, file), generation.files):  # noqa: B023
+                    ends.append(end)
+                    first = first or end.file
+                grown = self._grown(generation, directory)
+                if grown is not None:
+                    ends.append(grown)
+                    first = first or grown.file
+                if not last and not generation.files:
+                    continue
+                self._layer.sync_directory(directory)
+        if not ends:
+            raise RestoreRefused(f"{self._store.url()} holds no whole binlog and no usable part of one.")
+        return RestoredArchive(
+            len(content.generations),
+            sum(len(generation.files) for generation in content.generations),
+            first,
+            ends[-1],
+            self._download,
+            self._store.counts.bytes_read,
+            self._dropped,
+        )
+
+    def _fetch(self, generation: BucketGeneration, directory: Path, name: str) -> None:
+        replace_file(self._layer, directory / name, self._store.get(generation.folder + name))
+
+    def _file(self, generation: BucketGeneration, directory: Path, file: str) -> Position:
+        note = note_of(self._store, generation, file)
+        key_id = note.place.key_id
+        if key_id is not None and (self._keys is None or key_id not in self._keys.ids):
+            raise KeyMissing(
+                f"it is encrypted with the key {key_id!r}, which is not given", file=file, advice=KEYS_ADVICE
+            )
+        for name in generation.beside(file):
+            self._fetch(generation, directory, name)
+        if self._download:
+            self._unpack(generation, directory / file, note)
+        else:
+            stored = generation.objects.get(note.place.stored_name)
+            if stored is None or stored.size != note.place.stored_bytes:
+                has = "is not there" if stored is None else f"has {stored.size} bytes"
+                url = self._store.url(generation.folder + note.place.stored_name)
+                raise RestoreRefused(
+                    f"{url} {has}; {note.place.stored_bytes} were stored. It "
+                    "was changed or removed: nothing was restored."
+                )
+            replace_file(self._layer, directory / (file + PLACE_SUFFIX), note.encode())
+        self._on_progress(file)
+        return Position(file, note.place.plain_bytes)
+
+    def _unpack(self, generation: BucketGeneration, path: Path, note: PlaceNote) -> None:
+        source = StoredObject(self._store, generation.folder + note.place.stored_name)
+        reader = PackedReader.open(source, path.name, self._keys)
+        crc = 0
+        fd = self._layer.create(path)
+        try:
+            with os.fdopen(fd, "wb", closefd=False) as sink:
+                for frame in range(len(reader.packed.frames)):
+                    start, stop = reader.packed.stored_range(frame)
+                    plain = reader.packed.decode(frame, source.read(start, stop - start))
+                    crc = zlib.crc32(plain, crc)
+                    sink.write(plain)
+            self._layer.sync_data(fd)
+        finally:
+            self._layer.close(fd)
+        if f"crc32:{crc:08x}" != reader.packed.facts.digest:
+            url = self._store.url(generation.folder + note.place.stored_name)
+            found, wanted = f"crc32:{crc:08x}", reader.packed.facts.digest
+            raise RestoreRefused(
+                f"{url} does not give the binlog that was packed: {found}, not {wanted}. Nothing was restored."
+            )
+
+    def _grown(self, generation: BucketGeneration, directory: Path) -> Position | None:
+        """The file behind the last whole one, from its parts, cut back to its last whole transaction; None: there is none."""
+        newest = binlog_number(generation.files[-1]) if generation.files else -1
+        names = sorted((name for name in generation.parts if binlog_number(name) > newest), key=binlog_number)
+        if not names:
+            return None
+        name = names[0]
+        parts = generation.parts[name]
+        path = directory / name
+        fd = self._layer.create(path)
+        try:
+            size = self._join(fd, parts)
+            with StoredFile.open(self._layer, path) as stored:
+                end = _whole_end(stored, size)
+            self._layer.truncate(fd, end)
+            self._layer.sync_data(fd)
+        finally:
+            self._layer.close(fd)
+        self._dropped = size - end
+        if end <= FIRST_EVENT:
+            self._layer.unlink(path)
+            return None
+        self._on_progress(name)
+        return Position(name, end)
+
+    def _join(self, fd: int, parts: Sequence[MirrorPart]) -> int:
+        """Writes what the parts have from the first byte on; returns how much that is."""
+        at = 0
+        limit = covered_to(parts)
+        while at < limit:
+            part = max((part for part in parts if part.start <= at), key=lambda part: part.stop)
+            try:
+                data = unpacked_part(self._store.get(part.key), part, self._keys)
+            except PackedError:
+                parts = [other for other in parts if other is not part]
+                # While parts were joined, the bucket had the same bytes twice.
+                if covered_to(parts) < limit:
+                    raise
+                continue
+            os.pwrite(fd, data[at - part.start :], at)
+            at = part.stop
+        return at
+
+
+def _whole_end(stored: StoredFile, size: int) -> int:
+    try:
+        return scan(stored, FIRST_EVENT, size).boundary
+    except Broken:
+        return FIRST_EVENT

@@ -1,0 +1,117 @@
+"""The relay is killed and its disk is gone: an archive from the bucket alone, and everybody goes on."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.servers import Server
+from tests.conftest import ServerFactory
+from tests.support.binlog_comparison import check_archive
+from tests.support.chain import wait_until
+from tests.support.free_port import free_port
+from tests.support.hand_over import write_load
+from tests.support.mirrored_relay import (
+    copied_to,
+    lose_disk,
+    mirrored_relay,
+    objects,
+    restore,
+    wait_copied,
+    whole_files,
+)
+from tests.support.relay_process import REPLICA_PASSWORD, REPLICA_USER, RelayProcess
+from tests.support.s3_server import S3Server, need_rclone
+from tests.support.storage_faults import Fault
+
+pytestmark = pytest.mark.interop
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[S3Server]:
+    need_rclone()
+    with S3Server(tmp_path / "s3") as server:
+        yield server
+
+
+def follow(replica: Server, relay: RelayProcess, source: Server, **options: object) -> None:
+    at = (None, None) if options.get("use_gtid") == "slave_pos" else (source.binlogs()[0].name, 4)
+    replica.attach("127.0.0.1", relay.port, REPLICA_USER, REPLICA_PASSWORD, *at, connect_retry=1, **options)
+
+
+@pytest.mark.parametrize("source_name", ["mysql56", "mariadb"])
+def test_replicas_go_on_behind_a_relay_that_came_back_from_its_bucket(
+    servers: ServerFactory, store: S3Server, tmp_path: Path, source_name: str
+) -> None:
+    source = servers(source_name).start(server_id=1)
+    replicas = [servers(source_name).start(server_id=2), servers("mariadb").start(server_id=3)]
+    with mirrored_relay(tmp_path / "relay", source, store, free_port()) as relay:
+        follow(replicas[0], relay, source)
+        follow(replicas[1], relay, source, use_gtid="slave_pos" if source_name == "mariadb" else "no")
+        with write_load(source) as written:
+            wait_until(lambda: whole_files(store) >= 2, "two binlogs are in the bucket", 30)
+            lose_disk(relay)
+            lost_at = written()
+            told = restore(relay, "--download")
+            assert told["files"] >= 2
+            relay.start()
+            wait_until(lambda: written() > lost_at + 40, "the source was written to all the time", 30)
+        end = source.master_status()
+        relay.wait_archived(*end)
+        wanted = source.checksum_tables(["load_"])
+        for replica in replicas:
+            replica.wait_caught_up(*end, timeout=60)
+            assert replica.checksum_tables(["load_"]) == wanted
+        assert check_archive(relay.archive, source.binlogs()) > 100
+        # The copy goes on too, from the same place.
+        wait_copied(store, *end)
+        assert not relay.logged("mirror_refused")
+
+
+def test_a_second_relay_on_a_copy_and_a_relay_of_another_archive_do_not_write_there(
+    servers: ServerFactory, store: S3Server, tmp_path: Path
+) -> None:
+    source = servers("mariadb").start(server_id=1)
+    with mirrored_relay(tmp_path / "relay", source, store, free_port()) as relay:
+        source.sql("CREATE DATABASE d")
+        wait_copied(store, *source.master_status())
+        held = objects(store)
+        with mirrored_relay(tmp_path / "other", source, store, free_port()) as other:
+            wait_until(lambda: other.logged("mirror_refused"), "it is refused")
+            assert "the copy of another archive" in other.logged("mirror_refused")[0]["what"]
+            wait_until(lambda: other.sql("SHOW BINARY LOGS"), "it serves all the same")
+        assert objects(store) == held
+        assert relay.running
+
+
+def test_a_bucket_that_is_gone_for_a_while_is_behind_and_catches_up(
+    servers: ServerFactory, store: S3Server, tmp_path: Path
+) -> None:
+    source = servers("mariadb").start(server_id=1)
+    with mirrored_relay(tmp_path / "relay", source, store, free_port()) as relay:
+        source.sql("CREATE DATABASE d")
+        source.sql("CREATE TABLE d.t (a INT)")
+        wait_copied(store, *source.master_status())
+        # What is asked for fails, in every way there is but one that is only waited for.
+        for number, fault in enumerate(Fault):
+            if fault is not Fault.SILENT:
+                store.faults.order(fault, times=2)
+            source.sql(f"INSERT INTO d.t VALUES ({number})")
+        source.sql("FLUSH BINARY LOGS")
+        source.sql("INSERT INTO d.t VALUES (1000)")
+        end = source.master_status()
+        store.stop()
+        relay.wait_archived(*end)
+        time.sleep(0.5)
+        assert relay.running
+        store.faults.forgive()
+        store.start()
+        wait_copied(store, *end, timeout_s=60)
+        assert f"{source.binlogs()[0].name}.place" in objects(store)
+        assert copied_to(store, end.file) >= end.position
+        lose_disk(relay)
+        told = restore(relay, "--download")
+        # MariaDB writes a checkpoint behind it when it has the time.
+        assert told["end_file"] == end.file and told["end_position"] >= end.position
+        assert check_archive(relay.archive, source.binlogs()[:-1]) > 3

@@ -1,0 +1,76 @@
+"""A relay that copies its archive into a real S3 server, and an archive made again from there."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from relay.mirror.mirror_parts import part_of
+from tests.support.chain import wait_until
+from tests.support.relay_process import Endpoint, RelayProcess
+from tests.support.s3_server import S3Server
+
+INTERVAL_S = 0.2
+
+
+def mirror_sections(store: S3Server, prefix: str = "relay-a") -> dict[str, dict[str, Any]]:
+    """Of relay.toml."""
+    options = store.options(prefix)
+    return {
+        "archive.bucket": {
+            "url": options.url,
+            "endpoint": options.endpoint,
+            "region": options.region,
+            "access_key_id": options.access_key_id,
+            "secret_key_file": options.secret_key_file,
+        },
+        "archive.mirror": {"interval_s": INTERVAL_S},
+        # Nobody knows any more what was being sent to whom.
+        "listen": {"inside_transactions": "all", "position_wait_s": 1.0},
+    }
+
+
+def mirrored_relay(
+    directory: Path, source: Endpoint, store: S3Server, port: int, prefix: str = "relay-a"
+) -> RelayProcess:
+    return RelayProcess(directory, source, port=port, sections=mirror_sections(store, prefix))
+
+
+def lose_disk(relay: RelayProcess) -> None:
+    """kill -9, and the archive is gone."""
+    relay.kill()
+    shutil.rmtree(relay.archive.parent)
+
+
+def restore(relay: RelayProcess, *words: str) -> dict[str, Any]:
+    """`archive restore`; what it says."""
+    done = relay.command("archive", "restore", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def objects(store: S3Server, prefix: str = "relay-a") -> list[str]:
+    """Keys in the bucket, without the prefix."""
+    place = store.bucket_directory / prefix
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()) if place.exists() else []
+
+
+def whole_files(store: S3Server, prefix: str = "relay-a") -> int:
+    """Binlogs that are there as a whole."""
+    return sum(key.endswith(".place") for key in objects(store, prefix))
+
+
+def copied_to(store: S3Server, file: str, prefix: str = "relay-a") -> int:
+    """Up to where the binlog that grows is in the bucket, as its parts are called."""
+    parts = [part for key in objects(store, prefix) if (part := part_of(key)) is not None and part.file == file]
+    return max((part.stop for part in parts), default=0)
+
+
+def wait_copied(store: S3Server, file: str, offset: int, timeout_s: float = 20.0) -> None:
+    """Until the bucket has the binlog up to there."""
+    wait_until(
+        lambda: copied_to(store, file) >= offset or f"{file}.place" in objects(store),
+        f"{file} up to {offset} is in the bucket: {objects(store)}",
+        timeout_s,
+    )
