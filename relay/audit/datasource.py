@@ -1,7 +1,7 @@
 """The data source `binlog`: `spark.read.format("binlog").option("level", "transactions").load(path)`."""
 
 import functools
-import math
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -11,16 +11,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from protocol.binlog.layout import FIRST_EVENT
+from protocol.position import Position
 from relay.audit.decode.levels import ReadOptions, read_split
 from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, limits_reads, starting_position
-from relay.audit.plan.overlap import Overlap
-from relay.audit.plan.pushdown import keep_times, push
+from relay.audit.plan.places import parsed_position
+from relay.audit.plan.pushdown import push
 from relay.audit.plan.schemas import LEVELS, known_columns
-from relay.audit.plan.series_files import files_up_to, find_files
-from relay.audit.plan.splits import Split, plan, written_between
 from relay.audit.plan.store import store_of
-from relay.audit.plan.wanted import Wanted
+from relay.audit.plan.wanted import Wanted, keep_times
+from relay.audit.plan.whole_read import EVERY, OF_FILES, ONCE, OVERLAPS, SPLIT_BYTES, WholeRead, splits_of_read
+from relay.audit.spark_task import SplitTask, tasks_of
 from relay.process.interpreter import keep_what_is_here
 
 _BATCH_OPTIONS: Final = (
@@ -35,21 +35,8 @@ _BATCH_OPTIONS: Final = (
     "endingPosition",
 )
 _STREAM_OPTIONS: Final = ("startingPosition", "maxBytesPerTrigger")
-_KNOWN: Final = {name.lower() for name in ("path", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
+_KNOWN: Final = {name.lower() for name in ("path", "paths", "location", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
 _MODES: Final = ("permissive", "failfast")
-_ONCE: Final = "once"
-_OVERLAPS: Final = (_ONCE, "every")
-# Levels that show the files as they are.
-_OF_FILES: Final = ("events", "findings")
-SPLIT_BYTES: Final = 128 << 20
-# Columns that are offsets: a split has only rows in which they are in its range.
-_PLACES: Final = {
-    "events": ("position", "end", "transaction"),
-    "transactions": ("start", "end"),
-    "rows": ("position", "end", "transaction"),
-    "statements": ("position", "end", "transaction"),
-    "table_maps": ("position", "end", "transaction"),
-}
 LEAST_SPLIT_BYTES: Final = 64 << 10
 PUSHDOWN_SETTING: Final = "spark.sql.python.filterPushdown.enabled"
 
@@ -109,9 +96,17 @@ class BinlogDataSource(DataSource):
             raise BadOption(
                 f"since, {since.isoformat()}, is not before until, {until.isoformat()}: nothing lies between"
             )
-        return kind(
-            self._path(), self._split_bytes(), options, since, until, once=self._once(), ending=self._ending_position()
+        read = WholeRead(
+            self._paths(),
+            options.level,
+            self._split_bytes(),
+            whole_files="transaction_ordinal" in options.columns,
+            overlap=self._overlap(),
+            end=self._ending_position(),
+            since=since,
+            until=until,
         )
+        return kind(read, options)
 
     def streamReader(self, schema: StructType) -> BinlogStreamReader:
         """A reader of micro-batches of the columns in `schema`."""
@@ -133,16 +128,17 @@ class BinlogDataSource(DataSource):
         if text is not None and not limits_reads():
             raise BadOption("maxBytesPerTrigger needs Spark 4.2 or later")
         most = None if text is None else int(text)
-        return BinlogStreamReader(self._path(), self._split_bytes(), options, start, most, once=self._once())
+        once = self._level() not in OF_FILES and self._overlap() != EVERY
+        return BinlogStreamReader(self._paths(), self._split_bytes(), options, start, most, once=once)
 
-    def _ending_position(self) -> tuple[str, int] | None:
+    def _ending_position(self) -> Position | None:
         text = self.options.get("endingPosition")
         if text is None:
             return None
-        name, _, position = text.rpartition(":")
-        if not name or not position.isdecimal() or int(position) < FIRST_EVENT:
+        place = parsed_position(text)
+        if place is None:
             raise BadOption(f"endingPosition is {text!r}; it takes FILE:POSITION")
-        return name, int(position)
+        return place
 
     def _read_options(self, schema: StructType) -> ReadOptions:
         level = self._level()
@@ -179,19 +175,24 @@ class BinlogDataSource(DataSource):
             raise BadOption(f"pushdown is {text!r}; it takes true, for a frame that is used for one query, or false")
         return text == "true"
 
-    def _once(self) -> bool:
+    def _overlap(self) -> str:
         level, text = self._level(), self.options.get("overlap")
-        if text is not None and level in _OF_FILES:
+        if text is not None and level in OF_FILES:
             raise BadOption(f"level {level} shows files as they are; the option overlap is for the other levels")
-        if text is not None and text.lower() not in _OVERLAPS:
-            raise BadOption(f"overlap is {text!r}; it takes {' or '.join(_OVERLAPS)}")
-        return level not in _OF_FILES and (text or _ONCE).lower() == _ONCE
+        if text is not None and text.lower() not in OVERLAPS:
+            raise BadOption(f"overlap is {text!r}; it takes {', '.join(OVERLAPS[:-1])} or {OVERLAPS[-1]}")
+        return (text or ONCE).lower()
 
-    def _path(self) -> str:
-        path = self.options.get("path")
-        if not path:
+    def _paths(self) -> tuple[str, ...]:
+        """What `load` was given, or what `CREATE TABLE … USING binlog LOCATION …` says."""
+        several = self.options.get("paths")
+        paths = tuple(json.loads(several)) if several else ()
+        one = self.options.get("path") or self.options.get("location")
+        if one and one not in paths:
+            paths = (one, *paths)
+        if not paths:
             raise BadOption("nothing to read is named: load(path) takes an archive, a directory, a pattern or a binlog")
-        return path
+        return paths
 
     def _time(self, name: str) -> datetime | None:
         text = self.options.get(name)
@@ -221,59 +222,23 @@ def _keep_modules() -> None:
 class BinlogReader(DataSourceReader):
     """Plans splits on the driver, reads them on executors."""
 
-    def __init__(
-        self,
-        path: str,
-        split_bytes: int,
-        options: ReadOptions,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        *,
-        once: bool = False,
-        ending: tuple[str, int] | None = None,
-    ) -> None:
-        self._path = path
-        self._ending = ending
-        self._once = once
-        self._split_bytes = split_bytes
+    def __init__(self, read: WholeRead, options: ReadOptions) -> None:
+        self._read = read
         self._options = options
-        self._since = since
-        self._until = until
         self._wanted = Wanted()
-        keep_times(options.level, since, until, self._wanted)
+        keep_times(options.level, read.since, read.until, self._wanted)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One split a task."""
-        store = store_of(self._path)
-        files = find_files(store, self._path)
-        if self._ending is not None:
-            files = files_up_to(store, self._path, files, *self._ending)
-        overlap = Overlap(store, files, held=True) if self._once else None
-        if self._since is not None or self._until is not None:
-            since_s = -math.inf if self._since is None else self._since.timestamp()
-            until_s = math.inf if self._until is None else self._until.timestamp()
-            files = written_between(store, files, since_s, until_s)
-        splits = plan(
-            store,
-            files,
-            self._split_bytes,
-            self._wanted.wants_file,
-            whole_files="transaction_ordinal" in self._options.columns,
-            overlap=overlap,
-        )
-        for column in _PLACES.get(self._options.level, ()):
-            span = self._wanted.ranges.get(column)
-            if span is not None:
-                splits = [split for split in splits if split.findings or span.meets(split.start, split.stop)]
-        return list(splits)
+        """What each task reads."""
+        return tasks_of(splits_of_read(self._read, self._wanted), self._read.split_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one split."""
+        """The batches of one task."""
         # Spark hands out one partition of its own where `partitions` gave none.
-        if not isinstance(partition, Split):
-            return iter(())
-        _keep_modules()
-        return read_split(store_of(self._path), partition, self._options, self._wanted)
+        if isinstance(partition, SplitTask):
+            _keep_modules()
+            for split in partition.splits:
+                yield from read_split(store_of(split.path), split, self._options, self._wanted)
 
 
 class PushingReader(BinlogReader):

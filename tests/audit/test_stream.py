@@ -15,21 +15,22 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[
 from pyspark.errors import PySparkException
 
 from relay.audit.decode.levels import ReadOptions
-from relay.audit.micro_batches import BinlogStreamReader, PositionGone, limits_reads, starting_position
+from relay.audit.micro_batches import BinlogStreamReader, limits_reads, starting_position
+from relay.audit.plan.places import PositionGone
 from relay.audit.plan.read_finding import FileLost
 from relay.audit.plan.schemas import TRANSACTIONS
 from relay.audit.plan.store import LocalStore
-from tests.audit.test_splits import SPLIT, big_binlog, rows, write
+from tests.audit.test_splits import SPLIT, big_binlog, rows, split_list, write
 
 OPTIONS = ReadOptions("transactions", tuple(TRANSACTIONS), False)
 
 
 def reader(path: Path, start: str = "earliest", most_bytes: int | None = None) -> BinlogStreamReader:
-    return BinlogStreamReader(str(path), SPLIT, OPTIONS, start, most_bytes)
+    return BinlogStreamReader((str(path),), SPLIT, OPTIONS, start, most_bytes)
 
 
 def starts(splits: Any) -> list[tuple[str, int]]:
-    return [(row["file"], row["start"]) for row in rows(list(splits), "transactions")]
+    return [(row["file"], row["start"]) for row in rows(split_list(splits), "transactions")]
 
 
 def test_a_stream_starts_where_it_is_told(tmp_path: Path) -> None:
@@ -115,15 +116,15 @@ def test_a_stream_stops_at_a_file_that_it_cannot_read_rather_than_leave_it_out(t
     binlog = big_binlog(5)
     path = write(tmp_path, "bin.000001", binlog.data)
     stream = reader(tmp_path)
-    (split,) = stream.partitions(stream.initialOffset(), stream.latestOffset())
+    (task,) = stream.partitions(stream.initialOffset(), stream.latestOffset())
     path.write_bytes(binlog.data[: binlog.boundaries[2]])
     with pytest.raises(FileLost, match=r"file_shrunk in bin\.000001 at .* goes on from its checkpoint"):
-        list(stream.read(split))
+        list(stream.read(task))
     path.unlink()
     with pytest.raises(FileLost, match=r"file_gone in bin\.000001 at 4"):
-        list(stream.read(split))
+        list(stream.read(task))
     path.write_bytes(binlog.data)
-    assert sum(batch.num_rows for batch in stream.read(split)) == 5
+    assert sum(batch.num_rows for batch in stream.read(task)) == 5
 
 
 def test_damage_in_the_newest_file_does_not_hold_a_stream_up(tmp_path: Path) -> None:
