@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from protocol.position import Position
 from relay.audit.decode.levels import ReadOptions, read_split
-from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, limits_reads, starting_position
+from relay.audit.micro_batches import EARLIEST, BinlogStreamReader, StreamBounds, limits_reads, starting_position
 from relay.audit.plan.places import parsed_position
 from relay.audit.plan.pushdown import push
 from relay.audit.plan.schemas import LEVELS, known_columns
@@ -34,7 +34,15 @@ _BATCH_OPTIONS: Final = (
     "overlap",
     "endingPosition",
 )
-_STREAM_OPTIONS: Final = ("startingPosition", "maxBytesPerTrigger")
+_STARTS: Final = ("startingPosition", "startingTimestamp", "startingGtid")
+_ENDS: Final = ("endingPosition", "endingTimestamp")
+_STREAM_OPTIONS: Final = (
+    *_STARTS,
+    "endingTimestamp",
+    "maxBytesPerTrigger",
+    "maxTransactionsPerTrigger",
+    "failOnDataLoss",
+)
 _KNOWN: Final = {name.lower() for name in ("path", "paths", "location", *_BATCH_OPTIONS, *_STREAM_OPTIONS)}
 _MODES: Final = ("permissive", "failfast")
 LEAST_SPLIT_BYTES: Final = 64 << 10
@@ -62,7 +70,8 @@ class BinlogDataSource(DataSource):
     endingPosition = FILE:POSITION, the end of a transaction: what was written behind it is not read. For several frames that
     are to see the same of an archive that grows.
 
-    In a stream, startingPosition = earliest | latest | FILE:POSITION, and maxBytesPerTrigger.
+    In a stream: one of startingPosition = earliest | latest | FILE:POSITION, startingTimestamp, startingGtid; one of endingPosition,
+    endingTimestamp; maxBytesPerTrigger, maxTransactionsPerTrigger; failOnDataLoss.
 
     overlap = once | every: transactions that a later source's files repeat of the sources before it (see overlap) are read
     once, or as often as they stand in files. Levels events and findings show the files as they are.
@@ -91,6 +100,9 @@ class BinlogDataSource(DataSource):
         """A reader of the columns in `schema`."""
         options = self._read_options(schema)
         kind = PushingReader if self._pushdown() else BinlogReader
+        for name in _STREAM_OPTIONS:
+            if self.options.get(name) is not None and name != "startingPosition":
+                raise BadOption(f"{name} is for streams; a query of what is there has startingPosition, since and until")
         since, until = self._time("since"), self._time("until")
         if since is not None and until is not None and since >= until:
             raise BadOption(
@@ -102,6 +114,7 @@ class BinlogDataSource(DataSource):
             self._split_bytes(),
             whole_files="transaction_ordinal" in options.columns,
             overlap=self._overlap(),
+            start=self._starting_position(),
             end=self._ending_position(),
             since=since,
             until=until,
@@ -113,23 +126,55 @@ class BinlogDataSource(DataSource):
         options = self._read_options(schema)
         for name in ("since", "until"):
             if self.options.get(name) is not None:
-                raise BadOption(f"a stream has no {name}: it has a startingPosition, and filters")
-        if self._ending_position() is not None:
-            raise BadOption("a stream has no endingPosition: it goes on until it is stopped")
+                raise BadOption(f"a stream has no {name}: it has startingTimestamp and endingTimestamp, and filters")
         if "transaction_ordinal" in options.columns:
             raise BadOption("transaction_ordinal counts from a file's start, which a stream does not read again")
+        once = self._level() not in OF_FILES and self._overlap() != EVERY
+        return BinlogStreamReader(self._paths(), self._split_bytes(), options, self._bounds(), once=once)
+
+    def _bounds(self) -> StreamBounds:
+        starts = [name for name in _STARTS if self.options.get(name) is not None]
+        if len(starts) > 1:
+            raise BadOption(f"{' and '.join(starts)} are both there; a stream has one start")
+        ends = [name for name in _ENDS if self.options.get(name) is not None]
+        if len(ends) > 1:
+            raise BadOption(f"{' and '.join(ends)} are both there; a stream has one end")
         try:
             start = starting_position(self.options.get("startingPosition", EARLIEST))
         except ValueError as error:
             raise BadOption(str(error)) from None
-        text = self.options.get("maxBytesPerTrigger")
-        if text is not None and (not text.isdecimal() or int(text) < LEAST_SPLIT_BYTES):
-            raise BadOption(f"maxBytesPerTrigger is {text!r}; it takes a number of bytes, {LEAST_SPLIT_BYTES} at least")
-        if text is not None and not limits_reads():
-            raise BadOption("maxBytesPerTrigger needs Spark 4.2 or later")
-        most = None if text is None else int(text)
-        once = self._level() not in OF_FILES and self._overlap() != EVERY
-        return BinlogStreamReader(self._paths(), self._split_bytes(), options, start, most, once=once)
+        return StreamBounds(
+            self._time("startingTimestamp") or start,
+            self.options.get("startingGtid"),
+            self._ending_position(),
+            self._time("endingTimestamp"),
+            self._limit("maxBytesPerTrigger", LEAST_SPLIT_BYTES, "of bytes"),
+            self._limit("maxTransactionsPerTrigger", 1, "of transactions"),
+            self._truth("failOnDataLoss", "true"),
+        )
+
+    def _limit(self, name: str, least: int, of_what: str) -> int | None:
+        text = self.options.get(name)
+        if text is None:
+            return None
+        if not text.isdecimal() or int(text) < least:
+            raise BadOption(f"{name} is {text!r}; it takes a number {of_what}, {least} at least")
+        if not limits_reads():
+            raise BadOption(f"{name} needs Spark 4.2 or later")
+        return int(text)
+
+    def _truth(self, name: str, default: str) -> bool:
+        text = self.options.get(name, default).lower()
+        if text not in ("true", "false"):
+            raise BadOption(f"{name} is {text!r}; it takes true or false")
+        return text == "true"
+
+    def _starting_position(self) -> Position | None:
+        text = self.options.get("startingPosition", EARLIEST)
+        place = parsed_position(text)
+        if place is None and text != EARLIEST:
+            raise BadOption(f"startingPosition is {text!r}; it takes FILE:POSITION or earliest where the query is no stream")
+        return place
 
     def _ending_position(self) -> Position | None:
         text = self.options.get("endingPosition")
