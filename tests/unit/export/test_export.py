@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from relay.commands.positions_command import valid_positions
 
 from protocol.gtid.gtid_set import GtidSet
 from protocol.gtid.mariadb import DomainGtid, GtidList
@@ -17,7 +18,6 @@ from relay.archive.generation import Generation
 from relay.archive.inspect.listing import list_archive
 from relay.binlog_file.binlog_scan import BinlogScan
 from relay.commands.outcome import CommandFailed
-from relay.commands.positions_command import valid_positions
 from relay.export.export_command import ExportRequest, export
 from tests.support.archive_filling import append_all, fill
 from tests.support.binlog_builder import BinlogBuilder
