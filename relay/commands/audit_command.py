@@ -18,7 +18,7 @@ from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.view.rules.settings import TARGETS
 
 if TYPE_CHECKING:
-    from relay.audit.runner.run_job import Outcome
+    from relay.audit.runner.audit_outcome import Outcome
 
 _LEAST_JAVA: Final = 17
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
@@ -161,7 +161,7 @@ def _time(option: str, text: str | None) -> datetime | None:
 
 
 def _report(outcome: "Outcome", as_json: bool) -> None:
-    from relay.audit.runner.run_job import summary
+    from relay.audit.runner.audit_outcome import summary
 
     if as_json:
         sys.stdout.write(json.dumps(summary(outcome)) + "\n")

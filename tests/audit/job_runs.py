@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from relay.audit.runner.audit_outcome import Outcome, page_of
 from relay.audit.runner.audit_result import AuditFinding, AuditOptions
-from relay.audit.runner.run_job import Outcome, load_job, run_job
+from relay.audit.runner.run_job import load_job, run_job
 from tests.audit.checked_page import CheckedPage
 
 
@@ -57,6 +58,8 @@ class JobRun:
         for section in self.outcome.result.sections:
             for table in section.tables:
                 yield table.title, [tuple(row) for row in table.rows]
+        for table in page_of(self.outcome).cases:
+            yield table.title, [tuple(row) for row in table.rows]
 
 
 def run(

@@ -78,7 +78,7 @@ def run(audit: Audit) -> AuditResult:
             ReportTable(
                 "Changes",
                 {
-                    "at": "code",
+                    "at": "place",
                     "time": "time",
                     "operation": "text",
                     "table": "code",
