@@ -15,3 +15,6 @@ JOBS: Final[dict[str, str]] = {
     "readiness": "What would stop or surprise a newer replica.",
 }
 """Name -> what it tells, in a sentence."""
+
+ALL: Final = "all"
+"""In place of a name: every audit, in one session."""

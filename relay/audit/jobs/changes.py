@@ -105,4 +105,5 @@ JOB: Final = Job(
     "Every change of the rows of the chosen tables, in the order of the binlog.",
     run,
     takes_tables=True,
+    not_in_all="It writes every change of every row. Name tables with --tables.",
 )
