@@ -18,6 +18,7 @@ from relay.commands.outcome import ARCHIVE_DAMAGED, WRONG_USE, CommandFailed
 from relay.view.rules.settings import TARGETS
 
 if TYPE_CHECKING:
+    from relay.audit.history.row_asked import RowAsked
     from relay.audit.runner.audit_outcome import Outcome
     from relay.audit.runner.audit_result import AuditOptions
     from relay.audit.runner.job import Job
@@ -32,7 +33,8 @@ _SHOWN_PLACES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
-    """What was typed: see `binlog-relay audit --help`. `cores` None: all of them. `target`: of --for."""
+    """What was typed: see `binlog-relay audit --help`. `cores` None: all of them. `target`: of --for; `table`, `key`: the row of
+    `history`."""
 
     name: str
     archive: str
@@ -44,11 +46,14 @@ class AuditRequest:
     replace: bool = False
     cores: int | None = None
     target: str | None = None
+    table: str | None = None
+    key: str | None = None
 
 
 def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
     """Runs a job; whether it found something. Raises: CommandFailed."""
     check_installed()
+    from relay.audit.history.row_asked import NoSuchRow
     from relay.audit.jobs import ALL
     from relay.audit.plan.series_files import NothingToRead
     from relay.audit.runner.output import OutputRefused, check_output
@@ -72,7 +77,7 @@ def audit(request: AuditRequest, *, as_json: bool = False) -> bool:
                 done = run_all(spark, jobs, options, out, on_step, replace=request.replace)
             else:
                 outcome = run_job(spark, jobs[0], options, out, on_step, replace=request.replace)
-    except (NothingToRead, OutputRefused, SparkFailed) as error:
+    except (NothingToRead, NoSuchRow, OutputRefused, SparkFailed) as error:
         raise CommandFailed(str(error), WRONG_USE) from None
     except CatalogUnreadable as error:
         message = f"{archive}: {error} Stop the relay and run 'binlog-relay archive rebuild'."
@@ -115,7 +120,21 @@ def asked_for(request: AuditRequest) -> tuple[list["Job"], "AuditOptions"]:
     since, until = _time("--since", request.since), _time("--until", request.until)
     if since and until and since >= until:
         raise CommandFailed("--since is not before --until: nothing lies between them.", WRONG_USE)
-    return jobs, AuditOptions(request.archive, since, until, names, request.limit, request.target or "")
+    row = _row(request) if any(job.takes_row for job in jobs) and name != ALL else None
+    if row is None and (request.table is not None or request.key is not None):
+        raise CommandFailed(f"{name} is not about one row: --table and --key are for history.", WRONG_USE)
+    return jobs, AuditOptions(request.archive, since, until, names, request.limit, request.target or "", row)
+
+
+def _row(request: AuditRequest) -> "RowAsked":
+    from relay.audit.history.row_asked import NoSuchRow, parse_row
+
+    if request.table is None or request.key is None:
+        raise CommandFailed(f"{request.name} is about one row: --table shop.orders --key 42 name it.", WRONG_USE)
+    try:
+        return parse_row(request.table, request.key)
+    except NoSuchRow as error:
+        raise CommandFailed(str(error), WRONG_USE) from None
 
 
 def listed_jobs() -> str:

@@ -174,12 +174,20 @@ class Audit:
 
     def read(self, level: str, *columns: str) -> DataFrame:
         """A level of the archive, with --since and --until. Rows that only carry a finding of reading are among it."""
+        return self._timed(level, columns).load(self.options.archive)
+
+    def _timed(self, level: str, columns: Sequence[str]) -> DataFrameReader:
         reader = self._reader(level, columns)
         if self.options.since is not None:
             reader = reader.option("since", self.options.since.isoformat())
         if self.options.until is not None:
             reader = reader.option("until", self.options.until.isoformat())
-        return reader.load(self.options.archive)
+        return reader
+
+    def read_table(self, level: str, schema: str, table: str, *columns: str) -> DataFrame:
+        """What a level has of one table, with --since and --until. For one query."""
+        frame = self._timed(level, (*columns, "schema", "table")).option("pushdown", "true").load(self.options.archive)
+        return frame.where((F.col("schema") == schema) & (F.col("table") == table)).drop("schema", "table")
 
     def read_places(self, level: str, places: Sequence[tuple[str, int]], *columns: str) -> DataFrame:
         """What stands at a few places (file, position) of a level. For one query."""

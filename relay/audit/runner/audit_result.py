@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from relay.audit.history.row_asked import RowAsked
 from relay.audit.report.content import Fact, Section
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
     """What is asked for. `tables`: patterns of schema.table with * and ?, none: all; `limit`: most rows of one listing; `target`: the
-    replicas' version, such as `mysql-9.7`, "": newer ones of the source's own family."""
+    replicas' version, such as `mysql-9.7`, "": newer ones of the source's own family; `row`: of --table and --key."""
 
     archive: str
     since: datetime | None = None
@@ -26,6 +27,7 @@ class AuditOptions:
     tables: tuple[str, ...] = ()
     limit: int = 100
     target: str = ""
+    row: RowAsked | None = None
 
     @property
     def timed(self) -> bool:
